@@ -107,23 +107,24 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
     ZIP(x, 0, 8, y, 0, 1)                                                                          \
     ZIP(x, 1, 9, y, 2, 3)                                                                          \
     ZIP(x, 2, 10, y, 4, 5)                                                                         \
-    ZIP(x, 3, 11, y, 6, 7) ZIP(x, 4, 12, y, 8, 9) ZIP(x, 5, 13, y, 10, 11)                         \
-        ZIP(x, 6, 14, y, 12, 13) ZIP(x, 7, 15, y, 14, 15)
-#define TURN ROUND(x, y) ROUND(y, x) ROUND(x, y) ROUND(y, x)
-#define TURNED x
+    ZIP(x, 3, 11, y, 6, 7)                                                                         \
+    ZIP(x, 4, 12, y, 8, 9) ZIP(x, 5, 13, y, 10, 11) ZIP(x, 6, 14, y, 12, 13)                       \
+        ZIP(x, 7, 15, y, 14, 15)
+#define TRANSPOSE ROUND(x, y) ROUND(y, x) ROUND(x, y) ROUND(y, x)
+#define TRANSPOSED x
 #elif P_VEC == 8
 #define LOW(a, b) (vword)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3)
 #define HIGH(a, b) (vword)(a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)
 #define ROUND(x, y)                                                                                \
     ZIP(x, 0, 4, y, 0, 1) ZIP(x, 1, 5, y, 2, 3) ZIP(x, 2, 6, y, 4, 5) ZIP(x, 3, 7, y, 6, 7)
-#define TURN ROUND(x, y) ROUND(y, x) ROUND(x, y)
-#define TURNED y
+#define TRANSPOSE ROUND(x, y) ROUND(y, x) ROUND(x, y)
+#define TRANSPOSED y
 #elif P_VEC == 4
 #define LOW(a, b) (vword)(a.s0, b.s0, a.s1, b.s1)
 #define HIGH(a, b) (vword)(a.s2, b.s2, a.s3, b.s3)
 #define ROUND(x, y) ZIP(x, 0, 2, y, 0, 1) ZIP(x, 1, 3, y, 2, 3)
-#define TURN ROUND(x, y) ROUND(y, x)
-#define TURNED x
+#define TRANSPOSE ROUND(x, y) ROUND(y, x)
+#define TRANSPOSED x
 #endif
 
 #define ZIP(x, i, j, y, low, high)                                                                 \
@@ -132,7 +133,7 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
 #define LOAD_ROW(i) vword x##i = load_word(src + (i)*sb, P_VEC), y##i;
 #define STORE_ROW2(v, i) store_word(dst + (i)*da, v##i, P_VEC);
 #define STORE_ROW1(v, i) STORE_ROW2(v, i)
-#define STORE_ROW(i) STORE_ROW1(TURNED, i)
+#define STORE_ROW(i) STORE_ROW1(TRANSPOSED, i)
 
 // dst[a * da + b] = src[a + b * sb] for a < na, b < nb, neither above P_VEC.
 static inline void transpose_square(__global const word *src, const idx sb, const int na,
@@ -140,7 +141,7 @@ static inline void transpose_square(__global const word *src, const idx sb, cons
 {
 #if P_VEC > 2
     if (na == P_VEC && nb == P_VEC) {
-        RANK_CAT(UP_, P_VEC)(LOAD_ROW) TURN RANK_CAT(UP_, P_VEC)(STORE_ROW) return;
+        RANK_CAT(UP_, P_VEC)(LOAD_ROW) TRANSPOSE RANK_CAT(UP_, P_VEC)(STORE_ROW) return;
     }
 #endif
     for (int a = 0; a < na; ++a) store_word(dst + a * da, lanes_word(src + a, sb, nb), nb);

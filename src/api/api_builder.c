@@ -180,7 +180,7 @@ clg_status clg_builder_node(clg_builder *builder, const char *domain, const char
     return status;
 }
 
-static clg_status add_attribute(const char *function, clg_builder *b, const attribute *a)
+static clg_status add_attribute(const char *function, clg_builder *b, const graph_attribute *a)
 {
     if (b->last == NODE_NONE) {
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -194,7 +194,7 @@ clg_status clg_builder_attribute_int(clg_builder *builder, const char *name, int
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     return add_attribute(__func__, builder,
-                         &(attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number});
+                         &(graph_attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number});
 }
 
 clg_status clg_builder_attribute_float(clg_builder *builder, const char *name, float number)
@@ -202,7 +202,7 @@ clg_status clg_builder_attribute_float(clg_builder *builder, const char *name, f
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     return add_attribute(__func__, builder,
-                         &(attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number});
+                         &(graph_attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number});
 }
 
 clg_status clg_builder_attribute_string(clg_builder *builder, const char *name, const char *string)
@@ -210,7 +210,8 @@ clg_status clg_builder_attribute_string(clg_builder *builder, const char *name, 
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     API_REQUIRE(string);
-    attribute a = {.name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
+    graph_attribute a = {
+        .name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -220,7 +221,7 @@ clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name, si
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     if (n > 0) API_REQUIRE(values);
-    attribute a = {.name = name, .type = ATTRIBUTE_INTS, .n = n, .as.ints = values};
+    graph_attribute a = {.name = name, .type = ATTRIBUTE_INTS, .n = n, .as.ints = values};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -230,7 +231,7 @@ clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name, 
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     if (n > 0) API_REQUIRE(values);
-    attribute a = {.name = name, .type = ATTRIBUTE_FLOATS, .n = n, .as.floats = values};
+    graph_attribute a = {.name = name, .type = ATTRIBUTE_FLOATS, .n = n, .as.floats = values};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -241,7 +242,7 @@ clg_status clg_builder_attribute_strings(clg_builder *builder, const char *name,
     REQUIRE_NAME(name);
     if (n > 0) API_REQUIRE(values);
     for (size_t i = 0; i < n; i++) API_REQUIRE(values[i]);
-    attribute a = {.name = name, .type = ATTRIBUTE_STRINGS, .n = n, .as.strings = values};
+    graph_attribute a = {.name = name, .type = ATTRIBUTE_STRINGS, .n = n, .as.strings = values};
     return add_attribute(__func__, builder, &a);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "api/arguments.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "onnx/onnx.h"
 #include "ops/core/op.h"
 #include "session/exec/model.h"
@@ -115,7 +115,7 @@ static size_t count_nodes(const graph *g)
     size_t n = g->n_nodes;
     for (size_t i = 0; i < g->n_nodes; i++) {
         for (size_t k = 0; k < g->nodes[i].n_attributes; k++) {
-            const attribute *a = &g->nodes[i].attributes[k];
+            const graph_attribute *a = &g->nodes[i].attributes[k];
             if (a->type == ATTRIBUTE_GRAPH) n += count_nodes(a->as.g);
         }
     }
@@ -265,11 +265,11 @@ clg_status clg_model_dot(const clg_model *model, char **out_text)
     API_REQUIRE(out_text);
     *out_text = NULL;
     API_REQUIRE(model);
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     graph_dump_dot(model->graph, &t);
-    clg_status status = text_take(&t, out_text);
-    text_deinit(&t);
+    clg_status status = strbuf_take(&t, out_text);
+    strbuf_deinit(&t);
     return status;
 }
 
@@ -286,7 +286,7 @@ static bool is_public(const op_row *row)
 }
 
 /* Writes "T: float32, float16; I: int64", for the type letters of inputs and outputs. */
-static clg_status dtypes_of(const op_row *row, text *out)
+static clg_status dtypes_of(const op_row *row, strbuf *out)
 {
     char names[DTYPE_SET_TEXT_BYTES], seen[64] = "";
     const char *lists[] = {row->input_types, row->output_types};
@@ -295,8 +295,8 @@ static clg_status dtypes_of(const op_row *row, text *out)
             size_t n_seen = strlen(seen);
             if (*letter == '?' || strchr(seen, *letter) || n_seen + 1 >= sizeof seen) continue;
             seen[n_seen] = *letter;
-            text_printf(out, "%s%c: %s", n_seen > 0 ? "; " : "", *letter,
-                        dtype_set_text(op_row_types(row, *letter), names));
+            strbuf_printf(out, "%s%c: %s", n_seen > 0 ? "; " : "", *letter,
+                          dtype_set_text(op_row_types(row, *letter), names));
         }
     }
     return out->status;
@@ -305,11 +305,11 @@ static clg_status dtypes_of(const op_row *row, text *out)
 static clg_status describe_row(arena *memory, const op_family *family, const op_row *row,
                                clg_operator_info *info)
 {
-    text dtypes;
-    text_init(&dtypes, 0);
+    strbuf dtypes;
+    strbuf_init(&dtypes, 0);
     clg_status status = dtypes_of(row, &dtypes);
-    char *copy = status == CLG_OK ? arena_strdup(memory, text_data(&dtypes)) : NULL;
-    text_deinit(&dtypes);
+    char *copy = status == CLG_OK ? arena_strdup(memory, strbuf_data(&dtypes)) : NULL;
+    strbuf_deinit(&dtypes);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     bool is_shape = (row->flags & OP_EVAL_ONLY) || (!row->lower && !row->stages);
     *info = (clg_operator_info){.domain = row->domain ? row->domain : "",

@@ -3,7 +3,7 @@
  * Public functions that inspect a session: where nodes run, the plan, the profile of the last run.
  */
 #include "api/arguments.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "session/session.h"
 
 #include <string.h>
@@ -17,24 +17,24 @@ const char *clg_place_name(clg_place place)
 clg_status clg_session_plan_text(clg_session *session, char **out_text)
 {
     plan *p = NULL;
-    text t;
+    strbuf t;
     API_REQUIRE(out_text);
     *out_text = NULL;
     API_REQUIRE(session);
     CLG_TRY(session_enter(session));
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     clg_status status = session_plan(session, &p);
     if (status == CLG_OK) exec_dump_plan(session->e, p, &t);
     session_leave(session);
     plan_free(p);
-    if (status == CLG_OK) status = text_take(&t, out_text);
-    text_deinit(&t);
+    if (status == CLG_OK) status = strbuf_take(&t, out_text);
+    strbuf_deinit(&t);
     return status;
 }
 
 /* Returns the node of the optimised graph with the same first output; NODE_NONE when it was fused
  * or removed. */
-static node_id counterpart(const exec *e, const graph *model, const node *n)
+static node_id counterpart(const session_exec *e, const graph *model, const node *n)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {
         if (n->outputs[i] == VALUE_NONE) continue;
@@ -44,7 +44,7 @@ static node_id counterpart(const exec *e, const graph *model, const node *n)
     return NODE_NONE;
 }
 
-static const char *reason_for(const exec *e, const node *n, node_id found, clg_place place)
+static const char *reason_for(const session_exec *e, const node *n, node_id found, clg_place place)
 {
     switch (place) {
     case CLG_PLACE_DEVICE:
@@ -67,7 +67,7 @@ static const char *reason_for(const exec *e, const node *n, node_id found, clg_p
 static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info **out_nodes,
                              size_t *out_n_nodes)
 {
-    const exec *e = session->e;
+    const session_exec *e = session->e;
     const graph *model = e->model->graph;
     CLG_TRY(clg_model_nodes(e->model, out_nodes, out_n_nodes));
     for (size_t i = 0; i < *out_n_nodes; i++) {

@@ -7,7 +7,7 @@
 #include "caps/caps.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "caps/identity.h"
 #include "caps/quirks.h"
 #include "caps/ranking.h"
@@ -117,11 +117,11 @@ static clg_status derive_one(const device_record *record, device_caps *caps)
     caps->quirk_names = quirks_names(caps->quirks);
     caps->id = identity_id(record, caps->family);
     if (!caps->quirk_names || !caps->id) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    text selector;
-    text_init(&selector, 0);
-    text_printf(&selector, "%d:%d", record->platform_index, record->device_index);
-    clg_status status = text_take(&selector, &caps->selector);
-    text_deinit(&selector);
+    strbuf selector;
+    strbuf_init(&selector, 0);
+    strbuf_printf(&selector, "%d:%d", record->platform_index, record->device_index);
+    clg_status status = strbuf_take(&selector, &caps->selector);
+    strbuf_deinit(&selector);
     return status;
 }
 
@@ -132,12 +132,12 @@ static clg_status number_equal_ids(device_caps *caps, size_t n)
         size_t n_before = 0;
         for (size_t j = 0; j < i; j++) n_before += strcmp(caps[i].id, caps[j].id) == 0;
         if (n_before == 0) continue;
-        text t;
+        strbuf t;
         char *id;
-        text_init(&t, 0);
-        text_printf(&t, "%s.%zu", caps[i].id, n_before);
-        clg_status status = text_take(&t, &id);
-        text_deinit(&t);
+        strbuf_init(&t, 0);
+        strbuf_printf(&t, "%s.%zu", caps[i].id, n_before);
+        clg_status status = strbuf_take(&t, &id);
+        strbuf_deinit(&t);
         CLG_TRY(status);
         memory_free(caps[i].id);
         caps[i].id = id;

@@ -69,7 +69,7 @@ typedef enum quirk {
     QUIRK_SLOW_DECLARATIONS = 1u << 8,
     QUIRK_COSTLY_ARGUMENTS = 1u << 9,    /* PoCL: each argument adds to a launch's time */
     QUIRK_FINISHED_QUEUE_USED = 1u << 10 /* PoCL: uses a queue after clFinish has returned */
-} quirk;
+} device_quirk;
 
 /* Instructions that multiply small matrices: branches of cl/common/matrix_units.clh. */
 typedef enum matrix_unit {

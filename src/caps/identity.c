@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "caps/words.h"
 
 #include <string.h>
@@ -147,7 +147,7 @@ bool identity_same_card(const device_record *a, const device_record *b)
 }
 
 /* Appends the letters and digits of a name, with one dash for each run of other characters. */
-static void append_slug(text *t, const char *name)
+static void append_slug(strbuf *t, const char *name)
 {
     char slug[ID_SLUG_BYTES];
     size_t n = 0;
@@ -159,28 +159,28 @@ static void append_slug(text *t, const char *name)
             slug[n++] = '-';
     }
     while (n > 0 && slug[n - 1] == '-') n--;
-    text_append_bytes(t, slug, n);
+    strbuf_append_bytes(t, slug, n);
 }
 
 char *identity_id(const device_record *record, platform_family family)
 {
-    text t;
+    strbuf t;
     char *id = NULL;
-    text_init(&t, 0);
-    text_printf(&t, "id:%s:", identity_family_word(family));
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "id:%s:", identity_family_word(family));
     if (has_uuid(record)) {
         for (size_t i = 0; i < sizeof record->uuid; i++)
-            text_printf(&t, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                        record->uuid[i]);
+            strbuf_printf(&t, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                          record->uuid[i]);
     } else if (has_pci(record)) {
-        text_printf(&t, "%04x:%02x:%02x.%x", record->pci_domain, record->pci_bus,
-                    record->pci_device, record->pci_function);
+        strbuf_printf(&t, "%04x:%02x:%02x.%x", record->pci_domain, record->pci_bus,
+                      record->pci_device, record->pci_function);
     } else {
         uint64_t hash = hash_bytes(record->driver_version, strlen(record->driver_version),
                                    hash_string(record->name));
         append_slug(&t, record->name);
-        text_printf(&t, "-%08x", (unsigned)(hash >> 32));
+        strbuf_printf(&t, "-%08x", (unsigned)(hash >> 32));
     }
-    if (text_take(&t, &id) != CLG_OK) text_deinit(&t);
+    if (strbuf_take(&t, &id) != CLG_OK) strbuf_deinit(&t);
     return id;
 }

@@ -5,7 +5,7 @@
 #include "caps/quirks.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "caps/words.h"
 
 #include <string.h>
@@ -170,14 +170,14 @@ uint32_t quirks_of(const device_record *record, const device_caps *caps)
 
 char *quirks_names(uint32_t bits)
 {
-    text t;
+    strbuf t;
     char *names = NULL;
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     for (size_t i = 0; i < n_quirk_rows; i++) {
         uint32_t bit = (uint32_t)quirk_rows[i].bit;
-        if (bits & bit) text_printf(&t, "%s%s", t.size_bytes > 0 ? "," : "", quirk_rows[i].name);
+        if (bits & bit) strbuf_printf(&t, "%s%s", t.size_bytes > 0 ? "," : "", quirk_rows[i].name);
         bits &= ~bit; /* a quirk may have several rows */
     }
-    if (text_take(&t, &names) != CLG_OK) text_deinit(&t);
+    if (strbuf_take(&t, &names) != CLG_OK) strbuf_deinit(&t);
     return names;
 }

@@ -9,7 +9,7 @@
 #include "caps/caps.h"
 
 typedef struct quirk_row {
-    quirk bit;
+    device_quirk bit;
     const char *name; /* as `cltool devices` shows it */
     bool any_family;  /* otherwise `family` must be the device's */
     platform_family family;

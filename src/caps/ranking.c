@@ -8,7 +8,7 @@
 #include "caps/ranking.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "caps/identity.h"
 
 #include <inttypes.h>
@@ -92,27 +92,27 @@ static const char *reason_of_its_own(const device_record *record, const device_c
     return caps->kind == CLG_DEVICE_ACCELERATOR ? "is neither a GPU nor a CPU" : NULL;
 }
 
-static clg_status say(device_caps *caps, text *t) { return text_take(t, &caps->auto_reason); }
+static clg_status say(device_caps *caps, strbuf *t) { return strbuf_take(t, &caps->auto_reason); }
 
 static clg_status forbid(device_caps *caps, const char *reason, const char *about)
 {
-    text t;
-    text_init(&t, 0);
-    text_printf(&t, "auto never takes it: it %s%s", reason, about);
+    strbuf t;
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "auto never takes it: it %s%s", reason, about);
     caps->never_auto = true;
     clg_status status = say(caps, &t);
-    text_deinit(&t);
+    strbuf_deinit(&t);
     return status;
 }
 
 static clg_status forbid_beside(const device_record *records, device_caps *caps, size_t i,
                                 const char *reason, size_t other)
 {
-    text t;
-    text_init(&t, 0);
-    text_printf(&t, "%s (%s)", caps[other].selector, records[other].platform_name);
-    clg_status status = t.status == CLG_OK ? forbid(&caps[i], reason, text_data(&t)) : t.status;
-    text_deinit(&t);
+    strbuf t;
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "%s (%s)", caps[other].selector, records[other].platform_name);
+    clg_status status = t.status == CLG_OK ? forbid(&caps[i], reason, strbuf_data(&t)) : t.status;
+    strbuf_deinit(&t);
     return status;
 }
 
@@ -159,51 +159,51 @@ static size_t best_of(const device_record *records, const device_caps *caps, siz
     return best;
 }
 
-static void append_speed(text *t, const device_record *record, const device_caps *caps)
+static void append_speed(strbuf *t, const device_record *record, const device_caps *caps)
 {
-    text_printf(t, "%" PRIu32 " compute units at %" PRIu32 " MHz%s", caps->compute_units,
-                clock_of(record, caps), record->max_clock_mhz > 0 ? "" : " (assumed)");
+    strbuf_printf(t, "%" PRIu32 " compute units at %" PRIu32 " MHz%s", caps->compute_units,
+                  clock_of(record, caps), record->max_clock_mhz > 0 ? "" : " (assumed)");
 }
 
 /* Appends why the second of two devices comes after the first. */
-static void append_comparison(text *t, const device_record *records, const device_caps *caps,
+static void append_comparison(strbuf *t, const device_record *records, const device_caps *caps,
                               size_t first, size_t second)
 {
     const device_record *a = &records[first], *b = &records[second];
     if (caps[first].kind != caps[second].kind) {
-        text_printf(t, "%s comes before %s", kind_names[caps[first].kind],
-                    kind_names[caps[second].kind]);
+        strbuf_printf(t, "%s comes before %s", kind_names[caps[first].kind],
+                      kind_names[caps[second].kind]);
     } else if (score_of(a, &caps[first]) != score_of(b, &caps[second])) {
         append_speed(t, a, &caps[first]);
-        text_append(t, " against ");
+        strbuf_append(t, " against ");
         append_speed(t, b, &caps[second]);
     } else if (caps[first].global_mem_bytes != caps[second].global_mem_bytes) {
-        text_append(t, "as fast by compute units and clock, and with more memory");
+        strbuf_append(t, "as fast by compute units and clock, and with more memory");
     } else {
-        text_append(t, "equally good, and listed first");
+        strbuf_append(t, "equally good, and listed first");
     }
 }
 
 static clg_status explain_default(const device_record *records, device_caps *caps, size_t n,
                                   size_t best)
 {
-    text t;
+    strbuf t;
     size_t n_others = 0;
     for (size_t i = 0; i < n; i++) n_others += i != best && !caps[i].never_auto;
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     if (caps[best].is_software) {
-        text_append(&t, "auto takes it as the only choice left: a software rasteriser, far "
-                        "slower than PoCL");
+        strbuf_append(&t, "auto takes it as the only choice left: a software rasteriser, far "
+                          "slower than PoCL");
     } else if (n_others > 0) {
-        text_printf(&t, "auto takes it: the best of %zu, %s with ", n_others + 1,
-                    kind_names[caps[best].kind]);
+        strbuf_printf(&t, "auto takes it: the best of %zu, %s with ", n_others + 1,
+                      kind_names[caps[best].kind]);
         append_speed(&t, &records[best], &caps[best]);
     } else {
-        text_printf(&t, "auto takes it: the only device%s", n > 1 ? " that it may take" : "");
+        strbuf_printf(&t, "auto takes it: the only device%s", n > 1 ? " that it may take" : "");
     }
     caps[best].is_default = true;
     clg_status status = say(&caps[best], &t);
-    text_deinit(&t);
+    strbuf_deinit(&t);
     return status;
 }
 
@@ -212,12 +212,12 @@ static clg_status explain(const device_record *records, device_caps *caps, size_
     CLG_TRY(explain_default(records, caps, n, best));
     for (size_t i = 0; i < n; i++) {
         if (caps[i].never_auto || i == best) continue;
-        text t;
-        text_init(&t, 0);
-        text_printf(&t, "auto prefers %s: ", caps[best].selector);
+        strbuf t;
+        strbuf_init(&t, 0);
+        strbuf_printf(&t, "auto prefers %s: ", caps[best].selector);
         append_comparison(&t, records, caps, best, i);
         clg_status status = say(&caps[i], &t);
-        text_deinit(&t);
+        strbuf_deinit(&t);
         CLG_TRY(status);
     }
     return CLG_OK;

@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "caps/identity.h"
 #include "caps/ranking.h"
 #include "caps/words.h"
@@ -266,34 +266,36 @@ static bool choose_list(choice *c, const char *selector)
     return true;
 }
 
-static void append_devices(choice *c, text *t)
+static void append_devices(choice *c, strbuf *t)
 {
-    if (c->n == 0) text_append(t, "; no OpenCL platform of this machine has a device");
+    if (c->n == 0) strbuf_append(t, "; no OpenCL platform of this machine has a device");
     for (size_t i = 0; i < c->n && i < MAX_LISTED; i++) {
         const device_record *r = &c->records[i];
-        text_printf(t, "%s%s %s", i == 0 ? "; there is: " : "; ", c->caps[i].selector, r->name);
-        if (*r->board_name) text_printf(t, ", %s", r->board_name);
-        text_printf(t, " (%s)", r->platform_name);
-        if (c->explain && c->caps[i].never_auto) text_printf(t, ": %s", c->caps[i].auto_reason);
+        strbuf_printf(t, "%s%s %s", i == 0 ? "; there is: " : "; ", c->caps[i].selector, r->name);
+        if (*r->board_name) strbuf_printf(t, ", %s", r->board_name);
+        strbuf_printf(t, " (%s)", r->platform_name);
+        if (c->explain && c->caps[i].never_auto) strbuf_printf(t, ": %s", c->caps[i].auto_reason);
     }
-    if (c->n > MAX_LISTED) text_printf(t, "; and %zu more", c->n - MAX_LISTED);
+    if (c->n > MAX_LISTED) strbuf_printf(t, "; and %zu more", c->n - MAX_LISTED);
 }
 
-static void append_problem(text *t, const problem *p)
+static void append_problem(strbuf *t, const problem *p)
 {
     const char *part = p->part.text;
     int n = quoted(p->part);
     switch (p->mismatch) {
-    case NO_MATCH: text_printf(t, "no device matches '%.*s'", n, part); break;
-    case NO_POSITION: text_printf(t, "there is no device '%.*s'", n, part); break;
-    case NO_VENDOR: text_printf(t, "no platform of the vendor '%.*s' has a device", n, part); break;
-    case NO_WORD: text_append(t, "an empty word selects no device"); break;
-    case OUT_OF_RANGE:
-        text_printf(t, "'%.*s' is out of range: '%.*s' matches %zu device%s, counted from 0", n,
-                    part, quoted(p->base), p->base.text, p->n_matches,
-                    p->n_matches == 1 ? "" : "s");
+    case NO_MATCH: strbuf_printf(t, "no device matches '%.*s'", n, part); break;
+    case NO_POSITION: strbuf_printf(t, "there is no device '%.*s'", n, part); break;
+    case NO_VENDOR:
+        strbuf_printf(t, "no platform of the vendor '%.*s' has a device", n, part);
         break;
-    case TOO_MANY_PARTS: text_printf(t, "the list has more than %d parts", MAX_PARTS); break;
+    case NO_WORD: strbuf_append(t, "an empty word selects no device"); break;
+    case OUT_OF_RANGE:
+        strbuf_printf(t, "'%.*s' is out of range: '%.*s' matches %zu device%s, counted from 0", n,
+                      part, quoted(p->base), p->base.text, p->n_matches,
+                      p->n_matches == 1 ? "" : "s");
+        break;
+    case TOO_MANY_PARTS: strbuf_printf(t, "the list has more than %d parts", MAX_PARTS); break;
     }
 }
 
@@ -301,17 +303,17 @@ static void append_problem(text *t, const problem *p)
  * the fallback's. */
 static clg_status refuse(choice *c, const problem *without_fallback)
 {
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     if (without_fallback) {
         append_problem(&t, without_fallback);
-        text_append(&t, ", and the fallback does not match: ");
+        strbuf_append(&t, ", and the fallback does not match: ");
     }
     append_problem(&t, &c->problem);
     append_devices(c, &t);
     clg_status status = t.status;
     if (status == CLG_OK) {
-        status = error_set(CLG_ERROR_NO_DEVICE, "%s", text_data(&t));
+        status = error_set(CLG_ERROR_NO_DEVICE, "%s", strbuf_data(&t));
         if (c->n == 0)
             error_hint("install a driver ('pocl-opencl-icd' serves any CPU on Debian and Ubuntu); "
                        "'cltool devices "
@@ -321,7 +323,7 @@ static clg_status refuse(choice *c, const problem *without_fallback)
                 "name a device by its selector, such as '%s', by its id or by a part of its name",
                 c->caps[0].selector);
     }
-    text_deinit(&t);
+    strbuf_deinit(&t);
     return status;
 }
 

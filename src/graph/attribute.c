@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void release_payload(attribute *a)
+static void release_payload(graph_attribute *a)
 {
     if (a->type == ATTRIBUTE_TENSOR) tensor_free(a->as.t);
     if (a->type == ATTRIBUTE_GRAPH) graph_free(a->as.g);
@@ -19,7 +19,7 @@ void node_release(node *n)
     n->n_attributes = 0;
 }
 
-static attribute *find(const node *n, const char *name)
+static graph_attribute *find(const node *n, const char *name)
 {
     for (size_t i = 0; i < n->n_attributes; i++) {
         if (strcmp(n->attributes[i].name, name) == 0) return &n->attributes[i];
@@ -45,7 +45,7 @@ static const char *const *copy_strings(graph *g, const char *const *strings, siz
 }
 
 /* Copies an attribute, its payload into the graph's arena; references are not yet taken. */
-static clg_status copy_attribute(graph *g, const attribute *a, attribute *out_copy)
+static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attribute *out_copy)
 {
     *out_copy = *a;
     out_copy->name = graph_copy_name(g, a->name);
@@ -82,7 +82,7 @@ static clg_status reserve_one(graph *g, node *n)
     bool is_full = n->n_attributes == 0 ||
                    (n->n_attributes >= 4 && (n->n_attributes & (n->n_attributes - 1)) == 0);
     if (!is_full) return CLG_OK;
-    attribute *grown =
+    graph_attribute *grown =
         arena_alloc(&g->memory, n->n_attributes ? 2 * n->n_attributes : 4, sizeof *grown);
     if (!grown) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n->n_attributes > 0) memcpy(grown, n->attributes, n->n_attributes * sizeof *grown);
@@ -90,11 +90,11 @@ static clg_status reserve_one(graph *g, node *n)
     return CLG_OK;
 }
 
-static clg_status put(graph *g, node_id id, const attribute *a, bool replace)
+static clg_status put(graph *g, node_id id, const graph_attribute *a, bool replace)
 {
     char node_shown[NODE_TEXT_BYTES], shown[NAME_TEXT_BYTES];
     node *n = &g->nodes[id];
-    attribute *present = find(n, a->name);
+    graph_attribute *present = find(n, a->name);
     if (present && !replace) {
         return error_set(CLG_ERROR_INVALID_MODEL, "%s: the attribute '%s' is given twice",
                          node_text(n, node_shown), name_text(a->name, shown));
@@ -103,7 +103,7 @@ static clg_status put(graph *g, node_id id, const attribute *a, bool replace)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has more than %d attributes",
                          node_text(n, node_shown), NODE_MAX_ATTRIBUTES);
     }
-    attribute copy;
+    graph_attribute copy;
     CLG_TRY(copy_attribute(g, a, &copy));
     if (!present) CLG_TRY(reserve_one(g, n));
     if (copy.type == ATTRIBUTE_TENSOR) (void)tensor_retain(copy.as.t);
@@ -116,15 +116,15 @@ static clg_status put(graph *g, node_id id, const attribute *a, bool replace)
     return CLG_OK;
 }
 
-clg_status node_add_attribute(graph *g, node_id n, const attribute *a)
+clg_status node_add_attribute(graph *g, node_id n, const graph_attribute *a)
 {
     return put(g, n, a, false);
 }
 
-clg_status node_copy_attribute(graph *g, node_id n, const attribute *a)
+clg_status node_copy_attribute(graph *g, node_id n, const graph_attribute *a)
 {
     if (a->type != ATTRIBUTE_GRAPH) return put(g, n, a, false);
-    attribute copy = *a;
+    graph_attribute copy = *a;
     CLG_TRY(graph_clone(a->as.g, &copy.as.g));
     clg_status status = put(g, n, &copy, false);
     if (status != CLG_OK) graph_free(copy.as.g);
@@ -133,78 +133,81 @@ clg_status node_copy_attribute(graph *g, node_id n, const attribute *a)
 
 clg_status node_set_int(graph *g, node_id n, const char *name, int64_t number)
 {
-    return put(g, n, &(attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number}, true);
+    return put(g, n, &(graph_attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number}, true);
 }
 
 clg_status node_set_float(graph *g, node_id n, const char *name, float number)
 {
-    return put(g, n, &(attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number}, true);
+    return put(g, n, &(graph_attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number},
+               true);
 }
 
 clg_status node_set_string(graph *g, node_id n, const char *name, const char *string)
 {
-    attribute a = {.name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
+    graph_attribute a = {
+        .name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
     return put(g, n, &a, true);
 }
 
 clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values,
                          const int64_t *values)
 {
-    return put(g, n,
-               &(attribute){.name = name, .type = ATTRIBUTE_INTS, .n = n_values, .as.ints = values},
-               true);
+    return put(
+        g, n,
+        &(graph_attribute){.name = name, .type = ATTRIBUTE_INTS, .n = n_values, .as.ints = values},
+        true);
 }
 
 clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values,
                            const float *values)
 {
-    return put(
-        g, n,
-        &(attribute){.name = name, .type = ATTRIBUTE_FLOATS, .n = n_values, .as.floats = values},
-        true);
+    return put(g, n,
+               &(graph_attribute){
+                   .name = name, .type = ATTRIBUTE_FLOATS, .n = n_values, .as.floats = values},
+               true);
 }
 
 clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t)
 {
-    return put(g, n, &(attribute){.name = name, .type = ATTRIBUTE_TENSOR, .as.t = t}, true);
+    return put(g, n, &(graph_attribute){.name = name, .type = ATTRIBUTE_TENSOR, .as.t = t}, true);
 }
 
-const attribute *node_attribute(const node *n, const char *name) { return find(n, name); }
+const graph_attribute *node_attribute(const node *n, const char *name) { return find(n, name); }
 
-static const attribute *find_typed(const node *n, const char *name, attribute_type type)
+static const graph_attribute *find_typed(const node *n, const char *name, attribute_type type)
 {
-    const attribute *a = find(n, name);
+    const graph_attribute *a = find(n, name);
     return a && a->type == type ? a : NULL;
 }
 
 int64_t node_int(const node *n, const char *name, int64_t fallback)
 {
-    const attribute *a = find_typed(n, name, ATTRIBUTE_INT);
+    const graph_attribute *a = find_typed(n, name, ATTRIBUTE_INT);
     return a ? a->as.i : fallback;
 }
 
 float node_float(const node *n, const char *name, float fallback)
 {
-    const attribute *a = find_typed(n, name, ATTRIBUTE_FLOAT);
+    const graph_attribute *a = find_typed(n, name, ATTRIBUTE_FLOAT);
     return a ? a->as.f : fallback;
 }
 
 const char *node_string(const node *n, const char *name, const char *fallback)
 {
-    const attribute *a = find_typed(n, name, ATTRIBUTE_STRING);
+    const graph_attribute *a = find_typed(n, name, ATTRIBUTE_STRING);
     return a ? a->as.s : fallback;
 }
 
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n)
 {
-    const attribute *a = find_typed(n, name, ATTRIBUTE_INTS);
+    const graph_attribute *a = find_typed(n, name, ATTRIBUTE_INTS);
     *out_n = a ? a->n : 0;
     return a ? a->as.ints : NULL;
 }
 
 const float *node_floats(const node *n, const char *name, size_t *out_n)
 {
-    const attribute *a = find_typed(n, name, ATTRIBUTE_FLOATS);
+    const graph_attribute *a = find_typed(n, name, ATTRIBUTE_FLOATS);
     *out_n = a ? a->n : 0;
     return a ? a->as.floats : NULL;
 }

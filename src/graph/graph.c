@@ -42,7 +42,7 @@ void graph_free(graph *g)
     for (size_t i = 0; i < g->n_values; i++) tensor_free(g->values[i].constant);
     memory_free(g->nodes);
     memory_free(g->values);
-    map_deinit(&g->names);
+    hash_map_deinit(&g->names);
     arena_deinit(&g->memory);
     memory_free(g);
 }
@@ -73,7 +73,7 @@ clg_status graph_set_opset(graph *g, const char *domain, int64_t version)
     }
     const char *copy = graph_copy_name(g, domain);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    g->opsets[g->n_opsets++] = (opset){copy, version};
+    g->opsets[g->n_opsets++] = (opset_import){copy, version};
     return CLG_OK;
 }
 
@@ -109,7 +109,7 @@ clg_status graph_add_value(graph *g, const char *name, value_id *out_value)
                .producer = NODE_NONE,
                .outer = VALUE_NONE};
     if (!v.name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (is_named) CLG_TRY(map_set_string(&g->names, name, id));
+    if (is_named) CLG_TRY(hash_map_set_string(&g->names, name, id));
     g->values[g->n_values++] = v;
     *out_value = id;
     return CLG_OK;
@@ -118,8 +118,8 @@ clg_status graph_add_value(graph *g, const char *name, value_id *out_value)
 value_id graph_find_value(const graph *g, const char *name)
 {
     if (!name || !name[0]) return VALUE_NONE;
-    size_t found = map_get_string(&g->names, name);
-    return found == MAP_NONE ? VALUE_NONE : (value_id)found;
+    size_t found = hash_map_get_string(&g->names, name);
+    return found == HASH_MAP_NONE ? VALUE_NONE : (value_id)found;
 }
 
 bool value_is_defined(const value *v)

@@ -8,7 +8,7 @@
 #ifndef CLG_GRAPH_GRAPH_H
 #define CLG_GRAPH_GRAPH_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -34,7 +34,7 @@ typedef enum attribute_type {
     ATTRIBUTE_STRINGS
 } attribute_type;
 
-typedef struct attribute {
+typedef struct graph_attribute {
     const char *name;
     attribute_type type;
     size_t n; /* of floats, ints, strings; bytes of a string; 0 for the rest */
@@ -48,7 +48,7 @@ typedef struct attribute {
         const int64_t *ints;
         const char *const *strings;
     } as;
-} attribute;
+} graph_attribute;
 
 typedef struct value {
     const char *name; /* "" for values that passes created without one */
@@ -77,22 +77,22 @@ typedef struct node {
     int64_t opset; /* version of its domain */
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
-    attribute *attributes;
+    graph_attribute *attributes;
     size_t n_attributes;
     const void *op; /* the operator's row, set by ops_resolve; opaque here */
     bool removed;   /* by a pass; gone after graph_compact */
 } node;
 
-typedef struct opset {
+typedef struct opset_import {
     const char *domain;
     int64_t version;
-} opset;
+} opset_import;
 
 struct graph {
     arena memory;
     const char *name, *producer;
     int64_t ir_version;
-    opset *opsets;
+    opset_import *opsets;
     size_t n_opsets;
     value *values;
     size_t n_values, values_capacity;
@@ -100,7 +100,7 @@ struct graph {
     size_t n_nodes, nodes_capacity;
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
-    map names; /* name -> value_id */
+    hash_map names; /* name -> value_id */
 };
 
 clg_status graph_create(const char *name, graph **out_graph);
@@ -139,7 +139,7 @@ clg_status graph_add_node(graph *g, const char *domain, const char *op_type, con
                           const value_id *outputs, node_id *out_node);
 /* Appends to the node; the payload of ints, floats, strings is copied into the arena, tensors are
  * retained, graphs taken over. A second attribute of that name is rejected. */
-clg_status node_add_attribute(graph *g, node_id n, const attribute *a);
+clg_status node_add_attribute(graph *g, node_id n, const graph_attribute *a);
 /* These replace an attribute of that name. */
 clg_status node_set_int(graph *g, node_id n, const char *name, int64_t value);
 clg_status node_set_float(graph *g, node_id n, const char *name, float value);
@@ -157,7 +157,7 @@ static inline bool node_has_input(const node *n, size_t i)
 }
 
 /* Read attributes; defaults when absent. Types have been checked against the operator's table. */
-const attribute *node_attribute(const node *n, const char *name);
+const graph_attribute *node_attribute(const node *n, const char *name);
 int64_t node_int(const node *n, const char *name, int64_t fallback);
 float node_float(const node *n, const char *name, float fallback);
 const char *node_string(const node *n, const char *name, const char *fallback);
@@ -198,8 +198,8 @@ clg_status graph_count_uses(const graph *g, uint32_t **out_counts); /* memory_fr
  * Sorts nodes. */
 clg_status graph_check(graph *g);
 /* Prints a readable listing, for tests and `inspect`. */
-struct text;
-void graph_dump(const graph *g, struct text *out_text);
-void graph_dump_dot(const graph *g, struct text *out_text);
+struct strbuf;
+void graph_dump(const graph *g, struct strbuf *out_text);
+void graph_dump_dot(const graph *g, struct strbuf *out_text);
 
 #endif

@@ -3,7 +3,7 @@
  * Graphs as text: a listing, one line per node, and Graphviz. For people and for tests; nothing
  * parses them.
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "graph/graph.h"
 
 #include <string.h>
@@ -11,145 +11,145 @@
 #define MAX_NUMBERS_SHOWN 8
 
 /* Values without a name are shown by their number, omitted ones as "_". */
-static void put_value(text *out, const graph *g, value_id v)
+static void put_value(strbuf *out, const graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];
     if (v == VALUE_NONE) {
-        text_append(out, "_");
+        strbuf_append(out, "_");
     } else if (g->values[v].name[0]) {
-        text_append(out, name_text(g->values[v].name, shown));
+        strbuf_append(out, name_text(g->values[v].name, shown));
     } else {
-        text_printf(out, "%%%u", v);
+        strbuf_printf(out, "%%%u", v);
     }
 }
 
-static void put_values(text *out, const graph *g, const value_id *ids, size_t n)
+static void put_values(strbuf *out, const graph *g, const value_id *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (i > 0) text_append(out, ", ");
+        if (i > 0) strbuf_append(out, ", ");
         put_value(out, g, ids[i]);
     }
 }
 
 /* "float32 [N,3,224,224]", "" when nothing is known */
-static void put_type(text *out, const value *v)
+static void put_type(strbuf *out, const value *v)
 {
     char shown[NAME_TEXT_BYTES];
     if (v->dtype == CLG_DTYPE_NONE && v->dims.rank == RANK_UNKNOWN) return;
-    text_printf(out, ": %s", v->dtype == CLG_DTYPE_NONE ? "?" : dtype_name(v->dtype));
+    strbuf_printf(out, ": %s", v->dtype == CLG_DTYPE_NONE ? "?" : dtype_name(v->dtype));
     if (v->dims.rank == RANK_UNKNOWN) return;
-    text_append(out, " [");
+    strbuf_append(out, " [");
     for (int i = 0; i < v->dims.rank; i++) {
-        if (i > 0) text_append(out, ",");
+        if (i > 0) strbuf_append(out, ",");
         if (v->dims.dims[i] >= 0) {
-            text_printf(out, "%lld", (long long)v->dims.dims[i]);
+            strbuf_printf(out, "%lld", (long long)v->dims.dims[i]);
         } else {
-            text_append(out, v->dim_names[i] ? name_text(v->dim_names[i], shown) : "?");
+            strbuf_append(out, v->dim_names[i] ? name_text(v->dim_names[i], shown) : "?");
         }
     }
-    text_append(out, "]");
+    strbuf_append(out, "]");
 }
 
 /* Prints the numbers of a small constant. */
-static void put_numbers(text *out, const tensor *t)
+static void put_numbers(strbuf *out, const tensor *t)
 {
     const dtype_info *info = dtype_find(t->dtype);
     bool is_number = info->kind != DTYPE_KIND_STRING && info->kind != DTYPE_KIND_COMPLEX;
     if (t->n_elements == 0 || t->n_elements > MAX_NUMBERS_SHOWN || !is_number) return;
-    text_append(out, " = {");
+    strbuf_append(out, " = {");
     for (int64_t i = 0; i < t->n_elements; i++) {
-        if (i > 0) text_append(out, ", ");
+        if (i > 0) strbuf_append(out, ", ");
         if (info->kind == DTYPE_KIND_FLOAT) {
-            text_printf(out, "%.9g", tensor_get_float(t, i));
+            strbuf_printf(out, "%.9g", tensor_get_float(t, i));
         } else {
-            text_printf(out, "%lld", (long long)tensor_get_int(t, i));
+            strbuf_printf(out, "%lld", (long long)tensor_get_int(t, i));
         }
     }
-    text_append(out, "}");
+    strbuf_append(out, "}");
 }
 
-static void put_list_end(text *out, size_t n)
+static void put_list_end(strbuf *out, size_t n)
 {
-    if (n > MAX_NUMBERS_SHOWN) text_printf(out, ",...(%zu)", n);
-    text_append(out, "]");
+    if (n > MAX_NUMBERS_SHOWN) strbuf_printf(out, ",...(%zu)", n);
+    strbuf_append(out, "]");
 }
 
-static void put_list(text *out, const attribute *a)
+static void put_list(strbuf *out, const graph_attribute *a)
 {
     char shown[NAME_TEXT_BYTES];
-    text_append(out, "[");
+    strbuf_append(out, "[");
     for (size_t i = 0; i < a->n && i < MAX_NUMBERS_SHOWN; i++) {
-        if (i > 0) text_append(out, ",");
-        if (a->type == ATTRIBUTE_INTS) text_printf(out, "%lld", (long long)a->as.ints[i]);
-        if (a->type == ATTRIBUTE_FLOATS) text_printf(out, "%.9g", (double)a->as.floats[i]);
+        if (i > 0) strbuf_append(out, ",");
+        if (a->type == ATTRIBUTE_INTS) strbuf_printf(out, "%lld", (long long)a->as.ints[i]);
+        if (a->type == ATTRIBUTE_FLOATS) strbuf_printf(out, "%.9g", (double)a->as.floats[i]);
         if (a->type == ATTRIBUTE_STRINGS)
-            text_printf(out, "\"%s\"", name_text(a->as.strings[i], shown));
+            strbuf_printf(out, "\"%s\"", name_text(a->as.strings[i], shown));
     }
     put_list_end(out, a->n);
 }
 
-static void put_attribute(text *out, const attribute *a)
+static void put_attribute(strbuf *out, const graph_attribute *a)
 {
     char shown[NAME_TEXT_BYTES], dims[SHAPE_TEXT_BYTES];
-    text_printf(out, "%s=", name_text(a->name, shown));
+    strbuf_printf(out, "%s=", name_text(a->name, shown));
     switch (a->type) {
-    case ATTRIBUTE_NONE: text_append(out, "?"); break;
-    case ATTRIBUTE_FLOAT: text_printf(out, "%.9g", (double)a->as.f); break;
-    case ATTRIBUTE_INT: text_printf(out, "%lld", (long long)a->as.i); break;
-    case ATTRIBUTE_STRING: text_printf(out, "\"%s\"", name_text(a->as.s, shown)); break;
+    case ATTRIBUTE_NONE: strbuf_append(out, "?"); break;
+    case ATTRIBUTE_FLOAT: strbuf_printf(out, "%.9g", (double)a->as.f); break;
+    case ATTRIBUTE_INT: strbuf_printf(out, "%lld", (long long)a->as.i); break;
+    case ATTRIBUTE_STRING: strbuf_printf(out, "\"%s\"", name_text(a->as.s, shown)); break;
     case ATTRIBUTE_TENSOR:
-        text_printf(out, "%s %s", dtype_name(a->as.t->dtype), shape_text(&a->as.t->dims, dims));
+        strbuf_printf(out, "%s %s", dtype_name(a->as.t->dtype), shape_text(&a->as.t->dims, dims));
         put_numbers(out, a->as.t);
         break;
-    case ATTRIBUTE_GRAPH: text_printf(out, "graph of %zu nodes", a->as.g->n_nodes); break;
+    case ATTRIBUTE_GRAPH: strbuf_printf(out, "graph of %zu nodes", a->as.g->n_nodes); break;
     case ATTRIBUTE_FLOATS:
     case ATTRIBUTE_INTS:
     case ATTRIBUTE_STRINGS: put_list(out, a); break;
     }
 }
 
-static void put_indent(text *out, int depth)
+static void put_indent(strbuf *out, int depth)
 {
-    for (int i = 0; i < depth; i++) text_append(out, "    ");
+    for (int i = 0; i < depth; i++) strbuf_append(out, "    ");
 }
 
-static void dump_graph(const graph *g, text *out, int depth);
+static void dump_graph(const graph *g, strbuf *out, int depth);
 
-static void put_node(text *out, const graph *g, const node *n, int depth)
+static void put_node(strbuf *out, const graph *g, const node *n, int depth)
 {
     char shown[NAME_TEXT_BYTES];
     put_indent(out, depth);
-    text_append(out, "  ");
+    strbuf_append(out, "  ");
     put_values(out, g, n->outputs, n->n_outputs);
-    text_printf(out, " = %s(", operator_text(n->domain, n->op_type, shown));
+    strbuf_printf(out, " = %s(", operator_text(n->domain, n->op_type, shown));
     put_values(out, g, n->inputs, n->n_inputs);
-    text_append(out, ")");
+    strbuf_append(out, ")");
     for (size_t i = 0; i < n->n_attributes; i++) {
-        text_append(out, i > 0 ? ", " : " {");
+        strbuf_append(out, i > 0 ? ", " : " {");
         put_attribute(out, &n->attributes[i]);
     }
-    if (n->n_attributes > 0) text_append(out, "}");
-    if (n->name[0]) text_printf(out, " '%s'", name_text(n->name, shown));
-    text_append(out, "\n");
+    if (n->n_attributes > 0) strbuf_append(out, "}");
+    if (n->name[0]) strbuf_printf(out, " '%s'", name_text(n->name, shown));
+    strbuf_append(out, "\n");
     for (size_t i = 0; i < n->n_attributes; i++) {
         if (n->attributes[i].type != ATTRIBUTE_GRAPH) continue;
         put_indent(out, depth + 1);
-        text_printf(out, "%s:\n", name_text(n->attributes[i].name, shown));
+        strbuf_printf(out, "%s:\n", name_text(n->attributes[i].name, shown));
         dump_graph(n->attributes[i].as.g, out, depth + 1);
     }
 }
 
-static void put_declaration(text *out, const graph *g, value_id v, const char *what, int depth)
+static void put_declaration(strbuf *out, const graph *g, value_id v, const char *what, int depth)
 {
     put_indent(out, depth);
-    text_printf(out, "  %s ", what);
+    strbuf_printf(out, "  %s ", what);
     put_value(out, g, v);
     put_type(out, &g->values[v]);
     if (g->values[v].constant) put_numbers(out, g->values[v].constant);
-    text_append(out, "\n");
+    strbuf_append(out, "\n");
 }
 
-static void dump_graph(const graph *g, text *out, int depth)
+static void dump_graph(const graph *g, strbuf *out, int depth)
 {
     for (size_t i = 0; i < g->n_inputs; i++) put_declaration(out, g, g->inputs[i], "input", depth);
     for (size_t i = 0; i < g->n_values; i++) {
@@ -163,81 +163,81 @@ static void dump_graph(const graph *g, text *out, int depth)
         put_declaration(out, g, g->outputs[i], "output", depth);
 }
 
-void graph_dump(const graph *g, text *out_text)
+void graph_dump(const graph *g, strbuf *out_text)
 {
     char shown[NAME_TEXT_BYTES];
-    text_printf(out_text, "graph '%s'", name_text(g->name, shown));
-    if (g->ir_version > 0) text_printf(out_text, ", ir %lld", (long long)g->ir_version);
+    strbuf_printf(out_text, "graph '%s'", name_text(g->name, shown));
+    if (g->ir_version > 0) strbuf_printf(out_text, ", ir %lld", (long long)g->ir_version);
     for (size_t i = 0; i < g->n_opsets; i++) {
         const char *domain =
             g->opsets[i].domain[0] ? name_text(g->opsets[i].domain, shown) : "opset";
-        text_printf(out_text, ", %s %lld", domain, (long long)g->opsets[i].version);
+        strbuf_printf(out_text, ", %s %lld", domain, (long long)g->opsets[i].version);
     }
-    text_append(out_text, "\n");
+    strbuf_append(out_text, "\n");
     dump_graph(g, out_text, 0);
 }
 
 /* Escapes for a quoted string of the dot language. */
-static void put_escaped(text *out, const char *string)
+static void put_escaped(strbuf *out, const char *string)
 {
     for (const char *c = string; *c; c++) {
-        if (*c == '"' || *c == '\\') text_append(out, "\\");
-        text_append_bytes(out, c, 1);
+        if (*c == '"' || *c == '\\') strbuf_append(out, "\\");
+        strbuf_append_bytes(out, c, 1);
     }
 }
 
-static void put_quoted(text *out, const char *name)
+static void put_quoted(strbuf *out, const char *name)
 {
     char shown[NAME_TEXT_BYTES];
     put_escaped(out, name_text(name, shown));
 }
 
-static void dot_terminal(text *out, const graph *g, value_id v, const char *side)
+static void dot_terminal(strbuf *out, const graph *g, value_id v, const char *side)
 {
-    text_printf(out, "  %s%u [shape=oval, label=\"", side, v);
+    strbuf_printf(out, "  %s%u [shape=oval, label=\"", side, v);
     put_quoted(out, g->values[v].name);
-    text type;
-    text_init(&type, 0);
+    strbuf type;
+    strbuf_init(&type, 0);
     put_type(&type, &g->values[v]);
-    put_escaped(out, text_data(&type));
+    put_escaped(out, strbuf_data(&type));
     if (type.status != CLG_OK) out->status = type.status;
-    text_deinit(&type);
-    text_append(out, "\"];\n");
+    strbuf_deinit(&type);
+    strbuf_append(out, "\"];\n");
 }
 
-static void dot_edge(text *out, const graph *g, value_id v, const char *to_side, size_t to)
+static void dot_edge(strbuf *out, const graph *g, value_id v, const char *to_side, size_t to)
 {
     const value *from = &g->values[v];
     if (from->producer != NODE_NONE) {
-        text_printf(out, "  n%u -> %s%zu [label=\"", from->producer, to_side, to);
+        strbuf_printf(out, "  n%u -> %s%zu [label=\"", from->producer, to_side, to);
     } else if (from->is_input) {
-        text_printf(out, "  i%u -> %s%zu [label=\"", v, to_side, to);
+        strbuf_printf(out, "  i%u -> %s%zu [label=\"", v, to_side, to);
     } else {
         return; /* constants would hide the rest */
     }
     put_quoted(out, from->name);
-    text_append(out, "\"];\n");
+    strbuf_append(out, "\"];\n");
 }
 
-void graph_dump_dot(const graph *g, text *out_text)
+void graph_dump_dot(const graph *g, strbuf *out_text)
 {
     char shown[NAME_TEXT_BYTES];
-    text_append(out_text, "digraph model {\n  node [shape=box];\n");
+    strbuf_append(out_text, "digraph model {\n  node [shape=box];\n");
     for (size_t i = 0; i < g->n_inputs; i++) dot_terminal(out_text, g, g->inputs[i], "i");
     for (size_t i = 0; i < g->n_outputs; i++) dot_terminal(out_text, g, g->outputs[i], "o");
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
         if (n->removed) continue;
-        text_printf(out_text, "  n%zu [label=\"", i);
+        strbuf_printf(out_text, "  n%zu [label=\"", i);
         put_quoted(out_text, operator_text(n->domain, n->op_type, shown));
-        if (n->name[0]) text_append(out_text, "\\n");
+        if (n->name[0]) strbuf_append(out_text, "\\n");
         put_quoted(out_text, n->name);
-        text_append(out_text, "\"];\n");
+        strbuf_append(out_text, "\"];\n");
         for (size_t k = 0; k < n->n_inputs; k++) {
             if (n->inputs[k] != VALUE_NONE) dot_edge(out_text, g, n->inputs[k], "n", i);
         }
     }
     for (size_t i = 0; i < g->n_outputs; i++)
         dot_edge(out_text, g, g->outputs[i], "o", g->outputs[i]);
-    text_append(out_text, "}\n");
+    strbuf_append(out_text, "}\n");
 }

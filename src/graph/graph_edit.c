@@ -26,7 +26,7 @@ void graph_replace_uses(graph *g, value_id from, value_id to)
 clg_status graph_move_name(graph *g, value_id from, value_id to)
 {
     const char *name = g->values[from].name;
-    if (name[0]) CLG_TRY(map_set_string(&g->names, name, to));
+    if (name[0]) CLG_TRY(hash_map_set_string(&g->names, name, to));
     g->values[to].name = name;
     g->values[from].name = "";
     return CLG_OK;

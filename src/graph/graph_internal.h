@@ -16,6 +16,6 @@ char *graph_copy_name(graph *g, const char *name);
 /* Releases the node's tensors and subgraphs. */
 void node_release(node *n);
 /* Appends a copy of an attribute of another graph's node; a subgraph is cloned. */
-clg_status node_copy_attribute(graph *g, node_id n, const attribute *a);
+clg_status node_copy_attribute(graph *g, node_id n, const graph_attribute *a);
 
 #endif

@@ -3,7 +3,7 @@
  * Topological order, stable: nodes that are in order stay as they are. Depth-first without
  * recursion, since a model may be a chain of a million nodes.
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "graph/graph_internal.h"
 
 #include <string.h>
@@ -86,19 +86,19 @@ static clg_status report_cycle(const graph *g, const sorting *s, size_t depth, n
     size_t first = depth;
     while (s->stack[first - 1] != again) first--;
     size_t n = depth - first + 1, n_named = n < MAX_NAMES_OF_CYCLE ? n : MAX_NAMES_OF_CYCLE;
-    text names;
-    text_init(&names, 0);
+    strbuf names;
+    strbuf_init(&names, 0);
     char shown[NODE_TEXT_BYTES];
     for (size_t i = 0; i < n_named; i++) {
-        text_printf(&names, "%s -> ", node_text(&g->nodes[s->stack[depth - 1 - i]], shown));
+        strbuf_printf(&names, "%s -> ", node_text(&g->nodes[s->stack[depth - 1 - i]], shown));
     }
-    if (n > n_named) text_printf(&names, "%zu more -> ", n - n_named);
+    if (n > n_named) strbuf_printf(&names, "%zu more -> ", n - n_named);
     clg_status status = names.status;
     if (status == CLG_OK) {
         status = error_set(CLG_ERROR_INVALID_MODEL, "the graph has a cycle: %s%s",
-                           text_data(&names), node_text(&g->nodes[s->stack[depth - 1]], shown));
+                           strbuf_data(&names), node_text(&g->nodes[s->stack[depth - 1]], shown));
     }
-    text_deinit(&names);
+    strbuf_deinit(&names);
     return status;
 }
 

@@ -55,11 +55,11 @@ bool message_pass_on(int channel, const char *data, size_t n_bytes)
 
 bool message_write_reply(int channel, helper_reply *reply)
 {
-    text t;
-    text_init(&t, HELPER_MESSAGE_MAX_BYTES);
+    strbuf t;
+    strbuf_init(&t, HELPER_MESSAGE_MAX_BYTES);
     helper_write_reply(&t, reply);
     const bool sent = t.status == CLG_OK && write_all(channel, t.data, t.size_bytes);
-    text_deinit(&t);
+    strbuf_deinit(&t);
     helper_reply_deinit(reply);
     return sent;
 }

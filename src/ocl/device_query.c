@@ -134,7 +134,7 @@ static clg_status query_texts(cl_platform_id platform, cl_device_id device, devi
     return r->board_name ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static void query_numbers(cl_device_id device, device_record *r)
+static void query_limits(cl_device_id device, device_record *r)
 {
     r->type = query_number(device, CL_DEVICE_TYPE);
     r->vendor_id = query_u32(device, CL_DEVICE_VENDOR_ID);
@@ -220,7 +220,7 @@ static void query_place(cl_device_id device, device_record *r)
 clg_status device_query(cl_platform_id platform, cl_device_id device, device_record *record)
 {
     CLG_TRY(query_texts(platform, device, record));
-    query_numbers(device, record);
+    query_limits(device, record);
     query_subgroup(device, record);
     query_place(device, record);
     return CLG_OK;

@@ -36,7 +36,7 @@ static clg_status open_kernel(ocl_kernel *k)
 }
 
 /* Creates a kernel of a program, built or not. */
-static clg_status create(ocl_context *c, program *p, const char *entry, ocl_kernel **out_kernel)
+static clg_status create(ocl_context *c, ocl_program *p, const char *entry, ocl_kernel **out_kernel)
 {
     ocl_kernel *k = memory_zalloc(1, sizeof *k);
     if (!k) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -56,7 +56,7 @@ static clg_status create(ocl_context *c, program *p, const char *entry, ocl_kern
 
 clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
 {
-    program *p;
+    ocl_program *p;
     *out_kernel = NULL;
     CLG_TRY(program_get(c, ref, &p));
     return create(c, p, ref->entry, out_kernel);
@@ -64,7 +64,7 @@ clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel *
 
 clg_status ocl_kernel_create_draft(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
 {
-    program *p;
+    ocl_program *p;
     *out_kernel = NULL;
     if (!helper_is_on(c)) return ocl_kernel_create(c, ref, out_kernel);
     CLG_TRY(program_find(c, ref, &p));

@@ -11,7 +11,7 @@
 
 struct ocl_kernel {
     ocl_context *context;
-    program *program;
+    ocl_program *program;
     cl_kernel handle;
     char *entry;
     uint64_t entry_hash;

@@ -198,8 +198,8 @@ clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, siz
 void ocl_programs_save(ocl_context *c);
 void ocl_programs_save_when_settled(ocl_context *c);
 /* Appends the hash of the complete text that is compiled for a ref. */
-struct text;
-clg_status ocl_kernel_hash(const kernel_ref *ref, struct text *out);
+struct strbuf;
+clg_status ocl_kernel_hash(const kernel_ref *ref, struct strbuf *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */

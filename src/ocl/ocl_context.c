@@ -6,7 +6,7 @@
 #include "ocl/ocl_context.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/blas.h"
 #include "ocl/helper/helper.h"
 #include "ocl/probe.h"
@@ -23,14 +23,14 @@
 static clg_status identify(ocl_context *c)
 {
     const device_record *r = context_record(c);
-    text t;
-    text_init(&t, 0);
-    text_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
-                r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
-                r->driver_version, r->version, (unsigned)r->vendor_id);
-    if (t.status == CLG_OK) c->identity = hash128_bytes(text_data(&t), t.size_bytes);
+    strbuf t;
+    strbuf_init(&t, 0);
+    strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
+                  r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
+                  r->driver_version, r->version, (unsigned)r->vendor_id);
+    if (t.status == CLG_OK) c->identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
     clg_status status = t.status;
-    text_deinit(&t);
+    strbuf_deinit(&t);
     return status;
 }
 
@@ -50,13 +50,13 @@ bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_
 void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
                           size_t size_bytes)
 {
-    text line;
-    text_init(&line, 0);
-    text_printf(&line, "%s: %s", context_record(c)->name, what);
+    strbuf line;
+    strbuf_init(&line, 0);
+    strbuf_printf(&line, "%s: %s", context_record(c)->name, what);
     if (line.status == CLG_OK)
-        disk_cache_put(c->disk_cache, context_key(c, "fact", name, strlen(name)), text_data(&line),
-                       data, size_bytes);
-    text_deinit(&line);
+        disk_cache_put(c->disk_cache, context_key(c, "fact", name, strlen(name)),
+                       strbuf_data(&line), data, size_bytes);
+    strbuf_deinit(&line);
 }
 
 /* ---- creation -------------------------------------------------------------------------------- */

@@ -23,9 +23,9 @@ typedef struct upload_order {
 } upload_order;
 
 struct ocl_context {
-    refcount references; /* the owner's and those of each buffer, queue and kernel */
-    machine machine;     /* the enumeration that this device belongs to */
-    size_t index;        /* of the device in `machine` */
+    refcount references;  /* the owner's and those of each buffer, queue and kernel */
+    machine_info machine; /* the enumeration that this device belongs to */
+    size_t index;         /* of the device in `machine` */
     cl_context handle;
     cl_device_id device;
     bool is_sub_device;             /* ours to release */
@@ -53,7 +53,7 @@ static inline const device_caps *context_caps(const ocl_context *c)
     return &c->machine.caps[c->index];
 }
 
-static inline bool context_has_quirk(const ocl_context *c, quirk which)
+static inline bool context_has_quirk(const ocl_context *c, device_quirk which)
 {
     return (context_caps(c)->quirks & (uint32_t)which) != 0;
 }

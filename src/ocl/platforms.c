@@ -53,7 +53,7 @@ static void report_failure(cl_platform_id platform, int platform_index, cl_int c
 }
 
 /* Appends the devices of one platform. */
-static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id platform,
+static clg_status add_platform(machine_info *m, size_t *capacities, cl_platform_id platform,
                                int platform_index)
 {
     cl_device_id devices[MAX_DEVICES];
@@ -75,9 +75,9 @@ static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id pl
     return CLG_OK;
 }
 
-clg_status machine_list(machine *out_machine)
+clg_status machine_list(machine_info *out_machine)
 {
-    *out_machine = (machine){0};
+    *out_machine = (machine_info){0};
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint n_platforms;
     size_t capacities[2] = {0, 0};
@@ -91,10 +91,10 @@ clg_status machine_list(machine *out_machine)
     return status;
 }
 
-clg_status machine_of_device(cl_device_id device, machine *out_machine)
+clg_status machine_of_device(cl_device_id device, machine_info *out_machine)
 {
     cl_platform_id platform = NULL;
-    *out_machine = (machine){0};
+    *out_machine = (machine_info){0};
     CLG_TRY(
         CL_DO(NULL, GetDeviceInfo, (device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL)));
     out_machine->records = memory_zalloc(1, sizeof *out_machine->records);
@@ -110,17 +110,17 @@ clg_status machine_of_device(cl_device_id device, machine *out_machine)
     return status;
 }
 
-void machine_deinit(machine *m)
+void machine_deinit(machine_info *m)
 {
     if (m->caps) device_caps_free(m->caps, m->n);
     device_records_free(m->records, m->n);
     memory_free(m->devices);
-    *m = (machine){0};
+    *m = (machine_info){0};
 }
 
 clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, size_t *out_n)
 {
-    machine m;
+    machine_info m;
     *out_records = NULL;
     *out_caps = NULL;
     *out_n = 0;

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/batch.h"
 #include "ocl/helper/helper.h"
 #include "ocl/program_build.h"
@@ -154,7 +154,7 @@ static int vector_lanes(const ocl_context *c)
     return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
 }
 
-static clg_status write_source(const ocl_context *c, probe which, text *out_source)
+static clg_status write_source(const ocl_context *c, probe which, strbuf *out_source)
 {
     char prelude[64];
     snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which,
@@ -163,10 +163,11 @@ static clg_status write_source(const ocl_context *c, probe which, text *out_sour
     return program_text(&ref, out_source);
 }
 
-static clg_status build(ocl_context *c, const text *source, stage *s)
+static clg_status build(ocl_context *c, const strbuf *source, stage *s)
 {
     cl_int code;
-    CLG_TRY(program_compile(c, "probe", text_data(source), source->size_bytes, true, &s->program));
+    CLG_TRY(
+        program_compile(c, "probe", strbuf_data(source), source->size_bytes, true, &s->program));
     s->kernel = cl.CreateKernel(s->program, "probe", &code);
     return cl_check(code, "clCreateKernel", context_record(c)->name);
 }
@@ -188,7 +189,7 @@ static clg_status run(ocl_context *c, stage *s, float *y)
 }
 
 /* Computes in this process; y holds the input, then the results. */
-static clg_status compute_here(ocl_context *c, const text *source, float *y)
+static clg_status compute_here(ocl_context *c, const strbuf *source, float *y)
 {
     stage s = {0};
     clg_status status = build(c, source, &s);
@@ -210,14 +211,14 @@ static clg_status request_twice(ocl_context *c, const helper_request *request,
 
 /* Computes in the compile helper; UNSUPPORTED_DEVICE when the compiler rejects the probe or
  * crashes. */
-static clg_status compute_in_helper(ocl_context *c, const text *source, float *y,
+static clg_status compute_in_helper(ocl_context *c, const strbuf *source, float *y,
                                     helper_outcome *out_outcome)
 {
     const size_t n_bytes = N_VALUES * sizeof *y;
     const bool one_group = context_record(c)->max_work_group_size >= N_VALUES;
     helper_request request = {.name = "probe",
                               .entry = "probe",
-                              .source = text_data(source),
+                              .source = strbuf_data(source),
                               .source_bytes = source->size_bytes,
                               .has_launch = true,
                               .launch = {1, one_group, {N_VALUES, 1, 1}, {N_VALUES, 1, 1}},
@@ -240,7 +241,7 @@ static clg_status compute_in_helper(ocl_context *c, const text *source, float *y
 /* Computes a probe. *out_sure: the next process would find the same. */
 static clg_status compute(ocl_context *c, probe which, float *y, bool *out_sure)
 {
-    text source;
+    strbuf source;
     helper_outcome outcome = HELPER_UNABLE;
     CLG_TRY(write_source(c, which, &source));
     clg_status status = CLG_OK;
@@ -251,7 +252,7 @@ static clg_status compute(ocl_context *c, probe which, float *y, bool *out_sure)
         is_here || outcome == HELPER_DONE || outcome == HELPER_REFUSED || outcome == HELPER_CRASHED;
     if (!is_here && outcome == HELPER_UNABLE)
         status = error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "not tried without the compile helper");
-    text_deinit(&source);
+    strbuf_deinit(&source);
     return status;
 }
 

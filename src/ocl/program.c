@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/helper/helper.h"
 #include "ocl/program_build.h"
 
@@ -34,7 +34,7 @@ clg_status program_table_init(program_table *t)
 void program_table_deinit(program_table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        program *p = t->items[i];
+        ocl_program *p = t->items[i];
         if (p->handle) (void)cl.ReleaseProgram(p->handle);
         memory_free(p->forms);
         memory_free(p->source);
@@ -43,7 +43,7 @@ void program_table_deinit(program_table *t)
         memory_free(p);
     }
     memory_free(t->items);
-    map_deinit(&t->index);
+    hash_map_deinit(&t->index);
     condition_deinit(&t->changed);
     mutex_deinit(&t->storing);
     mutex_deinit(&t->lock);
@@ -54,7 +54,7 @@ void program_table_deinit(program_table *t)
 static size_t prefix_size(size_t n_forms) { return (1 + n_forms) * sizeof(uint64_t); }
 
 /* Loads p from the cache. Returns false, with p unchanged, when there is no usable entry. */
-static bool load(ocl_context *c, program *p, const char *entry)
+static bool load(ocl_context *c, ocl_program *p, const char *entry)
 {
     char *data;
     size_t n_bytes;
@@ -85,7 +85,7 @@ static bool load(ocl_context *c, program *p, const char *entry)
 }
 
 /* Returns the binary with all forms launched so far, after prefix_bytes. */
-static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data,
+static clg_status read_binary(ocl_context *c, ocl_program *p, size_t prefix_bytes, char **out_data,
                               size_t *out_n_bytes)
 {
     cl_program fresh = NULL;
@@ -104,7 +104,7 @@ static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, c
 }
 
 /* Writes p's binary with the n_forms that it had when the caller checked. */
-static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t n_forms)
+static clg_status save(ocl_context *c, ocl_program *p, const uint64_t *forms, size_t n_forms)
 {
     char *data;
     size_t n_bytes;
@@ -113,19 +113,19 @@ static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t
     CLG_TRY(read_binary(c, p, prefix, &data, &n_bytes));
     memcpy(data, &n, sizeof n);
     memcpy(data + sizeof n, forms, n_forms * sizeof *forms);
-    text what;
-    text_init(&what, 0);
-    text_printf(&what, "%s: program %s", context_record(c)->name, p->name);
+    strbuf what;
+    strbuf_init(&what, 0);
+    strbuf_printf(&what, "%s: program %s", context_record(c)->name, p->name);
     if (what.status == CLG_OK)
-        disk_cache_put(c->disk_cache, p->key, text_data(&what), data, prefix + n_bytes);
+        disk_cache_put(c->disk_cache, p->key, strbuf_data(&what), data, prefix + n_bytes);
     clg_status status = what.status;
-    text_deinit(&what);
+    strbuf_deinit(&what);
     memory_free(data);
     return status;
 }
 
 /* Copies p's forms when some are not cached; returns false otherwise. */
-static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *out_n)
+static bool take_new_forms(ocl_context *c, ocl_program *p, uint64_t *forms, size_t *out_n)
 {
     mutex_lock(&c->programs.lock);
     bool is_new = !p->building && p->handle && p->n_forms > p->n_stored_forms;
@@ -135,7 +135,7 @@ static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *
     return is_new;
 }
 
-void program_save(ocl_context *c, program *p)
+void program_save(ocl_context *c, ocl_program *p)
 {
     uint64_t forms[MAX_FORMS];
     size_t n_forms;
@@ -175,14 +175,14 @@ void ocl_programs_save_when_settled(ocl_context *c)
 }
 
 /* Returns whether p has the form. Call with the table's lock held. */
-static bool has_form(const program *p, uint64_t form)
+static bool has_form(const ocl_program *p, uint64_t form)
 {
     for (size_t i = 0; i < p->n_forms; i++)
         if (p->forms[i] == form) return true;
     return false;
 }
 
-bool program_has_form(ocl_context *c, const program *p, uint64_t form)
+bool program_has_form(ocl_context *c, const ocl_program *p, uint64_t form)
 {
     mutex_lock(&c->programs.lock);
     const bool has = has_form(p, form);
@@ -190,7 +190,7 @@ bool program_has_form(ocl_context *c, const program *p, uint64_t form)
     return has;
 }
 
-void program_note_form(ocl_context *c, program *p, uint64_t form)
+void program_note_form(ocl_context *c, ocl_program *p, uint64_t form)
 {
     mutex_lock(&c->programs.lock);
     if (!has_form(p, form) && p->n_forms < MAX_FORMS &&
@@ -205,16 +205,16 @@ void program_note_form(ocl_context *c, program *p, uint64_t form)
 
 static atomic_uint_fast64_t n_programs;
 
-static clg_status add(program_table *t, hash128 key, const char *name, program **out_program)
+static clg_status add(program_table *t, hash128 key, const char *name, ocl_program **out_program)
 {
     CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
-    program *p = memory_zalloc(1, sizeof *p);
+    ocl_program *p = memory_zalloc(1, sizeof *p);
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     p->key = key;
     p->serial = atomic_fetch_add(&n_programs, 1);
     p->name = memory_strdup(name);
     clg_status status =
-        p->name ? map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+        p->name ? hash_map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) {
         memory_free(p->name);
         memory_free(p);
@@ -227,14 +227,14 @@ static clg_status add(program_table *t, hash128 key, const char *name, program *
 
 /* Returns a program that is ready, or marked as being built by the caller (*out_build). */
 static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
-                                program **out_program, bool *out_build)
+                                ocl_program **out_program, bool *out_build)
 {
     clg_status status = CLG_OK;
-    program *p = NULL;
+    ocl_program *p = NULL;
     mutex_lock(&t->lock);
     for (;;) {
-        size_t at = map_get(&t->index, &key, sizeof key);
-        if (at == MAP_NONE) {
+        size_t at = hash_map_get(&t->index, &key, sizeof key);
+        if (at == HASH_MAP_NONE) {
             status = add(t, key, name, &p);
             break;
         }
@@ -249,15 +249,15 @@ static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
     return status;
 }
 
-static clg_status keep_source(program *p, text *source)
+static clg_status keep_source(ocl_program *p, strbuf *source)
 {
     if (p->source) return CLG_OK;
     p->source_bytes = source->size_bytes;
-    return text_take(source, &p->source);
+    return strbuf_take(source, &p->source);
 }
 
 /* Frees the text where neither read_binary nor launch trials will need it. */
-static void drop_source(ocl_context *c, program *p)
+static void drop_source(ocl_context *c, ocl_program *p)
 {
     if (context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(c)) return;
     memory_free(p->source);
@@ -265,7 +265,7 @@ static void drop_source(ocl_context *c, program *p)
 }
 
 /* Builds from the compile helper's binary; false when there is none or the driver rejects it. */
-static bool build_from_helper(ocl_context *c, program *p, const char *entry)
+static bool build_from_helper(ocl_context *c, ocl_program *p, const char *entry)
 {
     char *binary;
     size_t n_bytes;
@@ -277,14 +277,14 @@ static bool build_from_helper(ocl_context *c, program *p, const char *entry)
 }
 
 /* Looks p up in the cache, once: what is not cached then is compiled by this process. */
-static void load_once(ocl_context *c, program *p, const char *entry)
+static void load_once(ocl_context *c, ocl_program *p, const char *entry)
 {
     if (p->searched) return;
     p->searched = true;
     if (load(c, p, entry)) count(&c->n_loaded, 1);
 }
 
-static clg_status build(ocl_context *c, program *p, const char *entry)
+static clg_status build(ocl_context *c, ocl_program *p, const char *entry)
 {
     CLG_TRY(trial_of_build(c, p, entry));
     if (!build_from_helper(c, p, entry))
@@ -296,7 +296,7 @@ static clg_status build(ocl_context *c, program *p, const char *entry)
 }
 
 /* Ends a build. After a failure p has no handle: the next request tries again. */
-static void end_building(ocl_context *c, program *p)
+static void end_building(ocl_context *c, ocl_program *p)
 {
     mutex_lock(&c->programs.lock);
     p->building = false;
@@ -304,59 +304,59 @@ static void end_building(ocl_context *c, program *p)
     mutex_unlock(&c->programs.lock);
 }
 
-hash128 program_key(const ocl_context *c, const text *source)
+hash128 program_key(const ocl_context *c, const strbuf *source)
 {
-    return context_key(c, "program " PROGRAM_OPTIONS, text_data(source), source->size_bytes);
+    return context_key(c, "program " PROGRAM_OPTIONS, strbuf_data(source), source->size_bytes);
 }
 
 clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_built)
 {
-    text source;
+    strbuf source;
     program_table *t = &c->programs;
     *out_built = false;
     CLG_TRY(program_text(ref, &source));
     const hash128 key = program_key(c, &source);
-    text_deinit(&source);
+    strbuf_deinit(&source);
     mutex_lock(&t->lock);
-    const size_t at = map_get(&t->index, &key, sizeof key);
-    *out_built = at != MAP_NONE && !t->items[at]->building && t->items[at]->handle;
+    const size_t at = hash_map_get(&t->index, &key, sizeof key);
+    *out_built = at != HASH_MAP_NONE && !t->items[at]->building && t->items[at]->handle;
     mutex_unlock(&t->lock);
     return CLG_OK;
 }
 
 /* Returns the program of a ref: built when `builds`, else only if it is cached. */
-static clg_status get(ocl_context *c, const kernel_ref *ref, bool builds, program **out_program)
+static clg_status get(ocl_context *c, const kernel_ref *ref, bool builds, ocl_program **out_program)
 {
-    text source;
+    strbuf source;
     bool must_build;
     *out_program = NULL;
     CLG_TRY(program_text(ref, &source));
     const hash128 key = program_key(c, &source);
     clg_status status = find_or_claim(&c->programs, key, ref->source, out_program, &must_build);
     if (status == CLG_OK && must_build) {
-        program *p = *out_program;
+        ocl_program *p = *out_program;
         status = keep_source(p, &source);
         if (status == CLG_OK) load_once(c, p, ref->entry);
         if (status == CLG_OK && builds && !p->handle) status = build(c, p, ref->entry);
         if (builds) drop_source(c, p);
         end_building(c, p);
     }
-    text_deinit(&source);
+    strbuf_deinit(&source);
     if (status != CLG_OK) *out_program = NULL;
     return status;
 }
 
-clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program)
+clg_status program_get(ocl_context *c, const kernel_ref *ref, ocl_program **out_program)
 {
     return get(c, ref, true, out_program);
 }
 
-clg_status program_find(ocl_context *c, const kernel_ref *ref, program **out_program)
+clg_status program_find(ocl_context *c, const kernel_ref *ref, ocl_program **out_program)
 {
     return get(c, ref, false, out_program);
 }
 
-cl_program program_handle(ocl_context *c, const program *p)
+cl_program program_handle(ocl_context *c, const ocl_program *p)
 {
     mutex_lock(&c->programs.lock);
     cl_program handle = p->building ? NULL : p->handle;
@@ -364,7 +364,7 @@ cl_program program_handle(ocl_context *c, const program *p)
     return handle;
 }
 
-clg_status program_build(ocl_context *c, program *p, const char *entry)
+clg_status program_build(ocl_context *c, ocl_program *p, const char *entry)
 {
     mutex_lock(&c->programs.lock);
     while (p->building) condition_wait(&c->programs.changed, &c->programs.lock);
@@ -378,13 +378,13 @@ clg_status program_build(ocl_context *c, program *p, const char *entry)
     return status;
 }
 
-clg_status ocl_kernel_hash(const kernel_ref *ref, text *out)
+clg_status ocl_kernel_hash(const kernel_ref *ref, strbuf *out)
 {
-    text source;
+    strbuf source;
     char hex[33];
     CLG_TRY(program_text(ref, &source));
-    hash128_hex(hash128_bytes(text_data(&source), source.size_bytes), hex);
-    text_deinit(&source);
-    text_append(out, hex);
+    hash128_hex(hash128_bytes(strbuf_data(&source), source.size_bytes), hex);
+    strbuf_deinit(&source);
+    strbuf_append(out, hex);
     return CLG_OK;
 }

@@ -7,7 +7,7 @@
  */
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/batch.h"
 #include "ocl/helper/helper.h"
 #include "ocl/kernel.h"
@@ -173,7 +173,7 @@ clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, siz
 static clg_status build_ref(batch *b, size_t i)
 {
     const kernel_ref *const *refs = b->jobs;
-    program *p;
+    ocl_program *p;
     return program_get(b->context, refs[i], &p);
 }
 
@@ -183,7 +183,7 @@ clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, siz
     size_t n_threads = 1;
     /* Cached programs are loaded sequentially, which takes no time. */
     for (size_t i = 0; i < n_refs; i++) {
-        program *p;
+        ocl_program *p;
         CLG_TRY(program_find(c, refs[i], &p));
         if (!program_handle(c, p)) n_threads = n_parallel(c);
     }
@@ -216,7 +216,7 @@ static clg_status store_one(ocl_context *c, void *jobs, size_t i)
     program_table *t = &c->programs;
     (void)jobs;
     mutex_lock(&t->lock);
-    program *p = t->items[i]; /* the array may move, programs do not */
+    ocl_program *p = t->items[i]; /* the array may move, programs do not */
     mutex_unlock(&t->lock);
     program_save(c, p);
     return CLG_OK;
@@ -312,7 +312,7 @@ clg_status ocl_launches_prepare(ocl_context *c, const ocl_launch *launches, size
 clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused)
 {
-    text source;
+    strbuf source;
     size_t global_size[3] = {0}, local_size[3] = {0};
     const bool has_local = local && local[0] != 0;
     *out_refused = false;
@@ -323,7 +323,7 @@ clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t
     }
     CLG_TRY(program_text(ref, &source));
     const hash128 key = program_key(c, &source);
-    text_deinit(&source);
+    strbuf_deinit(&source);
     *out_refused = trial_has_failed(c, key, TRIAL_FORM_OF_BUILD) ||
                    trial_has_failed(c, key,
                                     kernel_form(c, hash_string(ref->entry), n_dims, global_size,

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "step/kernel_source.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* Developer builds: appends a kernel file from $CLG_KERNEL_DIR, its includes expanded, instead of
  * the embedded one. *out_found stays false when there is none. */
-static clg_status append_file(text *t, const char *folder, const char *name, int depth,
+static clg_status append_file(strbuf *t, const char *folder, const char *name, int depth,
                               bool *out_found)
 {
     char *path = NULL, *data = NULL;
@@ -26,7 +26,7 @@ static clg_status append_file(text *t, const char *folder, const char *name, int
     clg_status status = *out_found ? file_read(path, 1u << 20, &data, &n_bytes) : CLG_OK;
     memory_free(path);
     if (status != CLG_OK || !*out_found) return status;
-    text_printf(t, "#line 1 \"%s\"\n", name);
+    strbuf_printf(t, "#line 1 \"%s\"\n", name);
     unsigned line = 1;
     for (const char *at = data; *at && status == CLG_OK; line++) {
         const char *end = strchr(at, '\n');
@@ -35,16 +35,16 @@ static clg_status append_file(text *t, const char *folder, const char *name, int
         bool found = false;
         if (depth < 4 && sscanf(at, "#include \"%127[^\"\n]\"", included) == 1) {
             status = append_file(t, folder, included, depth + 1, &found);
-            text_printf(t, "#line %u \"%s\"\n", line + 1, name);
+            strbuf_printf(t, "#line %u \"%s\"\n", line + 1, name);
         }
-        if (!found) text_append_bytes(t, at, n);
+        if (!found) strbuf_append_bytes(t, at, n);
         at += n;
     }
     memory_free(data);
     return status;
 }
 
-static clg_status append_override(text *t, const char *source, bool *out_found)
+static clg_status append_override(strbuf *t, const char *source, bool *out_found)
 {
     const char *folder = env_get("CLG_KERNEL_DIR");
     const kernel_source *embedded = kernel_source_find(source);
@@ -53,7 +53,7 @@ static clg_status append_override(text *t, const char *source, bool *out_found)
 }
 #endif
 
-static clg_status append_source(text *t, const char *source)
+static clg_status append_source(strbuf *t, const char *source)
 {
 #ifdef CLG_DEVELOPER
     bool found;
@@ -62,7 +62,7 @@ static clg_status append_source(text *t, const char *source)
 #endif
     const kernel_source *embedded = kernel_source_find(source);
     if (!embedded) return error_set(CLG_ERROR_INTERNAL, "there is no kernel file '%s'", source);
-    text_append_bytes(t, embedded->text, embedded->text_bytes);
+    strbuf_append_bytes(t, embedded->text, embedded->text_bytes);
     return CLG_OK;
 }
 
@@ -108,7 +108,7 @@ static bool has_whole_body(const char *line, const char *end)
  * ends with a brace there, or on the line that opens its body (clang-format;
  * tests/lint/kernels.sh). Reason: compilers spend time on every kernel of a program, PoCL again
  * when its binary is read. */
-static void keep_one_kernel(text *t, const char *name)
+static void keep_one_kernel(strbuf *t, const char *name)
 {
     const char *from = t->data;
     char *to = t->data;
@@ -135,24 +135,24 @@ static void keep_one_kernel(text *t, const char *name)
     t->size_bytes = (size_t)(to - t->data);
 }
 
-static void append_parameters(text *t, const char *packed)
+static void append_parameters(strbuf *t, const char *packed)
 {
     size_t n_buffers = 0;
     for (const char *at = packed; *at; at++)
-        if (*at == 'b') text_printf(t, "__global void *b%zu, ", n_buffers++);
-    text_append(t, "const packed_args numbers");
+        if (*at == 'b') strbuf_printf(t, "__global void *b%zu, ", n_buffers++);
+    strbuf_append(t, "const packed_args numbers");
 }
 
-static void append_arguments(text *t, const char *packed)
+static void append_arguments(strbuf *t, const char *packed)
 {
-    size_t n_buffers = 0, n_numbers = 0;
+    size_t n_buffers = 0, n_scalars = 0;
     for (const char *at = packed; *at; at++) {
-        if (at > packed) text_append(t, ", ");
+        if (at > packed) strbuf_append(t, ", ");
         switch (*at) {
-        case 'b': text_printf(t, "b%zu", n_buffers++); break;
-        case 'i': text_printf(t, "(int)numbers.n[%zu]", n_numbers++); break;
-        case 'f': text_printf(t, "as_float((int)numbers.n[%zu])", n_numbers++); break;
-        default: text_printf(t, "numbers.n[%zu]", n_numbers++); break;
+        case 'b': strbuf_printf(t, "b%zu", n_buffers++); break;
+        case 'i': strbuf_printf(t, "(int)numbers.n[%zu]", n_scalars++); break;
+        case 'f': strbuf_printf(t, "as_float((int)numbers.n[%zu])", n_scalars++); break;
+        default: strbuf_printf(t, "numbers.n[%zu]", n_scalars++); break;
         }
     }
 }
@@ -166,7 +166,7 @@ static size_t count_scalars(const char *packed)
 
 /* Appends the text `from` with its kernel made a function, in each #if branch that defines it, and
  * then a kernel of the same name and attribute that unpacks the scalar arguments and calls it. */
-static clg_status pack_args(text *t, const char *from, const kernel_ref *ref)
+static clg_status pack_args(strbuf *t, const char *from, const kernel_ref *ref)
 {
     static const char head[] = "__kernel void ";
     const char *attribute = "", *next;
@@ -177,56 +177,56 @@ static clg_status pack_args(text *t, const char *from, const kernel_ref *ref)
             if (kernel > line) {
                 attribute = line;
                 n_attribute = (int)(kernel - line);
-                text_append(t, "\n");
+                strbuf_append(t, "\n");
             }
-            text_append(t, "static inline __attribute__((always_inline)) void called_");
+            strbuf_append(t, "static inline __attribute__((always_inline)) void called_");
             line = kernel + strlen(head);
             n_found++;
         }
         next = next_line(line);
-        text_append_bytes(t, line, (size_t)(next - line));
+        strbuf_append_bytes(t, line, (size_t)(next - line));
     }
     if (n_found == 0)
         return error_set(CLG_ERROR_INTERNAL, "'%s' has no kernel '%s'", ref->source, ref->entry);
-    text_printf(t, "typedef struct packed_args { long n[%zu]; } packed_args;\n%.*s%s%s(",
-                count_scalars(ref->packed), n_attribute, attribute, head, ref->entry);
+    strbuf_printf(t, "typedef struct packed_args { long n[%zu]; } packed_args;\n%.*s%s%s(",
+                  count_scalars(ref->packed), n_attribute, attribute, head, ref->entry);
     append_parameters(t, ref->packed);
-    text_printf(t, ")\n{\n    called_%s(", ref->entry);
+    strbuf_printf(t, ")\n{\n    called_%s(", ref->entry);
     append_arguments(t, ref->packed);
-    text_append(t, ");\n}\n");
+    strbuf_append(t, ");\n}\n");
     return CLG_OK;
 }
 
 /* Replaces the text by its form with packed arguments. */
-static clg_status replace_by_packed(text *t, const kernel_ref *ref)
+static clg_status replace_by_packed(strbuf *t, const kernel_ref *ref)
 {
-    text plain = *t;
-    text_init(t, 0);
+    strbuf plain = *t;
+    strbuf_init(t, 0);
     clg_status status = plain.status;
     if (status == CLG_OK && plain.data) status = pack_args(t, plain.data, ref);
-    text_deinit(&plain);
+    strbuf_deinit(&plain);
     return status;
 }
 
-clg_status program_text(const kernel_ref *ref, text *t)
+clg_status program_text(const kernel_ref *ref, strbuf *t)
 {
-    text_init(t, 0);
+    strbuf_init(t, 0);
     clg_status status = CLG_OK;
     if (ref->prelude && ref->prelude[0]) {
-        text_append(t, ref->prelude);
-        text_append(t, "\n");
+        strbuf_append(t, ref->prelude);
+        strbuf_append(t, "\n");
     }
     if (ref->body) {
         const kernel_source *types = kernel_source_common("types");
-        if (types) text_append_bytes(t, types->text, types->text_bytes);
-        text_printf(t, "#line 1 \"generated: %s\"\n", ref->source);
-        text_append(t, ref->body);
+        if (types) strbuf_append_bytes(t, types->text, types->text_bytes);
+        strbuf_printf(t, "#line 1 \"generated: %s\"\n", ref->source);
+        strbuf_append(t, ref->body);
     } else {
         status = append_source(t, ref->source);
         if (status == CLG_OK && t->status == CLG_OK) keep_one_kernel(t, ref->entry);
     }
     if (status == CLG_OK && ref->packed) status = replace_by_packed(t, ref);
     if (status == CLG_OK) status = t->status;
-    if (status != CLG_OK) text_deinit(t);
+    if (status != CLG_OK) strbuf_deinit(t);
     return status;
 }

@@ -134,7 +134,7 @@ static clg_status read_string(arena *memory, const wire_field *field, const char
     return *out_string ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static clg_status fill_list(importer *im, const wire_cursor *message, uint32_t number,
+static clg_status fill_list(onnx_importer *im, const wire_cursor *message, uint32_t number,
                             attribute_type type, size_t n, void *list)
 {
     wire_cursor c = *message, elements;
@@ -153,7 +153,8 @@ static clg_status fill_list(importer *im, const wire_cursor *message, uint32_t n
     return CLG_OK;
 }
 
-static clg_status read_list(importer *im, const wire_cursor *message, uint32_t field, attribute *a)
+static clg_status read_list(onnx_importer *im, const wire_cursor *message, uint32_t field,
+                            graph_attribute *a)
 {
     size_t item_bytes = a->type == ATTRIBUTE_INTS     ? sizeof(int64_t)
                         : a->type == ATTRIBUTE_FLOATS ? sizeof(float)
@@ -170,8 +171,8 @@ static clg_status read_list(importer *im, const wire_cursor *message, uint32_t f
 
 /* ---- single values --------------------------------------------------------------------------- */
 
-static clg_status read_tensor(importer *im, const wire_cursor *c, const wire_field *field,
-                              attribute *a)
+static clg_status read_tensor(onnx_importer *im, const wire_cursor *c, const wire_field *field,
+                              graph_attribute *a)
 {
     wire_cursor message;
     tensor_proto proto;
@@ -184,8 +185,8 @@ static clg_status read_tensor(importer *im, const wire_cursor *c, const wire_fie
     return error_set(CLG_ERROR_IO, "its data is in the file '%s', which is not there", missing);
 }
 
-static clg_status read_graph(importer *im, const scope *s, const wire_cursor *c,
-                             const wire_field *field, attribute *a)
+static clg_status read_graph(onnx_importer *im, const onnx_scope *s, const wire_cursor *c,
+                             const wire_field *field, graph_attribute *a)
 {
     wire_cursor message;
     if (a->as.g) return error_set(CLG_ERROR_INVALID_MODEL, "it has two graphs");
@@ -199,12 +200,12 @@ static clg_status read_graph(importer *im, const scope *s, const wire_cursor *c,
         CLG_TRY(
             graph_set_opset(a->as.g, im->opsets->opsets[i].domain, im->opsets->opsets[i].version));
     }
-    scope inner = {.g = a->as.g, .outer = s, .depth = s->depth + 1};
+    onnx_scope inner = {.g = a->as.g, .outer = s, .depth = s->depth + 1};
     return importer_graph(im, &inner, &message);
 }
 
-static clg_status read_single(importer *im, const scope *s, const wire_cursor *message,
-                              uint32_t number, attribute *a)
+static clg_status read_single(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
+                              uint32_t number, graph_attribute *a)
 {
     wire_cursor c = *message;
     wire_bytes bytes = {.data = ""};
@@ -228,8 +229,8 @@ static clg_status read_single(importer *im, const scope *s, const wire_cursor *m
     return is_empty ? error_set(CLG_ERROR_INVALID_MODEL, "its content is missing") : CLG_OK;
 }
 
-static clg_status read_payload(importer *im, const scope *s, const wire_cursor *message,
-                               uint32_t field, attribute *a)
+static clg_status read_payload(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
+                               uint32_t field, graph_attribute *a)
 {
     if (a->type == ATTRIBUTE_NONE) return CLG_OK;
     if (a->type == ATTRIBUTE_FLOATS || a->type == ATTRIBUTE_INTS || a->type == ATTRIBUTE_STRINGS) {
@@ -240,7 +241,7 @@ static clg_status read_payload(importer *im, const scope *s, const wire_cursor *
 
 /* Follows a reference to the attribute that it denotes, through any number of calls. *out_is_there
  * false: none is given, and the node goes without. */
-static clg_status follow(const scope *s, attribute_reading *r, wire_cursor *meant,
+static clg_status follow(const onnx_scope *s, attribute_reading *r, wire_cursor *meant,
                          bool *out_is_there)
 {
     *out_is_there = true;
@@ -256,7 +257,8 @@ static clg_status follow(const scope *s, attribute_reading *r, wire_cursor *mean
     return CLG_OK;
 }
 
-clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *message, node_id n)
+clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
+                              node_id n)
 {
     attribute_reading r;
     uint32_t field;
@@ -269,7 +271,7 @@ clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *m
     const bool was_reference = r.is_reference;
     clg_status status = follow(s, &r, &meant, &is_there);
     if (status == CLG_OK && !is_there) return CLG_OK;
-    attribute a = {.type = type_of(&r, &field)};
+    graph_attribute a = {.type = type_of(&r, &field)};
     r.name = own_name;
     CLG_TRY(importer_name(&im->names[0], r.name, "an attribute", &name));
     a.name = arena_strdup(&im->memory, name); /* subgraphs use the buffers too */

@@ -86,22 +86,22 @@ void onnx_source_unload(onnx_source *s)
 }
 
 /* Opens a file of external data, once for any number of tensors in it. */
-static clg_status open_file(importer *im, const char *location, const char *path,
+static clg_status open_file(onnx_importer *im, const char *location, const char *path,
                             onnx_source **out_source)
 {
-    size_t at = map_get_string(&im->file_index, location);
-    if (at != MAP_NONE) {
+    size_t at = hash_map_get_string(&im->file_index, location);
+    if (at != HASH_MAP_NONE) {
         *out_source = im->files[at];
         return CLG_OK;
     }
     CLG_TRY(MEMORY_RESERVE(im->files, im->files_capacity, im->n_files + 1));
-    CLG_TRY(map_set_string(&im->file_index, location, im->n_files));
+    CLG_TRY(hash_map_set_string(&im->file_index, location, im->n_files));
     clg_status status = onnx_source_open(path, out_source);
     im->files[im->n_files++] = *out_source;
     return status;
 }
 
-static clg_status find_file(importer *im, const char *location, const char *path,
+static clg_status find_file(onnx_importer *im, const char *location, const char *path,
                             onnx_source **out_source)
 {
     char shown[NAME_TEXT_BYTES];
@@ -122,7 +122,7 @@ static clg_status find_file(importer *im, const char *location, const char *path
     return open_file(im, location, path, out_source);
 }
 
-static clg_status external_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
+static clg_status external_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,
                                   const char **out_missing)
 {
     char shown[NAME_TEXT_BYTES];
@@ -152,7 +152,7 @@ static clg_status external_tensor(importer *im, const tensor_proto *proto, tenso
     return tensor_proto_resolve(proto, data, size_bytes, &owner, out_tensor);
 }
 
-clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
+clg_status importer_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,
                            const char **out_missing)
 {
     *out_tensor = NULL;

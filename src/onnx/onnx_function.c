@@ -35,7 +35,7 @@ enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 struct onnx_function {
     wire_cursor message;
     graph *imports;        /* has its operator sets only */
-    map attributes;        /* name -> index in defaults, NO_DEFAULT */
+    hash_map attributes;   /* name -> index in defaults, NO_DEFAULT */
     wire_cursor *defaults; /* AttributeProto */
     size_t n_defaults, defaults_capacity;
     size_t n_fields;
@@ -44,13 +44,13 @@ struct onnx_function {
 /* A call whose body is being read. */
 struct function_call {
     const onnx_function *f;
-    const scope *caller;
+    const onnx_scope *caller;
     const char *label;
     /* of the body -> value of the graph, VALUE_NONE for an omitted input */
-    map names;
-    map inputs;         /* names of the function */
-    map attributes;     /* name -> index in given */
-    wire_cursor *given; /* AttributeProto */
+    hash_map names;
+    hash_map inputs;     /* names of the function */
+    hash_map attributes; /* name -> index in given */
+    wire_cursor *given;  /* AttributeProto */
     size_t n_given, given_capacity;
 };
 
@@ -75,8 +75,8 @@ static clg_status add_attribute(onnx_function *f, const wire_field *field)
 {
     wire_bytes name;
     CLG_TRY(wire_get_bytes(field, &name));
-    if (map_get(&f->attributes, name.data, name.size_bytes) != MAP_NONE) return CLG_OK;
-    return map_set(&f->attributes, name.data, name.size_bytes, NO_DEFAULT);
+    if (hash_map_get(&f->attributes, name.data, name.size_bytes) != HASH_MAP_NONE) return CLG_OK;
+    return hash_map_set(&f->attributes, name.data, name.size_bytes, NO_DEFAULT);
 }
 
 static clg_status add_default(onnx_function *f, const wire_cursor *c, const wire_field *field)
@@ -86,21 +86,22 @@ static clg_status add_default(onnx_function *f, const wire_cursor *c, const wire
     CLG_TRY(wire_get_message(c, field, &message));
     CLG_TRY(attribute_name(&message, &name));
     CLG_TRY(MEMORY_RESERVE(f->defaults, f->defaults_capacity, f->n_defaults + 1));
-    CLG_TRY(map_set(&f->attributes, name.data, name.size_bytes, f->n_defaults));
+    CLG_TRY(hash_map_set(&f->attributes, name.data, name.size_bytes, f->n_defaults));
     f->defaults[f->n_defaults++] = message;
     return CLG_OK;
 }
 
-static clg_status give_attribute(importer *im, function_call *call, const wire_cursor *message)
+static clg_status give_attribute(onnx_importer *im, function_call *call, const wire_cursor *message)
 {
     wire_bytes name;
     const char *copy;
     char shown[NAME_TEXT_BYTES];
     CLG_TRY(attribute_name(message, &name));
-    const bool known = map_get(&call->f->attributes, name.data, name.size_bytes) != MAP_NONE;
-    if (known && map_get(&call->attributes, name.data, name.size_bytes) == MAP_NONE) {
+    const bool known =
+        hash_map_get(&call->f->attributes, name.data, name.size_bytes) != HASH_MAP_NONE;
+    if (known && hash_map_get(&call->attributes, name.data, name.size_bytes) == HASH_MAP_NONE) {
         CLG_TRY(MEMORY_RESERVE(call->given, call->given_capacity, call->n_given + 1));
-        CLG_TRY(map_set(&call->attributes, name.data, name.size_bytes, call->n_given));
+        CLG_TRY(hash_map_set(&call->attributes, name.data, name.size_bytes, call->n_given));
         call->given[call->n_given++] = *message;
         return CLG_OK;
     }
@@ -111,7 +112,7 @@ static clg_status give_attribute(importer *im, function_call *call, const wire_c
                      name_text(copy, shown));
 }
 
-static clg_status give_attributes(importer *im, function_call *call, const wire_cursor *node)
+static clg_status give_attributes(onnx_importer *im, function_call *call, const wire_cursor *node)
 {
     wire_cursor c = *node, message;
     while (!wire_at_end(&c)) {
@@ -125,10 +126,10 @@ static clg_status give_attributes(importer *im, function_call *call, const wire_
 }
 
 bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
-                        const scope **out_scope)
+                        const onnx_scope **out_scope)
 {
-    const size_t given = map_get(&call->attributes, name.data, name.size_bytes),
-                 own = map_get(&call->f->attributes, name.data, name.size_bytes);
+    const size_t given = hash_map_get(&call->attributes, name.data, name.size_bytes),
+                 own = hash_map_get(&call->f->attributes, name.data, name.size_bytes);
     *out_scope = call->caller;
     if (given < call->n_given)
         *out_attribute = call->given[given];
@@ -137,7 +138,7 @@ bool function_attribute(const function_call *call, wire_bytes name, wire_cursor 
     return given < call->n_given || own < call->f->n_defaults;
 }
 
-function_call *function_of_scope(const scope *s)
+function_call *function_of_scope(const onnx_scope *s)
 {
     while (s && !s->call) s = s->outer;
     return s ? s->call : NULL;
@@ -146,25 +147,26 @@ function_call *function_of_scope(const scope *s)
 /* ---- the functions of a model ---------------------------------------------------------------- */
 
 /* "domain\0name\0overload" */
-static clg_status make_key(text *key, const char *domain, wire_bytes name, wire_bytes overload)
+static clg_status make_key(strbuf *key, const char *domain, wire_bytes name, wire_bytes overload)
 {
     domain = domain_canonical(domain);
-    text_append_bytes(key, domain, strlen(domain) + 1);
-    if (name.size_bytes) text_append_bytes(key, name.data, name.size_bytes);
-    text_append_bytes(key, "", 1);
-    if (overload.size_bytes) text_append_bytes(key, overload.data, overload.size_bytes);
+    strbuf_append_bytes(key, domain, strlen(domain) + 1);
+    if (name.size_bytes) strbuf_append_bytes(key, name.data, name.size_bytes);
+    strbuf_append_bytes(key, "", 1);
+    if (overload.size_bytes) strbuf_append_bytes(key, overload.data, overload.size_bytes);
     return key->status;
 }
 
-static clg_status add_function(importer *im, const onnx_function *f, const char *domain,
+static clg_status add_function(onnx_importer *im, const onnx_function *f, const char *domain,
                                wire_bytes name, wire_bytes overload)
 {
-    text key;
+    strbuf key;
     const char *name_copy;
     char shown[NAME_TEXT_BYTES];
-    text_init(&key, 0);
+    strbuf_init(&key, 0);
     clg_status status = make_key(&key, domain, name, overload);
-    if (status == CLG_OK && map_get(&im->function_index, key.data, key.size_bytes) != MAP_NONE) {
+    if (status == CLG_OK &&
+        hash_map_get(&im->function_index, key.data, key.size_bytes) != HASH_MAP_NONE) {
         status = importer_name(&im->names[0], name, "a function", &name_copy);
         if (status == CLG_OK)
             status = error_set(CLG_ERROR_INVALID_MODEL, "the model defines the function %s twice",
@@ -173,20 +175,20 @@ static clg_status add_function(importer *im, const onnx_function *f, const char 
     if (status == CLG_OK)
         status = MEMORY_RESERVE(im->functions, im->functions_capacity, im->n_functions + 1);
     if (status == CLG_OK)
-        status = map_set(&im->function_index, key.data, key.size_bytes, im->n_functions);
+        status = hash_map_set(&im->function_index, key.data, key.size_bytes, im->n_functions);
     if (status == CLG_OK) im->functions[im->n_functions++] = *f;
-    text_deinit(&key);
+    strbuf_deinit(&key);
     return status;
 }
 
 static void free_function(onnx_function *f)
 {
     graph_free(f->imports);
-    map_deinit(&f->attributes);
+    hash_map_deinit(&f->attributes);
     memory_free(f->defaults);
 }
 
-clg_status importer_function(importer *im, const wire_cursor *message)
+clg_status importer_function(onnx_importer *im, const wire_cursor *message)
 {
     onnx_function f = {.message = *message};
     wire_cursor c = *message;
@@ -217,24 +219,24 @@ failed:
     return status;
 }
 
-void importer_free_functions(importer *im)
+void importer_free_functions(onnx_importer *im)
 {
     for (size_t i = 0; i < im->n_functions; i++) free_function(&im->functions[i]);
     memory_free(im->functions);
-    map_deinit(&im->function_index);
+    hash_map_deinit(&im->function_index);
 }
 
-clg_status importer_find_function(importer *im, const char *domain, const char *op_type,
+clg_status importer_find_function(onnx_importer *im, const char *domain, const char *op_type,
                                   wire_bytes overload, const onnx_function **out_function)
 {
-    text key;
+    strbuf key;
     *out_function = NULL;
     if (im->n_functions == 0) return CLG_OK;
-    text_init(&key, 0);
+    strbuf_init(&key, 0);
     clg_status status = make_key(&key, domain, (wire_bytes){op_type, strlen(op_type)}, overload);
-    size_t at = status == CLG_OK ? map_get(&im->function_index, key.data, key.size_bytes) : 0;
+    size_t at = status == CLG_OK ? hash_map_get(&im->function_index, key.data, key.size_bytes) : 0;
     if (status == CLG_OK && at < im->n_functions) *out_function = &im->functions[at];
-    text_deinit(&key);
+    strbuf_deinit(&key);
     return status;
 }
 
@@ -242,16 +244,16 @@ clg_status importer_find_function(importer *im, const char *domain, const char *
 
 value_id function_find_value(const function_call *call, const char *name)
 {
-    size_t v = map_get_string(&call->names, name);
-    return v == MAP_NONE ? VALUE_NONE : (value_id)v;
+    size_t v = hash_map_get_string(&call->names, name);
+    return v == HASH_MAP_NONE ? VALUE_NONE : (value_id)v;
 }
 
 bool function_is_input(const function_call *call, const char *name)
 {
-    return map_get_string(&call->inputs, name) != MAP_NONE;
+    return hash_map_get_string(&call->inputs, name) != HASH_MAP_NONE;
 }
 
-static clg_status count(importer *im, size_t size_bytes)
+static clg_status count(onnx_importer *im, size_t size_bytes)
 {
     im->inlined_bytes += size_bytes;
     if (im->inlined_bytes <= MAX_INLINED_BYTES) return CLG_OK;
@@ -259,16 +261,16 @@ static clg_status count(importer *im, size_t size_bytes)
                      "functions that call functions make the model too large");
 }
 
-clg_status function_count_node(importer *im, const wire_cursor *node)
+clg_status function_count_node(onnx_importer *im, const wire_cursor *node)
 {
     return count(im, (size_t)(node->end - node->at) + NODE_BYTES);
 }
 
-clg_status function_count_value(importer *im) { return count(im, VALUE_BYTES); }
+clg_status function_count_value(onnx_importer *im) { return count(im, VALUE_BYTES); }
 
 bool function_has_value(const function_call *call, const char *name)
 {
-    return map_get_string(&call->names, name) != MAP_NONE;
+    return hash_map_get_string(&call->names, name) != HASH_MAP_NONE;
 }
 
 clg_status function_add_value(function_call *call, graph *g, const char *name, value_id *out_value)
@@ -284,7 +286,7 @@ clg_status function_add_value(function_call *call, graph *g, const char *name, v
         if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         if (graph_find_value(g, made) != VALUE_NONE && n == 0) continue;
         CLG_TRY(graph_add_value(g, made, out_value));
-        return map_set_string(&call->names, name, *out_value);
+        return hash_map_set_string(&call->names, name, *out_value);
     }
 }
 
@@ -302,7 +304,7 @@ int64_t function_opset(const function_call *call, const char *domain)
 
 /* Binds the names in a field of the function to ids, in order; what the call omits stays unbound
  * or, with `absent`, is bound to nothing. */
-static clg_status bind(importer *im, function_call *call, uint32_t number, const id_list *ids,
+static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, const id_list *ids,
                        bool absent)
 {
     wire_cursor c = call->f->message;
@@ -325,8 +327,8 @@ static clg_status bind(importer *im, function_call *call, uint32_t number, const
                 return error_set(CLG_ERROR_INVALID_MODEL, "the function has two inputs of a name");
             continue; /* an input that is returned: see pass_through */
         }
-        if (v != VALUE_NONE || absent) CLG_TRY(map_set_string(&call->names, name, v));
-        if (absent) CLG_TRY(map_set_string(&call->inputs, name, 0));
+        if (v != VALUE_NONE || absent) CLG_TRY(hash_map_set_string(&call->names, name, v));
+        if (absent) CLG_TRY(hash_map_set_string(&call->inputs, name, 0));
     }
     if (n >= ids->n) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_MODEL, "the function has %zu %s, and the call %zu", n,
@@ -334,7 +336,7 @@ static clg_status bind(importer *im, function_call *call, uint32_t number, const
 }
 
 /* Copies inputs of the function that are also its outputs. */
-static clg_status pass_through(importer *im, const scope *s, const id_list *outputs)
+static clg_status pass_through(onnx_importer *im, const onnx_scope *s, const id_list *outputs)
 {
     wire_cursor c = s->call->f->message;
     for (size_t n = 0; !wire_at_end(&c);) {
@@ -356,7 +358,7 @@ static clg_status pass_through(importer *im, const scope *s, const id_list *outp
     return CLG_OK;
 }
 
-static size_t n_calls_around(const scope *s)
+static size_t n_calls_around(const onnx_scope *s)
 {
     size_t n = 0;
     for (const function_call *call = function_of_scope(s); call;
@@ -365,7 +367,7 @@ static size_t n_calls_around(const scope *s)
     return n;
 }
 
-static clg_status check_recursion(const scope *s, const onnx_function *f)
+static clg_status check_recursion(const onnx_scope *s, const onnx_function *f)
 {
     if (n_calls_around(s) >= GRAPH_MAX_DEPTH)
         return error_set(CLG_ERROR_INVALID_MODEL, "functions call functions deeper than %d",
@@ -377,7 +379,7 @@ static clg_status check_recursion(const scope *s, const onnx_function *f)
 }
 
 /* Reads a call's body. Its ids are copied: reading the body uses the importer's lists. */
-static clg_status read_body(importer *im, const scope *s, id_list *outputs)
+static clg_status read_body(onnx_importer *im, const onnx_scope *s, id_list *outputs)
 {
     const graph *imports = im->opsets;
     CLG_TRY(MEMORY_RESERVE(outputs->ids, outputs->capacity, im->outputs.n + 1));
@@ -391,14 +393,14 @@ static clg_status read_body(importer *im, const scope *s, id_list *outputs)
     return status == CLG_OK ? pass_through(im, s, outputs) : status;
 }
 
-clg_status importer_call(importer *im, const scope *s, const onnx_function *f,
+clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_function *f,
                          const wire_cursor *node, const char *domain, const char *op_type,
                          const char *name)
 {
     char shown[NAME_TEXT_BYTES];
     id_list outputs = {0};
     function_call call = {.f = f, .caller = s};
-    scope inside = {.g = s->g, .depth = s->depth, .call = &call};
+    onnx_scope inside = {.g = s->g, .depth = s->depth, .call = &call};
     if (!name[0] && im->outputs.n && im->outputs.ids[0] != VALUE_NONE)
         name = s->g->values[im->outputs.ids[0]].name;
     call.label = arena_strdup(&s->g->memory, name_text(name, shown));
@@ -411,9 +413,9 @@ clg_status importer_call(importer *im, const scope *s, const onnx_function *f,
     /* in deep nesting, the outer levels give the location */
     if (status != CLG_OK && n_calls_around(s) < 2)
         (void)error_prefix(status, "function %s, called by node '%s'", what, call.label);
-    map_deinit(&call.names);
-    map_deinit(&call.inputs);
-    map_deinit(&call.attributes);
+    hash_map_deinit(&call.names);
+    hash_map_deinit(&call.inputs);
+    hash_map_deinit(&call.attributes);
     memory_free(call.given);
     memory_free(outputs.ids);
     return status;

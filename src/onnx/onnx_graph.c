@@ -50,12 +50,13 @@ clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what
 /* A name read inside nested graphs becomes a value in each of them: this bounds the cost. */
 #define MAX_CAPTURES ((size_t)1 << 18)
 
-static value_id find_own(const scope *s, const char *name)
+static value_id find_own(const onnx_scope *s, const char *name)
 {
     return s->call ? function_find_value(s->call, name) : graph_find_value(s->g, name);
 }
 
-static clg_status add_own(importer *im, const scope *s, const char *name, value_id *out_value)
+static clg_status add_own(onnx_importer *im, const onnx_scope *s, const char *name,
+                          value_id *out_value)
 {
     if (function_of_scope(s)) CLG_TRY(function_count_value(im));
     return s->call ? function_add_value(s->call, s->g, name, out_value)
@@ -64,7 +65,8 @@ static clg_status add_own(importer *im, const scope *s, const char *name, value_
 
 /* Finds the value of a name in this scope: its own, or one of an enclosing scope, captured scope by
  * scope. VALUE_NONE when there is none. */
-static clg_status find_in_scope(importer *im, const scope *s, const char *name, value_id *out_value)
+static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const char *name,
+                                value_id *out_value)
 {
     value_id outer;
     *out_value = find_own(s, name);
@@ -79,7 +81,8 @@ static clg_status find_in_scope(importer *im, const scope *s, const char *name, 
 }
 
 /* The same; an unknown name becomes an undefined value, which graph_check reports. */
-static clg_status find_or_add(importer *im, const scope *s, const char *name, value_id *out_value)
+static clg_status find_or_add(onnx_importer *im, const onnx_scope *s, const char *name,
+                              value_id *out_value)
 {
     CLG_TRY(find_in_scope(im, s, name, out_value));
     if (*out_value != VALUE_NONE) return CLG_OK;
@@ -103,7 +106,8 @@ static clg_status add_missing_constant(graph *g, const char *name, const tensor_
     return CLG_OK;
 }
 
-static clg_status read_initializer(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_initializer(onnx_importer *im, const onnx_scope *s,
+                                   const wire_cursor *message)
 {
     tensor_proto proto;
     tensor *t;
@@ -141,7 +145,7 @@ static clg_status refuse_sparse(const wire_cursor *message)
 }
 
 /* Up to IR 3 every initializer was also an input: we treat it as a constant. */
-static clg_status read_input(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_input(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_bytes bytes;
     const char *name;
@@ -181,7 +185,7 @@ static bool is_constant_node(const wire_cursor *message)
 }
 
 /* Nodes of a function's body must not define its inputs. */
-static clg_status check_output_name(const scope *s, const char *name)
+static clg_status check_output_name(const onnx_scope *s, const char *name)
 {
     char shown[NAME_TEXT_BYTES];
     if (!s->call || !function_is_input(s->call, name)) return CLG_OK;
@@ -190,7 +194,7 @@ static clg_status check_output_name(const scope *s, const char *name)
 }
 
 /* Names a node's outputs. A duplicate name is an error, with one exception below. */
-static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *message)
+static clg_status name_outputs(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_cursor c = *message;
     while (!wire_at_end(&c)) {
@@ -234,7 +238,7 @@ typedef struct node_reading {
     wire_bytes name, op_type, domain, overload;
 } node_reading;
 
-static clg_status read_node_field(importer *im, const scope *s, const wire_field *field,
+static clg_status read_node_field(onnx_importer *im, const onnx_scope *s, const wire_field *field,
                                   node_reading *r)
 {
     wire_bytes bytes;
@@ -258,8 +262,8 @@ static clg_status read_node_field(importer *im, const scope *s, const wire_field
     }
 }
 
-static clg_status read_attributes(importer *im, const scope *s, const wire_cursor *message,
-                                  node_id n)
+static clg_status read_attributes(onnx_importer *im, const onnx_scope *s,
+                                  const wire_cursor *message, node_id n)
 {
     wire_cursor c = *message;
     while (!wire_at_end(&c)) {
@@ -273,7 +277,7 @@ static clg_status read_attributes(importer *im, const scope *s, const wire_curso
     return CLG_OK;
 }
 
-static clg_status read_node(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_node(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_cursor c = *message;
     node_reading r = {{.data = ""}, {.data = ""}, {.data = ""}, {.data = ""}};
@@ -310,7 +314,7 @@ static clg_status read_node(importer *im, const scope *s, const wire_cursor *mes
 
 /* ---- outputs and declared types -------------------------------------------------------------- */
 
-static clg_status read_output(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_output(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_bytes bytes;
     const char *name;
@@ -330,7 +334,8 @@ static clg_status read_output(importer *im, const scope *s, const wire_cursor *m
     return status == CLG_OK ? status : error_prefix(status, "output '%s'", name_text(name, shown));
 }
 
-static clg_status read_value_info(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_value_info(onnx_importer *im, const onnx_scope *s,
+                                  const wire_cursor *message)
 {
     wire_bytes bytes;
     const char *name;
@@ -345,9 +350,10 @@ static clg_status read_value_info(importer *im, const scope *s, const wire_curso
 
 /* ---- the whole graph ------------------------------------------------------------------------- */
 
-typedef clg_status (*field_reader)(importer *im, const scope *s, const wire_cursor *message);
+typedef clg_status (*field_reader)(onnx_importer *im, const onnx_scope *s,
+                                   const wire_cursor *message);
 
-static clg_status each_field(importer *im, const scope *s, const wire_cursor *message,
+static clg_status each_field(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                              uint32_t number, field_reader read)
 {
     wire_cursor c = *message;
@@ -362,14 +368,15 @@ static clg_status each_field(importer *im, const scope *s, const wire_cursor *me
     return CLG_OK;
 }
 
-static clg_status read_sparse(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_sparse(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     (void)im;
     (void)s;
     return refuse_sparse(message);
 }
 
-static clg_status read_graph_name(importer *im, const scope *s, const wire_cursor *message)
+static clg_status read_graph_name(onnx_importer *im, const onnx_scope *s,
+                                  const wire_cursor *message)
 {
     wire_cursor c = *message;
     while (!wire_at_end(&c)) {
@@ -386,13 +393,14 @@ static clg_status read_graph_name(importer *im, const scope *s, const wire_curso
     return CLG_OK;
 }
 
-clg_status importer_nodes(importer *im, const scope *s, const wire_cursor *message, uint32_t number)
+clg_status importer_nodes(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
+                          uint32_t number)
 {
     CLG_TRY(each_field(im, s, message, number, name_outputs));
     return each_field(im, s, message, number, read_node);
 }
 
-clg_status importer_graph(importer *im, const scope *s, const wire_cursor *message)
+clg_status importer_graph(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     static const struct {
         uint32_t number;

@@ -5,7 +5,7 @@
 #ifndef CLG_ONNX_ONNX_INTERNAL_H
 #define CLG_ONNX_ONNX_INTERNAL_H
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "base/wire.h"
 #include "onnx/onnx.h"
 #include "tensor/formats/tensor_proto.h"
@@ -34,11 +34,11 @@ typedef struct id_list {
 typedef struct onnx_function onnx_function;
 typedef struct function_call function_call;
 
-typedef struct importer {
+typedef struct onnx_importer {
     onnx_source *model;
     unsigned flags;
     const char *folder;  /* of the model; NULL: it came from memory */
-    map file_index;      /* location -> position in files */
+    hash_map file_index; /* location -> position in files */
     onnx_source **files; /* external data */
     size_t n_files, files_capacity;
     const graph *opsets; /* the graph that has the model's imports */
@@ -49,16 +49,16 @@ typedef struct importer {
     onnx_function *functions; /* that the model defines */
     size_t n_functions, functions_capacity;
     size_t inlined_bytes; /* approximate, of what was read as parts of functions */
-    map function_index;
-} importer;
+    hash_map function_index;
+} onnx_importer;
 
 /* The graph being read and the graphs around it, from inside outwards. */
-typedef struct scope {
+typedef struct onnx_scope {
     graph *g;
-    const struct scope *outer;
+    const struct onnx_scope *outer;
     int depth;
     function_call *call; /* the body of a function, which sees only its own names; NULL elsewhere */
-} scope;
+} onnx_scope;
 
 /* Returns a name as a string; NUL bytes are rejected. `what` for the error: "an input". */
 clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
@@ -66,30 +66,32 @@ clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what
 /* onnx_data.c: returns the tensor of a TensorProto, from its external file if it has one.
  * *out_tensor NULL with CLG_OK: the file is missing and that is allowed; *out_missing then names
  * it, valid until the next call. */
-clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
+clg_status importer_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,
                            const char **out_missing);
 /* onnx_type.c: writes the type of a ValueInfoProto to v, as far as given. `is_strict`: an unknown
  * dtype or too many axes are errors, as for inputs; else they stay unknown. */
 clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bool is_strict);
 clg_status importer_type_name(const wire_cursor *value_info, wire_bytes *out_name);
 /* onnx_attribute.c */
-clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *message, node_id n);
+clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
+                              node_id n);
 /* onnx_graph.c: fills s->g. */
-clg_status importer_graph(importer *im, const scope *s, const wire_cursor *message);
+clg_status importer_graph(onnx_importer *im, const onnx_scope *s, const wire_cursor *message);
 /* Reads the nodes in a field of a message. */
-clg_status importer_nodes(importer *im, const scope *s, const wire_cursor *message,
+clg_status importer_nodes(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                           uint32_t number);
 /* onnx_load.c: an OperatorSetIdProto. */
-clg_status importer_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field);
+clg_status importer_opset(onnx_importer *im, graph *g, const wire_cursor *c,
+                          const wire_field *field);
 
 /* onnx_function.c. Keeps a FunctionProto of the model for calls. */
-clg_status importer_function(importer *im, const wire_cursor *message);
-void importer_free_functions(importer *im);
+clg_status importer_function(onnx_importer *im, const wire_cursor *message);
+void importer_free_functions(onnx_importer *im);
 /* Finds the function of an operator; NULL when the model does not define it. */
-clg_status importer_find_function(importer *im, const char *domain, const char *op_type,
+clg_status importer_find_function(onnx_importer *im, const char *domain, const char *op_type,
                                   wire_bytes overload, const onnx_function **out_function);
 /* Reads the function's body in place of the call, whose inputs and outputs are im's lists. */
-clg_status importer_call(importer *im, const scope *s, const onnx_function *f,
+clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_function *f,
                          const wire_cursor *node, const char *domain, const char *op_type,
                          const char *name);
 /* In the body of a call: the value of a name, VALUE_NONE when there is none or the call omits it;
@@ -103,13 +105,13 @@ int64_t function_opset(const function_call *call, const char *domain);
 /* Returns whether the function has an input of that name. */
 bool function_is_input(const function_call *call, const char *name);
 /* Rejects a node of a body, or a value that comes with one, when there are far too many. */
-clg_status function_count_node(importer *im, const wire_cursor *node);
-clg_status function_count_value(importer *im);
+clg_status function_count_node(onnx_importer *im, const wire_cursor *node);
+clg_status function_count_value(onnx_importer *im);
 /* Returns the call whose body contains s, at any depth; NULL. */
-function_call *function_of_scope(const scope *s);
+function_call *function_of_scope(const onnx_scope *s);
 /* Returns an attribute of the call, given or by default, and the scope it was written in; false: it
  * has none. */
 bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
-                        const scope **out_scope);
+                        const onnx_scope **out_scope);
 
 #endif

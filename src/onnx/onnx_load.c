@@ -27,7 +27,8 @@ typedef struct model_reading {
     bool has_graph;
 } model_reading;
 
-clg_status importer_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field)
+clg_status importer_opset(onnx_importer *im, graph *g, const wire_cursor *c,
+                          const wire_field *field)
 {
     wire_cursor message;
     wire_bytes domain = {.data = ""};
@@ -44,14 +45,14 @@ clg_status importer_opset(importer *im, graph *g, const wire_cursor *c, const wi
     return graph_set_opset(g, name, version);
 }
 
-static clg_status read_function(importer *im, const wire_cursor *c, const wire_field *field)
+static clg_status read_function(onnx_importer *im, const wire_cursor *c, const wire_field *field)
 {
     wire_cursor message;
     CLG_TRY(wire_get_message(c, field, &message));
     return importer_function(im, &message);
 }
 
-static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
+static clg_status read_model_field(onnx_importer *im, graph *g, const wire_cursor *c,
                                    const wire_field *field, model_reading *r)
 {
     switch (field->number) {
@@ -69,7 +70,7 @@ static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
     }
 }
 
-static clg_status set_producer(importer *im, graph *g, const model_reading *r)
+static clg_status set_producer(onnx_importer *im, graph *g, const model_reading *r)
 {
     const char *name, *version;
     CLG_TRY(importer_name(&im->names[0], r->producer_name, "the producer", &name));
@@ -79,7 +80,7 @@ static clg_status set_producer(importer *im, graph *g, const model_reading *r)
     return g->producer ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static clg_status read_model(importer *im, graph *g)
+static clg_status read_model(onnx_importer *im, graph *g)
 {
     size_t size_bytes;
     const void *data = onnx_source_data(im->model, &size_bytes);
@@ -103,11 +104,11 @@ static clg_status read_model(importer *im, graph *g)
     if (r.ir_version < 3 && g->n_opsets == 0) CLG_TRY(graph_set_opset(g, "", 1));
     CLG_TRY(set_producer(im, g, &r));
     im->opsets = g;
-    scope top = {.g = g};
+    onnx_scope top = {.g = g};
     return importer_graph(im, &top, &r.graph);
 }
 
-static void importer_deinit(importer *im)
+static void importer_deinit(onnx_importer *im)
 {
     importer_free_functions(im);
     memory_free(im->outputs.ids);
@@ -118,11 +119,11 @@ static void importer_deinit(importer *im)
     for (size_t i = 0; i < im->n_files; i++) onnx_source_release(im->files[i]);
     if (im->model) onnx_source_unload(im->model);
     memory_free(im->files);
-    map_deinit(&im->file_index);
+    hash_map_deinit(&im->file_index);
     onnx_source_release(im->model);
 }
 
-static clg_status load(importer *im, graph **out_graph)
+static clg_status load(onnx_importer *im, graph **out_graph)
 {
     graph *g;
     CLG_TRY(graph_create("", &g));
@@ -138,7 +139,7 @@ static clg_status load(importer *im, graph **out_graph)
 clg_status onnx_load_file(const char *path, unsigned flags, graph **out_graph)
 {
     clg_status status;
-    importer im = {.flags = flags};
+    onnx_importer im = {.flags = flags};
     char *folder = NULL;
     *out_graph = NULL;
     CLG_TRY_GOTO(file_folder(path, &folder), done);
@@ -155,7 +156,7 @@ done:
 clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags, graph **out_graph)
 {
     clg_status status;
-    importer im = {.flags = flags};
+    onnx_importer im = {.flags = flags};
     *out_graph = NULL;
     CLG_TRY_GOTO(onnx_source_copy(data, size_bytes, &im.model), done);
     status = load(&im, out_graph);

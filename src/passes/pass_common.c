@@ -4,19 +4,19 @@
  * write the same Shape, Transpose or Cast once for each reader. Nodes that draw random numbers, and those with bodies, are
  * never the same.
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-static void append(text *t, const void *data, size_t size_bytes)
+static void append(strbuf *t, const void *data, size_t size_bytes)
 {
-    text_append_bytes(t, data, size_bytes);
+    strbuf_append_bytes(t, data, size_bytes);
 }
 
-static void append_string(text *t, const char *string) { append(t, string, strlen(string) + 1); }
+static void append_string(strbuf *t, const char *string) { append(t, string, strlen(string) + 1); }
 
-static void append_attribute(text *t, const attribute *a)
+static void append_attribute(strbuf *t, const graph_attribute *a)
 {
     append_string(t, a->name);
     append(t, &a->type, sizeof a->type);
@@ -47,7 +47,7 @@ static bool may_be_shared(const node *n)
 }
 
 /* What a node computes, as bytes. */
-static void describe(const node *n, text *t)
+static void describe(const node *n, strbuf *t)
 {
     append_string(t, n->domain);
     append_string(t, n->op_type);
@@ -68,32 +68,33 @@ static bool may_replace(const graph *g, const node *first, const node *n)
     return true;
 }
 
-static clg_status share(graph *g, map *seen, node_id i)
+static clg_status share(graph *g, hash_map *seen, node_id i)
 {
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     describe(&g->nodes[i], &t);
     clg_status status = t.status;
-    const size_t at = status == CLG_OK ? map_get(seen, text_data(&t), t.size_bytes) : MAP_NONE;
-    if (status == CLG_OK && at == MAP_NONE) {
-        status = map_set(seen, text_data(&t), t.size_bytes, i);
+    const size_t at =
+        status == CLG_OK ? hash_map_get(seen, strbuf_data(&t), t.size_bytes) : HASH_MAP_NONE;
+    if (status == CLG_OK && at == HASH_MAP_NONE) {
+        status = hash_map_set(seen, strbuf_data(&t), t.size_bytes, i);
     } else if (status == CLG_OK && may_replace(g, &g->nodes[at], &g->nodes[i])) {
         for (size_t k = 0; k < g->nodes[i].n_outputs; k++)
             if (g->nodes[i].outputs[k] != VALUE_NONE)
                 graph_replace_uses(g, g->nodes[i].outputs[k], g->nodes[at].outputs[k]);
         graph_remove_node(g, i);
     }
-    text_deinit(&t);
+    strbuf_deinit(&t);
     return status;
 }
 
 clg_status pass_common(graph *g, const pass_options *options)
 {
     (void)options;
-    map seen = {0};
+    hash_map seen = {0};
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++)
         if (may_be_shared(&g->nodes[i])) status = share(g, &seen, i);
-    map_deinit(&seen);
+    hash_map_deinit(&seen);
     return status;
 }

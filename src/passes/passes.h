@@ -7,7 +7,7 @@
 #ifndef CLG_PASSES_PASSES_H
 #define CLG_PASSES_PASSES_H
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ops/core/op.h"
 
 typedef struct pass_options {

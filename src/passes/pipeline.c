@@ -51,14 +51,14 @@ static clg_status check_names(const pass_options *o)
         for (size_t k = 0; k < n_passes; k++)
             found |= strcmp(o->disabled.names[i], passes[k].name) == 0;
         if (found) continue;
-        text names;
-        text_init(&names, 1024);
+        strbuf names;
+        strbuf_init(&names, 1024);
         for (size_t k = 0; k < n_passes; k++)
-            text_printf(&names, "%s%s", k ? ", " : "", passes[k].name);
+            strbuf_printf(&names, "%s%s", k ? ", " : "", passes[k].name);
         clg_status status =
             error_set(CLG_ERROR_INVALID_ARGUMENT, "there is no pass '%s'; there are: %s",
-                      o->disabled.names[i], text_data(&names));
-        text_deinit(&names);
+                      o->disabled.names[i], strbuf_data(&names));
+        strbuf_deinit(&names);
         return status;
     }
     return CLG_OK;

@@ -2,7 +2,7 @@
  *
  * A readable listing of a plan, for `cltool inspect --plan` and tests.
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -10,76 +10,76 @@
 static const char *const place_names[] = {"none",   "slab",   "in",     "out",
                                           "weight", "packed", "literal"};
 
-static void dump_buffers(const plan_step *s, text *out)
+static void dump_buffers(const plan_step *s, strbuf *out)
 {
     for (uint32_t i = 0; i < s->n_buffers; i++) {
-        const placement *p = &s->buffers[i];
-        text_printf(out, "%s%s%u", i ? ", " : "", place_names[p->kind], p->index);
-        if (p->offset_bytes) text_printf(out, "+%lld", (long long)p->offset_bytes);
+        const plan_placement *p = &s->buffers[i];
+        strbuf_printf(out, "%s%s%u", i ? ", " : "", place_names[p->kind], p->index);
+        if (p->offset_bytes) strbuf_printf(out, "+%lld", (long long)p->offset_bytes);
     }
 }
 
-static void dump_range(const step *s, text *out)
+static void dump_range(const step *s, strbuf *out)
 {
-    text_append(out, " [");
+    strbuf_append(out, " [");
     for (uint32_t i = 0; i < s->n_dims; i++)
-        text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->global[i]);
+        strbuf_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->global[i]);
     if (s->local[0]) {
-        text_append(out, " / ");
+        strbuf_append(out, " / ");
         for (uint32_t i = 0; i < s->n_dims; i++)
-            text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->local[i]);
+            strbuf_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->local[i]);
     }
-    text_append(out, "]");
+    strbuf_append(out, "]");
 }
 
-static void dump_step(const plan_context *c, const plan_step *s, size_t index, text *out)
+static void dump_step(const plan_context *c, const plan_step *s, size_t index, strbuf *out)
 {
     const node *n = s->inner ? s->inner : s->node < c->g->n_nodes ? &c->g->nodes[s->node] : NULL;
-    text_printf(out, "  %4zu  %-18s %-24s", index, n ? n->op_type : "", s->variant);
+    strbuf_printf(out, "  %4zu  %-18s %-24s", index, n ? n->op_type : "", s->variant);
     switch (s->what->kind) {
     case STEP_KERNEL:
-        text_printf(out, " %s.%s", s->what->kernel.source, s->what->kernel.entry);
+        strbuf_printf(out, " %s.%s", s->what->kernel.source, s->what->kernel.entry);
         dump_range(s->what, out);
         break;
     case STEP_BLAS_GEMM:
-        text_printf(out, " clblast m=%lld n=%lld k=%lld batch=%lld", (long long)s->what->gemm.m,
-                    (long long)s->what->gemm.n, (long long)s->what->gemm.k,
-                    (long long)s->what->gemm.batch);
+        strbuf_printf(out, " clblast m=%lld n=%lld k=%lld batch=%lld", (long long)s->what->gemm.m,
+                      (long long)s->what->gemm.n, (long long)s->what->gemm.k,
+                      (long long)s->what->gemm.batch);
         break;
-    case STEP_COPY: text_printf(out, " copy %zu bytes", s->what->size_bytes); break;
-    case STEP_FILL: text_printf(out, " fill %zu bytes", s->what->size_bytes); break;
+    case STEP_COPY: strbuf_printf(out, " copy %zu bytes", s->what->size_bytes); break;
+    case STEP_FILL: strbuf_printf(out, " fill %zu bytes", s->what->size_bytes); break;
     }
-    text_append(out, "  (");
+    strbuf_append(out, "  (");
     dump_buffers(s, out);
-    text_append(out, ")");
-    if (n && n->name[0]) text_printf(out, "  %s", n->name);
-    text_append(out, "\n");
+    strbuf_append(out, ")");
+    if (n && n->name[0]) strbuf_printf(out, "  %s", n->name);
+    strbuf_append(out, "\n");
 }
 
 static void dump_ports(const plan_context *c, const char *what, const plan_port *ports, size_t n,
-                       text *out)
+                       strbuf *out)
 {
     for (size_t i = 0; i < n; i++) {
         char dims[SHAPE_TEXT_BYTES];
         value_id v = ports[i].value; /* the planner's own have no name */
-        text_printf(out, "  %s %s%s%s%s\n", what, v < c->g->n_values ? c->g->values[v].name : "",
-                    v < c->g->n_values ? " " : "", dtype_name(ports[i].dtype),
-                    shape_text(&ports[i].dims, dims));
+        strbuf_printf(out, "  %s %s%s%s%s\n", what, v < c->g->n_values ? c->g->values[v].name : "",
+                      v < c->g->n_values ? " " : "", dtype_name(ports[i].dtype),
+                      shape_text(&ports[i].dims, dims));
     }
 }
 
-static void dump_segment(const plan_context *c, const plan_segment *segment, text *out)
+static void dump_segment(const plan_context *c, const plan_segment *segment, strbuf *out)
 {
-    text_printf(out, "segment %u: %zu steps\n", segment->depth, segment->n_steps);
+    strbuf_printf(out, "segment %u: %zu steps\n", segment->depth, segment->n_steps);
     for (size_t i = 0; i < segment->n_steps; i++) dump_step(c, &segment->steps[i], i, out);
     dump_ports(c, "host reads", segment->reads, segment->n_reads, out);
     dump_ports(c, "output", segment->outputs, segment->n_outputs, out);
     size_t total = 0;
     for (size_t i = 0; i < segment->n_slabs; i++) total += segment->slab_bytes[i];
-    text_printf(out, "  %zu slabs of %zu bytes; largest live set %zu bytes; literals %zu bytes\n",
-                segment->n_slabs, total, segment->live_bytes, segment->literal_bytes);
+    strbuf_printf(out, "  %zu slabs of %zu bytes; largest live set %zu bytes; literals %zu bytes\n",
+                  segment->n_slabs, total, segment->live_bytes, segment->literal_bytes);
     for (const plan_segment *child = segment->children; child; child = child->sibling)
         dump_segment(c, child, out);
 }
 
-void plan_dump(const plan_context *c, const plan *p, text *out) { dump_segment(c, p->root, out); }
+void plan_dump(const plan_context *c, const plan *p, strbuf *out) { dump_segment(c, p->root, out); }

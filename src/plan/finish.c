@@ -133,7 +133,7 @@ static clg_status write_steps(plan_state *s)
     if (!segment->steps) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < s->n_pending; i++) {
         const pending_step *p = &s->pending[i];
-        placement *places = arena_alloc(&segment->memory, p->n_buffers + 1u, sizeof *places);
+        plan_placement *places = arena_alloc(&segment->memory, p->n_buffers + 1u, sizeof *places);
         if (!places) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         for (uint32_t b = 0; b < p->n_buffers; b++) places[b] = state_place(s, p->buffers[b]);
         segment->steps[i] = (plan_step){.what = p->what,
@@ -195,7 +195,7 @@ static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
         if (is_left_out(s, v, i)) continue;
         CLG_TRY(write_port(s, v, &ports[i]));
         if (s->segment->last && ports[i].place.kind != PLACE_NONE)
-            ports[i].place = (placement){PLACE_OUTPUT, (uint32_t)i, 0};
+            ports[i].place = (plan_placement){PLACE_OUTPUT, (uint32_t)i, 0};
     }
     return CLG_OK;
 }

@@ -7,7 +7,7 @@
 
 /* What a step does to a piece of memory. */
 typedef struct access {
-    placement at;
+    plan_placement at;
     int64_t end_bytes;
     bool writes;
 } access;
@@ -28,7 +28,7 @@ static bool is_written_by_steps(place_kind kind)
 static void add(window_step *w, const plan_state *s, const pending_step *p, uint32_t buffer,
                 bool writes)
 {
-    const placement at = state_place(s, (root_ref){p->buffers[buffer].root, 0});
+    const plan_placement at = state_place(s, (root_ref){p->buffers[buffer].root, 0});
     const int64_t size_bytes = (int64_t)s->roots[p->buffers[buffer].root].size_bytes;
     if (is_written_by_steps(at.kind))
         w->list[w->n++] = (access){at, at.offset_bytes + size_bytes, writes};

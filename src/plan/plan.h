@@ -28,11 +28,11 @@ typedef enum place_kind {
     PLACE_LITERAL /* in the block of small known contents of the segment at depth `index` */
 } place_kind;
 
-typedef struct placement {
+typedef struct plan_placement {
     place_kind kind;
     uint32_t index;
     int64_t offset_bytes;
-} placement;
+} plan_placement;
 
 /* ---- steps and segments ------------------------------------------------------------------------------ */
 
@@ -40,7 +40,7 @@ typedef struct placement {
 
 typedef struct plan_step {
     const step *what;
-    const placement
+    const plan_placement
         *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
     /* Bits: steps of its window of PLAN_WINDOW that must have ended before it starts, and so what they come after; the first of a
@@ -58,7 +58,8 @@ typedef struct plan_port {
     value_id value;
     clg_dtype dtype; /* NONE: no tensor */
     shape dims;
-    placement place; /* dense; PLACE_NONE when n_elements is 0 or the content is `known` only */
+    plan_placement
+        place; /* dense; PLACE_NONE when n_elements is 0 or the content is `known` only */
     const tensor *
         known; /* content when it did not need the device; borrowed from the segment or the graph */
     clg_value_kind kind;
@@ -143,7 +144,7 @@ typedef struct impl_validator {
                          bool *out_passes);
 } impl_validator;
 
-struct choice_table;
+struct tuning_table;
 
 typedef struct plan_context {
     const graph *g;
@@ -171,7 +172,7 @@ typedef struct plan_context {
     const char *const
         *preferred; /* names of candidates to take where a node has them, the best first */
     size_t n_preferred;
-    const struct choice_table *choices; /* that were measured; NULL: none */
+    const struct tuning_table *choices; /* that were measured; NULL: none */
     bool notes_choices;
 } plan_context;
 
@@ -191,8 +192,8 @@ plan_segment *plan_segment_retain(plan_segment *segment);
 void plan_segment_free(plan_segment *segment); /* accepts NULL */
 
 /* Readable listing of a segment and its children. */
-struct text;
-void plan_dump(const plan_context *c, const plan *p, struct text *out_text);
+struct strbuf;
+void plan_dump(const plan_context *c, const plan *p, struct strbuf *out_text);
 
 /* ---- parts, each its own file ------------------------------------------------------------------------------ */
 

@@ -291,11 +291,11 @@ clg_status state_add_values(plan_state *s, size_t n, value_id *out_first)
     return CLG_OK;
 }
 
-placement state_place(const plan_state *s, root_ref ref)
+plan_placement state_place(const plan_state *s, root_ref ref)
 {
     int64_t offset_bytes;
     const plan_root *root = &s->roots[state_home(s, ref.root, &offset_bytes)];
     bool has_base = root->kind == PLACE_SLAB || root->kind == PLACE_LITERAL;
-    return (placement){root->kind, root->index,
-                       ref.offset_bytes + offset_bytes + (has_base ? root->offset_bytes : 0)};
+    return (plan_placement){root->kind, root->index,
+                            ref.offset_bytes + offset_bytes + (has_base ? root->offset_bytes : 0)};
 }

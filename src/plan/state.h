@@ -140,7 +140,7 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
 /* The outermost root that `root` is a part of, often itself, and where in it. */
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
 /* Where it lies, once slabs are placed. */
-placement state_place(const plan_state *s, root_ref ref);
+plan_placement state_place(const plan_state *s, root_ref ref);
 /* Makes the memory of v a part of `home`, when it is a whole root of this segment that is no part of another; what was
  * written to v before then went there. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);

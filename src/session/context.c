@@ -4,7 +4,7 @@
  */
 #include "session/context.h"
 
-#include "plan/choices.h"
+#include "plan/tuning_table.h"
 #include "session/exec/exec.h"
 
 clg_status context_create(ocl_context *ocl, const context_settings *settings,
@@ -51,9 +51,9 @@ void context_free(clg_context *c)
 {
     if (!c || !refcount_release(&c->refs)) return;
     ocl_queue_free(c->utility);
-    choice_table_free(c->choices);
+    tuning_table_free(c->choices);
     selftest_records_deinit(&c->records);
-    map_deinit(&c->validated);
+    hash_map_deinit(&c->validated);
     mutex_deinit(&c->selftest_records_lock);
     mutex_deinit(&c->test_lock);
     mutex_deinit(&c->registry_lock);

@@ -6,7 +6,7 @@
 #ifndef CLG_SESSION_CONTEXT_H
 #define CLG_SESSION_CONTEXT_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/threads.h"
 #include "ocl/ocl.h"
 #include "session/selftest/selftest_records.h"
@@ -20,8 +20,8 @@ struct clg_context {
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
-    struct exec *execs;           /* not references: an exec leaves the list when it is freed */
-    struct choice_table *choices; /* measured ones; under registry_lock, like the next */
+    struct session_exec *execs;   /* not references: an exec leaves the list when it is freed */
+    struct tuning_table *choices; /* measured ones; under registry_lock, like the next */
     bool choices_loaded;
     /* Of self-tests (context_validate.c); under selftest_records_lock, which may be taken under any lock of an exec, and under
      * test_lock, which is held while a kernel is tested. */
@@ -29,7 +29,7 @@ struct clg_context {
     bool trusting; /* without self-tests */
     bool selftest_records_loaded;
     selftest_records records;
-    map validated; /* variants asked about so far -> what is known of them */
+    hash_map validated; /* variants asked about so far -> what is known of them */
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 

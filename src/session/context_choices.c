@@ -4,7 +4,7 @@
  * when they were made.
  */
 #include "base/log.h"
-#include "plan/choices.h"
+#include "plan/tuning_table.h"
 #include "session/context.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ void context_load_choices(clg_context *c)
     if (!ocl_context_recall(c->ocl, FACT, &data, &size_bytes)) return;
     lines = memory_strndup(data, size_bytes);
     memory_free(data);
-    if (!lines || choice_table_add(NULL, lines, &c->choices) != CLG_OK)
+    if (!lines || tuning_table_add(NULL, lines, &c->choices) != CLG_OK)
         log_write(CLG_LOG_WARNING, "the measured choices of kernels cannot be used: %s",
                   error_text());
     memory_free(lines);
@@ -28,21 +28,21 @@ void context_load_choices(clg_context *c)
 
 static clg_status table_text(clg_context *c, char **out_text)
 {
-    text t;
-    text_init(&t, 0);
-    choice_table_text(c->choices, &t);
-    return text_take(&t, out_text);
+    strbuf t;
+    strbuf_init(&t, 0);
+    tuning_table_text(c->choices, &t);
+    return strbuf_take(&t, out_text);
 }
 
 clg_status context_add_choices(clg_context *c, const char *lines)
 {
-    choice_table *added;
+    tuning_table *added;
     char *all;
     mutex_lock(&c->registry_lock);
     context_load_choices(c);
-    clg_status status = choice_table_add(c->choices, lines, &added);
+    clg_status status = tuning_table_add(c->choices, lines, &added);
     if (status == CLG_OK) {
-        choice_table_free(c->choices);
+        tuning_table_free(c->choices);
         c->choices = added;
         status = table_text(c, &all);
     }

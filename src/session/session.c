@@ -56,7 +56,7 @@ static clg_status make_io(clg_session *s)
 }
 
 /* Takes the reference to e over, also on failure. */
-static clg_status session_over(exec *e, clg_session **out_session)
+static clg_status session_over(session_exec *e, clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);
     clg_status status = s ? init_worker(&s->worker) : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -80,7 +80,7 @@ static clg_status session_over(exec *e, clg_session **out_session)
 clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
                           clg_progress_callback progress, void *user, clg_session **out_session)
 {
-    exec *e;
+    session_exec *e;
     *out_session = NULL;
     CLG_TRY(exec_get(context, model, options, progress, user, &e));
     return session_over(e, out_session);
@@ -122,7 +122,7 @@ static void move_outputs(clg_session *s, session_output *to)
 }
 
 /* The session goes on with this exec and frame, which it takes over. */
-static void change_exec(clg_session *s, exec *e, frame *f, session_output *outputs)
+static void change_exec(clg_session *s, session_exec *e, frame *f, session_output *outputs)
 {
     move_outputs(s, outputs);
     free_outputs(s->outputs, s->n_outputs);
@@ -140,7 +140,7 @@ static void change_exec(clg_session *s, exec *e, frame *f, session_output *outpu
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names)
 {
     exec_options options = s->e->options;
-    exec *e;
+    session_exec *e;
     frame *f = NULL;
     session_output *outputs = NULL;
     options.keep_all = n_names == 0 && names == NULL;

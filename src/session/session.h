@@ -50,7 +50,7 @@ typedef struct session_worker {
 } session_worker;
 
 struct clg_session {
-    exec *e;
+    session_exec *e;
     frame *f;
     session_input *inputs;
     session_output *outputs;

@@ -4,7 +4,7 @@
  */
 #include "session/session.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <string.h>
 
@@ -24,14 +24,14 @@ const value *session_input_port(const clg_session *s, size_t index)
 static clg_status not_found(const clg_session *s, const char *what, const char *name,
                             const value_id *ids, size_t n)
 {
-    text list;
-    text_init(&list, 1024);
+    strbuf list;
+    strbuf_init(&list, 1024);
     for (size_t i = 0; i < n && i < 20; i++)
-        text_printf(&list, "%s'%s'", i ? ", " : "", s->e->g->values[ids[i]].name);
+        strbuf_printf(&list, "%s'%s'", i ? ", " : "", s->e->g->values[ids[i]].name);
     clg_status status =
         error_set(CLG_ERROR_NOT_FOUND, "the model has no %s named '%s'; there %s: %s%s", what, name,
-                  n == 1 ? "is" : "are", n ? text_data(&list) : "none", n > 20 ? ", ..." : "");
-    text_deinit(&list);
+                  n == 1 ? "is" : "are", n ? strbuf_data(&list) : "none", n > 20 ? ", ..." : "");
+    strbuf_deinit(&list);
     return status;
 }
 

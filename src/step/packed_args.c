@@ -10,23 +10,23 @@
 #include <string.h>
 
 /* Below it a launch does not gain what it takes to say so. */
-#define MIN_NUMBERS 4
+#define MIN_SCALARS 4
 
 /* One letter for each parameter of the kernel; false where a number is not known before the launch. */
-static bool spell(const step *s, char *out, uint32_t *out_numbers)
+static bool write_signature(const step *s, char *out, uint32_t *out_n_scalars)
 {
     static const char *const letters[] = {[ARG_BUFFER] = "bl",
                                           [ARG_INT] = "i",
                                           [ARG_LONG] = "l",
                                           [ARG_FLOAT] = "f",
                                           [ARG_FAULT] = "bi"};
-    *out_numbers = 0;
+    *out_n_scalars = 0;
     for (uint32_t i = 0; i < s->n_args; i++) {
         const arg_kind kind = s->args[i].kind;
         if (kind == ARG_LOCAL || kind == ARG_KEY) return false;
         for (const char *at = letters[kind]; *at; at++) {
             *out++ = *at;
-            *out_numbers += *at != 'b';
+            *out_n_scalars += *at != 'b';
         }
     }
     *out = '\0';
@@ -73,8 +73,8 @@ static bool join(step_builder *b, step *s)
     char letters[2 * STEP_MAX_ARGS + 1];
     uint32_t n;
     bool callable;
-    if (s->kind != STEP_KERNEL || !has_groups_of_one(s) || !spell(s, letters, &n) ||
-        n < MIN_NUMBERS)
+    if (s->kind != STEP_KERNEL || !has_groups_of_one(s) || !write_signature(s, letters, &n) ||
+        n < MIN_SCALARS)
         return true;
     if (!is_packable(b, &s->kernel, &callable)) return false;
     if (!callable) return true;

@@ -6,7 +6,7 @@
  */
 #include "step/step.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -339,8 +339,8 @@ const char *prelude_text(step_builder *b, const char *format, ...)
         fail(b, CLG_ERROR_INTERNAL, "is too long", "a prelude");
         return "";
     }
-    text lines;
-    text_init(&lines, 0);
+    strbuf lines;
+    strbuf_init(&lines, 0);
     for (const char *at = words; *at;) {
         size_t n = strcspn(at, " ");
         const char *equals = memchr(at, '=', n);
@@ -350,17 +350,17 @@ const char *prelude_text(step_builder *b, const char *format, ...)
         }
         if (n > 0) {
             const size_t name_bytes = (size_t)(equals - at);
-            text_append(&lines, "#define ");
-            text_append_bytes(&lines, at, name_bytes);
-            text_append(&lines, " ");
-            text_append_bytes(&lines, equals + 1, n - name_bytes - 1);
-            text_append(&lines, "\n");
+            strbuf_append(&lines, "#define ");
+            strbuf_append_bytes(&lines, at, name_bytes);
+            strbuf_append(&lines, " ");
+            strbuf_append_bytes(&lines, equals + 1, n - name_bytes - 1);
+            strbuf_append(&lines, "\n");
         }
         at += n + (at[n] == ' ');
     }
     if (b->status == CLG_OK) b->status = lines.status;
-    const char *prelude = copy_text(b, text_data(&lines));
-    text_deinit(&lines);
+    const char *prelude = copy_text(b, strbuf_data(&lines));
+    strbuf_deinit(&lines);
     return prelude ? prelude : "";
 }
 

@@ -8,7 +8,7 @@
 #ifndef CLG_STEP_STEP_H
 #define CLG_STEP_STEP_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
 #include "tensor/dtype.h"
 
@@ -153,9 +153,9 @@ typedef struct candidate {
  * several threads at once. */
 typedef struct step_texts {
     arena memory;
-    map index;     /* text -> its address */
-    map generated; /* what a text was generated from -> its address */
-} step_texts;      /* all zeros is valid and empty */
+    hash_map index;     /* text -> its address */
+    hash_map generated; /* what a text was generated from -> its address */
+} step_texts;           /* all zeros is valid and empty */
 
 /* The kept text that equals `string`; NULL when memory is out. */
 const char *step_texts_keep(step_texts *t, const char *string);

@@ -9,31 +9,31 @@
 const char *step_texts_keep(step_texts *t, const char *string)
 {
     if (arena_owns(&t->memory, string)) return string;
-    const size_t n = strlen(string), known = map_get(&t->index, string, n);
-    if (known != MAP_NONE) return (const char *)(uintptr_t)known;
+    const size_t n = strlen(string), known = hash_map_get(&t->index, string, n);
+    if (known != HASH_MAP_NONE) return (const char *)(uintptr_t)known;
     const char *copy = arena_strndup(&t->memory, string, n);
-    if (!copy || map_set(&t->index, string, n, (size_t)(uintptr_t)copy) != CLG_OK) return NULL;
+    if (!copy || hash_map_set(&t->index, string, n, (size_t)(uintptr_t)copy) != CLG_OK) return NULL;
     return copy;
 }
 
 const char *step_texts_find(const step_texts *t, const void *key, size_t key_bytes)
 {
-    const size_t known = map_get(&t->generated, key, key_bytes);
-    return known == MAP_NONE ? NULL : (const char *)(uintptr_t)known;
+    const size_t known = hash_map_get(&t->generated, key, key_bytes);
+    return known == HASH_MAP_NONE ? NULL : (const char *)(uintptr_t)known;
 }
 
 const char *step_texts_keep_as(step_texts *t, const void *key, size_t key_bytes, const char *string)
 {
     const char *kept = step_texts_keep(t, string);
-    if (!kept || map_set(&t->generated, key, key_bytes, (size_t)(uintptr_t)kept) != CLG_OK)
+    if (!kept || hash_map_set(&t->generated, key, key_bytes, (size_t)(uintptr_t)kept) != CLG_OK)
         return NULL;
     return kept;
 }
 
 void step_texts_deinit(step_texts *t)
 {
-    map_deinit(&t->index);
-    map_deinit(&t->generated);
+    hash_map_deinit(&t->index);
+    hash_map_deinit(&t->generated);
     arena_deinit(&t->memory);
 }
 

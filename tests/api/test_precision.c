@@ -109,7 +109,7 @@ static uint64_t weight_bytes(clg_model *model, clg_precision precision)
     return memory.weight_bytes;
 }
 
-TEST(precision__fp16_halves_the_bytes_of_weights)
+TEST(precision__fp16_takes_half_the_bytes_of_weights)
 {
     clg_model *model = layer(0.5f);
     const uint64_t whole = weight_bytes(model, CLG_PRECISION_FP32),

@@ -13,10 +13,10 @@
 
 /* ---- values ------------------------------------------------------------------------------------------------ */
 
-enum { TENSOR, SEQUENCE = OW_SEQUENCE, OPTIONAL = OW_OPTIONAL, MOST = 8 };
+enum { TENSOR, SEQUENCE = OW_SEQUENCE, OPTIONAL = OW_OPTIONAL, MAX_ITEMS = 8 };
 
 typedef struct word_list {
-    const char *words[MOST];
+    const char *words[MAX_ITEMS];
     char text[128];
 } word_list;
 
@@ -38,7 +38,7 @@ static clg_value *words_of(const char *text)
 /* "one two|three": a sequence of two tensors. */
 static clg_value *sequence_of(const char *text)
 {
-    clg_value *items[MOST] = {NULL}, *v;
+    clg_value *items[MAX_ITEMS] = {NULL}, *v;
     size_t n = 0;
     for (const char *at = text; *at; n++) {
         char part[128] = {0};

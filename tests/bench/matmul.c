@@ -64,7 +64,7 @@ static const char *numbered(char buffer[16], char letter, int i)
     return buffer;
 }
 
-static clg_status add_product(const product *p, clg_builder *b, int i)
+static clg_status add_matmul(const product *p, clg_builder *b, int i)
 {
     char x[16], y[16];
     const int64_t dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k};
@@ -86,7 +86,7 @@ static clg_status build(const product *p, clg_model **out_model)
     clg_status s = clg_builder_create(13, &b);
     if (s == CLG_OK)
         s = clg_builder_constant(b, "w", CLG_FLOAT32, 2, dims, p->constant_a ? p->a : p->b);
-    for (int i = 0; i < p->in_a_row && s == CLG_OK; i++) s = add_product(p, b, i);
+    for (int i = 0; i < p->in_a_row && s == CLG_OK; i++) s = add_matmul(p, b, i);
     if (s == CLG_OK) s = clg_builder_build(b, out_model);
     clg_builder_free(b);
     return s;

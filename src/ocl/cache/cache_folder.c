@@ -5,7 +5,7 @@
 #include "ocl/cache/cache_folder.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/cache/cache_entry.h"
 #include "ocl/ocl.h"
 

@@ -20,27 +20,27 @@ static const char *const variables[] = {
     "CLG_DEVICE",      "CLG_CACHE_DIR",      "CLG_SELFTEST",
 };
 
-static void describe_variables(text *report)
+static void describe_variables(strbuf *report)
 {
-    text_append(report, "Environment\n");
+    strbuf_append(report, "Environment\n");
     bool any = false;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = env_get(variables[i]);
-        if (value) text_printf(report, "  %s=%s\n", variables[i], value);
+        if (value) strbuf_printf(report, "  %s=%s\n", variables[i], value);
         any = any || value;
     }
-    if (!any) text_append(report, "  nothing that matters is set\n");
+    if (!any) strbuf_append(report, "  nothing that matters is set\n");
 }
 
-static void describe_device(text *report, const device_record *r, const device_caps *caps)
+static void describe_device(strbuf *report, const device_record *r, const device_caps *caps)
 {
-    text_printf(report, "    %s '%s', driver '%s', %s, %u compute units, %.0f MiB%s%s\n",
-                caps->selector, r->name, r->driver_version, r->version, (unsigned)r->compute_units,
-                (double)r->global_mem_bytes / (1024.0 * 1024.0),
-                caps->is_default ? ", taken by auto" : "", r->available ? "" : ", NOT AVAILABLE");
-    if (caps->auto_reason[0]) text_printf(report, "        %s\n", caps->auto_reason);
+    strbuf_printf(report, "    %s '%s', driver '%s', %s, %u compute units, %.0f MiB%s%s\n",
+                  caps->selector, r->name, r->driver_version, r->version,
+                  (unsigned)r->compute_units, (double)r->global_mem_bytes / (1024.0 * 1024.0),
+                  caps->is_default ? ", taken by auto" : "", r->available ? "" : ", NOT AVAILABLE");
+    if (caps->auto_reason[0]) strbuf_printf(report, "        %s\n", caps->auto_reason);
     const char *unusable = caps_check(r) == CLG_OK ? NULL : error_text();
-    if (unusable) text_printf(report, "        CANNOT BE USED: %s\n", unusable);
+    if (unusable) strbuf_printf(report, "        CANNOT BE USED: %s\n", unusable);
 }
 
 /* Returns why a platform may have no device, by its name. */
@@ -56,7 +56,7 @@ static const char *advice_for(const device_record *named)
     return "see below what the system shows of it";
 }
 
-static clg_status describe_platform(text *report, const machine *m, cl_platform_id platform,
+static clg_status describe_platform(strbuf *report, const machine_info *m, cl_platform_id platform,
                                     int index)
 {
     device_record *named = memory_zalloc(1, sizeof *named);
@@ -64,47 +64,47 @@ static clg_status describe_platform(text *report, const machine *m, cl_platform_
     clg_status status = platform_query(platform, named);
     if (status == CLG_OK) {
         size_t n_devices = 0;
-        text_printf(report, "  %d '%s', %s\n", index, named->platform_name,
-                    named->platform_version);
+        strbuf_printf(report, "  %d '%s', %s\n", index, named->platform_name,
+                      named->platform_version);
         for (size_t i = 0; i < m->n; i++)
             if (m->records[i].platform_index == index) {
                 describe_device(report, &m->records[i], &m->caps[i]);
                 n_devices++;
             }
-        if (n_devices == 0) text_printf(report, "    no device: %s\n", advice_for(named));
+        if (n_devices == 0) strbuf_printf(report, "    no device: %s\n", advice_for(named));
     }
     device_records_free(named, 1);
     return status;
 }
 
-static clg_status describe_platforms(text *report, const machine *m)
+static clg_status describe_platforms(strbuf *report, const machine_info *m)
 {
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint n = 0;
-    text_append(report, "Platforms and devices\n");
+    strbuf_append(report, "Platforms and devices\n");
     if (cl.GetPlatformIDs(MAX_PLATFORMS, platforms, &n) != CL_SUCCESS) n = 0;
     for (cl_uint i = 0; i < n && i < MAX_PLATFORMS; i++)
         CLG_TRY(describe_platform(report, m, platforms[i], (int)i));
     return CLG_OK;
 }
 
-static clg_status describe(text *report)
+static clg_status describe(strbuf *report)
 {
-    machine m = {0};
+    machine_info m = {0};
     clg_status status = CLG_OK, loaded = cl_api_load();
-    text_printf(report, "OpenCL library\n  %s\n", loaded == CLG_OK ? "loads" : error_text());
+    strbuf_printf(report, "OpenCL library\n  %s\n", loaded == CLG_OK ? "loads" : error_text());
     if (loaded == CLG_OK) {
         clg_status listed = machine_list(&m);
         if (listed == CLG_OK)
             status = describe_platforms(report, &m);
         else
-            text_printf(report, "Platforms and devices\n  %s\n  %s\n", error_text(),
-                        error_hint_text());
+            strbuf_printf(report, "Platforms and devices\n  %s\n  %s\n", error_text(),
+                          error_hint_text());
     } else {
-        text_printf(report, "  %s\n", error_hint_text());
+        strbuf_printf(report, "  %s\n", error_hint_text());
     }
     diagnose_system(report, m.records, m.n);
-    text_printf(report, "CLBlast\n  %s\n", blas_why_not()[0] ? blas_why_not() : "loads");
+    strbuf_printf(report, "CLBlast\n  %s\n", blas_why_not()[0] ? blas_why_not() : "loads");
     describe_variables(report);
     machine_deinit(&m);
     return status;
@@ -112,11 +112,11 @@ static clg_status describe(text *report)
 
 clg_status ocl_diagnose(char **out_report)
 {
-    text report;
+    strbuf report;
     *out_report = NULL;
-    text_init(&report, 0);
+    strbuf_init(&report, 0);
     clg_status status = describe(&report);
-    if (status == CLG_OK) status = text_take(&report, out_report);
-    text_deinit(&report);
+    if (status == CLG_OK) status = strbuf_take(&report, out_report);
+    strbuf_deinit(&report);
     return status;
 }

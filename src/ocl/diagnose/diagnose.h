@@ -6,23 +6,23 @@
 #ifndef CLG_OCL_DIAGNOSE_H
 #define CLG_OCL_DIAGNOSE_H
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "caps/caps.h"
 
 /* Reports the system's drivers, and its graphics cards with their OpenCL devices. */
-void diagnose_system(text *report, const device_record *records, size_t n);
+void diagnose_system(strbuf *report, const device_record *records, size_t n);
 
 /* The parts on POSIX systems, separate so that tests can pass their own folders. */
 
 /* Reports each file PATTERN.icd of a folder, the library that it names, and whether that loads. */
-void diagnose_drivers(text *report, const char *folder);
+void diagnose_drivers(strbuf *report, const char *folder);
 /* Reports GPUs below a folder like /sys/bus/pci/devices, each with its OpenCL device, or what to
  * install. */
-void diagnose_gpus(text *report, const char *pci_folder, const device_record *records, size_t n);
+void diagnose_gpus(strbuf *report, const char *pci_folder, const device_record *records, size_t n);
 /* Reports whether the user may open the GPU nodes below a folder like /dev, which are found by
  * name. */
-void diagnose_nodes(text *report, const char *dev_folder);
+void diagnose_nodes(strbuf *report, const char *dev_folder);
 /* Reports whether PoCL can write its cache; otherwise it shows no device. */
-void diagnose_pocl_cache(text *report);
+void diagnose_pocl_cache(strbuf *report);
 
 #endif

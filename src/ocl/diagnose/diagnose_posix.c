@@ -41,31 +41,31 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- drivers --------------------------------------------------------------------------------- */
 
-static void describe_driver(text *report, const char *folder, const char *name)
+static void describe_driver(strbuf *report, const char *folder, const char *name)
 {
     char why[DYNLIB_WHY_BYTES];
     char *library_name = read_line(folder, name);
     if (!library_name || library_name[0] == '\0') {
-        text_printf(report, "  %s: cannot be read, or is empty\n", name);
+        strbuf_printf(report, "  %s: cannot be read, or is empty\n", name);
         memory_free(library_name);
         return;
     }
     void *library = dynlib_open(library_name, why);
     if (library)
-        text_printf(report, "  %s: '%s' loads\n", name, library_name);
+        strbuf_printf(report, "  %s: '%s' loads\n", name, library_name);
     else
-        text_printf(report, "  %s: '%s' DOES NOT LOAD: %s\n", name, library_name, why);
+        strbuf_printf(report, "  %s: '%s' DOES NOT LOAD: %s\n", name, library_name, why);
     dynlib_close(library);
     memory_free(library_name);
 }
 
-void diagnose_drivers(text *report, const char *folder)
+void diagnose_drivers(strbuf *report, const char *folder)
 {
     file_entry *files = NULL;
     size_t n = 0, n_drivers = 0;
-    text_printf(report, "Drivers: .icd files in '%s'\n", folder);
+    strbuf_printf(report, "Drivers: .icd files in '%s'\n", folder);
     if (file_list(folder, &files, &n) != CLG_OK) {
-        text_printf(report, "  the folder cannot be read: %s\n", error_text());
+        strbuf_printf(report, "  the folder cannot be read: %s\n", error_text());
         files = NULL;
         n = 0;
     }
@@ -75,9 +75,10 @@ void diagnose_drivers(text *report, const char *folder)
             n_drivers++;
         }
     if (n_drivers == 0)
-        text_append(report, "  none: install a driver's package; in a container the host's driver "
-                            "needs such a file "
-                            "here too, for NVIDIA one with the line 'libnvidia-opencl.so.1'\n");
+        strbuf_append(report,
+                      "  none: install a driver's package; in a container the host's driver "
+                      "needs such a file "
+                      "here too, for NVIDIA one with the line 'libnvidia-opencl.so.1'\n");
     file_list_free(files, n);
 }
 
@@ -113,29 +114,29 @@ static bool is_of_card(const device_record *r, unsigned vendor, const char *addr
     return r->vendor_id == vendor;
 }
 
-static void describe_card(text *report, const char *address, unsigned vendor, const char *model,
+static void describe_card(strbuf *report, const char *address, unsigned vendor, const char *model,
                           const device_record *records, size_t n)
 {
     const vendor_row *row = NULL;
     for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++)
         if (vendors[i].id == vendor) row = &vendors[i];
-    text_printf(report, "  %s: vendor 0x%04x (%s), model %s: ", address, vendor,
-                row ? row->name : "unknown", model);
+    strbuf_printf(report, "  %s: vendor 0x%04x (%s), model %s: ", address, vendor,
+                  row ? row->name : "unknown", model);
     for (size_t i = 0; i < n; i++)
         if (is_of_card(&records[i], vendor, address)) {
-            text_printf(report, "device %d:%d '%s'\n", records[i].platform_index,
-                        records[i].device_index, records[i].name);
+            strbuf_printf(report, "device %d:%d '%s'\n", records[i].platform_index,
+                          records[i].device_index, records[i].name);
             return;
         }
-    text_printf(report, "NO OPENCL DEVICE; %s\n",
-                row ? row->advice : "see its vendor for a driver");
+    strbuf_printf(report, "NO OPENCL DEVICE; %s\n",
+                  row ? row->advice : "see its vendor for a driver");
 }
 
-void diagnose_gpus(text *report, const char *pci_folder, const device_record *records, size_t n)
+void diagnose_gpus(strbuf *report, const char *pci_folder, const device_record *records, size_t n)
 {
     file_entry *cards = NULL;
     size_t n_cards = 0, n_gpus = 0;
-    text_append(report, "Graphics cards and accelerators that the system shows\n");
+    strbuf_append(report, "Graphics cards and accelerators that the system shows\n");
     if (!file_exists(pci_folder) || file_list(pci_folder, &cards, &n_cards) != CLG_OK) {
         cards = NULL;
         n_cards = 0;
@@ -157,7 +158,7 @@ void diagnose_gpus(text *report, const char *pci_folder, const device_record *re
         memory_free(model);
         memory_free(folder);
     }
-    if (n_gpus == 0) text_append(report, "  none\n");
+    if (n_gpus == 0) strbuf_append(report, "  none\n");
     file_list_free(cards, n_cards);
 }
 
@@ -169,7 +170,7 @@ static bool is_gpu_node(const char *name)
            strncmp(name, "nvidia", 6) == 0 || strcmp(name, "kfd") == 0;
 }
 
-static size_t describe_nodes(text *report, const char *folder)
+static size_t describe_nodes(strbuf *report, const char *folder)
 {
     file_entry *nodes = NULL;
     size_t n = 0, n_found = 0;
@@ -180,10 +181,11 @@ static size_t describe_nodes(text *report, const char *folder)
             file_join(folder, nodes[i].name, &path) != CLG_OK)
             continue;
         const bool allowed = file_is_allowed(path, true, true);
-        text_printf(report, "  %s: %s\n", path,
-                    allowed ? "may be opened"
-                            : "MAY NOT BE OPENED by this user; add the user to the groups 'render' "
-                              "and 'video'");
+        strbuf_printf(report, "  %s: %s\n", path,
+                      allowed
+                          ? "may be opened"
+                          : "MAY NOT BE OPENED by this user; add the user to the groups 'render' "
+                            "and 'video'");
         memory_free(path);
         n_found++;
     }
@@ -191,16 +193,16 @@ static size_t describe_nodes(text *report, const char *folder)
     return n_found;
 }
 
-void diagnose_nodes(text *report, const char *dev_folder)
+void diagnose_nodes(strbuf *report, const char *dev_folder)
 {
     char *dri;
-    text_append(report, "Device nodes\n");
+    strbuf_append(report, "Device nodes\n");
     size_t n = describe_nodes(report, dev_folder);
     if (file_join(dev_folder, "dri", &dri) == CLG_OK) {
         n += describe_nodes(report, dri);
         memory_free(dri);
     }
-    if (n == 0) text_append(report, "  none: no GPU is passed to this system or container\n");
+    if (n == 0) strbuf_append(report, "  none: no GPU is passed to this system or container\n");
 }
 
 /* ---- PoCL's cache ---------------------------------------------------------------------------- */
@@ -218,13 +220,14 @@ static char *pocl_cache_folder(void)
     return NULL;
 }
 
-void diagnose_pocl_cache(text *report)
+void diagnose_pocl_cache(strbuf *report)
 {
     char *folder = pocl_cache_folder();
-    text_append(report, "PoCL's cache\n");
+    strbuf_append(report, "PoCL's cache\n");
     if (!folder) {
-        text_append(report, "  neither POCL_CACHE_DIR, XDG_CACHE_HOME nor HOME is set: PoCL uses a "
-                            "temporary folder\n");
+        strbuf_append(report,
+                      "  neither POCL_CACHE_DIR, XDG_CACHE_HOME nor HOME is set: PoCL uses a "
+                      "temporary folder\n");
         return;
     }
     const char *state = "can be written";
@@ -235,13 +238,13 @@ void diagnose_pocl_cache(text *report)
     else if (!file_is_allowed(folder, false, true))
         state =
             "CANNOT BE WRITTEN: PoCL then shows no device; set POCL_CACHE_DIR to a folder that can";
-    text_printf(report, "  '%s' %s\n", folder, state);
+    strbuf_printf(report, "  '%s' %s\n", folder, state);
     memory_free(folder);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-void diagnose_system(text *report, const device_record *records, size_t n)
+void diagnose_system(strbuf *report, const device_record *records, size_t n)
 {
     const char *folder = env_get("OCL_ICD_VENDORS");
     diagnose_drivers(report, folder ? folder : "/etc/OpenCL/vendors");

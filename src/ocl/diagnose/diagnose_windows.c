@@ -14,23 +14,23 @@
 #define MAX_CHARS 1024
 #define MAX_ADAPTERS 64
 
-static void describe_driver(text *report, const wchar_t *wide, bool is_enabled)
+static void describe_driver(strbuf *report, const wchar_t *wide, bool is_enabled)
 {
     char why[DYNLIB_WHY_BYTES], path[3 * MAX_CHARS];
     if (!utf16_narrow(wide, path, sizeof path)) return;
     void *library = is_enabled ? dynlib_open(path, why) : NULL;
     if (!is_enabled)
-        text_printf(report, "  '%s' is switched off in the registry\n", path);
+        strbuf_printf(report, "  '%s' is switched off in the registry\n", path);
     else if (library)
-        text_printf(report, "  '%s' loads\n", path);
+        strbuf_printf(report, "  '%s' loads\n", path);
     else
-        text_printf(report, "  DOES NOT LOAD: %s\n", why);
+        strbuf_printf(report, "  DOES NOT LOAD: %s\n", why);
     dynlib_close(library);
 }
 
 /* Reports drivers registered the older way, under Khronos' key: a value's name is the path of a
  * library, zero enables it. */
-static size_t describe_vendors(text *report)
+static size_t describe_vendors(strbuf *report)
 {
     HKEY key;
     size_t n_found = 0;
@@ -51,7 +51,7 @@ static size_t describe_vendors(text *report)
 }
 
 /* Reports drivers registered the newer way: each display adapter names its library. */
-static size_t describe_adapter_drivers(text *report)
+static size_t describe_adapter_drivers(strbuf *report)
 {
     static const wchar_t adapters[] = L"SYSTEM\\CurrentControlSet\\Control\\Class\\"
                                       L"{4d36e968-e325-11ce-bfc1-08002be10318}\\";
@@ -79,11 +79,11 @@ static const device_record *device_of(unsigned vendor, const device_record *reco
     return NULL;
 }
 
-static void describe_adapters(text *report, const device_record *records, size_t n)
+static void describe_adapters(strbuf *report, const device_record *records, size_t n)
 {
     size_t n_found = 0;
     DISPLAY_DEVICEW adapter = {.cb = sizeof adapter};
-    text_append(report, "Display adapters\n");
+    strbuf_append(report, "Display adapters\n");
     for (DWORD i = 0; i < MAX_ADAPTERS && EnumDisplayDevicesW(NULL, i, &adapter, 0); i++) {
         char name[512];
         unsigned vendor;
@@ -94,27 +94,28 @@ static void describe_adapters(text *report, const device_record *records, size_t
         if (!utf16_narrow(adapter.DeviceString, name, sizeof name)) continue;
         n_found++;
         if (swscanf(adapter.DeviceID, L"PCI\\VEN_%4x", &vendor) != 1) {
-            text_printf(report, "  %s\n", name);
+            strbuf_printf(report, "  %s\n", name);
             continue;
         }
         const device_record *r = device_of(vendor, records, n);
         if (r)
-            text_printf(report, "  %s: device %d:%d '%s' is of its vendor\n", name,
-                        r->platform_index, r->device_index, r->name);
+            strbuf_printf(report, "  %s: device %d:%d '%s' is of its vendor\n", name,
+                          r->platform_index, r->device_index, r->name);
         else
-            text_printf(report,
-                        "  %s: NO OPENCL DEVICE; install the current driver of its vendor, which "
-                        "brings OpenCL\n",
-                        name);
+            strbuf_printf(report,
+                          "  %s: NO OPENCL DEVICE; install the current driver of its vendor, which "
+                          "brings OpenCL\n",
+                          name);
     }
-    if (n_found == 0) text_append(report, "  none\n");
+    if (n_found == 0) strbuf_append(report, "  none\n");
 }
 
-void diagnose_system(text *report, const device_record *records, size_t n)
+void diagnose_system(strbuf *report, const device_record *records, size_t n)
 {
-    text_append(report, "Drivers in the registry\n");
+    strbuf_append(report, "Drivers in the registry\n");
     const size_t n_drivers = describe_vendors(report) + describe_adapter_drivers(report);
     if (n_drivers == 0)
-        text_append(report, "  none: install the driver of a graphics card, which brings OpenCL\n");
+        strbuf_append(report,
+                      "  none: install the driver of a graphics card, which brings OpenCL\n");
     describe_adapters(report, records, n);
 }

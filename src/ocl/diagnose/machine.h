@@ -10,18 +10,18 @@
 
 /* Parallel arrays: records[i], caps[i] and devices[i] are one device. Released by machine_deinit;
  * zero-initialized is empty. */
-typedef struct machine {
+typedef struct machine_info {
     size_t n;
     device_record *records;
     device_caps *caps;
     cl_device_id *devices;
-} machine;
+} machine_info;
 
 /* Queries every platform. NO_OPENCL when there is no loader or no platform. */
-clg_status machine_list(machine *out_machine);
+clg_status machine_list(machine_info *out_machine);
 /* The same for one device, which need not be among the platforms' (a caller's sub-device). */
-clg_status machine_of_device(cl_device_id device, machine *out_machine);
-void machine_deinit(machine *m);
+clg_status machine_of_device(cl_device_id device, machine_info *out_machine);
+void machine_deinit(machine_info *m);
 
 /* Fills a record that is all zeros except for platform_index and device_index. A query that fails
  * leaves 0 or ""; the only error is host memory, and then device_records_free still accepts the

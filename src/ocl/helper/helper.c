@@ -152,7 +152,7 @@ static clg_status receive(const helper_pool *pool, process *p, process_keep_wait
     return status;
 }
 
-static clg_status exchange(const helper_pool *pool, process *p, const text *message,
+static clg_status exchange(const helper_pool *pool, process *p, const strbuf *message,
                            process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
 {
     CLG_TRY(message->status);
@@ -170,11 +170,11 @@ static clg_status greet(ocl_context *c, process *p, helper_reply *out_reply)
                                 .identity = c->identity,
                                 .limit_s = c->helpers->limit_s,
                                 .max_memory_bytes = (uint64_t)c->helpers->limit_mib << 20};
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     helper_write_hello(&t, &hello);
     const clg_status status = exchange(c->helpers, p, &t, NULL, NULL, out_reply);
-    text_deinit(&t);
+    strbuf_deinit(&t);
     return status;
 }
 
@@ -248,7 +248,7 @@ static void give_back(helper_pool *pool, process *p)
 
 /* Exchanges one request and reply with one helper. *out_stale: an idle helper had ended meanwhile
  * (they do after a while); try another one. */
-static clg_status request_one(ocl_context *c, const text *message,
+static clg_status request_one(ocl_context *c, const strbuf *message,
                               process_keep_waiting keep_waiting, void *user,
                               helper_reply *out_reply, bool *out_stale)
 {
@@ -271,14 +271,14 @@ static clg_status request_one(ocl_context *c, const text *message,
 clg_status helper_call(ocl_context *c, const helper_request *request,
                        process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
 {
-    text message;
+    strbuf message;
     bool is_stale = true;
     clg_status status = CLG_OK;
     *out_reply = (helper_reply){0};
-    text_init(&message, HELPER_MESSAGE_MAX_BYTES);
+    strbuf_init(&message, HELPER_MESSAGE_MAX_BYTES);
     helper_write_request(&message, request);
     for (int i = 0; i <= MAX_HELPERS && is_stale && status == CLG_OK; i++)
         status = request_one(c, &message, keep_waiting, user, out_reply, &is_stale);
-    text_deinit(&message);
+    strbuf_deinit(&message);
     return status;
 }

@@ -11,26 +11,29 @@
 
 #define MAX_ARGS 4096
 
-static void put(text *t, const void *data, size_t n_bytes) { text_append_bytes(t, data, n_bytes); }
+static void put(strbuf *t, const void *data, size_t n_bytes)
+{
+    strbuf_append_bytes(t, data, n_bytes);
+}
 
-static void put_u64(text *t, uint64_t value) { put(t, &value, sizeof value); }
+static void put_u64(strbuf *t, uint64_t value) { put(t, &value, sizeof value); }
 
 /* Writes a byte count and the bytes, with a NUL at the end so that strings can be borrowed; NULL is
  * empty. */
-static void put_bytes(text *t, const void *data, size_t n_bytes)
+static void put_bytes(strbuf *t, const void *data, size_t n_bytes)
 {
     put_u64(t, n_bytes);
     if (n_bytes > 0) put(t, data, n_bytes);
     put(t, "", 1);
 }
 
-static void put_string(text *t, const char *string)
+static void put_string(strbuf *t, const char *string)
 {
     put_bytes(t, string, string ? strlen(string) : 0);
 }
 
 /* Reserves room for the size of a message, which `end` fills in. */
-static size_t begin(text *t)
+static size_t begin(strbuf *t)
 {
     const size_t at = t->size_bytes;
     const uint32_t none = 0;
@@ -38,14 +41,14 @@ static size_t begin(text *t)
     return at;
 }
 
-static void end(text *t, size_t at)
+static void end(strbuf *t, size_t at)
 {
     if (t->status != CLG_OK) return;
     const uint32_t n_bytes = (uint32_t)(t->size_bytes - at - sizeof(uint32_t));
     memcpy(t->data + at, &n_bytes, sizeof n_bytes);
 }
 
-void helper_write_hello(text *t, const helper_hello *hello)
+void helper_write_hello(strbuf *t, const helper_hello *hello)
 {
     const size_t at = begin(t);
     put_string(t, hello->version);
@@ -57,7 +60,7 @@ void helper_write_hello(text *t, const helper_hello *hello)
     end(t, at);
 }
 
-static void put_arg(text *t, const kernel_args *args, const kernel_arg *arg)
+static void put_arg(strbuf *t, const kernel_args *args, const kernel_arg *arg)
 {
     const bool has_bytes = arg->kind == KERNEL_ARG_VALUE || arg->has_content;
     put_u64(t, arg->kind);
@@ -67,7 +70,7 @@ static void put_arg(text *t, const kernel_args *args, const kernel_arg *arg)
     put_bytes(t, has_bytes ? args->bytes + arg->at : NULL, has_bytes ? arg->size_bytes : 0);
 }
 
-void helper_write_request(text *t, const helper_request *request)
+void helper_write_request(strbuf *t, const helper_request *request)
 {
     const helper_launch *l = &request->launch;
     const size_t at = begin(t);
@@ -87,7 +90,7 @@ void helper_write_request(text *t, const helper_request *request)
     end(t, at);
 }
 
-void helper_write_reply(text *t, const helper_reply *reply)
+void helper_write_reply(strbuf *t, const helper_reply *reply)
 {
     const size_t at = begin(t);
     put_u64(t, reply->outcome);

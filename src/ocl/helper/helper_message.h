@@ -8,7 +8,7 @@
 #define CLG_OCL_HELPER_MESSAGE_H
 
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/kernel_args.h"
 
 #define HELPER_QUOTED(x) #x
@@ -73,9 +73,9 @@ typedef struct helper_reply {
 } helper_reply;
 
 /* Append a message, its size first. A failure is recorded in the text. */
-void helper_write_hello(text *t, const helper_hello *hello);
-void helper_write_request(text *t, const helper_request *request);
-void helper_write_reply(text *t, const helper_reply *reply);
+void helper_write_hello(strbuf *t, const helper_hello *hello);
+void helper_write_request(strbuf *t, const helper_request *request);
+void helper_write_reply(strbuf *t, const helper_reply *reply);
 /* Read a message without its size; false when it is damaged. A hello or a request borrows from
  * data, except for args.items (release with memory_free, not kernel_args_deinit). */
 bool helper_read_hello(const char *data, size_t n_bytes, helper_hello *out_hello);

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/helper/helper.h"
 #include "ocl/kernel.h"
 #include "ocl/program_build.h"
@@ -27,7 +27,7 @@ void trial_table_deinit(trial_table *t)
 {
     for (size_t i = 0; i < t->n_refusals; i++) memory_free(t->refusals[i]);
     memory_free(t->refusals);
-    map_deinit(&t->results);
+    hash_map_deinit(&t->results);
     mutex_deinit(&t->lock);
 }
 
@@ -49,12 +49,13 @@ static void fact_name(hash128 key, char out_name[FACT_BYTES])
     (void)snprintf(out_name, FACT_BYTES, "trial 1 %s", hex);
 }
 
-/* Returns TRIAL_PASSED, MAP_NONE, or else a position with its message. Call with the table's lock
+/* Returns TRIAL_PASSED, HASH_MAP_NONE, or else a position with its message. Call with the table's lock
  * held. */
 static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
 {
-    const size_t result = map_get(&t->results, &key, sizeof key);
-    *out_refusal = result == MAP_NONE || result == TRIAL_PASSED ? NULL : t->refusals[result - 1];
+    const size_t result = hash_map_get(&t->results, &key, sizeof key);
+    *out_refusal =
+        result == HASH_MAP_NONE || result == TRIAL_PASSED ? NULL : t->refusals[result - 1];
     return result;
 }
 
@@ -63,7 +64,8 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
 {
     clg_status status = MEMORY_RESERVE(t->refusals, t->capacity, t->n_refusals + 1);
     if (status == CLG_OK)
-        status = map_set(&t->results, &key, sizeof key, refusal ? t->n_refusals + 1 : TRIAL_PASSED);
+        status =
+            hash_map_set(&t->results, &key, sizeof key, refusal ? t->n_refusals + 1 : TRIAL_PASSED);
     if (status != CLG_OK)
         memory_free(refusal);
     else if (refusal)
@@ -71,31 +73,31 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
     return status;
 }
 
-/* Returns what earlier processes found; MAP_NONE when nothing. Call with the table's lock held. */
+/* Returns what earlier processes found; HASH_MAP_NONE when nothing. Call with the table's lock held. */
 static size_t recall(ocl_context *c, hash128 key, const char **out_refusal)
 {
     trial_table *t = &c->trials;
     char name[FACT_BYTES], *stored;
     size_t n_bytes;
     fact_name(key, name);
-    if (!ocl_context_recall(c, name, &stored, &n_bytes)) return MAP_NONE;
+    if (!ocl_context_recall(c, name, &stored, &n_bytes)) return HASH_MAP_NONE;
     char *refusal = n_bytes > 0 ? memory_strndup(stored, n_bytes) : NULL;
     memory_free(stored);
-    if ((n_bytes > 0 && !refusal) || keep(t, key, refusal) != CLG_OK) return MAP_NONE;
+    if ((n_bytes > 0 && !refusal) || keep(t, key, refusal) != CLG_OK) return HASH_MAP_NONE;
     return find(t, key, out_refusal);
 }
 
-void trial_keep_passes(ocl_context *c, const program *p, const uint64_t *forms, size_t n_forms)
+void trial_keep_passes(ocl_context *c, const ocl_program *p, const uint64_t *forms, size_t n_forms)
 {
     char name[FACT_BYTES];
-    text what;
-    text_init(&what, 0);
-    text_printf(&what, "program %s compiles", p->name);
+    strbuf what;
+    strbuf_init(&what, 0);
+    strbuf_printf(&what, "program %s compiles", p->name);
     for (size_t i = 0; what.status == CLG_OK && i < n_forms; i++) {
         fact_name(key_of(p->key, forms[i]), name);
-        ocl_context_remember(c, name, text_data(&what), "", 0);
+        ocl_context_remember(c, name, strbuf_data(&what), "", 0);
     }
-    text_deinit(&what);
+    strbuf_deinit(&what);
 }
 
 static clg_status refuse(const char *text)
@@ -110,7 +112,7 @@ bool trial_has_failed(ocl_context *c, hash128 program_key, uint64_t form)
     const hash128 key = key_of(program_key, form);
     const char *refusal;
     mutex_lock(&c->trials.lock);
-    if (find(&c->trials, key, &refusal) == MAP_NONE) (void)recall(c, key, &refusal);
+    if (find(&c->trials, key, &refusal) == HASH_MAP_NONE) (void)recall(c, key, &refusal);
     if (refusal) (void)refuse(refusal);
     mutex_unlock(&c->trials.lock);
     return refusal != NULL;
@@ -144,53 +146,54 @@ size_t trial_n_refusals(ocl_context *c)
 
 typedef struct attempt {
     ocl_context *c;
-    program *p;
+    ocl_program *p;
     const helper_request *request;
     process_keep_waiting keep_waiting;
     void *user;
 } attempt;
 
 /* Writes what happened to the driver's compiler, for messages. */
-static void describe(const attempt *a, const helper_reply *reply, text *t)
+static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
 {
     const char *device = context_record(a->c)->name;
     const char *driver = context_record(a->c)->driver_version;
-    text_printf(t, "the compiler of driver '%s' on '%s' ", driver, device);
+    strbuf_printf(t, "the compiler of driver '%s' on '%s' ", driver, device);
     switch (reply->outcome) {
     case HELPER_CRASHED:
         if (reply->signal > 0)
-            text_printf(t, "crashes (signal %d)", (int)reply->signal);
+            strbuf_printf(t, "crashes (signal %d)", (int)reply->signal);
         else if (reply->signal < 0)
-            text_printf(t, "crashes (exception 0x%08lX)", (unsigned long)(uint32_t)reply->signal);
+            strbuf_printf(t, "crashes (exception 0x%08lX)", (unsigned long)(uint32_t)reply->signal);
         else
-            text_append(t, "ends the process");
+            strbuf_append(t, "ends the process");
         break;
-    case HELPER_TIMED_OUT: text_append(t, "exceeds the time limit"); break;
-    case HELPER_OUT_OF_MEMORY: text_append(t, "exceeds the memory limit"); break;
-    default: text_append(t, "was killed"); break;
+    case HELPER_TIMED_OUT: strbuf_append(t, "exceeds the time limit"); break;
+    case HELPER_OUT_OF_MEMORY: strbuf_append(t, "exceeds the memory limit"); break;
+    default: strbuf_append(t, "was killed"); break;
     }
-    text_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->p->name);
-    if (reply->text && reply->text[0]) text_printf(t, ": %s", reply->text);
+    strbuf_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->p->name);
+    if (reply->text && reply->text[0]) strbuf_printf(t, ": %s", reply->text);
 }
 
 /* Keeps a failure: in the cache when it is a crash, else only for this context. */
 static clg_status keep_failure(const attempt *a, hash128 key, const helper_reply *reply)
 {
     char name[FACT_BYTES], *refusal;
-    text t, what;
-    text_init(&t, 0);
+    strbuf t, what;
+    strbuf_init(&t, 0);
     describe(a, reply, &t);
-    CLG_TRY(text_take(&t, &refusal));
+    CLG_TRY(strbuf_take(&t, &refusal));
     log_write(CLG_LOG_WARNING, "%s", refusal);
     const clg_status status = refuse(refusal);
     if (reply->outcome == HELPER_CRASHED) {
         fact_name(key, name);
-        text_init(&what, 0);
-        text_printf(&what, "compiler crash on kernel '%s' of '%s'", a->request->entry, a->p->name);
+        strbuf_init(&what, 0);
+        strbuf_printf(&what, "compiler crash on kernel '%s' of '%s'", a->request->entry,
+                      a->p->name);
         if (what.status == CLG_OK)
-            ocl_context_remember(a->c, name, text_data(&what), refusal, strlen(refusal));
+            ocl_context_remember(a->c, name, strbuf_data(&what), refusal, strlen(refusal));
         ocl_context_remember(a->c, MARK, "compiler crashes are known", "", 0);
-        text_deinit(&what);
+        strbuf_deinit(&what);
     }
     mutex_lock(&a->c->trials.lock);
     (void)keep(&a->c->trials, key, refusal);
@@ -257,10 +260,10 @@ static clg_status try_once(const attempt *a, hash128 key, helper_reply *reply)
     const char *refusal;
     mutex_lock(&t->lock);
     size_t known = find(t, key, &refusal);
-    if (known == MAP_NONE) known = recall(a->c, key, &refusal);
+    if (known == HASH_MAP_NONE) known = recall(a->c, key, &refusal);
     const clg_status status = refusal ? refuse(refusal) : CLG_OK;
     mutex_unlock(&t->lock);
-    if (known != MAP_NONE) return status;
+    if (known != HASH_MAP_NONE) return status;
     return try_twice(a, key, reply);
 }
 
@@ -278,13 +281,13 @@ static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *glo
 
 /* Returns whether to take the helper's binary: where it can be loaded and reading it does not
  * compile, the helper alone compiles a program. */
-static bool wants_binary(ocl_context *c, program *p)
+static bool wants_binary(ocl_context *c, ocl_program *p)
 {
     return !program_handle(c, p) && !context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
            !context_has_quirk(c, QUIRK_NO_BINARIES);
 }
 
-clg_status trial_of_build(ocl_context *c, program *p, const char *entry)
+clg_status trial_of_build(ocl_context *c, ocl_program *p, const char *entry)
 {
     if (!helper_is_on(c)) {
         say_unable(p->name, NULL);
@@ -306,7 +309,7 @@ clg_status trial_of_build(ocl_context *c, program *p, const char *entry)
 clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
                            const size_t *local, process_keep_waiting keep_waiting, void *user)
 {
-    program *p = k->program;
+    ocl_program *p = k->program;
     if (!p->source || !helper_is_on(k->context)) return CLG_OK;
     helper_request request = {.name = p->name,
                               .entry = k->entry,
@@ -325,7 +328,7 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
     return status;
 }
 
-bool trial_take_binary(ocl_context *c, program *p, char **out_binary, size_t *out_binary_bytes)
+bool trial_take_binary(ocl_context *c, ocl_program *p, char **out_binary, size_t *out_binary_bytes)
 {
     mutex_lock(&c->trials.lock);
     *out_binary = p->binary;
@@ -350,7 +353,7 @@ static clg_status copy_binary(const helper_reply *reply, size_t prefix_bytes, ch
     return CLG_OK;
 }
 
-clg_status trial_read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data,
+clg_status trial_read_binary(ocl_context *c, ocl_program *p, size_t prefix_bytes, char **out_data,
                              size_t *out_binary_bytes)
 {
     *out_data = NULL;

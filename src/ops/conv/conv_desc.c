@@ -9,7 +9,7 @@ clg_status conv_read(lower_context *c, const shape *x, conv_job *out)
 {
     const lower_operand *w = lower_input(c, 1);
     const int64_t groups = node_int(c->node, "group", 1);
-    window win;
+    window_desc win;
     *out = (conv_job){.dtype = lower_input(c, 0)->dtype,
                       .x = operand_input(0),
                       .y = operand_output(0),

@@ -26,7 +26,7 @@ static clg_status conv_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     const int64_t groups = node_int(c->node, "group", 1);
-    window win;
+    window_desc win;
     if (x->rank != w->rank)
         return op_error(c, CLG_ERROR_SHAPE,
                         "the input has rank %d and the weight %d; they must be equal", x->rank,

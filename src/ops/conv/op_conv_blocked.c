@@ -68,7 +68,7 @@ static clg_status blocked_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     const int64_t lanes = node_int(c->node, "lanes", 1), groups = node_int(c->node, "group", 1);
-    window win;
+    window_desc win;
     if ((x->rank != 4 && x->rank != 5) || w->rank != 4)
         return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and the weight %d", x->rank,
                         w->rank);

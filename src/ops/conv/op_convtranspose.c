@@ -153,7 +153,7 @@ static clg_status transpose_infer(op_context *c)
 /* The axes as three, W last, with ones in front. */
 static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
 {
-    const window w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};
+    const window_desc w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};
     window_fill(&w, out);
 }
 

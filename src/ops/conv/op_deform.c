@@ -25,7 +25,8 @@ static clg_status deform_check(const node *n)
 }
 
 /* [batch, numbers a pixel, outputs...] of offsets and masks. */
-static clg_status check_field(const op_context *c, uint32_t input, int64_t numbers, const window *w)
+static clg_status check_field(const op_context *c, uint32_t input, int64_t numbers,
+                              const window_desc *w)
 {
     const shape *s = &op_input(c, input)->dims;
     if (!op_has_input(c, input)) return CLG_OK;
@@ -45,7 +46,7 @@ static clg_status deform_infer(op_context *c)
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     const int64_t group = node_int(c->node, "group", 1),
                   fields = node_int(c->node, "offset_group", 1);
-    window win;
+    window_desc win;
     shape y;
     int64_t n_bias;
     if (x->rank != 4 || w->rank != 4)
@@ -113,7 +114,7 @@ static clg_status deform_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
     const int64_t group = node_int(c->node, "group", 1), images = x->dims.dims[0];
-    window win;
+    window_desc win;
     size_t size_bytes;
     CLG_TRY(work_check_dtype(c, x->dtype));
     CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));

@@ -14,8 +14,8 @@ static clg_status control_infer(op_context *c)
 
 static clg_status if_check(const node *n)
 {
-    const attribute *then_branch = node_attribute(n, "then_branch"),
-                    *else_branch = node_attribute(n, "else_branch");
+    const graph_attribute *then_branch = node_attribute(n, "then_branch"),
+                          *else_branch = node_attribute(n, "else_branch");
     char text[NODE_TEXT_BYTES];
     if (then_branch->as.g->n_inputs == 0 && else_branch->as.g->n_inputs == 0) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs of its own",

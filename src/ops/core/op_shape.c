@@ -80,7 +80,7 @@ static clg_status constant_check(const node *n)
 
 static clg_status constant_infer(op_context *c)
 {
-    const attribute *a = &c->node->attributes[0];
+    const graph_attribute *a = &c->node->attributes[0];
     shape dims = {.rank = 1, .dims = {(int64_t)a->n}}, scalar = shape_scalar();
     switch (a->type) {
     case ATTRIBUTE_TENSOR: fact_set(&c->outputs[0], a->as.t->dtype, &a->as.t->dims); return CLG_OK;
@@ -98,7 +98,7 @@ static clg_status constant_infer(op_context *c)
 
 static clg_status constant_eval(op_context *c, tensor **out_tensors)
 {
-    const attribute *a = &c->node->attributes[0];
+    const graph_attribute *a = &c->node->attributes[0];
     if (a->type == ATTRIBUTE_TENSOR) {
         out_tensors[0] = tensor_retain(a->as.t);
         return CLG_OK;
@@ -132,7 +132,7 @@ static clg_status constant_eval(op_context *c, tensor **out_tensors)
 
 static const tensor *fill_value(const node *n)
 {
-    const attribute *a = node_attribute(n, "value");
+    const graph_attribute *a = node_attribute(n, "value");
     return a ? a->as.t : NULL;
 }
 

@@ -5,7 +5,7 @@
  * See decision 11.
  */
 #include "base/log.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ops/core/op.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ typedef struct missing_operator {
 } missing_operator;
 
 typedef struct missing_list {
-    map index; /* "domain\0op_type\0opset" -> position */
+    hash_map index; /* "domain\0op_type\0opset" -> position */
     missing_operator *operators;
     size_t n, capacity, n_nodes;
 } missing_list;
@@ -30,23 +30,23 @@ typedef struct missing_list {
 static void missing_deinit(missing_list *list)
 {
     memory_free(list->operators);
-    map_deinit(&list->index);
+    hash_map_deinit(&list->index);
 }
 
 static clg_status note_missing(missing_list *list, const node *n)
 {
-    text key;
+    strbuf key;
     clg_status status;
-    text_init(&key, 0);
-    text_append_bytes(&key, n->domain, strlen(n->domain) + 1);
-    text_append_bytes(&key, n->op_type, strlen(n->op_type) + 1);
-    text_printf(&key, "%lld", (long long)n->opset);
+    strbuf_init(&key, 0);
+    strbuf_append_bytes(&key, n->domain, strlen(n->domain) + 1);
+    strbuf_append_bytes(&key, n->op_type, strlen(n->op_type) + 1);
+    strbuf_printf(&key, "%lld", (long long)n->opset);
     CLG_TRY_GOTO(key.status, done);
-    size_t at = map_get(&list->index, key.data, key.size_bytes);
-    if (at >= list->n) { /* MAP_NONE */
+    size_t at = hash_map_get(&list->index, key.data, key.size_bytes);
+    if (at >= list->n) { /* HASH_MAP_NONE */
         at = list->n;
         CLG_TRY_GOTO(MEMORY_RESERVE(list->operators, list->capacity, list->n + 1), done);
-        CLG_TRY_GOTO(map_set(&list->index, key.data, key.size_bytes, at), done);
+        CLG_TRY_GOTO(hash_map_set(&list->index, key.data, key.size_bytes, at), done);
         list->operators[list->n++] = (missing_operator){.n_nodes = 0};
     }
     missing_operator *m = &list->operators[at];
@@ -54,7 +54,7 @@ static clg_status note_missing(missing_list *list, const node *n)
     m->n_nodes++;
     list->n_nodes++;
 done:
-    text_deinit(&key);
+    strbuf_deinit(&key);
     return status;
 }
 
@@ -74,21 +74,21 @@ static clg_status find_rows(graph *g, missing_list *list)
 }
 
 /* "Foo (opset 13: 'a', 'b' and 3 more)" */
-static void describe(text *out, const missing_operator *m, size_t n_named)
+static void describe(strbuf *out, const missing_operator *m, size_t n_named)
 {
     char shown[NAME_TEXT_BYTES];
     const node *first = m->nodes[0];
-    text_printf(out, "%s (opset %lld", operator_text(first->domain, first->op_type, shown),
-                (long long)first->opset);
+    strbuf_printf(out, "%s (opset %lld", operator_text(first->domain, first->op_type, shown),
+                  (long long)first->opset);
     if (n_named > m->n_nodes) n_named = m->n_nodes;
-    if (n_named == 0) text_printf(out, ": %zu node%s", m->n_nodes, m->n_nodes > 1 ? "s" : "");
+    if (n_named == 0) strbuf_printf(out, ": %zu node%s", m->n_nodes, m->n_nodes > 1 ? "s" : "");
     for (size_t i = 0; i < n_named; i++) {
         const char *before = i > 0 ? "," : m->n_nodes > 1 ? ": nodes" : ": node";
-        text_printf(out, "%s '%s'", before, name_text(m->nodes[i]->label, shown));
+        strbuf_printf(out, "%s '%s'", before, name_text(m->nodes[i]->label, shown));
     }
     if (n_named > 0 && m->n_nodes > n_named)
-        text_printf(out, " and %zu more", m->n_nodes - n_named);
-    text_append(out, ")");
+        strbuf_printf(out, " and %zu more", m->n_nodes - n_named);
+    strbuf_append(out, ")");
 }
 
 /* Every operator is named; of how many nodes the names fit depends on how many operators there are. */
@@ -96,23 +96,23 @@ static clg_status report_missing(const missing_list *list)
 {
     size_t n_named = list->n <= 12 ? MAX_NODES_NAMED : list->n <= 30 ? 1 : 0;
     const size_t room = ERROR_TEXT_BYTES - 512;
-    text names;
-    text_init(&names, 0);
+    strbuf names;
+    strbuf_init(&names, 0);
     size_t n_listed = 0;
     for (; n_listed < list->n && names.size_bytes < room; n_listed++) {
-        if (n_listed > 0) text_append(&names, ", ");
+        if (n_listed > 0) strbuf_append(&names, ", ");
         describe(&names, &list->operators[n_listed], n_named);
     }
-    if (n_listed < list->n) text_printf(&names, " and %zu more operators", list->n - n_listed);
+    if (n_listed < list->n) strbuf_printf(&names, " and %zu more operators", list->n - n_listed);
     clg_status status = names.status;
     if (status == CLG_OK) {
         status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
                            "%zu operator%s of the model %s not supported: %s", list->n,
-                           list->n > 1 ? "s" : "", list->n > 1 ? "are" : "is", text_data(&names));
+                           list->n > 1 ? "s" : "", list->n > 1 ? "are" : "is", strbuf_data(&names));
         error_hint("`cltool inspect` lists the operators of a model, docs/operators.md those that "
                    "are supported");
     }
-    text_deinit(&names);
+    strbuf_deinit(&names);
     return status;
 }
 
@@ -174,7 +174,7 @@ static const op_attribute *find_attribute(const op_row *row, const char *name)
     return NULL;
 }
 
-static clg_status check_attribute(const node *n, const op_row *row, const attribute *a)
+static clg_status check_attribute(const node *n, const op_row *row, const graph_attribute *a)
 {
     char what[NAME_TEXT_BYTES + 96], shown[NAME_TEXT_BYTES];
     const op_attribute *known = find_attribute(row, a->name);

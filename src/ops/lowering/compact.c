@@ -42,7 +42,7 @@ static uint64_t local_of(const lower_context *c, int64_t n)
     return lower_is_simd(c) ? 1 : work_group_local(c, n);
 }
 
-static void block_args(lower_context *c, step *s, const compact *what)
+static void block_args(lower_context *c, step *s, const compaction *what)
 {
     step_builder *b = &c->build;
     step_arg_int(b, s, what->n);
@@ -66,7 +66,7 @@ void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operan
     work_range_groups(c, s, 1, local);
 }
 
-void compact_append_count(lower_context *c, candidate *impl, const compact *what, operand total)
+void compact_append_count(lower_context *c, candidate *impl, const compaction *what, operand total)
 {
     const int64_t n_blocks = compact_blocks(what->n);
     const uint64_t local = local_of(c, what->n);
@@ -76,8 +76,8 @@ void compact_append_count(lower_context *c, candidate *impl, const compact *what
     compact_append_offsets(c, impl, n_blocks, what->offsets, total);
 }
 
-void compact_append_write(lower_context *c, candidate *impl, const compact *what, compact_form form,
-                          const shape *dims, int64_t found, operand y)
+void compact_append_write(lower_context *c, candidate *impl, const compaction *what,
+                          compact_form form, const shape *dims, int64_t found, operand y)
 {
     step_builder *b = &c->build;
     const uint64_t local = local_of(c, what->n);

@@ -10,12 +10,12 @@
 
 typedef enum compact_form { COMPACT_COORDINATES, COMPACT_LIST, COMPACT_RANKS } compact_form;
 
-typedef struct compact {
+typedef struct compaction {
     operand x; /* n elements of dtype, dense; a NaN is not zero, -0 is */
     clg_dtype dtype;
     int64_t n;
     operand offsets; /* int32, compact_blocks(n) of them */
-} compact;
+} compaction;
 
 /* How many blocks n elements are cut into; at least one. */
 int64_t compact_blocks(int64_t n);
@@ -23,9 +23,9 @@ int64_t compact_blocks(int64_t n);
 void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operand counts,
                             operand total);
 /* Fills offsets, and total: int64, one element. */
-void compact_append_count(lower_context *c, candidate *impl, const compact *what, operand total);
+void compact_append_count(lower_context *c, candidate *impl, const compaction *what, operand total);
 /* After that: writes y, as the kernel's head says of the form. dims, found: of COMPACT_COORDINATES, else NULL, 0. */
-void compact_append_write(lower_context *c, candidate *impl, const compact *what, compact_form form,
-                          const shape *dims, int64_t found, operand y);
+void compact_append_write(lower_context *c, candidate *impl, const compaction *what,
+                          compact_form form, const shape *dims, int64_t found, operand y);
 
 #endif

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-grid *grid_create(arena *memory, const shape *over, size_t n_operands)
+grid_dims *grid_create(arena *memory, const shape *over, size_t n_operands)
 {
-    grid *g = arena_alloc(memory, 1, sizeof *g);
+    grid_dims *g = arena_alloc(memory, 1, sizeof *g);
     if (!g) return NULL;
     g->strides = arena_alloc(memory, n_operands + 1, sizeof *g->strides);
     if (!g->strides) return NULL;
@@ -20,7 +20,7 @@ grid *grid_create(arena *memory, const shape *over, size_t n_operands)
     return g;
 }
 
-void grid_set_operand(grid *g, size_t which, const lower_operand *what)
+void grid_set_operand(grid_dims *g, size_t which, const lower_operand *what)
 {
     const int shift = g->rank - what->dims.rank;
     for (int i = 0; i < shift; i++) g->strides[which][i] = 0;
@@ -28,26 +28,26 @@ void grid_set_operand(grid *g, size_t which, const lower_operand *what)
         g->strides[which][i + shift] = what->dims.dims[i] == 1 ? 0 : what->strides[i];
 }
 
-void grid_set_strides(grid *g, size_t which, const int64_t *strides)
+void grid_set_strides(grid_dims *g, size_t which, const int64_t *strides)
 {
     memcpy(g->strides[which], strides, (size_t)g->rank * sizeof strides[0]);
 }
 
-static void move_dim(grid *g, int from, int to)
+static void move_dim(grid_dims *g, int from, int to)
 {
     g->dims[to] = g->dims[from];
     for (size_t k = 0; k < g->n_operands; k++) g->strides[k][to] = g->strides[k][from];
 }
 
 /* Whether dimension `outer` continues where `inner`, right of it, ends, for every operand. */
-static bool continues(const grid *g, int outer, int inner)
+static bool continues(const grid_dims *g, int outer, int inner)
 {
     for (size_t k = 0; k < g->n_operands; k++)
         if (g->strides[k][outer] != g->strides[k][inner] * g->dims[inner]) return false;
     return true;
 }
 
-void grid_collapse(grid *g)
+void grid_collapse(grid_dims *g)
 {
     int rank = 0;
     for (int i = 0; i < g->rank; i++) {
@@ -63,14 +63,14 @@ void grid_collapse(grid *g)
     g->rank = rank;
 }
 
-int64_t grid_n_elements(const grid *g)
+int64_t grid_n_elements(const grid_dims *g)
 {
     int64_t n = 1;
     for (int i = 0; i < g->rank; i++) n *= g->dims[i];
     return n;
 }
 
-bool grid_is_dense(const grid *g, size_t which)
+bool grid_is_dense(const grid_dims *g, size_t which)
 {
     int64_t stride = 1;
     for (int i = g->rank - 1; i >= 0; i--) {
@@ -80,7 +80,7 @@ bool grid_is_dense(const grid *g, size_t which)
     return true;
 }
 
-bool grid_needs_64_bits(const grid *g)
+bool grid_needs_64_bits(const grid_dims *g)
 {
     /* Half of what an int holds, so that a loop may count one step past the end. */
     const int64_t max = INT32_MAX / 2;

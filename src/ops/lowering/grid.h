@@ -12,25 +12,25 @@
 #define GRID_MAX_RANK (2 * CLG_MAX_RANK + 2)
 
 /* Dimensions and the strides, in elements, with which each of n_operands walks them. */
-typedef struct grid {
+typedef struct grid_dims {
     int rank;
     int64_t dims[GRID_MAX_RANK];
     size_t n_operands;
     int64_t (*strides)[GRID_MAX_RANK]; /* [n_operands] */
-} grid;
+} grid_dims;
 
 /* A grid in the arena over the dims of `over`, all strides 0. NULL when memory is short. */
-grid *grid_create(arena *memory, const shape *over, size_t n_operands);
+grid_dims *grid_create(arena *memory, const shape *over, size_t n_operands);
 /* Sets the strides of an operand that is broadcast to the grid: right-aligned, 0 where its dimension is 1. */
-void grid_set_operand(grid *g, size_t which, const lower_operand *what);
-void grid_set_strides(grid *g, size_t which, const int64_t *strides);
+void grid_set_operand(grid_dims *g, size_t which, const lower_operand *what);
+void grid_set_strides(grid_dims *g, size_t which, const int64_t *strides);
 /* Drops dimensions of 1 and merges neighbours that every operand walks as one. Rank 0 stays possible. */
-void grid_collapse(grid *g);
-int64_t grid_n_elements(const grid *g);
+void grid_collapse(grid_dims *g);
+int64_t grid_n_elements(const grid_dims *g);
 /* True when the row-major strides are those of this operand. */
-bool grid_is_dense(const grid *g, size_t which);
+bool grid_is_dense(const grid_dims *g, size_t which);
 /* True when some element number or offset does not fit 31 bits. */
-bool grid_needs_64_bits(const grid *g);
+bool grid_needs_64_bits(const grid_dims *g);
 
 /* Sets the range of a step: pieces[i] of work in groups of local[i] (NULL: 1), cut to what the device takes
  * in one dimension; kernels stride over the rest. */

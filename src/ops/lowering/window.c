@@ -103,9 +103,9 @@ static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
     return CLG_OK;
 }
 
-clg_status window_read(const node *n, const shape *in, const shape *kernel, window *out_window)
+clg_status window_read(const node *n, const shape *in, const shape *kernel, window_desc *out_window)
 {
-    *out_window = (window){0};
+    *out_window = (window_desc){0};
     int axes = in->rank - 2;
     if (axes < 1)
         return fault(n, CLG_ERROR_SHAPE,
@@ -151,7 +151,7 @@ clg_status window_read(const node *n, const shape *in, const shape *kernel, wind
     return CLG_OK;
 }
 
-void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_shape)
+void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *out_shape)
 {
     *out_shape = (shape){.rank = w->n_axes + 2, .dims = {batch, channels}};
     for (int i = 0; i < w->n_axes; i++) out_shape->dims[2 + i] = w->axes[i].out;
@@ -173,7 +173,7 @@ shape window_channels_last(const shape *dims)
     return s;
 }
 
-void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES])
+void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES])
 {
     int missing = WINDOW_MAX_AXES - w->n_axes;
     for (int i = 0; i < missing; i++) out_axes[i] = (window_axis){1, 1, 1, 1, 1, 0, 0};

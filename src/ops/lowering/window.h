@@ -15,26 +15,27 @@ typedef struct window_axis {
     int64_t pad_begin, pad_end; /* with SAME paddings worked out, where `in` is known */
 } window_axis;
 
-typedef struct window {
+typedef struct window_desc {
     int n_axes;
     window_axis axes[WINDOW_MAX_AXES];
-} window;
+} window_desc;
 
 /* Checks what attributes alone can tell: values in range, auto_pad a word, not more axes than there may be. */
 clg_status window_check(const node *n);
 /* Reads the attributes for an input of shape `in` ([N, C, axes...], rank known). `kernel`: [M, C/group, axes...] of
  * a weight that gives the kernel's size where the attribute does not; NULL: the attribute must.
  * Errors name the node: SHAPE, INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
-clg_status window_read(const node *n, const shape *in, const shape *kernel, window *out_window);
+clg_status window_read(const node *n, const shape *in, const shape *kernel,
+                       window_desc *out_window);
 /* [N, channels, outputs...]. */
-void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_shape);
+void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *out_shape);
 /* Pixels of the input, with its padding, that `outputs` neighbouring outputs see. */
 int64_t window_seen(const window_axis *a, int64_t outputs);
 /* The dims of a tensor of channels last as [N, C, axes...], and back. */
 shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);
 /* The axes as three, W last, with ones in front. Only for known sizes. */
-void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES]);
+void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES]);
 /* Pixels of the input and of the output, and elements of the kernel, over three axes as window_fill gives them. */
 int64_t window_count_in(const window_axis *axes);
 int64_t window_count_out(const window_axis *axes);

@@ -14,7 +14,7 @@
 
 void random_arg_key(lower_context *c, step *s)
 {
-    const attribute *seed = node_attribute(c->node, "seed");
+    const graph_attribute *seed = node_attribute(c->node, "seed");
     int64_t key = 0;
     if (!seed) {
         step_arg_key(&c->build, s, hash_string(c->node->label));

@@ -7,23 +7,23 @@
 #include <string.h>
 
 /* An empty list is as good as none. */
-static const attribute *list_of(const node *n, const char *name)
+static const graph_attribute *list_of(const node *n, const char *name)
 {
-    const attribute *a = node_attribute(n, name);
+    const graph_attribute *a = node_attribute(n, name);
     return a && a->n > 0 ? a : NULL;
 }
 
-static const attribute *words_of(const node *n) { return list_of(n, "classlabels_strings"); }
+static const graph_attribute *words_of(const node *n) { return list_of(n, "classlabels_strings"); }
 
-static const attribute *numbers_of(const node *n)
+static const graph_attribute *numbers_of(const node *n)
 {
-    const attribute *a = list_of(n, "classlabels_int64s");
+    const graph_attribute *a = list_of(n, "classlabels_int64s");
     return a ? a : list_of(n, "classlabels_ints");
 }
 
 size_t labels_count(const node *n)
 {
-    const attribute *a = words_of(n) ? words_of(n) : numbers_of(n);
+    const graph_attribute *a = words_of(n) ? words_of(n) : numbers_of(n);
     return a ? a->n : 0;
 }
 
@@ -40,7 +40,7 @@ clg_dtype labels_dtype(const node *n) { return words_of(n) ? CLG_STRING : CLG_IN
 
 clg_status labels_of(const node *n, tensor **out_labels)
 {
-    const attribute *words = words_of(n), *numbers = numbers_of(n);
+    const graph_attribute *words = words_of(n), *numbers = numbers_of(n);
     const shape dims = {.rank = 1, .dims = {(int64_t)labels_count(n)}};
     tensor *t;
     clg_status status = CLG_OK;

@@ -28,26 +28,26 @@ static clg_status make_row(clg_dtype dtype, int64_t n, tensor **out_tensor)
 
 /* ---- DictVectorizer: a value for each word of a vocabulary, 0 where there is none --------------------------------- */
 
-static clg_status index_keys(const tensor *keys, map *out)
+static clg_status index_keys(const tensor *keys, hash_map *out)
 {
     for (int64_t i = 0; i < keys->n_elements; i++) {
         const char *word = keys->dtype == CLG_STRING ? tensor_get_string(keys, i) : NULL;
         const int64_t number = word ? 0 : tensor_get_int(keys, i);
-        CLG_TRY(map_set(out, word ? (const void *)word : &number,
-                        word ? strlen(word) : sizeof number, (size_t)i));
+        CLG_TRY(hash_map_set(out, word ? (const void *)word : &number,
+                             word ? strlen(word) : sizeof number, (size_t)i));
     }
     return CLG_OK;
 }
 
-static clg_status look_up(const attribute *vocabulary, const map *index, const tensor *values,
-                          tensor *to)
+static clg_status look_up(const graph_attribute *vocabulary, const hash_map *index,
+                          const tensor *values, tensor *to)
 {
     const bool words = vocabulary->type == ATTRIBUTE_STRINGS;
     for (size_t i = 0; i < vocabulary->n; i++) {
         const char *word = words ? vocabulary->as.strings[i] : NULL;
-        const size_t at = words ? map_get(index, word, strlen(word))
-                                : map_get(index, &vocabulary->as.ints[i], sizeof(int64_t));
-        if (at != MAP_NONE) CLG_TRY(copy_element(to, (int64_t)i, values, (int64_t)at));
+        const size_t at = words ? hash_map_get(index, word, strlen(word))
+                                : hash_map_get(index, &vocabulary->as.ints[i], sizeof(int64_t));
+        if (at != HASH_MAP_NONE) CLG_TRY(copy_element(to, (int64_t)i, values, (int64_t)at));
     }
     return CLG_OK;
 }
@@ -55,9 +55,9 @@ static clg_status look_up(const attribute *vocabulary, const map *index, const t
 static clg_status vectorize(const node *n, const tensor *keys, const tensor *values,
                             tensor **out_tensor)
 {
-    const attribute *vocabulary = node_attribute(n, "string_vocabulary");
+    const graph_attribute *vocabulary = node_attribute(n, "string_vocabulary");
     char shown[NODE_TEXT_BYTES];
-    map index = {0};
+    hash_map index = {0};
     if (!vocabulary || vocabulary->n == 0) vocabulary = node_attribute(n, "int64_vocabulary");
     if (keys && (keys->dtype == CLG_STRING) != (vocabulary->type == ATTRIBUTE_STRINGS))
         return error_set(CLG_ERROR_INVALID_MODEL, "%s: its input has keys of %s",
@@ -65,7 +65,7 @@ static clg_status vectorize(const node *n, const tensor *keys, const tensor *val
     CLG_TRY(make_row(values ? values->dtype : CLG_FLOAT32, (int64_t)vocabulary->n, out_tensor));
     clg_status status = keys ? index_keys(keys, &index) : CLG_OK;
     if (status == CLG_OK && values) status = look_up(vocabulary, &index, values, *out_tensor);
-    map_deinit(&index);
+    hash_map_deinit(&index);
     return status;
 }
 

@@ -3,7 +3,7 @@
  * Words and numbers by tables, ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and OneHotEncoder (1). On the host,
  * but for a OneHotEncoder of numbers, which a pass spells in other operators.
  */
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "ops/ml/strings.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 /* A list from an attribute: strings, int64s, floats, or a tensor of any of these. */
 typedef struct list {
-    const attribute *a;
+    const graph_attribute *a;
     clg_dtype dtype;
     int64_t n;
 } list;
@@ -108,13 +108,13 @@ static void key_of_tensor(key *k, const tensor *t, int64_t i)
 }
 
 /* Of equal keys the first counts. */
-static clg_status map_keys(const list *l, map *out)
+static clg_status map_keys(const list *l, hash_map *out)
 {
     for (int64_t i = 0; i < l->n; i++) {
         key k;
         key_of_list(&k, l, i);
-        if (map_get(out, k.data, k.n_bytes) == MAP_NONE)
-            CLG_TRY(map_set(out, k.data, k.n_bytes, (size_t)i));
+        if (hash_map_get(out, k.data, k.n_bytes) == HASH_MAP_NONE)
+            CLG_TRY(hash_map_set(out, k.data, k.n_bytes, (size_t)i));
     }
     return CLG_OK;
 }
@@ -169,7 +169,7 @@ static clg_status label_infer(op_context *c)
 
 static clg_status put_default(const node *n, tensor *y, int64_t i)
 {
-    const attribute *given = node_attribute(n, "default_tensor");
+    const graph_attribute *given = node_attribute(n, "default_tensor");
     const tensor *t = given && given->as.t->n_elements == 1 ? given->as.t : NULL;
     if (y->dtype == CLG_STRING) {
         const char *s = t ? tensor_get_string(t, 0) : node_string(n, "default_string", "_Unused");
@@ -199,19 +199,19 @@ static clg_status put_value(const list *values, size_t at, tensor *y, int64_t i)
 static clg_status look_up(const node *n, const list *keys, const list *values, const tensor *x,
                           tensor *y)
 {
-    map table = {0};
+    hash_map table = {0};
     clg_status status = keys->a ? map_keys(keys, &table) : CLG_OK;
     for (int64_t i = 0; i < x->n_elements && status == CLG_OK; i++) {
         key k = {0};
-        size_t at = MAP_NONE;
+        size_t at = HASH_MAP_NONE;
         key_of_tensor(&k, x, i);
         if (keys->a)
-            at = map_get(&table, k.data, k.n_bytes);
+            at = hash_map_get(&table, k.data, k.n_bytes);
         else if (k.i >= 0 && k.i < keys->n)
             at = (size_t)k.i;
-        status = at == MAP_NONE ? put_default(n, y, i) : put_value(values, at, y, i);
+        status = at == HASH_MAP_NONE ? put_default(n, y, i) : put_value(values, at, y, i);
     }
-    map_deinit(&table);
+    hash_map_deinit(&table);
     return status;
 }
 
@@ -255,20 +255,20 @@ static clg_status onehot_eval(op_context *c, tensor **out_tensors)
 {
     const list categories = first_of(c->node, category_names);
     const tensor *x = c->inputs[0].known;
-    map table = {0};
+    hash_map table = {0};
     char shown[NAME_TEXT_BYTES];
     if (x->dtype != CLG_STRING) return CLG_OK;
     CLG_TRY(tensor_create(CLG_FLOAT32, &c->outputs[0].dims, &out_tensors[0]));
     clg_status status = map_keys(&categories, &table);
     for (int64_t i = 0; i < x->n_elements && status == CLG_OK; i++) {
         const char *s = tensor_get_string(x, i);
-        const size_t at = map_get(&table, s, strlen(s));
-        if (at != MAP_NONE)
+        const size_t at = hash_map_get(&table, s, strlen(s));
+        if (at != HASH_MAP_NONE)
             ((float *)out_tensors[0]->data)[i * categories.n + (int64_t)at] = 1;
         else if (node_int(c->node, "zeros", 1) == 0)
             status = op_error(c, CLG_ERROR_DATA, "'%s' is not a category", name_text(s, shown));
     }
-    map_deinit(&table);
+    hash_map_deinit(&table);
     return status;
 }
 

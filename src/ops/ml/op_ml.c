@@ -18,7 +18,7 @@ static clg_status bad(const node *n, const char *what)
 
 static size_t count_of(const node *n, const char *name)
 {
-    const attribute *a = node_attribute(n, name);
+    const graph_attribute *a = node_attribute(n, name);
     return a ? a->n : 0;
 }
 

@@ -3,7 +3,7 @@
  * Operators on strings: StringNormalizer (ONNX 10), StringConcat, StringSplit and RegexFullMatch (ONNX 20). They run on the
  * host, while a run is planned (strings.h).
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ops/ml/regex.h"
 #include "ops/ml/strings.h"
 
@@ -13,7 +13,7 @@
 
 typedef uint32_t (*case_mapping)(uint32_t c);
 
-static clg_status map_case(text *out, const char *s, case_mapping map)
+static clg_status map_case(strbuf *out, const char *s, case_mapping map)
 {
     char bytes[4];
     while (*s) {
@@ -21,9 +21,9 @@ static clg_status map_case(text *out, const char *s, case_mapping map)
         const uint32_t c = utf8_next(&s), mapped = map(c);
         const bool is_stray = c >= 0x80 && s == from + 1; /* a byte that is no UTF-8 stays */
         if (mapped == c || is_stray)
-            text_append_bytes(out, from, (size_t)(s - from));
+            strbuf_append_bytes(out, from, (size_t)(s - from));
         else
-            text_append_bytes(out, bytes, utf8_put(mapped, bytes));
+            strbuf_append_bytes(out, bytes, utf8_put(mapped, bytes));
     }
     return out->status;
 }
@@ -67,7 +67,7 @@ static bool is_same_word(const char *a, const char *b, bool case_counts)
 
 static bool is_stopword(const node *n, const char *s)
 {
-    const attribute *words = node_attribute(n, "stopwords");
+    const graph_attribute *words = node_attribute(n, "stopwords");
     const bool case_counts = node_int(n, "is_case_sensitive", 0) != 0;
     for (size_t i = 0; words && i < words->n; i++)
         if (is_same_word(s, words->as.strings[i], case_counts)) return true;
@@ -99,13 +99,13 @@ static clg_status normalizer_eval(op_context *c, tensor **out_tensors)
     CLG_TRY(tensor_create(CLG_STRING, &c->outputs[0].dims, &out_tensors[0]));
     for (int64_t i = 0; i < x->n_elements; i++) {
         const char *s = tensor_get_string(x, i);
-        text mapped;
+        strbuf mapped;
         if (is_stopword(c->node, s)) continue;
-        text_init(&mapped, 0);
+        strbuf_init(&mapped, 0);
         clg_status status = map ? map_case(&mapped, s, map) : CLG_OK;
-        if (map) s = text_data(&mapped);
+        if (map) s = strbuf_data(&mapped);
         if (status == CLG_OK) status = tensor_set_string(out_tensors[0], at++, s, strlen(s));
-        text_deinit(&mapped);
+        strbuf_deinit(&mapped);
         CLG_TRY(status);
     }
     return CLG_OK;
@@ -127,14 +127,14 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
     const shape *dims = &c->outputs[0].dims;
     CLG_TRY(tensor_create(CLG_STRING, dims, &out_tensors[0]));
     for (int64_t i = 0; i < out_tensors[0]->n_elements; i++) {
-        text joined;
-        text_init(&joined, 0);
-        text_append(&joined, tensor_get_string(a, strings_broadcast_place(&a->dims, dims, i)));
-        text_append(&joined, tensor_get_string(b, strings_broadcast_place(&b->dims, dims, i)));
+        strbuf joined;
+        strbuf_init(&joined, 0);
+        strbuf_append(&joined, tensor_get_string(a, strings_broadcast_place(&a->dims, dims, i)));
+        strbuf_append(&joined, tensor_get_string(b, strings_broadcast_place(&b->dims, dims, i)));
         clg_status status = joined.status;
         if (status == CLG_OK)
-            status = tensor_set_string(out_tensors[0], i, text_data(&joined), joined.size_bytes);
-        text_deinit(&joined);
+            status = tensor_set_string(out_tensors[0], i, strbuf_data(&joined), joined.size_bytes);
+        strbuf_deinit(&joined);
         CLG_TRY(status);
     }
     return CLG_OK;
@@ -230,7 +230,7 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
 
 static clg_status regex_check(const node *n)
 {
-    regex *r;
+    regex_program *r;
     const clg_status status = regex_create(node_string(n, "pattern", ""), &r);
     regex_free(r);
     return status;
@@ -244,7 +244,7 @@ static clg_status regex_infer(op_context *c)
 
 static clg_status regex_eval(op_context *c, tensor **out_tensors)
 {
-    regex *r;
+    regex_program *r;
     const tensor *x = c->inputs[0].known;
     CLG_TRY(op_prefix(c, regex_create(node_string(c->node, "pattern", ""), &r)));
     clg_status status = tensor_create(CLG_BOOL, &x->dims, &out_tensors[0]);

@@ -13,12 +13,12 @@
 
 static clg_status svm_check(const node *n)
 {
-    svm m;
+    svm_model m;
     return svm_read(n, &m);
 }
 
 /* Rows of [N,F], or the one of [F]. */
-static clg_status find_rows(op_context *c, const svm *m, int64_t *out_rows)
+static clg_status find_rows(op_context *c, const svm_model *m, int64_t *out_rows)
 {
     const shape *x = &c->inputs[0].dims;
     if (x->rank != 1 && x->rank != 2)
@@ -32,7 +32,7 @@ static clg_status find_rows(op_context *c, const svm *m, int64_t *out_rows)
 
 static clg_status classifier_infer(op_context *c)
 {
-    svm m;
+    svm_model m;
     shape dims = {.rank = 2};
     CLG_TRY(svm_read(c->node, &m));
     CLG_TRY(find_rows(c, &m, &dims.dims[0]));
@@ -46,7 +46,7 @@ static clg_status classifier_infer(op_context *c)
 
 static clg_status regressor_infer(op_context *c)
 {
-    svm m;
+    svm_model m;
     shape dims = {.rank = 2, .dims = {0, 1}};
     CLG_TRY(svm_read(c->node, &m));
     CLG_TRY(find_rows(c, &m, &dims.dims[0]));

@@ -3,8 +3,8 @@
  * TfIdfVectorizer (ONNX 9): how often each n-gram of a list occurs in a row of words or numbers, words of an n-gram
  * standing 1 to max_skip_count + 1 places apart. On the host, whose hash table finds them.
  */
-#include "base/map.h"
-#include "base/text.h"
+#include "base/hash_map.h"
+#include "base/strbuf.h"
 #include "ops/ml/strings.h"
 
 #include <inttypes.h>
@@ -12,12 +12,12 @@
 
 typedef struct pool {
     const node *n;
-    const attribute *strings, *numbers; /* one of them */
+    const graph_attribute *strings, *numbers; /* one of them */
     const int64_t *counts, *indexes; /* where n-grams of each length start; columns of the output */
     const float *weights;            /* NULL: all 1 */
     size_t n_lengths, n_grams, n_weights;
     int64_t min, max, skips, columns;
-    map grams; /* the items of an n-gram -> its number */
+    hash_map grams; /* the items of an n-gram -> its number */
 } pool;
 
 static clg_status pool_error(const node *n, const char *what)
@@ -81,17 +81,20 @@ static clg_status pool_read(const node *n, pool *p)
 
 /* ---- matching ---------------------------------------------------------------------------------------------- */
 
-static void add_string(text *key, const char *s) { text_append_bytes(key, s, strlen(s) + 1); }
+static void add_string(strbuf *key, const char *s) { strbuf_append_bytes(key, s, strlen(s) + 1); }
 
-static void add_number(text *key, int64_t i) { text_append_bytes(key, (const char *)&i, sizeof i); }
+static void add_number(strbuf *key, int64_t i)
+{
+    strbuf_append_bytes(key, (const char *)&i, sizeof i);
+}
 
-static void start_key(text *key)
+static void start_key(strbuf *key)
 {
     key->size_bytes = 0;
     key->status = CLG_OK;
 }
 
-static clg_status fill_map(pool *p, text *key)
+static clg_status fill_map(pool *p, strbuf *key)
 {
     size_t gram = 0;
     for (size_t i = 0; i < p->n_lengths; i++) {
@@ -105,9 +108,9 @@ static clg_status fill_map(pool *p, text *key)
             }
             CLG_TRY(key->status);
             if ((int64_t)i + 1 < p->min || (int64_t)i + 1 > p->max) continue;
-            if (map_get(&p->grams, key->data, key->size_bytes) != MAP_NONE)
+            if (hash_map_get(&p->grams, key->data, key->size_bytes) != HASH_MAP_NONE)
                 return pool_error(p->n, "an n-gram is twice in the pool");
-            CLG_TRY(map_set(&p->grams, key->data, key->size_bytes, gram));
+            CLG_TRY(hash_map_set(&p->grams, key->data, key->size_bytes, gram));
         }
     }
     return CLG_OK;
@@ -133,7 +136,7 @@ static void count_gram(const pool *p, weighing how, size_t gram, float *row)
 
 /* All n-grams that start at item `from` of a row of n, their items `step` apart. */
 static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_t n, int64_t from,
-                             int64_t step, text *key, float *y)
+                             int64_t step, strbuf *key, float *y)
 {
     start_key(key);
     for (int64_t length = 1; length <= p->max; length++) {
@@ -145,13 +148,13 @@ static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_
             add_number(key, tensor_get_int(x, at));
         CLG_TRY(key->status);
         if (length < p->min || (length == 1 && step > 1)) continue;
-        const size_t gram = map_get(&p->grams, key->data, key->size_bytes);
-        if (gram != MAP_NONE) count_gram(p, weighing_of(p->n), gram, y);
+        const size_t gram = hash_map_get(&p->grams, key->data, key->size_bytes);
+        if (gram != HASH_MAP_NONE) count_gram(p, weighing_of(p->n), gram, y);
     }
     return CLG_OK;
 }
 
-static clg_status count_all(const pool *p, const tensor *x, text *key, tensor *y)
+static clg_status count_all(const pool *p, const tensor *x, strbuf *key, tensor *y)
 {
     const int64_t n = x->dims.dims[x->dims.rank - 1],
                   rows = x->dims.rank == 2 ? x->dims.dims[0] : 1;
@@ -195,14 +198,14 @@ static clg_status tfidf_infer(op_context *c)
 static clg_status tfidf_eval(op_context *c, tensor **out_tensors)
 {
     pool p;
-    text key;
+    strbuf key;
     CLG_TRY(pool_read(c->node, &p));
     CLG_TRY(tensor_create(CLG_FLOAT32, &c->outputs[0].dims, &out_tensors[0]));
-    text_init(&key, 0);
+    strbuf_init(&key, 0);
     clg_status status = fill_map(&p, &key);
     if (status == CLG_OK) status = count_all(&p, c->inputs[0].known, &key, out_tensors[0]);
-    text_deinit(&key);
-    map_deinit(&p.grams);
+    strbuf_deinit(&key);
+    hash_map_deinit(&p.grams);
     return op_prefix(c, status);
 }
 

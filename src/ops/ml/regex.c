@@ -7,7 +7,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "ops/ml/regex.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <pcre2.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 /* A step is a place that was tried; the memory is of places to go back to. */
 enum { MAX_STEPS = 10000000, MAX_HEAP_KIB = 64 << 10 };
 
-struct regex {
+struct regex_program {
     pcre2_general_context *memory;
     pcre2_compile_context *reading;
     pcre2_match_context *bounds;
@@ -36,7 +36,7 @@ static void give_back(void *block, void *unused)
     memory_free(block);
 }
 
-static clg_status refuse(const regex *r, clg_status status, int code)
+static clg_status refuse(const regex_program *r, clg_status status, int code)
 {
     PCRE2_UCHAR reason[160] = "";
     (void)pcre2_get_error_message(code, reason, sizeof reason);
@@ -44,7 +44,7 @@ static clg_status refuse(const regex *r, clg_status status, int code)
                      (const char *)reason);
 }
 
-static clg_status compile(regex *r)
+static clg_status compile(regex_program *r)
 {
     int code;
     PCRE2_SIZE where;
@@ -103,23 +103,23 @@ static bool is_quantifier(const char *brace)
 /* Copies the pattern, with a backslash before each literal brace. *out_pattern: memory_free. */
 static clg_status escape_braces(const char *pattern, char **out_pattern)
 {
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     for (const char *at = pattern; *at;) {
         const char *end = skip_group(at);
         if (!end) end = at + 1;
-        if (*at == '{' && !is_quantifier(at)) text_append(&t, "\\");
-        text_append_bytes(&t, at, (size_t)(end - at));
+        if (*at == '{' && !is_quantifier(at)) strbuf_append(&t, "\\");
+        strbuf_append_bytes(&t, at, (size_t)(end - at));
         at = end;
     }
     const clg_status status = t.status;
-    *out_pattern = status == CLG_OK ? memory_strdup(text_data(&t)) : NULL;
-    text_deinit(&t);
+    *out_pattern = status == CLG_OK ? memory_strdup(strbuf_data(&t)) : NULL;
+    strbuf_deinit(&t);
     if (status != CLG_OK) return status;
     return *out_pattern ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static clg_status set_up(regex *r, const char *pattern)
+static clg_status set_up(regex_program *r, const char *pattern)
 {
     CLG_TRY(escape_braces(pattern, &r->pattern));
     r->memory = pcre2_general_context_create(take, give_back, NULL);
@@ -132,9 +132,9 @@ static clg_status set_up(regex *r, const char *pattern)
     return compile(r);
 }
 
-clg_status regex_create(const char *pattern, regex **out_regex)
+clg_status regex_create(const char *pattern, regex_program **out_regex)
 {
-    regex *r = memory_zalloc(1, sizeof *r);
+    regex_program *r = memory_zalloc(1, sizeof *r);
     *out_regex = NULL;
     if (!r) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const clg_status status = set_up(r, pattern);
@@ -145,7 +145,7 @@ clg_status regex_create(const char *pattern, regex **out_regex)
     return status;
 }
 
-void regex_free(regex *r)
+void regex_free(regex_program *r)
 {
     if (!r) return;
     pcre2_match_data_free(r->found);
@@ -157,7 +157,7 @@ void regex_free(regex *r)
     memory_free(r);
 }
 
-clg_status regex_matches(regex *r, const char *string, bool *out_matches)
+clg_status regex_matches(regex_program *r, const char *string, bool *out_matches)
 {
     const int found =
         pcre2_match(r->code, (PCRE2_SPTR)string, PCRE2_ZERO_TERMINATED, 0, 0, r->found, r->bounds);

@@ -4,7 +4,7 @@
  */
 #include "ops/ml/strings.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <float.h>
 #include <locale.h>

@@ -17,7 +17,7 @@ static clg_status bad(const node *n, const char *what)
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(n, shown), what);
 }
 
-static clg_status read_kernel(const node *n, svm *m)
+static clg_status read_kernel(const node *n, svm_model *m)
 {
     static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
     const char *kernel = node_string(n, "kernel_type", "LINEAR");
@@ -45,7 +45,7 @@ static int64_t share(size_t n_all, int64_t n)
     return n > 0 && n_all > 0 && n_all % (size_t)n == 0 ? (int64_t)(n_all / (size_t)n) : 0;
 }
 
-static clg_status read_lines(const node *n, size_t n_coefficients, svm *m)
+static clg_status read_lines(const node *n, size_t n_coefficients, svm_model *m)
 {
     m->kernel = SVM_LINEAR; /* whatever it says: there is nothing to compare with */
     m->n_features = share(n_coefficients, m->n_classes);
@@ -55,7 +55,7 @@ static clg_status read_lines(const node *n, size_t n_coefficients, svm *m)
                : bad(n, "its coefficients are not rows of one number for each feature");
 }
 
-static clg_status count_vectors(const node *n, size_t n_numbers, svm *m)
+static clg_status count_vectors(const node *n, size_t n_numbers, svm_model *m)
 {
     size_t n_classes;
     m->per_class = node_ints(n, "vectors_per_class", &n_classes);
@@ -73,7 +73,8 @@ static clg_status count_vectors(const node *n, size_t n_numbers, svm *m)
     return m->n_classes > 1 ? CLG_OK : bad(n, "it must have two classes or more");
 }
 
-static clg_status read_classifier(const node *n, size_t n_numbers, size_t n_coefficients, svm *m)
+static clg_status read_classifier(const node *n, size_t n_numbers, size_t n_coefficients,
+                                  svm_model *m)
 {
     size_t n_rho, n_a, n_b;
     (void)node_floats(n, "rho", &n_rho);
@@ -96,7 +97,8 @@ static clg_status read_classifier(const node *n, size_t n_numbers, size_t n_coef
     return CLG_OK;
 }
 
-static clg_status read_regressor(const node *n, size_t n_numbers, size_t n_coefficients, svm *m)
+static clg_status read_regressor(const node *n, size_t n_numbers, size_t n_coefficients,
+                                 svm_model *m)
 {
     const int64_t n_vectors = node_int(n, "n_supports", 0), one_class = node_int(n, "one_class", 0);
     char shown[NODE_TEXT_BYTES];
@@ -114,13 +116,13 @@ static clg_status read_regressor(const node *n, size_t n_numbers, size_t n_coeff
                : bad(n, "its coefficients are not one for each support vector");
 }
 
-clg_status svm_read(const node *n, svm *out_svm)
+clg_status svm_read(const node *n, svm_model *out_svm)
 {
     size_t n_numbers, n_coefficients, n_rho;
     const float *rho = node_floats(n, "rho", &n_rho);
     (void)node_floats(n, "support_vectors", &n_numbers);
     (void)node_floats(n, "coefficients", &n_coefficients);
-    *out_svm = (svm){.rho = n_rho > 0 ? rho[0] : 0};
+    *out_svm = (svm_model){.rho = n_rho > 0 ? rho[0] : 0};
     CLG_TRY(read_kernel(n, out_svm));
     if (n_rho == 0) return bad(n, "it has no rho");
     CLG_TRY(strcmp(n->op_type, "SVMClassifier") == 0

@@ -9,7 +9,7 @@
 
 typedef enum svm_kernel { SVM_LINEAR, SVM_POLY, SVM_RBF, SVM_SIGMOID } svm_kernel;
 
-typedef struct svm {
+typedef struct svm_model {
     svm_kernel kernel;
     float gamma, coef0, degree;
     int64_t n_vectors; /* 0: none, the coefficients are those of lines, and the kernel is LINEAR */
@@ -20,9 +20,9 @@ typedef struct svm {
     bool has_probabilities;
     const int64_t *per_class; /* vectors of each class; NULL: no classifier with vectors */
     float rho;                /* the first */
-} svm;
+} svm_model;
 
 /* INVALID_MODEL where lists are not as long as others say, or a word is none that the operator knows. */
-clg_status svm_read(const node *n, svm *out_svm);
+clg_status svm_read(const node *n, svm_model *out_svm);
 
 #endif

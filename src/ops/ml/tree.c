@@ -4,7 +4,7 @@
  */
 #include "ops/ml/tree.h"
 
-#include "base/map.h"
+#include "base/hash_map.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int find_word(const char *word, const char *const *words, int n)
 
 int ml_transform_of(const node *n)
 {
-    const attribute *a = node_attribute(n, "post_transform");
+    const graph_attribute *a = node_attribute(n, "post_transform");
     if (a && a->type == ATTRIBUTE_INT) return a->as.i >= 0 && a->as.i < 5 ? (int)a->as.i : -1;
     return find_word(node_string(n, "post_transform", "NONE"), transform_names, 5);
 }
@@ -53,7 +53,7 @@ typedef struct reader {
     number_list values, weights;
     const int64_t *vote_trees, *vote_nodes, *vote_ids;
     size_t n_nodes, n_votes;
-    map index;         /* (tree, node) -> place in the lists */
+    hash_map index;    /* (tree, node) -> place in the lists */
     uint32_t *parents; /* how many nodes lead here */
     uint32_t *first_vote,
         *next_vote; /* chains of a leaf's votes, in the order of the model; 0: none */
@@ -68,7 +68,7 @@ static clg_status bad(const reader *r, const char *what)
 static number_list read_numbers(const node *n, const char *name, const char *tensor_name)
 {
     number_list l = {.floats = node_floats(n, name, &l.n)};
-    const attribute *a = node_attribute(n, tensor_name);
+    const graph_attribute *a = node_attribute(n, tensor_name);
     if (a && l.n == 0) l = (number_list){.t = a->as.t, .n = (size_t)a->as.t->n_elements};
     return l;
 }
@@ -88,7 +88,7 @@ static clg_status read_ints(const reader *r, const char *name, size_t n, const i
 
 static clg_status read_lists(reader *r, bool is_classifier)
 {
-    const attribute *modes = node_attribute(r->n, "nodes_modes");
+    const graph_attribute *modes = node_attribute(r->n, "nodes_modes");
     size_t n_missing;
     r->n_nodes = modes ? modes->n : 0;
     r->modes = modes ? modes->as.strings : NULL;
@@ -119,15 +119,16 @@ static clg_status read_lists(reader *r, bool is_classifier)
 static size_t find_node(const reader *r, int64_t tree, int64_t id)
 {
     const int64_t key[2] = {tree, id};
-    return map_get(&r->index, key, sizeof key);
+    return hash_map_get(&r->index, key, sizeof key);
 }
 
 static clg_status index_nodes(reader *r)
 {
     for (size_t i = 0; i < r->n_nodes; i++) {
         const int64_t key[2] = {r->tree_ids[i], r->node_ids[i]};
-        if (map_get(&r->index, key, sizeof key) != MAP_NONE) return bad(r, "a node is there twice");
-        CLG_TRY(map_set(&r->index, key, sizeof key, i));
+        if (hash_map_get(&r->index, key, sizeof key) != HASH_MAP_NONE)
+            return bad(r, "a node is there twice");
+        CLG_TRY(hash_map_set(&r->index, key, sizeof key, i));
     }
     return CLG_OK;
 }
@@ -146,7 +147,7 @@ static clg_status count_parents(reader *r)
         if (r->features[i] >= r->f->n_features) r->f->n_features = r->features[i] + 1;
         const size_t yes = find_node(r, r->tree_ids[i], r->true_ids[i]),
                      no = find_node(r, r->tree_ids[i], r->false_ids[i]);
-        if (yes == MAP_NONE || no == MAP_NONE)
+        if (yes == HASH_MAP_NONE || no == HASH_MAP_NONE)
             return bad(r, "a node leads to one that is not there");
         r->parents[yes]++;
         if (no != yes) r->parents[no]++;
@@ -163,7 +164,7 @@ static clg_status chain_votes(reader *r)
     f->is_never_negative = true;
     for (size_t v = r->n_votes; v-- > 0;) {
         const size_t i = find_node(r, r->vote_trees[v], r->vote_nodes[v]);
-        if (i == MAP_NONE) return bad(r, "a vote is of a node that is not there");
+        if (i == HASH_MAP_NONE) return bad(r, "a vote is of a node that is not there");
         if (!is_leaf(r, i)) return bad(r, "a vote is of a node that is not a leaf");
         if (r->vote_ids[v] < 0 || r->vote_ids[v] >= f->n_targets)
             return bad(r, "a vote is for a class or target that is not there");
@@ -220,20 +221,20 @@ static void put_tree(reader *r, size_t root, size_t (*stack)[2])
 static clg_status put_all(reader *r)
 {
     tree_forest *f = r->f;
-    map trees = {0};
+    hash_map trees = {0};
     clg_status status = CLG_OK;
     size_t(*stack)[2] = memory_zalloc(r->n_nodes + 2, sizeof *stack);
     if (!stack) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < r->n_nodes && status == CLG_OK; i++) {
         if (r->parents[i] > 0) continue;
-        if (map_get(&trees, &r->tree_ids[i], sizeof(int64_t)) != MAP_NONE)
+        if (hash_map_get(&trees, &r->tree_ids[i], sizeof(int64_t)) != HASH_MAP_NONE)
             status = bad(r, "a tree has two roots");
-        if (status == CLG_OK) status = map_set(&trees, &r->tree_ids[i], sizeof(int64_t), i);
+        if (status == CLG_OK) status = hash_map_set(&trees, &r->tree_ids[i], sizeof(int64_t), i);
         if (status == CLG_OK) put_tree(r, i, stack);
     }
     if (status == CLG_OK && f->n_nodes != r->n_nodes)
         status = bad(r, "some of its nodes are on a circle");
-    map_deinit(&trees);
+    hash_map_deinit(&trees);
     memory_free(stack);
     return status;
 }
@@ -251,8 +252,8 @@ static void settle_single_impls(tree_forest *f)
 
 static clg_status count_targets(reader *r, bool is_classifier)
 {
-    const attribute *ints = node_attribute(r->n, "classlabels_int64s"),
-                    *strings = node_attribute(r->n, "classlabels_strings");
+    const graph_attribute *ints = node_attribute(r->n, "classlabels_int64s"),
+                          *strings = node_attribute(r->n, "classlabels_strings");
     const size_t n_ints = ints ? ints->n : 0, n_strings = strings ? strings->n : 0;
     r->f->n_targets =
         is_classifier ? (int64_t)(n_ints + n_strings) : node_int(r->n, "n_targets", 0);
@@ -316,7 +317,7 @@ clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest)
     *out_forest = (tree_forest){.n_features = 1};
     reader r = {.n = n, .f = out_forest};
     const clg_status status = read_all(&r, is_classifier);
-    map_deinit(&r.index);
+    hash_map_deinit(&r.index);
     if (status != CLG_OK) tree_deinit(out_forest);
     return status;
 }

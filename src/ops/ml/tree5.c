@@ -35,7 +35,7 @@ static clg_status bad(const reader *r, const char *what)
 
 static const tensor *tensor_of(const node *n, const char *name)
 {
-    const attribute *a = node_attribute(n, name);
+    const graph_attribute *a = node_attribute(n, name);
     return a ? a->as.t : NULL;
 }
 

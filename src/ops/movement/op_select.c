@@ -63,13 +63,13 @@ static clg_status nonzero_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-static compact nonzero_blocks(const lower_context *c, operand offsets)
+static compaction nonzero_blocks(const lower_context *c, operand offsets)
 {
     const lower_operand *x = lower_input(c, 0);
-    return (compact){.x = operand_input(0),
-                     .dtype = x->dtype,
-                     .n = shape_product(&x->dims, 0, x->dims.rank),
-                     .offsets = offsets};
+    return (compaction){.x = operand_input(0),
+                        .dtype = x->dtype,
+                        .n = shape_product(&x->dims, 0, x->dims.rank),
+                        .offsets = offsets};
 }
 
 static clg_status nonzero_count_infer(op_context *c)
@@ -83,14 +83,14 @@ static clg_status nonzero_count_infer(op_context *c)
 
 static clg_status nonzero_count_lower(lower_context *c)
 {
-    const compact what = nonzero_blocks(c, operand_output(1));
+    const compaction what = nonzero_blocks(c, operand_output(1));
     compact_append_count(c, step_candidate(&c->build, "count"), &what, operand_output(0));
     return CLG_OK;
 }
 
 static clg_status nonzero_write_lower(lower_context *c)
 {
-    const compact what = nonzero_blocks(c, operand_input(2));
+    const compaction what = nonzero_blocks(c, operand_input(2));
     const shape dims = at_least_rank_1(&c->inputs[0].dims);
     compact_append_write(c, step_candidate(&c->build, "write"), &what, COMPACT_COORDINATES, &dims,
                          c->outputs[0].dims.dims[1], operand_output(0));
@@ -147,11 +147,11 @@ static clg_status compress_count_lower(lower_context *c)
     step_builder *b = &c->build;
     candidate *impl = step_candidate(b, "list");
     const int64_t n = c->inputs[1].dims.dims[0];
-    const compact what = {.x = operand_input(1),
-                          .dtype = CLG_BOOL,
-                          .n = n,
-                          .offsets =
-                              step_scratch(b, impl, (size_t)compact_blocks(n) * sizeof(int32_t))};
+    const compaction what = {
+        .x = operand_input(1),
+        .dtype = CLG_BOOL,
+        .n = n,
+        .offsets = step_scratch(b, impl, (size_t)compact_blocks(n) * sizeof(int32_t))};
     compact_append_count(c, impl, &what, operand_output(0));
     if (n > 0) compact_append_write(c, impl, &what, COMPACT_LIST, NULL, 0, operand_output(1));
     return CLG_OK;

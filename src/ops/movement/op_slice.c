@@ -223,7 +223,7 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
     int64_t in_strides[CLG_MAX_RANK], to[CLG_MAX_RANK], strides[2][GRID_MAX_RANK], at = 0;
     const tensor *in = c->inputs[0].known;
     const size_t size = dtype_size(in->dtype);
-    grid g = {.n_operands = 2, .strides = strides};
+    grid_dims g = {.n_operands = 2, .strides = strides};
     if (size == 0) return CLG_OK;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), in->dims.rank, "axis", &axis));
     shape_strides(&in->dims, in_strides);

@@ -227,7 +227,7 @@ static clg_status concat_infer(op_context *c)
 }
 
 /* Input i at `at` elements along the axis of the output. */
-static void concat_grid(grid *g, const shape *in, const int64_t *in_strides,
+static void concat_grid(grid_dims *g, const shape *in, const int64_t *in_strides,
                         const int64_t *out_strides)
 {
     g->rank = in->rank;
@@ -240,7 +240,7 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
 {
     int axis;
     int64_t in_strides[CLG_MAX_RANK], out_strides[CLG_MAX_RANK], strides[2][GRID_MAX_RANK], at = 0;
-    grid g = {.n_operands = 2, .strides = strides};
+    grid_dims g = {.n_operands = 2, .strides = strides};
     const size_t size = dtype_size(c->outputs[0].dtype);
     tensor *t;
     if (size == 0) return CLG_OK;
@@ -282,7 +282,7 @@ static clg_status concat_lower(lower_context *c)
     for (size_t i = 0; i < c->n_inputs; i++) {
         const lower_operand *in = &c->inputs[i];
         operand destination = operand_output(0);
-        grid *g = strided_grid(c->memory, 0, NULL);
+        grid_dims *g = strided_grid(c->memory, 0, NULL);
         if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         concat_grid(g, &in->dims, in->strides, out->strides);
         destination.offset_elems = at * out->strides[axis];
@@ -319,7 +319,7 @@ clg_status ops_lower_copy(lower_context *c)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
     if (narrow_is_packed(in->dtype)) return copy_packed(c);
-    grid *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
+    grid_dims *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     grid_set_strides(g, STRIDED_FROM, in->strides);
     grid_set_strides(g, STRIDED_TO, out->strides);

@@ -131,8 +131,8 @@ static clg_status sort_lower(lower_context *c)
     const size_t blocks = (size_t)compact_blocks(r.n) * sizeof(int32_t);
     const size_t n_bytes = r.n > 0 ? (size_t)r.n : 1;
     const operand flags = step_scratch(b, impl, n_bytes), first = step_scratch(b, impl, n_bytes);
-    const compact groups = {flags, CLG_UINT8, r.n, step_scratch(b, impl, blocks)},
-                  firsts = {first, CLG_UINT8, r.n, step_scratch(b, impl, blocks)};
+    const compaction groups = {flags, CLG_UINT8, r.n, step_scratch(b, impl, blocks)},
+                     firsts = {first, CLG_UINT8, r.n, step_scratch(b, impl, blocks)};
     if (r.n > 0) append_sort(c, impl, &r);
     step *s = start(c, impl, "unique_flags", 2, &r);
     step_arg_buffer(b, s, operand_output(1), CLG_INT32);

@@ -15,10 +15,10 @@
 /* EDGE in strided.cl */
 #define SIMD_EDGE 64
 
-grid *strided_grid(arena *memory, int rank, const int64_t *dims)
+grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
 {
     const shape none = {.rank = 0};
-    grid *g = grid_create(memory, &none, 2);
+    grid_dims *g = grid_create(memory, &none, 2);
     if (!g) return NULL;
     g->rank = rank;
     if (rank > 0) memcpy(g->dims, dims, (size_t)rank * sizeof dims[0]);
@@ -35,7 +35,7 @@ static int lanes(const lower_context *c, int64_t n)
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
-static void outer_args(lower_context *c, step *s, const grid *g, int n_dims, bool wide_index)
+static void outer_args(lower_context *c, step *s, const grid_dims *g, int n_dims, bool wide_index)
 {
     for (int d = 0; d < n_dims; d++) {
         grid_arg(c, s, wide_index, g->dims[d]);
@@ -44,7 +44,7 @@ static void outer_args(lower_context *c, step *s, const grid *g, int n_dims, boo
     }
 }
 
-static void row_args(lower_context *c, step *s, const grid *g, bool wide_index, int vec)
+static void row_args(lower_context *c, step *s, const grid_dims *g, bool wide_index, int vec)
 {
     const bool simd = lower_is_simd(c);
     const int last = g->rank - 1;
@@ -60,7 +60,7 @@ static void row_args(lower_context *c, step *s, const grid *g, bool wide_index, 
     grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
 }
 
-static void copy_rows(lower_context *c, candidate *to, const grid *g, const operand *ends,
+static void copy_rows(lower_context *c, candidate *to, const grid_dims *g, const operand *ends,
                       clg_dtype dtype)
 {
     const bool wide_index = grid_needs_64_bits(g);
@@ -82,7 +82,7 @@ static void copy_rows(lower_context *c, candidate *to, const grid *g, const oper
 
 /* ---- tiles ---------------------------------------------------------------------------------------------------------- */
 
-static int dense_dim(const grid *g, size_t which)
+static int dense_dim(const grid_dims *g, size_t which)
 {
     for (int d = g->rank - 1; d >= 0; d--)
         if (g->strides[which][d] == 1) return d;
@@ -90,7 +90,7 @@ static int dense_dim(const grid *g, size_t which)
 }
 
 /* Whether source and destination are dense along two different dimensions that are long enough for tiles. */
-static bool find_tiles(const grid *g, int *out_a, int *out_b)
+static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
 {
     *out_a = dense_dim(g, STRIDED_FROM);
     *out_b = dense_dim(g, STRIDED_TO);
@@ -107,13 +107,13 @@ static int tile_edge(const lower_context *c, clg_dtype dtype)
     return edge;
 }
 
-static void copy_tiles(lower_context *c, candidate *to, const grid *g, int a, int b,
+static void copy_tiles(lower_context *c, candidate *to, const grid_dims *g, int a, int b,
                        const operand *ends, clg_dtype dtype)
 {
     const bool simd = lower_is_simd(c), wide_index = grid_needs_64_bits(g);
     const size_t size = dtype_size(dtype);
     const int tile = simd ? 0 : tile_edge(c, dtype), edge = simd ? SIMD_EDGE : tile;
-    grid outer = *g;
+    grid_dims outer = *g;
     int64_t strides[2][GRID_MAX_RANK];
     outer.strides = strides;
     outer.rank = 0;
@@ -146,8 +146,8 @@ static void copy_tiles(lower_context *c, candidate *to, const grid *g, int a, in
 
 /* ---- the choice -------------------------------------------------------------------------------------------------------- */
 
-void strided_copy(lower_context *c, candidate *to, grid *g, operand source, operand destination,
-                  clg_dtype dtype)
+void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
+                  operand destination, clg_dtype dtype)
 {
     const operand ends[2] = {source, destination};
     const size_t size_bytes = (size_t)grid_n_elements(g) * dtype_size(dtype);
@@ -174,7 +174,8 @@ void strided_copy(lower_context *c, candidate *to, grid *g, operand source, oper
 
 /* ---- on the host ---------------------------------------------------------------------------------------------------------- */
 
-void strided_copy_host(const grid *g, size_t element_bytes, const void *source, void *destination)
+void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *source,
+                       void *destination)
 {
     int64_t at[GRID_MAX_RANK] = {0}, from = 0, to = 0;
     for (int64_t n = grid_n_elements(g); n > 0; n--) {
@@ -195,7 +196,7 @@ void strided_copy_host(const grid *g, size_t element_bytes, const void *source, 
 
 void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to)
 {
-    grid *g = w->g;
+    grid_dims *g = w->g;
     g->dims[g->rank] = n;
     g->strides[STRIDED_FROM][g->rank] = from;
     g->strides[STRIDED_TO][g->rank++] = to;
@@ -215,7 +216,7 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
     int64_t in_strides[CLG_MAX_RANK], strides[2][GRID_MAX_RANK] = {{0}};
     const tensor *from = c->inputs[0].known;
     const size_t size = dtype_size(from->dtype);
-    grid g = {.n_operands = 2, .strides = strides};
+    grid_dims g = {.n_operands = 2, .strides = strides};
     tensor *t;
     if (size == 0) return CLG_OK;
     for (size_t i = 0; i < c->n_inputs && i < 6; i++) known[i] = c->inputs[i].known;
@@ -239,7 +240,7 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
 
 static bool is_good_view(const strided_walk *w)
 {
-    const grid *g = w->g;
+    const grid_dims *g = w->g;
     int64_t dense[CLG_MAX_RANK];
     if (g->rank != w->out->rank) return false;
     shape_strides(w->out, dense);

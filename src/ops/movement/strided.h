@@ -14,13 +14,14 @@
 #define STRIDED_TO 1
 
 /* A grid of two operands over dims given one by one; strides start at 0. NULL when memory is short. */
-grid *strided_grid(arena *memory, int rank, const int64_t *dims);
+grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims);
 /* Appends the step that copies along the grid, which it collapses. Places along which the destination's stride is
  * 0 are written once. offset_elems of the operands count elements of `dtype`. */
-void strided_copy(lower_context *c, candidate *to, grid *g, operand source, operand destination,
-                  clg_dtype dtype);
+void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
+                  operand destination, clg_dtype dtype);
 /* The same on the host. Elements are of element_bytes. */
-void strided_copy_host(const grid *g, size_t element_bytes, const void *source, void *destination);
+void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *source,
+                       void *destination);
 
 /* ---- operators that rearrange input 0 ------------------------------------------------------------------------- */
 
@@ -32,7 +33,7 @@ typedef struct strided_walk {
     const int64_t *in_strides;
     const tensor *const *known; /* contents of the node's inputs, NULL where not known */
     size_t n_known;
-    grid *g;
+    grid_dims *g;
     int64_t offset_elems;
 } strided_walk;
 

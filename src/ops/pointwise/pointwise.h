@@ -11,7 +11,7 @@
 #ifndef CLG_OPS_POINTWISE_H
 #define CLG_OPS_POINTWISE_H
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ops/core/op.h"
 #include "ops/lowering/grid.h"
 
@@ -143,9 +143,9 @@ typedef struct pointwise_layout {
  * the last dimension, or of all, for one turn of a work-item) and in rows mode of rank 2 and more block (int: rows
  * a turn); for each pattern that is neither dense nor scalar its strides (idx, one a dimension); buffers of
  * inputs, of outputs; scalars (float). */
-void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, text *out_text);
+void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
 /* "Add+Relu" */
-void pointwise_label(const pointwise_group *g, text *out_text);
+void pointwise_label(const pointwise_group *g, strbuf *out_text);
 /* Both, generated once for each collection of texts; the label says "pointwise Add+Relu". */
 clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
                                 const pointwise_layout *layout, const char **out_text,

@@ -49,7 +49,7 @@ static reg_type reg_of(clg_dtype dtype)
 
 typedef struct emitter {
     const pointwise_group *g;
-    text *out;
+    strbuf *out;
     const pointwise_instruction *i;
     reg_type type; /* of the operands */
     bool by_lane;  /* one lane at a time */
@@ -64,24 +64,24 @@ static void emit_operand(const emitter *e, int k)
 {
     const pointwise_register r = e->i->operands[k];
     if (e->by_lane)
-        text_printf(e->out, "LANE(r%d, const %s, l)", r, reg_of(pointwise_dtype(e->g, r)).lane);
+        strbuf_printf(e->out, "LANE(r%d, const %s, l)", r, reg_of(pointwise_dtype(e->g, r)).lane);
     else
-        text_printf(e->out, "r%d", r);
+        strbuf_printf(e->out, "r%d", r);
 }
 
 static void emit_scalar(const emitter *e, int k)
 {
-    text_printf(e->out, e->by_lane ? "((%s)p%d)" : "((v%s)p%d)", e->type.lane,
-                e->i->first_scalar + k);
+    strbuf_printf(e->out, e->by_lane ? "((%s)p%d)" : "((v%s)p%d)", e->type.lane,
+                  e->i->first_scalar + k);
 }
 
 /* "x)" after $k( : the number as a literal of the type. Returns what follows. */
 static const char *emit_number(const emitter *e, const char *at)
 {
     const size_t n = strcspn(at, ")");
-    text_printf(e->out, "((v%s)", e->type.lane);
-    text_append_bytes(e->out, at, n);
-    text_append(e->out, e->type.bits == 32 ? "f)" : ")");
+    strbuf_printf(e->out, "((v%s)", e->type.lane);
+    strbuf_append_bytes(e->out, at, n);
+    strbuf_append(e->out, e->type.bits == 32 ? "f)" : ")");
     return at[n] ? at + n + 1 : at + n;
 }
 
@@ -89,7 +89,7 @@ static const char *emit_token(const emitter *e, const char *at)
 {
     const char *v = e->by_lane ? "" : "v";
     if (strncmp(at, "bits", 4) == 0) {
-        text_printf(e->out, "%d", e->type.bits);
+        strbuf_printf(e->out, "%d", e->type.bits);
         return at + 4;
     }
     switch (*at) {
@@ -98,16 +98,16 @@ static const char *emit_token(const emitter *e, const char *at)
     case 'c': emit_operand(e, *at - 'a'); break;
     case 'p':
     case 'q': emit_scalar(e, *at - 'p'); break;
-    case 'T': text_printf(e->out, "%s%s", v, e->type.lane); break;
-    case 'U': text_printf(e->out, "%s%s", v, e->type.unsigned_lane); break;
-    case 'M': text_printf(e->out, "mask_%s", e->type.mask_lane); break;
-    case 'S': text_append(e->out, e->type.lane); break;
-    case 'V': text_append(e->out, e->type.unsigned_lane); break;
-    case 't': text_printf(e->out, "to_v%s", e->type.lane); break;
-    case 'u': text_printf(e->out, "to_v%s", e->type.unsigned_lane); break;
-    case 'm': text_printf(e->out, "to_mask_%s", e->type.mask_lane); break;
+    case 'T': strbuf_printf(e->out, "%s%s", v, e->type.lane); break;
+    case 'U': strbuf_printf(e->out, "%s%s", v, e->type.unsigned_lane); break;
+    case 'M': strbuf_printf(e->out, "mask_%s", e->type.mask_lane); break;
+    case 'S': strbuf_append(e->out, e->type.lane); break;
+    case 'V': strbuf_append(e->out, e->type.unsigned_lane); break;
+    case 't': strbuf_printf(e->out, "to_v%s", e->type.lane); break;
+    case 'u': strbuf_printf(e->out, "to_v%s", e->type.unsigned_lane); break;
+    case 'm': strbuf_printf(e->out, "to_mask_%s", e->type.mask_lane); break;
     case 'k': return emit_number(e, at + 2);
-    default: text_append(e->out, "?"); break; /* does not compile, which tests of the table see */
+    default: strbuf_append(e->out, "?"); break; /* does not compile, which tests of the table see */
     }
     return at + 1;
 }
@@ -116,7 +116,7 @@ static void emit_expression(const emitter *e, const char *expression)
 {
     for (const char *at = expression; *at;) {
         const size_t plain = strcspn(at, "$");
-        text_append_bytes(e->out, at, plain);
+        strbuf_append_bytes(e->out, at, plain);
         at += plain;
         if (*at == '$') at = emit_token(e, at + 1);
     }
@@ -138,28 +138,28 @@ static void emit_cast(const emitter *e, pointwise_register result)
     const pointwise_register from = e->i->operands[0];
     const clg_dtype from_dtype = pointwise_dtype(e->g, from), to_dtype = e->i->dtype;
     const reg_type to = reg_of(to_dtype);
-    text_printf(e->out, "const v%s r%d = ", to.lane, result);
+    strbuf_printf(e->out, "const v%s r%d = ", to.lane, result);
     if (to.kind == DTYPE_KIND_BOOL)
-        text_printf(e->out, "to_vuchar((r%d != (v%s)0) & (mask_%s)1);\n", from, e->type.lane,
-                    e->type.mask_lane);
+        strbuf_printf(e->out, "to_vuchar((r%d != (v%s)0) & (mask_%s)1);\n", from, e->type.lane,
+                      e->type.mask_lane);
     else if ((to_dtype == CLG_FLOAT16 || to_dtype == CLG_BFLOAT16) && to_dtype != from_dtype &&
              is_computed_with(e->g, result))
-        text_printf(e->out, "round_%s(to_vfloat(r%d));\n", dtype_find(to_dtype)->name, from);
+        strbuf_printf(e->out, "round_%s(to_vfloat(r%d));\n", dtype_find(to_dtype)->name, from);
     else if (to.kind != DTYPE_KIND_FLOAT && e->type.kind == DTYPE_KIND_FLOAT)
         /* Not every driver saturates NaN to 0. */
-        text_printf(e->out, "CAT(to_v%s, _sat_rtz)(r%d == r%d ? r%d : (v%s)0);\n", to.lane, from,
-                    from, from, e->type.lane);
+        strbuf_printf(e->out, "CAT(to_v%s, _sat_rtz)(r%d == r%d ? r%d : (v%s)0);\n", to.lane, from,
+                      from, from, e->type.lane);
     else
-        text_printf(e->out, "to_v%s(r%d);\n", to.lane, from);
+        strbuf_printf(e->out, "to_v%s(r%d);\n", to.lane, from);
 }
 
-static void emit_instruction(const pointwise_group *g, size_t index, text *out)
+static void emit_instruction(const pointwise_group *g, size_t index, strbuf *out)
 {
     const pointwise_instruction *i = &g->instructions[index];
     emitter e = {.g = g, .out = out, .i = i, .type = reg_of(kind_dtype(g, i))};
     const pointwise_register result = POINTWISE_RESULT(index);
     const char *lane = reg_of(i->dtype).lane;
-    text_append(out, "            ");
+    strbuf_append(out, "            ");
     if (i->def->flags & POINTWISE_CAST) {
         emit_cast(&e, result);
         return;
@@ -168,20 +168,20 @@ static void emit_instruction(const pointwise_group *g, size_t index, text *out)
     if (i->def->flags & POINTWISE_LANES_ALL ||
         (i->def->flags & POINTWISE_LANES_INT && e.type.kind != DTYPE_KIND_FLOAT)) {
         e.by_lane = true;
-        text_printf(out,
-                    "v%s r%d;\n            for (int l = 0; l < P_VEC; ++l)\n                "
-                    "LANE(r%d, %s, l) = ",
-                    lane, result, result, lane);
+        strbuf_printf(out,
+                      "v%s r%d;\n            for (int l = 0; l < P_VEC; ++l)\n                "
+                      "LANE(r%d, %s, l) = ",
+                      lane, result, result, lane);
         emit_expression(&e, expression);
     } else if (i->def->flags & POINTWISE_TO_BOOL) {
-        text_printf(out, "const vuchar r%d = to_vuchar((", result);
+        strbuf_printf(out, "const vuchar r%d = to_vuchar((", result);
         emit_expression(&e, expression);
-        text_printf(out, ") & (mask_%s)1)", e.type.mask_lane);
+        strbuf_printf(out, ") & (mask_%s)1)", e.type.mask_lane);
     } else {
-        text_printf(out, "const v%s r%d = ", lane, result);
+        strbuf_printf(out, "const v%s r%d = ", lane, result);
         emit_expression(&e, expression);
     }
-    text_append(out, ";\n");
+    strbuf_append(out, ";\n");
 }
 
 /* ---- the kernel --------------------------------------------------------------------------------------------------- */
@@ -196,169 +196,171 @@ static const char *mem_type(clg_dtype dtype)
     return dtype == CLG_BFLOAT16 ? "ushort" : dtype_find(dtype)->cl_name;
 }
 
-static void emit_elements(const pointwise_group *g, text *out)
+static void emit_elements(const pointwise_group *g, strbuf *out)
 {
     dtype_set used = 0;
     for (size_t i = 0; i < g->n_inputs; i++) used |= DTYPE_BIT(g->inputs[i]);
     for (size_t i = 0; i < g->n_outputs; i++) used |= DTYPE_BIT(pointwise_dtype(g, g->outputs[i]));
     for (int dtype = 0; dtype < 32; dtype++)
         if (used & DTYPE_BIT(dtype))
-            text_printf(out, "ELEMENTS_%s\n", dtype_find((clg_dtype)dtype)->name);
+            strbuf_printf(out, "ELEMENTS_%s\n", dtype_find((clg_dtype)dtype)->name);
 }
 
-static void emit_signature(const pointwise_group *g, const pointwise_layout *l, text *out)
+static void emit_signature(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
-    text_append(out, "__kernel void pointwise(");
-    for (int d = 0; d < l->rank; d++) text_printf(out, "const idx n%d, ", d);
-    text_append(out, "const int chunk");
-    if (l->mode == POINTWISE_ROWS && l->rank > 1) text_append(out, ", const int block");
+    strbuf_append(out, "__kernel void pointwise(");
+    for (int d = 0; d < l->rank; d++) strbuf_printf(out, "const idx n%d, ", d);
+    strbuf_append(out, "const int chunk");
+    if (l->mode == POINTWISE_ROWS && l->rank > 1) strbuf_append(out, ", const int block");
     for (size_t p = 0; p < l->n_patterns; p++)
         for (int d = 0; has_strides(l, p) && d < l->rank; d++)
-            text_printf(out, ", const idx s%zu_%d", p, d);
+            strbuf_printf(out, ", const idx s%zu_%d", p, d);
     for (size_t i = 0; i < g->n_inputs; i++)
-        text_printf(out, ",\n    __global const %s *x%zu, const long x%zu_off",
-                    mem_type(g->inputs[i]), i, i);
+        strbuf_printf(out, ",\n    __global const %s *x%zu, const long x%zu_off",
+                      mem_type(g->inputs[i]), i, i);
     for (size_t i = 0; i < g->n_outputs; i++)
-        text_printf(out, ",\n    __global %s *y%zu, const long y%zu_off",
-                    mem_type(pointwise_dtype(g, g->outputs[i])), i, i);
-    for (size_t i = 0; i < g->n_scalars; i++) text_printf(out, ", const float p%zu", i);
-    text_append(out, ")\n{\n");
-    for (size_t i = 0; i < g->n_inputs; i++) text_printf(out, "    x%zu += x%zu_off;\n", i, i);
-    for (size_t i = 0; i < g->n_outputs; i++) text_printf(out, "    y%zu += y%zu_off;\n", i, i);
+        strbuf_printf(out, ",\n    __global %s *y%zu, const long y%zu_off",
+                      mem_type(pointwise_dtype(g, g->outputs[i])), i, i);
+    for (size_t i = 0; i < g->n_scalars; i++) strbuf_printf(out, ", const float p%zu", i);
+    strbuf_append(out, ")\n{\n");
+    for (size_t i = 0; i < g->n_inputs; i++) strbuf_printf(out, "    x%zu += x%zu_off;\n", i, i);
+    for (size_t i = 0; i < g->n_outputs; i++) strbuf_printf(out, "    y%zu += y%zu_off;\n", i, i);
 }
 
-static void emit_scalar_inputs(const pointwise_group *g, const pointwise_layout *l, text *out)
+static void emit_scalar_inputs(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     for (size_t i = 0; i < g->n_inputs; i++)
         if (l->patterns[l->pattern_of[i]] == POINTWISE_SCALAR)
-            text_printf(out, "    const v%s r%zu = splat_%s(x%zu);\n", reg_of(g->inputs[i]).lane, i,
-                        dtype_find(g->inputs[i])->name, i);
+            strbuf_printf(out, "    const v%s r%zu = splat_%s(x%zu);\n", reg_of(g->inputs[i]).lane,
+                          i, dtype_find(g->inputs[i])->name, i);
 }
 
 /* Loads of one turn. `at` is the place in the output, `i` that in the row. */
-static void emit_loads(const pointwise_group *g, const pointwise_layout *l, text *out)
+static void emit_loads(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     for (size_t i = 0; i < g->n_inputs; i++) {
         const size_t p = l->pattern_of[i];
         const char *name = dtype_find(g->inputs[i])->name;
         if (l->patterns[p] == POINTWISE_SCALAR) continue;
-        text_printf(out, "            const v%s r%zu = ", reg_of(g->inputs[i]).lane, i);
+        strbuf_printf(out, "            const v%s r%zu = ", reg_of(g->inputs[i]).lane, i);
         switch (l->patterns[p]) {
         case POINTWISE_NEXT:
-            text_printf(out, "load_%s(x%zu + (o%zu + i), count);\n", name, i, p);
+            strbuf_printf(out, "load_%s(x%zu + (o%zu + i), count);\n", name, i, p);
             break;
-        case POINTWISE_LANES: text_printf(out, "load_%s(x%zu + o%zu, count);\n", name, i, p); break;
-        case POINTWISE_SAME: text_printf(out, "splat_%s(x%zu + o%zu);\n", name, i, p); break;
+        case POINTWISE_LANES:
+            strbuf_printf(out, "load_%s(x%zu + o%zu, count);\n", name, i, p);
+            break;
+        case POINTWISE_SAME: strbuf_printf(out, "splat_%s(x%zu + o%zu);\n", name, i, p); break;
         case POINTWISE_STRIDED:
             if (l->mode == POINTWISE_SINGLE)
-                text_printf(out, "gather_%s(x%zu, at%zu);\n", name, i, p);
+                strbuf_printf(out, "gather_%s(x%zu, at%zu);\n", name, i, p);
             else
-                text_printf(out, "lanes_%s(x%zu + (o%zu + i * s%zu_%d), s%zu_%d, count);\n", name,
-                            i, p, p, l->rank - 1, p, l->rank - 1);
+                strbuf_printf(out, "lanes_%s(x%zu + (o%zu + i * s%zu_%d), s%zu_%d, count);\n", name,
+                              i, p, p, l->rank - 1, p, l->rank - 1);
             break;
-        default: text_printf(out, "load_%s(x%zu + at, count);\n", name, i); break;
+        default: strbuf_printf(out, "load_%s(x%zu + at, count);\n", name, i); break;
         }
     }
 }
 
-static void emit_body(const pointwise_group *g, const pointwise_layout *l, text *out)
+static void emit_body(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     emit_loads(g, l, out);
     for (size_t i = 0; i < g->n_instructions; i++) emit_instruction(g, i, out);
     for (size_t i = 0; i < g->n_outputs; i++)
-        text_printf(out, "            store_%s(y%zu + at, r%d, count);\n",
-                    dtype_find(pointwise_dtype(g, g->outputs[i]))->name, i, g->outputs[i]);
+        strbuf_printf(out, "            store_%s(y%zu + at, r%d, count);\n",
+                      dtype_find(pointwise_dtype(g, g->outputs[i]))->name, i, g->outputs[i]);
 }
 
 /* Splits the number `from` into places d0.. of the first `rank` dimensions and sums up offsets o<pattern>. */
-static void emit_places(const pointwise_layout *l, const char *from, int rank, text *out)
+static void emit_places(const pointwise_layout *l, const char *from, int rank, strbuf *out)
 {
-    text_printf(out, "        idx rest = %s;\n", from);
+    strbuf_printf(out, "        idx rest = %s;\n", from);
     for (int d = rank - 1; d > 0; d--)
-        text_printf(out, "        idx d%d = rest %% n%d;\n        rest /= n%d;\n", d, d, d);
-    if (rank > 0) text_append(out, "        idx d0 = rest;\n");
+        strbuf_printf(out, "        idx d%d = rest %% n%d;\n        rest /= n%d;\n", d, d, d);
+    if (rank > 0) strbuf_append(out, "        idx d0 = rest;\n");
     for (size_t p = 0; p < l->n_patterns; p++) {
         if (!has_strides(l, p)) continue;
-        text_printf(out, "        idx o%zu = 0", p);
-        for (int d = 0; d < rank; d++) text_printf(out, " + d%d * s%zu_%d", d, p, d);
-        text_append(out, ";\n");
+        strbuf_printf(out, "        idx o%zu = 0", p);
+        for (int d = 0; d < rank; d++) strbuf_printf(out, " + d%d * s%zu_%d", d, p, d);
+        strbuf_append(out, ";\n");
     }
 }
 
-static void emit_rows(const pointwise_group *g, const pointwise_layout *l, text *out)
+static void emit_rows(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     const int last = l->rank - 1;
     if (last > 0) {
-        text_append(out, "    const idx rows = n0");
-        for (int d = 1; d < last; d++) text_printf(out, " * n%d", d);
-        text_append(out, ";\n    for (idx first = (idx)get_global_id(1) * block; first < rows; "
-                         "first += (idx)get_global_size(1) * block)\n"
-                         "    for (idx row = first; row < min(first + block, rows); ++row) {\n");
+        strbuf_append(out, "    const idx rows = n0");
+        for (int d = 1; d < last; d++) strbuf_printf(out, " * n%d", d);
+        strbuf_append(out, ";\n    for (idx first = (idx)get_global_id(1) * block; first < rows; "
+                           "first += (idx)get_global_size(1) * block)\n"
+                           "    for (idx row = first; row < min(first + block, rows); ++row) {\n");
         emit_places(l, "row", last, out);
-        text_printf(out, "        const idx base = row * n%d;\n", last);
+        strbuf_printf(out, "        const idx base = row * n%d;\n", last);
     } else {
-        text_append(out, "    {\n        const idx base = 0;\n");
+        strbuf_append(out, "    {\n        const idx base = 0;\n");
         for (size_t p = 0; p < l->n_patterns; p++)
-            if (has_strides(l, p)) text_printf(out, "        const idx o%zu = 0;\n", p);
+            if (has_strides(l, p)) strbuf_printf(out, "        const idx o%zu = 0;\n", p);
     }
-    text_printf(out,
-                "        for (idx begin = (idx)get_global_id(0) * chunk; begin < n%d; begin += "
-                "(idx)get_global_size(0) * chunk)\n"
-                "        for (idx i = begin; i < min(begin + chunk, n%d); i += P_VEC) {\n"
-                "            const int count = (int)min((idx)P_VEC, n%d - i);\n"
-                "            const idx at = base + i;\n",
-                last, last, last);
+    strbuf_printf(out,
+                  "        for (idx begin = (idx)get_global_id(0) * chunk; begin < n%d; begin += "
+                  "(idx)get_global_size(0) * chunk)\n"
+                  "        for (idx i = begin; i < min(begin + chunk, n%d); i += P_VEC) {\n"
+                  "            const int count = (int)min((idx)P_VEC, n%d - i);\n"
+                  "            const idx at = base + i;\n",
+                  last, last, last);
     emit_body(g, l, out);
-    text_append(out, "        }\n    }\n");
+    strbuf_append(out, "        }\n    }\n");
 }
 
 /* Goes on to the next element: places like an odometer, offsets with them. */
-static void emit_step(const pointwise_layout *l, text *out)
+static void emit_step(const pointwise_layout *l, strbuf *out)
 {
     for (int d = l->rank - 1; d >= 0; d--) {
         for (size_t p = 0; p < l->n_patterns; p++) {
             if (!has_strides(l, p)) continue;
             if (d == l->rank - 1)
-                text_printf(out, " o%zu += s%zu_%d;", p, p, d);
+                strbuf_printf(out, " o%zu += s%zu_%d;", p, p, d);
             else
-                text_printf(out, " o%zu += s%zu_%d - n%d * s%zu_%d;", p, p, d, d + 1, p, d + 1);
+                strbuf_printf(out, " o%zu += s%zu_%d - n%d * s%zu_%d;", p, p, d, d + 1, p, d + 1);
         }
         if (d > 0)
-            text_printf(out, " if (++d%d == n%d) { d%d = 0;", d, d, d);
+            strbuf_printf(out, " if (++d%d == n%d) { d%d = 0;", d, d, d);
         else
-            text_append(out, " ++d0;");
+            strbuf_append(out, " ++d0;");
     }
-    for (int d = 1; d < l->rank; d++) text_append(out, " }");
+    for (int d = 1; d < l->rank; d++) strbuf_append(out, " }");
 }
 
-static void emit_single(const pointwise_group *g, const pointwise_layout *l, text *out)
+static void emit_single(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
-    text_append(out, "    const idx n = n0");
-    for (int d = 1; d < l->rank; d++) text_printf(out, " * n%d", d);
-    text_append(out, ";\n#define STEP");
+    strbuf_append(out, "    const idx n = n0");
+    for (int d = 1; d < l->rank; d++) strbuf_printf(out, " * n%d", d);
+    strbuf_append(out, ";\n#define STEP");
     emit_step(l, out);
-    text_append(out, "\n    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += "
-                     "(idx)get_global_size(0) * chunk) {\n");
+    strbuf_append(out, "\n    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += "
+                       "(idx)get_global_size(0) * chunk) {\n");
     emit_places(l, "begin", l->rank, out);
-    text_append(out, "        for (idx at = begin; at < min(begin + chunk, n); at += P_VEC) {\n"
-                     "            const int count = (int)min((idx)P_VEC, n - at);\n");
+    strbuf_append(out, "        for (idx at = begin; at < min(begin + chunk, n); at += P_VEC) {\n"
+                       "            const int count = (int)min((idx)P_VEC, n - at);\n");
     for (size_t p = 0; p < l->n_patterns; p++)
-        if (has_strides(l, p)) text_printf(out, "            idx at%zu[P_VEC];\n", p);
+        if (has_strides(l, p)) strbuf_printf(out, "            idx at%zu[P_VEC];\n", p);
     /* Lanes past the end repeat the last element, which is there to be read. */
-    text_append(out, "            for (int l = 0; l < P_VEC; ++l) {\n");
+    strbuf_append(out, "            for (int l = 0; l < P_VEC; ++l) {\n");
     for (size_t p = 0; p < l->n_patterns; p++)
-        if (has_strides(l, p)) text_printf(out, "                at%zu[l] = o%zu;\n", p, p);
-    text_append(out,
-                "                if (l + 1 < count) { STEP }\n            }\n            STEP\n");
+        if (has_strides(l, p)) strbuf_printf(out, "                at%zu[l] = o%zu;\n", p, p);
+    strbuf_append(out,
+                  "                if (l + 1 < count) { STEP }\n            }\n            STEP\n");
     emit_body(g, l, out);
-    text_append(out, "        }\n    }\n");
+    strbuf_append(out, "        }\n    }\n");
 }
 
-void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, text *out_text)
+void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text)
 {
     const kernel_source *common = kernel_source_common("pointwise");
-    if (common) text_append_bytes(out_text, common->text, common->text_bytes);
-    text_append(out_text, "#line 1 \"generated pointwise\"\n");
+    if (common) strbuf_append_bytes(out_text, common->text, common->text_bytes);
+    strbuf_append(out_text, "#line 1 \"generated pointwise\"\n");
     emit_elements(g, out_text);
     emit_signature(g, layout, out_text);
     emit_scalar_inputs(g, layout, out_text);
@@ -366,12 +368,12 @@ void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, te
         emit_rows(g, layout, out_text);
     else
         emit_single(g, layout, out_text);
-    text_append(out_text, "}\n");
+    strbuf_append(out_text, "}\n");
 }
 
-void pointwise_label(const pointwise_group *g, text *out_text)
+void pointwise_label(const pointwise_group *g, strbuf *out_text)
 {
-    if (g->n_instructions == 0) text_append(out_text, "Copy");
+    if (g->n_instructions == 0) strbuf_append(out_text, "Copy");
     for (size_t i = 0; i < g->n_instructions; i++)
-        text_printf(out_text, "%s%s", i ? "+" : "", g->instructions[i].def->name);
+        strbuf_printf(out_text, "%s%s", i ? "+" : "", g->instructions[i].def->name);
 }

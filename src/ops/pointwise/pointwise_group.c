@@ -131,7 +131,7 @@ clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n)
         w[POINTWISE_MAX_OPERANDS + 1] = at->first_scalar;
     }
     for (size_t i = 0; i < g->n_outputs; i++) outputs[i] = g->outputs[i];
-    const attribute names = {
+    const graph_attribute names = {
         .name = "ops", .type = ATTRIBUTE_STRINGS, .n = g->n_instructions, .as.strings = ops};
     CLG_TRY(node_add_attribute(in, n, &names));
     CLG_TRY(node_set_ints(in, n, "wiring", g->n_instructions * WIRING_INTS, wiring));
@@ -178,7 +178,7 @@ static clg_status read_instruction(pointwise_group *g, const char *name, const i
 clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_group *g)
 {
     size_t n_wiring, n_scalars, n_outputs;
-    const attribute *ops = node_attribute(n, "ops");
+    const graph_attribute *ops = node_attribute(n, "ops");
     const int64_t *wiring = node_ints(n, "wiring", &n_wiring);
     const float *scalars = node_floats(n, "scalars", &n_scalars);
     const int64_t *outputs = node_ints(n, "outputs", &n_outputs);

@@ -50,18 +50,18 @@ static const char *kept_text(lower_context *c, const pointwise_group *g, const p
     const size_t key_bytes = key.n * sizeof key.words[0];
     const char *string = c->texts ? step_texts_find(c->texts, key.words, key_bytes) : NULL;
     if (string) return string;
-    text fresh;
-    text_init(&fresh, 0);
+    strbuf fresh;
+    strbuf_init(&fresh, 0);
     if (label) {
-        text_append(&fresh, "pointwise ");
+        strbuf_append(&fresh, "pointwise ");
         pointwise_label(g, &fresh);
     } else {
         pointwise_text(g, l, &fresh);
     }
     if (fresh.status == CLG_OK)
-        string = c->texts ? step_texts_keep_as(c->texts, key.words, key_bytes, text_data(&fresh))
-                          : arena_strdup(c->memory, text_data(&fresh));
-    text_deinit(&fresh);
+        string = c->texts ? step_texts_keep_as(c->texts, key.words, key_bytes, strbuf_data(&fresh))
+                          : arena_strdup(c->memory, strbuf_data(&fresh));
+    strbuf_deinit(&fresh);
     return string;
 }
 

@@ -14,7 +14,7 @@
 
 typedef struct launch {
     pointwise_layout layout;
-    grid *g; /* operand p: pattern p */
+    grid_dims *g; /* operand p: pattern p */
     int vec;
     bool wide_index;
     bool lanes[POINTWISE_MAX_INPUTS + 1]; /* by pattern: one vector for a whole row */
@@ -23,7 +23,7 @@ typedef struct launch {
 
 /* ---- patterns -------------------------------------------------------------------------------------------------- */
 
-static bool same_walk(const grid *g, size_t a, size_t b)
+static bool same_walk(const grid_dims *g, size_t a, size_t b)
 {
     for (int d = 0; d < g->rank; d++)
         if (g->dims[d] != 1 && g->strides[a][d] != g->strides[b][d]) return false;
@@ -35,7 +35,7 @@ static clg_status find_patterns(lower_context *c, const pointwise_group *g,
                                 const pointwise_binding *inputs, const lower_operand *output,
                                 launch *out)
 {
-    grid *all = grid_create(c->memory, &output->dims, g->n_inputs + 1);
+    grid_dims *all = grid_create(c->memory, &output->dims, g->n_inputs + 1);
     if (!all) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     pointwise_layout *layout = &out->layout;
     for (size_t i = 0; i < g->n_inputs; i++) {
@@ -58,7 +58,7 @@ static clg_status find_patterns(lower_context *c, const pointwise_group *g,
     return CLG_OK;
 }
 
-static bool is_scalar(const grid *g, size_t pattern)
+static bool is_scalar(const grid_dims *g, size_t pattern)
 {
     for (int d = 0; d < g->rank; d++)
         if (g->dims[d] != 1 && g->strides[pattern][d] != 0) return false;
@@ -90,7 +90,7 @@ static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
  * operands either go on from one to the next, or begin again. */
 static void join_vectors(launch *l)
 {
-    grid *g = l->g;
+    grid_dims *g = l->g;
     const int last = g->rank - 1;
     if (last < 1 || g->dims[last] != l->vec) return;
     for (size_t p = 0; p < g->n_operands; p++) {
@@ -125,7 +125,7 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
 
 static void set_range(lower_context *c, step *s, const launch *l)
 {
-    const grid *g = l->g;
+    const grid_dims *g = l->g;
     const int64_t inner = g->dims[g->rank - 1], n = grid_n_elements(g);
     const int64_t rows = inner == 0 ? 0 : n / inner;
     if (l->layout.mode == POINTWISE_SINGLE || g->rank == 1)

@@ -70,7 +70,7 @@ static clg_status qconv_infer(op_context *c)
     const shape *w = &op_input(c, at->w)->dims, given = op_input(c, at->x)->dims,
                 transposed = window_channels_first(&given), *x = last ? &transposed : &given;
     const int64_t groups = node_int(c->node, "group", 1);
-    window win;
+    window_desc win;
     shape y;
     if (x->rank != w->rank)
         return op_error(c, CLG_ERROR_SHAPE,
@@ -138,7 +138,7 @@ static clg_status qconv_lower(lower_context *c)
                    .batch = x->dims.dims[0],
                    .groups = node_int(c->node, "group", 1),
                    .ic = w->dims.dims[1]};
-    window win;
+    window_desc win;
     j.oc = w->dims.dims[0] / j.groups;
     CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
     window_fill(&win, j.axes);

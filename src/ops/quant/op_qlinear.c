@@ -207,7 +207,7 @@ static clg_status window_pool_infer(op_context *c)
     const bool last = node_int(c->node, "channels_last", 0) != 0;
     const shape given = op_input(c, 0)->dims, transposed = window_channels_first(&given),
                 *x = last ? &transposed : &given;
-    window w;
+    window_desc w;
     shape y;
     CLG_TRY(check_numbers(c, 1));
     CLG_TRY(check_numbers(c, 3));
@@ -321,7 +321,7 @@ static clg_status concat_part(lower_context *c, candidate *impl, uint32_t k, int
     CLG_TRY(dequantize(q, v, PART(k) + 1, &v));
     CLG_TRY(quantize(q, v, 0));
     CLG_TRY(finish(q, impl, scratch, &made));
-    grid *g = strided_grid(c->memory, x->dims.rank, x->dims.dims);
+    grid_dims *g = strided_grid(c->memory, x->dims.rank, x->dims.dims);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     shape_strides(&c->outputs[0].dims, to);
     grid_set_strides(g, STRIDED_FROM, made.strides);

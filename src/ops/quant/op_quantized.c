@@ -135,7 +135,7 @@ enum { W_SCALE = IN_P + 1, W_ZERO, R_SCALE, R_ZERO };
 
 static clg_status lstm_check(const node *n)
 {
-    recurrent r;
+    recurrent_desc r;
     return recurrent_read(n, &r);
 }
 
@@ -154,7 +154,7 @@ static clg_status lstm_infer(op_context *c)
 {
     const shape *x = &op_input(c, IN_X)->dims, *w = &op_input(c, IN_W)->dims,
                 *r = &op_input(c, IN_R)->dims;
-    recurrent about;
+    recurrent_desc about;
     CLG_TRY(recurrent_read(c->node, &about));
     CLG_TRY(need_inputs(c, W_SCALE, 4));
     if (x->rank != 3 || w->rank != 3 || r->rank != 3 || dims_differ(w->dims[0], about.n_dirs) ||
@@ -175,7 +175,7 @@ static clg_status lstm_infer(op_context *c)
 static clg_status max_pool_infer(op_context *c)
 {
     const shape x = window_channels_first(&op_input(c, 0)->dims);
-    window w;
+    window_desc w;
     shape y;
     CLG_TRY(window_read(c->node, &x, NULL, &w));
     window_shape(&w, x.dims[0], x.dims[1], &y);
@@ -215,35 +215,35 @@ static const op_attribute pool_attributes[] = {{"auto_pad", ATTRIBUTE_STRING, fa
                                                {"strides", ATTRIBUTE_INTS, false},
                                                {0}};
 
-#define SPELLED .domain = "com.microsoft", .since = 1, .types = types, .lower = not_decomposed
+#define DECOMPOSED .domain = "com.microsoft", .since = 1, .types = types, .lower = not_decomposed
 
 const op_row op_rows_quantized[] = {
     {.name = "QGemm",
-     SPELLED,
+     DECOMPOSED,
      OP_INPUTS(5, 9, "ASABSBISY"),
      OP_OUTPUTS(1, 1, "?"),
      .attributes = gemm_attributes,
      .infer = gemm_infer},
     {.name = "QLinearSoftmax",
-     SPELLED,
+     DECOMPOSED,
      OP_INPUTS(5, 5, "TSTST"),
      OP_OUTPUTS(1, 1, "T"),
      .attributes = softmax_attributes,
      .check = softmax_check,
      .infer = softmax_infer},
     {.name = "QLinearWhere",
-     SPELLED,
+     DECOMPOSED,
      OP_INPUTS(9, 9, "CTSTTSTST"),
      OP_OUTPUTS(1, 1, "T"),
      .infer = where_infer},
     {.name = "QEmbedLayerNormalization",
-     SPELLED,
+     DECOMPOSED,
      OP_INPUTS(1, 18, "IITTTTTISSSSSTTTTT"),
      OP_OUTPUTS(1, 2, "SI"),
      .attributes = embed_attributes,
      .infer = embed_infer},
     {.name = "DynamicQuantizeLSTM",
-     SPELLED,
+     DECOMPOSED,
      OP_INPUTS(3, 12, "SBBSISSSSBSB"),
      OP_OUTPUTS(0, 3, "SSS"),
      .attributes = lstm_attributes,
@@ -251,7 +251,7 @@ const op_row op_rows_quantized[] = {
      .infer = lstm_infer,
      .param = &recurrent_lstm},
     {.name = "NhwcMaxPool",
-     SPELLED,
+     DECOMPOSED,
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "T"),
      .attributes = pool_attributes,

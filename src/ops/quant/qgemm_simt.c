@@ -55,7 +55,7 @@ void qgemm_simt_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                       const qmatmul_size *z, int dot4)
 {
     step_builder *b = &c->build;
-    const grid *over = z->batches;
+    const grid_dims *over = z->batches;
     const simt_tile t = simt_tile_choose(c, z->m, z->n);
     const qtile_dtypes d = {j->a_dtype, j->b_dtype, j->y_dtype, j->a_zero.given, j->b_zero.given};
     const int64_t words = work_ceil_div(z->k, 4), batch = grid_n_elements(over);

@@ -48,14 +48,14 @@ static lower_operand batches_of(const shape *x)
     return o;
 }
 
-static clg_status add_product(lower_context *c, candidate *impl, const qmatmul_job *j,
-                              const qmatmul_impl *by)
+static clg_status add_gemm(lower_context *c, candidate *impl, const qmatmul_job *j,
+                           const qmatmul_impl *by)
 {
     const shape a = qmatmul_as_matrix(&j->a_dims, true), b = qmatmul_as_matrix(&j->b_dims, false);
     const lower_operand batch_a = batches_of(&a), batch_b = batches_of(&b);
     shape over;
     CLG_TRY(shape_broadcast(&batch_a.dims, &batch_b.dims, &over));
-    grid *g = grid_create(c->memory, &over, 2);
+    grid_dims *g = grid_create(c->memory, &over, 2);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     grid_set_operand(g, 0, &batch_a);
     grid_set_operand(g, 1, &batch_b);
@@ -123,7 +123,7 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
         CLG_TRY(widen_scale(c, impl, at->b_scale, &j.b_scale.at));
         CLG_TRY(widen_scale(c, impl, at->y_scale, &j.y_scale));
     }
-    return add_product(c, impl, &j, by);
+    return add_gemm(c, impl, &j, by);
 }
 
 /* ---- products that end in float32 -------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul
     }
     j.y = step_scratch(&c->build, impl, size_bytes);
     j.y_dtype = CLG_INT32;
-    CLG_TRY(add_product(c, impl, &j, by));
+    CLG_TRY(add_gemm(c, impl, &j, by));
     return scale_sums(c, impl, &j, qmatmul_list(c, at->bias), y, dims);
 }
 

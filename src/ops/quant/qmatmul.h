@@ -70,7 +70,7 @@ number_list qmatmul_list(const lower_context *c, uint32_t input);
 /* Its sizes, and in batches how A and B (operands 0 and 1) walk them. */
 typedef struct qmatmul_size {
     int64_t m, n, k;
-    const grid *batches;
+    const grid_dims *batches;
 } qmatmul_size;
 
 /* Arguments: sizes and batches; and, at the end, QMATMUL_ARGS_LAST of cl/quant/qmatmul.clh. */

@@ -35,7 +35,7 @@ static void list_args(lower_context *c, step *s, number_list list, clg_dtype dty
 
 void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z)
 {
-    const grid *g = z->batches;
+    const grid_dims *g = z->batches;
     step_arg_int(b, s, z->m);
     step_arg_int(b, s, z->n);
     step_arg_int(b, s, z->k);

@@ -9,7 +9,7 @@
 
 static clg_status recurrent_check(const node *n)
 {
-    recurrent r;
+    recurrent_desc r;
     return recurrent_read(n, &r);
 }
 
@@ -43,7 +43,7 @@ static int axis_of(size_t input, int i, bool batch_first)
     return batch_first && transposes && i < 2 ? 1 - i : i;
 }
 
-static clg_status merge_input(const op_context *c, size_t input, const recurrent *r,
+static clg_status merge_input(const op_context *c, size_t input, const recurrent_desc *r,
                               int64_t lengths[N_LENGTHS])
 {
     static const char *const names[] = {"steps", "places in the batch", "channels", "hidden units",
@@ -71,7 +71,7 @@ static clg_status merge_input(const op_context *c, size_t input, const recurrent
 
 static clg_status recurrent_infer(op_context *c)
 {
-    recurrent r;
+    recurrent_desc r;
     CLG_TRY(recurrent_read(c->node, &r));
     int64_t lengths[N_LENGTHS] = {DIM_UNKNOWN, DIM_UNKNOWN, DIM_UNKNOWN, DIM_UNKNOWN, r.n_dirs};
     if (node_attribute(c->node, "hidden_size")) {

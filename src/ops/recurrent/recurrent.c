@@ -39,10 +39,10 @@ static float take(number_list *list, bool wanted, float fallback)
     return wanted && list->next < list->n ? list->numbers[list->next++] : fallback;
 }
 
-static clg_status read_activations(const node *n, const recurrent_kind *kind, recurrent *out)
+static clg_status read_activations(const node *n, const recurrent_kind *kind, recurrent_desc *out)
 {
     char shown[NODE_TEXT_BYTES], name_shown[NAME_TEXT_BYTES];
-    const attribute *given = node_attribute(n, "activations");
+    const graph_attribute *given = node_attribute(n, "activations");
     const size_t wanted = (size_t)out->n_dirs * (size_t)kind->n_activations;
     number_list alphas = {.next = 0}, betas = {.next = 0};
     alphas.numbers = node_floats(n, "activation_alpha", &alphas.n);
@@ -74,7 +74,7 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
 
 /* ---- the rest ---------------------------------------------------------------------------------------------- */
 
-static clg_status read_direction(const node *n, recurrent *out)
+static clg_status read_direction(const node *n, recurrent_desc *out)
 {
     static const char *const words[] = {"forward", "reverse", "bidirectional"};
     char shown[NODE_TEXT_BYTES], word_shown[NAME_TEXT_BYTES];
@@ -89,13 +89,14 @@ static clg_status read_direction(const node *n, recurrent *out)
                      node_text(n, shown), name_text(word, word_shown));
 }
 
-clg_status recurrent_read(const node *n, recurrent *out)
+clg_status recurrent_read(const node *n, recurrent_desc *out)
 {
     char shown[NODE_TEXT_BYTES];
     const op_row *row = n->op;
     const recurrent_kind *kind = row->param;
     const int64_t layout = node_int(n, "layout", 0);
-    *out = (recurrent){.cell = kind->cell, .n_gates = kind->n_gates, .batch_first = layout == 1};
+    *out =
+        (recurrent_desc){.cell = kind->cell, .n_gates = kind->n_gates, .batch_first = layout == 1};
     CLG_TRY(read_direction(n, out));
     CLG_TRY(read_activations(n, kind, out));
     if (layout != 0 && layout != 1)

@@ -32,7 +32,7 @@ typedef enum recurrent_direction {
     DIRECTION_BOTH
 } recurrent_direction;
 
-typedef struct recurrent {
+typedef struct recurrent_desc {
     recurrent_cell cell;
     recurrent_direction direction;
     int n_gates, n_dirs;
@@ -40,10 +40,10 @@ typedef struct recurrent {
     bool coupled;                                                   /* LSTM: input_forget */
     float clip;                                                     /* INFINITY: none */
     recurrent_activation activations[2][RECURRENT_MAX_ACTIVATIONS]; /* f, g, h of each direction */
-} recurrent;
+} recurrent_desc;
 
 /* Reads the attributes, hidden_size apart. Errors name the node: INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
-clg_status recurrent_read(const node *n, recurrent *out);
+clg_status recurrent_read(const node *n, recurrent_desc *out);
 
 /* Inputs of all three operators. */
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H0, IN_C0, IN_P };

@@ -32,7 +32,7 @@ enum {
 };
 
 typedef struct recurrent_plan {
-    recurrent r;
+    recurrent_desc r;
     clg_dtype dtype, state_dtype;
     int64_t length, batch, input, hidden;
     int64_t width;   /* gates * hidden: what a direction has of product columns */
@@ -53,7 +53,7 @@ typedef struct recurrent_plan {
 /* ---- sizes ----------------------------------------------------------------------------------------------------- */
 
 /* Both directions then run the same kernel. */
-static bool directions_agree(const recurrent *r)
+static bool directions_agree(const recurrent_desc *r)
 {
     for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
         const recurrent_activation *a = &r->activations[0][i], *b = &r->activations[1][i];

@@ -159,14 +159,14 @@ static clg_status mvn_infer(op_context *c)
 static bool measure(const shape *x, const bool *reduced, moments_job *j)
 {
     j->outer = j->channels = j->inner = 1;
-    enum { BEFORE, AMONG, BEHIND } at = BEFORE;
+    enum { BEFORE, AMONG, AFTER } at = BEFORE;
     for (int i = 0; i < x->rank; i++) {
         if (x->dims[i] == 1) continue;
-        if (!reduced[i] && at == BEHIND) return false;
+        if (!reduced[i] && at == AFTER) return false;
         if (!reduced[i])
             at = AMONG;
         else if (at == AMONG)
-            at = BEHIND;
+            at = AFTER;
         *(at == BEFORE ? &j->outer : at == AMONG ? &j->channels : &j->inner) *= x->dims[i];
     }
     if (at == BEFORE) { /* all in one */
@@ -177,7 +177,7 @@ static bool measure(const shape *x, const bool *reduced, moments_job *j)
 }
 
 /* Kept dimensions to the front; strides are those of x. */
-static grid *gathering(lower_context *c, const bool *reduced, size_t side)
+static grid_dims *gathering(lower_context *c, const bool *reduced, size_t side)
 {
     const shape *x = &c->inputs[0].dims;
     int64_t dims[CLG_MAX_RANK], strides[CLG_MAX_RANK];
@@ -190,7 +190,7 @@ static grid *gathering(lower_context *c, const bool *reduced, size_t side)
                 dims[n++] = x->dims[i];
             }
     for (int i = 0; i < n; i++) front.dims[i] = dims[i];
-    grid *g = strided_grid(c->memory, n, dims);
+    grid_dims *g = strided_grid(c->memory, n, dims);
     if (!g) return NULL;
     grid_set_strides(g, side, strides);
     shape_strides(&front, dims);
@@ -219,7 +219,7 @@ static clg_status mvn_lower(lower_context *c)
     if (!dtype_bytes(dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
     j.x = step_scratch(&c->build, impl, size_bytes);
     j.y = step_scratch(&c->build, impl, size_bytes);
-    grid *in = gathering(c, reduced, STRIDED_FROM), *out = gathering(c, reduced, STRIDED_TO);
+    grid_dims *in = gathering(c, reduced, STRIDED_FROM), *out = gathering(c, reduced, STRIDED_TO);
     if (!in || !out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     strided_copy(c, impl, in, operand_input(0), j.x, dtype);
     moments_append(c, impl, &j);

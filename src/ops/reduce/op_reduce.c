@@ -346,7 +346,7 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     int64_t n;
     CLG_TRY(shape_n_elements(&in->dims, &n));
     CLG_TRY(scratch(c, to, in->dtype, n, out));
-    grid *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
+    grid_dims *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     grid_set_strides(g, STRIDED_FROM, in->strides);
     shape_strides(&in->dims, in->strides);

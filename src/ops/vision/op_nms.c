@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-enum { BOXES, SCORES, MOST, IOU, SCORE, N_INPUTS };
+enum { BOXES, SCORES, MAX_PER_CLASS, IOU, SCORE, N_INPUTS };
 
 /* A limit or threshold is one number, as a scalar or a list. */
 static clg_status check_number(op_context *c, size_t i, const char *what)
@@ -34,7 +34,7 @@ static clg_status check_shapes(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "boxes are %s and scores %s, not [b,n,4] and [b,c,n]",
                         shape_text(boxes, a), shape_text(scores, b));
     }
-    CLG_TRY(check_number(c, MOST, "max_output_boxes_per_class"));
+    CLG_TRY(check_number(c, MAX_PER_CLASS, "max_output_boxes_per_class"));
     CLG_TRY(check_number(c, IOU, "iou_threshold"));
     return check_number(c, SCORE, "score_threshold");
 }
@@ -88,13 +88,13 @@ static clg_status choose_lower(lower_context *c)
         b, impl, "nms", "nms_choose",
         prelude_text(b, "P_LOCAL=%d P_CENTER=%d P_SCORE=%d P_MAX_OUTPUT=%d P_IOU=%d", (int)local,
                      (int)node_int(c->node, "center_point_box", 0), lower_has_input(c, SCORE),
-                     lower_has_input(c, MOST), lower_has_input(c, IOU)));
+                     lower_has_input(c, MAX_PER_CLASS), lower_has_input(c, IOU)));
     step_arg_int(b, s, n_rows);
     step_arg_int(b, s, scores[1]);
     step_arg_int(b, s, n);
     step_arg_buffer(b, s, operand_input(BOXES), CLG_FLOAT32);
     step_arg_buffer(b, s, operand_input(SCORES), CLG_FLOAT32);
-    number_arg(c, s, MOST, CLG_INT64);
+    number_arg(c, s, MAX_PER_CLASS, CLG_INT64);
     number_arg(c, s, IOU, CLG_FLOAT32);
     number_arg(c, s, SCORE, CLG_FLOAT32);
     step_arg_buffer(b, s, operand_output(1), CLG_INT32);

@@ -18,7 +18,7 @@ static const pool_op pool_max = POOL_MAX, pool_average = POOL_AVERAGE, pool_lp =
 static clg_status pool_infer(op_context *c)
 {
     const value_fact *x = op_input(c, 0);
-    window w;
+    window_desc w;
     shape y;
     CLG_TRY(window_read(c->node, &x->dims, NULL, &w));
     window_shape(&w, x->dims.dims[0], x->dims.dims[1], &y);
@@ -69,7 +69,7 @@ static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
 {
     static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};
     const shape *x = &lower_input(c, 0)->dims;
-    window w;
+    window_desc w;
     window_axis axes[WINDOW_MAX_AXES];
     CLG_TRY(window_read(c->node, x, NULL, &w));
     window_fill(&w, axes);

@@ -9,7 +9,7 @@
 #include "ops/ml/tree.h"
 
 /* The support vectors as columns, [F,V]. */
-static clg_status add_vectors(decomposition *w, const svm *m, value_id *out)
+static clg_status add_vectors(decomposition *w, const svm_model *m, value_id *out)
 {
     size_t n;
     const float *numbers = node_floats(&w->n, "support_vectors", &n);
@@ -24,7 +24,8 @@ static clg_status add_vectors(decomposition *w, const svm *m, value_id *out)
 }
 
 /* x y, or gamma x y + coef0 where the kernel has them. */
-static clg_status add_product(decomposition *w, const svm *m, value_id x, value_id y, value_id *out)
+static clg_status add_gemm(decomposition *w, const svm_model *m, value_id x, value_id y,
+                           value_id *out)
 {
     value_id in[3] = {x, y};
     const bool plain = m->kernel == SVM_LINEAR;
@@ -36,7 +37,7 @@ static clg_status add_product(decomposition *w, const svm *m, value_id x, value_
 }
 
 /* How like rows are to support vectors, [N,V]. */
-static clg_status add_likeness(decomposition *w, const svm *m, value_id *out)
+static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *out)
 {
     value_id in[2], k = VALUE_NONE;
     node_id n;
@@ -47,7 +48,7 @@ static clg_status add_likeness(decomposition *w, const svm *m, value_id *out)
         *out = k;
         return node_set_float(w->g, n, "gamma", m->gamma);
     }
-    CLG_TRY(add_product(w, m, in[0], in[1], out));
+    CLG_TRY(add_gemm(w, m, in[0], in[1], out));
     if (m->kernel == SVM_SIGMOID) return decompose_add(w, "Tanh", 1, out, out);
     if (m->kernel == SVM_LINEAR) return CLG_OK;
     CLG_TRY(decompose_number(w, CLG_FLOAT32, (double)m->degree, &k));
@@ -55,7 +56,7 @@ static clg_status add_likeness(decomposition *w, const svm *m, value_id *out)
 }
 
 /* The product with coefficients [n_scores, F] or [1, V], and the same number more for all. */
-static clg_status add_lines(decomposition *w, const svm *m, value_id x, value_id *out)
+static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, value_id *out)
 {
     value_id in[3] = {x};
     CLG_TRY(decompose_floats(w, "coefficients", m->n_scores, &in[1]));
@@ -66,7 +67,7 @@ static clg_status add_lines(decomposition *w, const svm *m, value_id x, value_id
 }
 
 /* Where the vectors of each class begin, and where the last one's end. */
-static clg_status add_starts(decomposition *w, const svm *m, value_id *out)
+static clg_status add_starts(decomposition *w, const svm_model *m, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {m->n_classes + 1}};
     tensor *t;
@@ -77,7 +78,7 @@ static clg_status add_starts(decomposition *w, const svm *m, value_id *out)
 }
 
 /* A score for each pair of classes, [N,P]: above 0 the first of the two wins. */
-static clg_status add_decisions(decomposition *w, const svm *m, value_id *out)
+static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *out)
 {
     value_id in[4];
     node_id n;
@@ -91,7 +92,7 @@ static clg_status add_decisions(decomposition *w, const svm *m, value_id *out)
 
 /* Without probabilities, of two classes the score is taken for both as ONNX Runtime does: with the sign changed or, with a
  * post_transform, as its difference to 1. */
-static decompose_finish check_scores(const decomposition *w, const svm *m)
+static decompose_finish check_scores(const decomposition *w, const svm_model *m)
 {
     const bool is_pair = m->n_classes == 2 && !m->has_probabilities;
     const int form = !is_pair ? 0 : ml_transform_of(&w->n) == ML_NONE ? 2 : 1;
@@ -100,7 +101,7 @@ static decompose_finish check_scores(const decomposition *w, const svm *m)
 
 clg_status decompose_svm_classifier(decomposition *w)
 {
-    svm m;
+    svm_model m;
     value_id scores, in[3], out[2] = {VALUE_NONE, VALUE_NONE};
     node_id n;
     CLG_TRY(svm_read(&w->n, &m));
@@ -135,7 +136,7 @@ static clg_status finish_one_class(decomposition *w, value_id score)
 
 clg_status decompose_svm_regressor(decomposition *w)
 {
-    svm m;
+    svm_model m;
     value_id x, score;
     CLG_TRY(svm_read(&w->n, &m));
     CLG_TRY(m.n_vectors == 0 ? decompose_rows(w, &x) : add_likeness(w, &m, &x));

@@ -66,7 +66,7 @@ static clg_status add_shared(const flex *f, value_id v, value_id *out)
 /* Scores times `scale`, or divided by the root of the head's size. */
 static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
 {
-    const attribute *scale = node_attribute(&f->n, "scale");
+    const graph_attribute *scale = node_attribute(&f->n, "scale");
     const shape scalar = shape_scalar();
     value_id by;
     tensor *t;
@@ -87,7 +87,7 @@ static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
 /* What a graph of an attribute makes of v; v itself without one. */
 static clg_status add_changed(const flex *f, const char *name, value_id v, value_id *out)
 {
-    const attribute *a = node_attribute(&f->n, name);
+    const graph_attribute *a = node_attribute(&f->n, name);
     *out = v;
     return a ? graph_inline(f->g, a->as.g, &v, out) : CLG_OK;
 }
@@ -126,7 +126,7 @@ static clg_status add_result(const flex *f, value_id p, value_id *out)
     return add_reshaped(f, *out, 2, (value_id[]){leading, size}, out);
 }
 
-static clg_status spell(flex *f)
+static clg_status decompose(flex *f)
 {
     value_id v;
     node_id last;
@@ -168,7 +168,7 @@ clg_status pass_flex(graph *g, const pass_options *options)
         if (f.dtype == CLG_DTYPE_NONE) continue;
         const clg_dtype fallback = f.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
         f.precision = (clg_dtype)node_int(&f.n, "softmax_precision", fallback);
-        status = spell(&f);
+        status = decompose(&f);
     }
     graph_info_deinit(&s);
     return status;

@@ -133,8 +133,8 @@ static clg_status decompose_linear_regressor(decomposition *w)
 
 static clg_status decompose_scaler(decomposition *w)
 {
-    const attribute *offset = node_attribute(&w->n, "offset"),
-                    *scale = node_attribute(&w->n, "scale");
+    const graph_attribute *offset = node_attribute(&w->n, "offset"),
+                          *scale = node_attribute(&w->n, "scale");
     value_id x, by;
     CLG_TRY(decompose_input(w, &x));
     if (offset && offset->n > 0) {
@@ -271,7 +271,7 @@ static clg_status decompose_vectorizer(decomposition *w)
 
 static const struct {
     const char *op_type;
-    clg_status (*spell)(decomposition *w);
+    clg_status (*decompose)(decomposition *w);
 } decompositions[] = {{"TreeEnsembleClassifier", decompose_tree_classifier},
                       {"TreeEnsembleRegressor", decompose_tree_regressor},
                       {"TreeEnsemble", decompose_tree},
@@ -306,7 +306,8 @@ static clg_status decompose_node(graph *g, const graph_info *s, node_id id)
     decomposition w = {.g = g, .s = s, .id = id, .n = g->nodes[id]};
     if (!is_ml(&w.n) || !is_known(s, &w.n)) return CLG_OK;
     for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
-        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0) return decompositions[i].spell(&w);
+        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0)
+            return decompositions[i].decompose(&w);
     return CLG_OK;
 }
 

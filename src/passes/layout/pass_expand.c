@@ -44,7 +44,7 @@ static const char *activation_of(const node *n) { return node_string(n, "activat
 
 static bool same_number(const node *a, const node *b, const char *name)
 {
-    const attribute *x = node_attribute(a, name), *y = node_attribute(b, name);
+    const graph_attribute *x = node_attribute(a, name), *y = node_attribute(b, name);
     if (!x || !y) return x == y;
     return node_float(a, name, 0) == node_float(b, name, 0);
 }

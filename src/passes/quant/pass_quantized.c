@@ -60,7 +60,7 @@ static clg_status add_transposed(const decomposition *w, value_id v, size_t rank
 static clg_status decompose_softmax(decomposition *w)
 {
     const int64_t opset = node_int(&w->n, "opset", 0);
-    const attribute *axis = node_attribute(&w->n, "axis");
+    const graph_attribute *axis = node_attribute(&w->n, "axis");
     value_id y;
     CLG_TRY(add_dequantized(w, input(w, 0), input(w, 1), input(w, 2), &y));
     CLG_TRY(add(w, "Softmax", opset, 1, &y, &y));
@@ -282,7 +282,7 @@ static clg_status decompose_window(decomposition *w)
 
 static const struct {
     const char *op_type;
-    clg_status (*spell)(decomposition *w);
+    clg_status (*decompose)(decomposition *w);
 } decompositions[] = {{"QGemm", decompose_gemm},
                       {"QLinearSoftmax", decompose_softmax},
                       {"QLinearWhere", decompose_where},
@@ -297,7 +297,8 @@ static clg_status decompose_node(graph *g, node_id id)
     decomposition w = {.g = g, .id = id, .n = g->nodes[id]};
     if (w.n.removed || strcmp(w.n.domain, "com.microsoft") != 0) return CLG_OK;
     for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
-        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0) return decompositions[i].spell(&w);
+        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0)
+            return decompositions[i].decompose(&w);
     return CLG_OK;
 }
 

@@ -126,7 +126,7 @@ static void pop_scope(plan_state *s)
 
 const graph *control_graph(const node *n, const char *name)
 {
-    const attribute *a = node_attribute(n, name);
+    const graph_attribute *a = node_attribute(n, name);
     return a && a->type == ATTRIBUTE_GRAPH ? a->as.g : NULL;
 }
 

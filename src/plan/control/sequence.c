@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const char *sentence(const node *n, char buffer[NODE_TEXT_BYTES])
+static const char *describe(const node *n, char buffer[NODE_TEXT_BYTES])
 {
     return node_text(n, buffer);
 }
@@ -44,7 +44,7 @@ static clg_status element(plan_state *s, const node *n, size_t i, plan_value *ou
     char text[NODE_TEXT_BYTES];
     if (v == VALUE_NONE || s->values[v].fact.kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s: input %zu is not a tensor",
-                         sentence(n, text), i);
+                         describe(n, text), i);
     return control_settle(s, v, out_value);
 }
 
@@ -58,7 +58,7 @@ static clg_status sequence_input(const plan_state *s, const node *n,
         *out_sequence = &s->values[n->inputs[0]];
         return CLG_OK;
     }
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", sentence(n, text));
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", describe(n, text));
 }
 
 /* Position input i below `limit`; a negative one counts from the end of the n_items there are. Absent: `fallback`. */
@@ -73,7 +73,7 @@ static clg_status position(const plan_state *s, const node *n, size_t i, size_t 
     if (at < 0) at += (int64_t)n_items;
     if (at < 0 || at >= (int64_t)limit)
         return error_set(CLG_ERROR_DATA, "%s: its position is outside of the sequence",
-                         sentence(n, text));
+                         describe(n, text));
     *out_position = (size_t)at;
     return CLG_OK;
 }
@@ -116,7 +116,7 @@ static clg_status erase(plan_state *s, const node *n, uint32_t *needs)
     char text[NODE_TEXT_BYTES];
     CLG_TRY(sequence_input(s, n, &from));
     if (from->n_items == 0)
-        return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", sentence(n, text));
+        return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", describe(n, text));
     CLG_TRY(position(s, n, 1, from->n_items, from->n_items, from->n_items - 1, needs, &at));
     if (*needs) return CLG_OK;
     CLG_TRY(new_items(s, from->n_items - 1, &items));
@@ -133,7 +133,7 @@ static clg_status take(plan_state *s, const node *n, uint32_t *needs)
     char text[NODE_TEXT_BYTES];
     CLG_TRY(sequence_input(s, n, &from));
     if (from->n_items == 0)
-        return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", sentence(n, text));
+        return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", describe(n, text));
     CLG_TRY(position(s, n, 1, from->n_items, from->n_items, 0, needs, &at));
     return *needs ? CLG_OK : control_copy_value(s, &from->items[at], n->outputs[0]);
 }
@@ -159,7 +159,7 @@ static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint
     bool listed = split && split->dims.rank == 1;
     if (!listed && chunk < 1)
         return error_set(CLG_ERROR_DATA, "%s: parts must be longer than nothing",
-                         sentence(n, text));
+                         describe(n, text));
     size_t parts = listed ? (size_t)split->n_elements : (size_t)((total + chunk - 1) / chunk);
     int64_t *lengths = arena_alloc(&s->segment->memory, parts + 1, sizeof *lengths), sum = 0;
     if (!lengths) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -169,12 +169,12 @@ static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint
                                            : chunk;
         if (lengths[i] < 0 || lengths[i] > total - sum)
             return error_set(CLG_ERROR_SHAPE, "%s: its parts are longer than the tensor",
-                             sentence(n, text));
+                             describe(n, text));
         sum += lengths[i];
     }
     if (sum != total)
         return error_set(CLG_ERROR_SHAPE, "%s: its parts do not add up to the tensor",
-                         sentence(n, text));
+                         describe(n, text));
     *out_lengths = lengths;
     *out_n = parts;
     return CLG_OK;
@@ -298,14 +298,14 @@ clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items,
     int at, rank = n_items ? items[0].fact.dims.rank + (new_axis ? 1 : 0) : 0;
     size_t n_before = s->n_values;
     if (n_items == 0)
-        return error_set(CLG_ERROR_DATA, "%s: there is nothing to join", sentence(n, text));
+        return error_set(CLG_ERROR_DATA, "%s: there is nothing to join", describe(n, text));
     if (rank > CLG_MAX_RANK)
-        return error_set(CLG_ERROR_SHAPE, "%s: the result has too many axes", sentence(n, text));
+        return error_set(CLG_ERROR_SHAPE, "%s: the result has too many axes", describe(n, text));
     CLG_TRY(shape_axis(axis, rank, "axis", &at));
     const op_row *row = ops_find("", "Concat", 13);
     if (!row) return error_set(CLG_ERROR_INTERNAL, "there is no Concat");
     value_id *inputs = arena_alloc(&s->segment->memory, n_items + 1, sizeof *inputs);
-    attribute *attributes = arena_alloc(&s->segment->memory, 1, sizeof *attributes);
+    graph_attribute *attributes = arena_alloc(&s->segment->memory, 1, sizeof *attributes);
     node *join = arena_alloc(&s->segment->memory, 1, sizeof *join);
     if (!inputs || !attributes || !join) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(state_add_values(s, n_items, &first));
@@ -315,7 +315,7 @@ clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items,
         inputs[i] = first + (value_id)i;
         if (new_axis) CLG_TRY(add_axis(s, inputs[i], at));
     }
-    *attributes = (attribute){.name = "axis", .type = ATTRIBUTE_INT, .as.i = at};
+    *attributes = (graph_attribute){.name = "axis", .type = ATTRIBUTE_INT, .as.i = at};
     inputs[n_items] = to;
     *join = (node){.name = n->name,
                    .label = n->label,

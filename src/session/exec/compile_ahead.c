@@ -25,7 +25,7 @@ typedef struct packed_draft {
 } packed_draft;
 
 typedef struct ahead {
-    exec *e;
+    session_exec *e;
     arena memory; /* copies of packings' steps */
     packed_draft *packed;
     size_t n_packed, packed_capacity;
@@ -183,7 +183,7 @@ static clg_status compile(ahead *a, const plan *p)
     return ocl_launches_try(a->e->context->ocl, a->launches, a->n_launches);
 }
 
-clg_status exec_compile_ahead(exec *e, const value_fact *inputs)
+clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
 {
     ahead a = {.e = e, .inputs = inputs};
     plan *p = NULL;

@@ -5,7 +5,7 @@
 #include "session/exec/exec.h"
 
 #include "passes/passes.h"
-#include "plan/choices.h"
+#include "plan/tuning_table.h"
 
 #include <string.h>
 
@@ -49,7 +49,7 @@ static clg_status copy_names(arena *memory, name_list *list)
 /* ---- the graph to run --------------------------------------------------------------------------------- */
 
 /* A clone of the model's graph in which the values to keep are outputs. */
-static clg_status keep_values(const exec *e, graph **out_graph)
+static clg_status keep_values(const session_exec *e, graph **out_graph)
 {
     graph *g;
     CLG_TRY(graph_clone(e->model->graph, &g));
@@ -76,7 +76,7 @@ static clg_status keep_values(const exec *e, graph **out_graph)
     return CLG_OK;
 }
 
-static clg_status optimise(exec *e)
+static clg_status optimise(session_exec *e)
 {
     pass_options options = {.kernel_class = e->options.kernel_class,
                             .lanes = caps_simd_lanes(ocl_context_caps(e->context->ocl)),
@@ -92,7 +92,7 @@ static clg_status optimise(exec *e)
     return status;
 }
 
-static clg_status set_constants(exec *e)
+static clg_status set_constants(session_exec *e)
 {
     size_t n = e->g->n_values;
     e->weights = arena_alloc(&e->memory, n + 1, sizeof *e->weights);
@@ -116,7 +116,7 @@ static clg_status set_constants(exec *e)
 static clg_status validator(void *self, const lower_context *lc, const candidate *impl,
                             bool *out_passes)
 {
-    exec *e = self;
+    session_exec *e = self;
     bool is_known = true;
     if (e->ahead_of) CLG_TRY(context_knows(e->context, lc, impl, &is_known));
     if (!is_known) {
@@ -127,7 +127,7 @@ static clg_status validator(void *self, const lower_context *lc, const candidate
     return context_validate_impl(e->context, lc, impl, out_passes);
 }
 
-static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
+static clg_status exec_build(session_exec *e, clg_progress_callback progress, void *user)
 {
     if (progress && !progress(user, "optimising the graph", 0, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
@@ -164,7 +164,7 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
 
 /* ---- sharing ---------------------------------------------------------------------------------------------- */
 
-static void exec_destroy(exec *e)
+static void exec_destroy(session_exec *e)
 {
     for (plan *p = e->plans; p;) {
         plan *next = p->next;
@@ -174,7 +174,7 @@ static void exec_destroy(exec *e)
     step_texts_deinit(&e->texts);
     exec_free_weights(e);
     graph_free(e->g);
-    choice_table_free(e->choices);
+    tuning_table_free(e->choices);
     arena_deinit(&e->memory);
     mutex_deinit(&e->weights_lock);
     mutex_deinit(&e->plan_lock);
@@ -184,7 +184,7 @@ static void exec_destroy(exec *e)
     memory_free(e);
 }
 
-static clg_status init_locks(exec *e)
+static clg_status init_locks(session_exec *e)
 {
     CLG_TRY(mutex_init(&e->build_lock));
     clg_status status = mutex_init(&e->plan_lock);
@@ -198,9 +198,9 @@ no_plan_lock:
 }
 
 static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options,
-                             exec **out_exec)
+                             session_exec **out_exec)
 {
-    exec *e = memory_zalloc(1, sizeof *e);
+    session_exec *e = memory_zalloc(1, sizeof *e);
     if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     refcount_init(&e->refs);
     clg_status status = init_locks(e);
@@ -210,7 +210,7 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     }
     e->context = context_retain(context);
     e->model = model_retain(model);
-    e->choices = choice_table_retain(context->choices);
+    e->choices = tuning_table_retain(context->choices);
     e->options = *options;
     name_list *const lists[] = {&e->options.keep_fp32, &e->options.disabled, &e->options.preferred,
                                 &e->options.keep};
@@ -226,10 +226,10 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
 
 /* An exec of the registry that fits, else a new one put there to be built; a reference. */
 static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
-                              exec **out_exec)
+                              session_exec **out_exec)
 {
     clg_status status = CLG_OK;
-    exec *e;
+    session_exec *e;
     mutex_lock(&context->registry_lock);
     context_load_choices(context);
     for (e = context->execs; e; e = e->next)
@@ -250,9 +250,9 @@ static clg_status find_or_add(clg_context *context, clg_model *model, const exec
     return status;
 }
 
-static void leave_registry(exec *e)
+static void leave_registry(session_exec *e)
 {
-    for (exec **link = &e->context->execs; *link; link = &(*link)->next)
+    for (session_exec **link = &e->context->execs; *link; link = &(*link)->next)
         if (*link == e) {
             *link = e->next;
             return;
@@ -260,7 +260,8 @@ static void leave_registry(exec *e)
 }
 
 /* Builds e unless that was done before. *out_again: another thread tried and failed, and the exec is of no use. */
-static clg_status build_once(exec *e, clg_progress_callback progress, void *user, bool *out_again)
+static clg_status build_once(session_exec *e, clg_progress_callback progress, void *user,
+                             bool *out_again)
 {
     clg_status status = CLG_OK;
     *out_again = false;
@@ -281,11 +282,11 @@ static clg_status build_once(exec *e, clg_progress_callback progress, void *user
 }
 
 clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
-                    clg_progress_callback progress, void *user, exec **out_exec)
+                    clg_progress_callback progress, void *user, session_exec **out_exec)
 {
     *out_exec = NULL;
     for (;;) {
-        exec *e;
+        session_exec *e;
         bool again;
         CLG_TRY(find_or_add(context, model, options, &e));
         clg_status status = build_once(e, progress, user, &again);
@@ -298,13 +299,13 @@ clg_status exec_get(clg_context *context, clg_model *model, const exec_options *
     }
 }
 
-exec *exec_retain(exec *e)
+session_exec *exec_retain(session_exec *e)
 {
     refcount_retain(&e->refs);
     return e;
 }
 
-void exec_free(exec *e)
+void exec_free(session_exec *e)
 {
     if (!e) return;
     clg_context *context = e->context;
@@ -325,7 +326,7 @@ static bool same_inputs(const plan *p, const value_fact *inputs)
     return true;
 }
 
-static plan *find_plan(exec *e, const value_fact *inputs)
+static plan *find_plan(session_exec *e, const value_fact *inputs)
 {
     for (plan **link = &e->plans; *link; link = &(*link)->next) {
         plan *p = *link;
@@ -338,7 +339,7 @@ static plan *find_plan(exec *e, const value_fact *inputs)
     return NULL;
 }
 
-static void drop_old_plans(exec *e)
+static void drop_old_plans(session_exec *e)
 {
     plan **link = &e->plans;
     for (size_t n = 0, n_bytes = 0; *link; n++, link = &(*link)->next) {
@@ -353,7 +354,7 @@ static void drop_old_plans(exec *e)
     }
 }
 
-static clg_status make_plan(exec *e, const value_fact *inputs, plan **out_plan)
+static clg_status make_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
 {
     bool needed[256] = {false};
     bool *needs = needed, *allocated = NULL;
@@ -370,7 +371,7 @@ static clg_status make_plan(exec *e, const value_fact *inputs, plan **out_plan)
     return status;
 }
 
-clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
+clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
 {
     clg_status status = CLG_OK;
     *out_plan = NULL;
@@ -392,7 +393,7 @@ clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
     return status;
 }
 
-void exec_forget_plans(exec *e)
+void exec_forget_plans(session_exec *e)
 {
     mutex_lock(&e->plan_lock);
     while (e->plans) {
@@ -404,7 +405,7 @@ void exec_forget_plans(exec *e)
     mutex_unlock(&e->plan_lock);
 }
 
-clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,
+clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child)
 {
     mutex_lock(&e->plan_lock);
@@ -414,14 +415,14 @@ clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents
     return status;
 }
 
-void exec_dump_plan(exec *e, const plan *p, struct text *out_text)
+void exec_dump_plan(session_exec *e, const plan *p, struct strbuf *out_text)
 {
     mutex_lock(&e->plan_lock); /* others may add segments */
     plan_dump(&e->planning, p, out_text);
     mutex_unlock(&e->plan_lock);
 }
 
-clg_place exec_node_place(exec *e, const plan *p, node_id n)
+clg_place exec_node_place(session_exec *e, const plan *p, node_id n)
 {
     uint8_t place = UINT8_MAX;
     if (e->node_is_init[n]) return CLG_PLACE_LOAD;
@@ -432,7 +433,7 @@ clg_place exec_node_place(exec *e, const plan *p, node_id n)
     return place == UINT8_MAX ? CLG_PLACE_DEVICE : (clg_place)place;
 }
 
-bool exec_needs_content(exec *e, size_t i)
+bool exec_needs_content(session_exec *e, size_t i)
 {
     mutex_lock(&e->plan_lock);
     bool needs = e->host_inputs[i];

@@ -15,7 +15,7 @@
     ((uint64_t)32 << 20) /* of constants that are on the device for the init plan at a time */
 #define MANY_READERS 2   /* or somebody else than a node */
 
-static bool is_weight(const exec *e, const bool *from_init, value_id v)
+static bool is_weight(const session_exec *e, const bool *from_init, value_id v)
 {
     return v == VALUE_NONE || e->g->values[v].constant || from_init[v];
 }
@@ -48,7 +48,7 @@ static node_id find_part(node_id *parts, node_id n)
 }
 
 /* The part of whoever met v before takes node n in. */
-static void meet(exec *e, node_id *met, value_id v, node_id n)
+static void meet(session_exec *e, node_id *met, value_id v, node_id n)
 {
     const node_id other = met[v];
     met[v] = n;
@@ -58,13 +58,13 @@ static void meet(exec *e, node_id *met, value_id v, node_id n)
 }
 
 /* A small constant does not bind those together that read it: it is brought to the device for each. */
-static bool binds(const exec *e, value_id v)
+static bool binds(const session_exec *e, value_id v)
 {
     const tensor *t = v == VALUE_NONE ? NULL : e->g->values[v].constant;
     return v != VALUE_NONE && (!t || t->size_bytes > SMALL_CONSTANT_BYTES);
 }
 
-static void find_parts(exec *e, node_id *met)
+static void find_parts(session_exec *e, node_id *met)
 {
     const graph *g = e->g;
     for (value_id v = 0; v < g->n_values; v++) met[v] = NODE_NONE;
@@ -79,7 +79,7 @@ static void find_parts(exec *e, node_id *met)
     for (node_id i = 0; i < g->n_nodes; i++) e->init_parts[i] = e->init_parts[e->init_parts[i]];
 }
 
-clg_status exec_find_init(exec *e)
+clg_status exec_find_init(session_exec *e)
 {
     const graph *g = e->g;
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
@@ -118,7 +118,7 @@ clg_status exec_find_init(exec *e)
 
 /* ---- running it ------------------------------------------------------------------------------------------ */
 
-static clg_status hold(exec *e, tensor *t)
+static clg_status hold(session_exec *e, tensor *t)
 {
     clg_status status = MEMORY_RESERVE(e->held, e->held_capacity, e->n_held + 1);
     if (status != CLG_OK) {
@@ -213,7 +213,7 @@ static bool worth_reading(const plan_port *port)
     return n <= (dtype_is_float(port->dtype) ? MAX_READ_BACK_FLOATS : OP_MAX_KNOWN_ELEMENTS);
 }
 
-static clg_status keep_result(exec *e, frame *f, const plan_segment *last, size_t index)
+static clg_status keep_result(session_exec *e, frame *f, const plan_segment *last, size_t index)
 {
     const plan_port *port = &last->outputs[index];
     value_fact *fact = &e->weights[port->value];
@@ -235,7 +235,7 @@ static clg_status keep_result(exec *e, frame *f, const plan_segment *last, size_
 }
 
 /* Runs the nodes of a mask for the sake of these outputs, which become weights. */
-static clg_status run_part(exec *e, const bool *mask, const value_fact *weights,
+static clg_status run_part(session_exec *e, const bool *mask, const value_fact *weights,
                            const value_id *outputs, size_t n_outputs)
 {
     plan_context c = e->planning;
@@ -267,7 +267,7 @@ typedef struct batch {
     size_t n_outputs;
 } batch;
 
-static void sum_bytes(const exec *e, batch *b)
+static void sum_bytes(const session_exec *e, batch *b)
 {
     for (node_id i = 0; i < e->g->n_nodes; i++) {
         const node *n = &e->g->nodes[i];
@@ -280,7 +280,7 @@ static void sum_bytes(const exec *e, batch *b)
 }
 
 /* The next parts, as many as are small enough together, and one at least. */
-static void next_batch(const exec *e, batch *b)
+static void next_batch(const session_exec *e, batch *b)
 {
     const graph *g = e->g;
     uint64_t bytes = 0;
@@ -303,7 +303,7 @@ static void next_batch(const exec *e, batch *b)
 }
 
 /* Where the driver's compiler died of a kernel, the choice of kernels is made anew without it. */
-static clg_status rerun_part(exec *e, const batch *b)
+static clg_status rerun_part(session_exec *e, const batch *b)
 {
     ocl_context *ocl = e->context->ocl;
     size_t n_refusals;
@@ -315,7 +315,7 @@ static clg_status rerun_part(exec *e, const batch *b)
     return status;
 }
 
-clg_status exec_run_init(exec *e)
+clg_status exec_run_init(session_exec *e)
 {
     const size_t n_nodes = e->g->n_nodes, n = e->n_init_outputs;
     if (n == 0) return CLG_OK;
@@ -341,7 +341,7 @@ clg_status exec_run_init(exec *e)
 /* ---- once more ---------------------------------------------------------------------------------------------- */
 
 /* The nodes of a part; nothing that they give is there. */
-static void mask_part(const exec *e, node_id part, bool *mask, value_fact *weights)
+static void mask_part(const session_exec *e, node_id part, bool *mask, value_fact *weights)
 {
     const graph *g = e->g;
     for (value_id v = 0; v < g->n_values; v++) weights[v] = e->weights[v];
@@ -353,7 +353,7 @@ static void mask_part(const exec *e, node_id part, bool *mask, value_fact *weigh
     }
 }
 
-static size_t find_gone(exec *e, node_id part, value_id *outputs)
+static size_t find_gone(session_exec *e, node_id part, value_id *outputs)
 {
     size_t n = 0;
     for (size_t i = 0; i < e->n_init_outputs; i++) {
@@ -363,7 +363,7 @@ static size_t find_gone(exec *e, node_id part, value_id *outputs)
     return n;
 }
 
-clg_status exec_restore(exec *e, value_id v)
+clg_status exec_restore(session_exec *e, value_id v)
 {
     const node_id part = e->init_parts[e->g->values[v].producer];
     bool *mask = memory_zalloc(e->g->n_nodes + 1, sizeof *mask);

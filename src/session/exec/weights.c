@@ -11,8 +11,8 @@
 #define UPLOAD_BYTES ((size_t)8 << 20)
 
 /* Bytes of a constant to the start of b. In pieces, so that of a mapped file little is in memory twice. */
-static clg_status upload_content(exec *e, ocl_buffer *b, const tensor *t, size_t offset_bytes,
-                                 size_t size_bytes)
+static clg_status upload_content(session_exec *e, ocl_buffer *b, const tensor *t,
+                                 size_t offset_bytes, size_t size_bytes)
 {
     for (size_t at = 0; at < size_bytes; at += UPLOAD_BYTES) {
         const size_t rest = size_bytes - at, n = rest < UPLOAD_BYTES ? rest : UPLOAD_BYTES;
@@ -22,7 +22,7 @@ static clg_status upload_content(exec *e, ocl_buffer *b, const tensor *t, size_t
     return CLG_OK;
 }
 
-static clg_status find_content(const exec *e, value_id v, const tensor **out_content)
+static clg_status find_content(const session_exec *e, value_id v, const tensor **out_content)
 {
     const tensor *t = e->weights[v].known;
     *out_content = t;
@@ -35,7 +35,7 @@ static clg_status find_content(const exec *e, value_id v, const tensor **out_con
     return CLG_OK;
 }
 
-static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
+static clg_status upload_constant(session_exec *e, value_id v, ocl_buffer **out_buffer)
 {
     const tensor *t;
     ocl_buffer *b;
@@ -53,7 +53,7 @@ static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
 }
 
 /* With weights_lock held. */
-static clg_status find_or_upload(exec *e, value_id v)
+static clg_status find_or_upload(session_exec *e, value_id v)
 {
     if (e->weight_buffers[v]) return CLG_OK;
     CLG_TRY(upload_constant(e, v, &e->weight_buffers[v]));
@@ -62,7 +62,7 @@ static clg_status find_or_upload(exec *e, value_id v)
 }
 
 /* With weights_lock held. */
-static void drop_weight(exec *e, value_id v)
+static void drop_weight(session_exec *e, value_id v)
 {
     if (!e->weight_buffers[v]) return;
     e->weight_bytes -= ocl_buffer_size(e->weight_buffers[v]);
@@ -71,12 +71,12 @@ static void drop_weight(exec *e, value_id v)
 }
 
 /* A result of the init plan that is on the device only. */
-static bool is_computed(const exec *e, value_id v)
+static bool is_computed(const session_exec *e, value_id v)
 {
     return !e->weights[v].known && e->weights[v].dtype != CLG_DTYPE_NONE;
 }
 
-bool exec_is_gone(exec *e, value_id v)
+bool exec_is_gone(session_exec *e, value_id v)
 {
     mutex_lock(&e->weights_lock);
     const bool is_gone = !e->weight_buffers[v] && is_computed(e, v);
@@ -85,12 +85,12 @@ bool exec_is_gone(exec *e, value_id v)
 }
 
 /* With plan_lock held. */
-static clg_status restore_if_gone(exec *e, value_id v)
+static clg_status restore_if_gone(session_exec *e, value_id v)
 {
     return exec_is_gone(e, v) ? exec_restore(e, v) : CLG_OK;
 }
 
-clg_status exec_init_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
+clg_status exec_init_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer)
 {
     mutex_lock(&e->weights_lock);
     clg_status status = find_or_upload(e, v);
@@ -99,7 +99,7 @@ clg_status exec_init_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
     return status;
 }
 
-static clg_status bind_weight(exec *e, value_id v, ocl_buffer **out_buffer)
+static clg_status bind_weight(session_exec *e, value_id v, ocl_buffer **out_buffer)
 {
     mutex_lock(&e->weights_lock);
     clg_status status = find_or_upload(e, v);
@@ -109,7 +109,7 @@ static clg_status bind_weight(exec *e, value_id v, ocl_buffer **out_buffer)
     return status;
 }
 
-clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
+clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
     if (!is_computed(e, v)) return bind_weight(e, v, out_buffer);
@@ -120,7 +120,7 @@ clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
     return status;
 }
 
-void exec_keep_weight(exec *e, value_id v, ocl_buffer *b)
+void exec_keep_weight(session_exec *e, value_id v, ocl_buffer *b)
 {
     mutex_lock(&e->weights_lock);
     drop_weight(e, v);
@@ -129,7 +129,7 @@ void exec_keep_weight(exec *e, value_id v, ocl_buffer *b)
     mutex_unlock(&e->weights_lock);
 }
 
-void exec_drop_constants(exec *e)
+void exec_drop_constants(session_exec *e)
 {
     mutex_lock(&e->weights_lock);
     for (size_t v = 0; v < e->g->n_values; v++)
@@ -137,7 +137,7 @@ void exec_drop_constants(exec *e)
     mutex_unlock(&e->weights_lock);
 }
 
-clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer)
+clg_status exec_packed_buffer(session_exec *e, uint32_t index, ocl_buffer **out_buffer)
 {
     mutex_lock(&e->weights_lock);
     *out_buffer = index < e->n_packed ? e->packed[index].buffer : NULL;
@@ -148,7 +148,7 @@ clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer)
 
 static void release_literals(void *bound) { ocl_buffer_free(bound); }
 
-clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer)
+clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **out_buffer)
 {
     clg_status status = CLG_OK;
     mutex_lock(&e->weights_lock);
@@ -182,7 +182,7 @@ typedef struct pack_work {
 } pack_work;
 
 /* Has memory for so many bytes that all packings of a plan share. */
-static clg_status reserve_staging(exec *e, size_t size_bytes)
+static clg_status reserve_staging(session_exec *e, size_t size_bytes)
 {
     if (e->staging && ocl_buffer_size(e->staging) >= size_bytes) return CLG_OK;
     ocl_buffer_free(e->staging);
@@ -191,7 +191,7 @@ static clg_status reserve_staging(exec *e, size_t size_bytes)
 }
 
 /* Results that came back together with one that was packed, for nothing. */
-static void drop_spare(exec *e)
+static void drop_spare(session_exec *e)
 {
     for (size_t i = 0; i < e->n_init_outputs; i++) {
         const value_id v = e->init_outputs[i];
@@ -199,7 +199,7 @@ static void drop_spare(exec *e)
     }
 }
 
-void exec_end_planning(exec *e)
+void exec_end_planning(session_exec *e)
 {
     mutex_lock(&e->weights_lock);
     ocl_buffer_free(e->staging);
@@ -209,7 +209,7 @@ void exec_end_planning(exec *e)
 }
 
 /* Brings what the step reads to the device. Steps before it are through with the memory: the queue is in order. */
-static clg_status bring_window(exec *e, const step *s, pack_work *w)
+static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
 {
     if (!w->content) return CLG_OK;
     const size_t offset = s->window_bytes ? s->window_offset : 0;
@@ -240,7 +240,7 @@ static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *
     return CLG_OK;
 }
 
-static clg_status run_packing(exec *e, pack_work *w)
+static clg_status run_packing(session_exec *e, pack_work *w)
 {
     CLG_TRY(ocl_buffer_create(e->context->ocl, w->p->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
     clg_status status = CLG_OK;
@@ -255,21 +255,21 @@ static clg_status run_packing(exec *e, pack_work *w)
 }
 
 /* A result that only the node reads for which it was packed. */
-static void release(exec *e, value_id v)
+static void release(session_exec *e, value_id v)
 {
     if (!is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;
     e->weight_may_go[v] = true;
     drop_weight(e, v);
 }
 
-static clg_status add_packed(exec *e, const char *key, value_id weight, const candidate *c,
+static clg_status add_packed(session_exec *e, const char *key, value_id weight, const candidate *c,
                              const packing *p)
 {
     pack_work w = {.p = p, .c = c, .raw = e->weight_buffers[weight]};
     CLG_TRY(MEMORY_RESERVE(e->packed, e->packed_capacity, e->n_packed + 1));
     if (!w.raw) CLG_TRY(find_content(e, weight, &w.content));
     clg_status status = run_packing(e, &w);
-    if (status == CLG_OK) status = map_set_string(&e->packed_keys, key, e->n_packed);
+    if (status == CLG_OK) status = hash_map_set_string(&e->packed_keys, key, e->n_packed);
     if (status != CLG_OK) {
         ocl_buffer_free(w.packed);
         return error_prefix(status, "weight '%s'", e->g->values[weight].name);
@@ -284,7 +284,7 @@ static clg_status add_packed(exec *e, const char *key, value_id weight, const ca
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index)
 {
-    exec *e = self;
+    session_exec *e = self;
     char key[256];
     clg_status status = CLG_OK;
     (void)fact;
@@ -292,11 +292,11 @@ clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const 
     if (length < 0 || (size_t)length >= sizeof key)
         return error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
     mutex_lock(&e->weights_lock);
-    size_t index = map_get_string(&e->packed_keys, key);
+    size_t index = hash_map_get_string(&e->packed_keys, key);
     mutex_unlock(&e->weights_lock);
-    if (index == MAP_NONE) CLG_TRY(restore_if_gone(e, weight));
+    if (index == HASH_MAP_NONE) CLG_TRY(restore_if_gone(e, weight));
     mutex_lock(&e->weights_lock);
-    if (index == MAP_NONE) {
+    if (index == HASH_MAP_NONE) {
         status = add_packed(e, key, weight, c, p);
         index = e->n_packed - 1;
     }
@@ -305,7 +305,7 @@ clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const 
     return status;
 }
 
-uint64_t exec_weight_bytes(exec *e)
+uint64_t exec_weight_bytes(session_exec *e)
 {
     mutex_lock(&e->weights_lock);
     uint64_t bytes = e->weight_bytes;
@@ -313,7 +313,7 @@ uint64_t exec_weight_bytes(exec *e)
     return bytes;
 }
 
-void exec_free_weights(exec *e)
+void exec_free_weights(session_exec *e)
 {
     for (size_t v = 0; e->g && e->weight_buffers && v < e->g->n_values; v++)
         ocl_buffer_free(e->weight_buffers[v]);
@@ -322,5 +322,5 @@ void exec_free_weights(exec *e)
     ocl_buffer_free(e->staging);
     memory_free(e->packed);
     memory_free(e->held);
-    map_deinit(&e->packed_keys);
+    hash_map_deinit(&e->packed_keys);
 }

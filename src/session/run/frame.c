@@ -25,7 +25,7 @@ static uint64_t fresh_seed(const frame *f)
     return hash_bytes(sources, sizeof sources, 0);
 }
 
-clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
+clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
                         frame **out_frame)
 {
     *out_frame = NULL;
@@ -207,7 +207,7 @@ static void from_memory(const frame_memory *m, bound_buffer *out)
     out->stamp = m->stamp;
 }
 
-clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place,
+clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out)
 {
     *out = (bound_buffer){NULL, 0, 0};

@@ -37,7 +37,7 @@ typedef struct frame_plan {
 } frame_plan;
 
 typedef struct frame {
-    exec *e;         /* borrowed: the session's, or NULL-safe during init */
+    session_exec *e; /* borrowed: the session's, or NULL-safe during init */
     bool of_session; /* else the init plan's */
     ocl_queue *queue;
     frame_memory *inputs, *outputs;
@@ -62,7 +62,7 @@ typedef struct frame_ran {
 } frame_ran;
 
 /* of_session: works in the application's queue if the context was made with one. */
-clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
+clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
                         frame **out_frame);
 void frame_free(frame *f);
 /* Moves the queue and the memory of the inputs of a frame that works no more to a new one. */
@@ -82,7 +82,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
 /* Enqueues all steps of a prepared segment. cancel may be NULL. */
 clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);
 /* Where a placement of this frame is now. */
-clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place,
+clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out);
 /* After a finish: turns a fault word that a kernel set into an error naming the node. words: FAULT_WORDS ints read from
  * f->fault, which stays as it is until it is cleared. */

@@ -25,11 +25,11 @@ static kernel_key key_of(const kernel_ref *ref)
 ocl_kernel *kernel_pool_take(kernel_pool *p, const kernel_ref *ref)
 {
     const kernel_key key = key_of(ref);
-    const size_t head = p->n_kernels ? map_get(&p->heads, &key, sizeof key) : MAP_NONE;
-    if (head == MAP_NONE || head == 0) return NULL;
+    const size_t head = p->n_kernels ? hash_map_get(&p->heads, &key, sizeof key) : HASH_MAP_NONE;
+    if (head == HASH_MAP_NONE || head == 0) return NULL;
     kernel_slot *slot = &p->slots[head - 1];
     ocl_kernel *kernel = slot->kernel;
-    if (map_set(&p->heads, &key, sizeof key, slot->next) != CLG_OK) return NULL;
+    if (hash_map_set(&p->heads, &key, sizeof key, slot->next) != CLG_OK) return NULL;
     *slot = (kernel_slot){NULL, p->free_slot};
     p->free_slot = head;
     p->n_kernels--;
@@ -44,10 +44,10 @@ static bool try_put(kernel_pool *p, const kernel_ref *ref, ocl_kernel *k)
         p->slots[p->n_slots++] = (kernel_slot){NULL, 0};
         p->free_slot = p->n_slots;
     }
-    const size_t at = p->free_slot, head = map_get(&p->heads, &key, sizeof key);
-    if (map_set(&p->heads, &key, sizeof key, at) != CLG_OK) return false;
+    const size_t at = p->free_slot, head = hash_map_get(&p->heads, &key, sizeof key);
+    if (hash_map_set(&p->heads, &key, sizeof key, at) != CLG_OK) return false;
     p->free_slot = p->slots[at - 1].next;
-    p->slots[at - 1] = (kernel_slot){k, head == MAP_NONE ? 0 : head};
+    p->slots[at - 1] = (kernel_slot){k, head == HASH_MAP_NONE ? 0 : head};
     p->n_kernels++;
     return true;
 }
@@ -63,6 +63,6 @@ void kernel_pool_deinit(kernel_pool *p)
 {
     for (size_t i = 0; i < p->n_slots; i++) ocl_kernel_free(p->slots[i].kernel);
     memory_free(p->slots);
-    map_deinit(&p->heads);
+    hash_map_deinit(&p->heads);
     *p = (kernel_pool){0};
 }

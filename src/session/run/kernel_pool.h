@@ -6,11 +6,11 @@
 #ifndef CLG_SESSION_KERNEL_POOL_H
 #define CLG_SESSION_KERNEL_POOL_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "ocl/ocl.h"
 
 typedef struct kernel_pool {
-    map heads; /* the texts' addresses -> first slot of that kernel */
+    hash_map heads; /* the texts' addresses -> first slot of that kernel */
     struct kernel_slot *slots;
     size_t n_slots, capacity, free_slot, n_kernels;
 } kernel_pool; /* all zeros is valid and empty */

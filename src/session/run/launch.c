@@ -14,7 +14,7 @@ typedef struct passing {
     ocl_kernel *kernel;
     bool packed, is_any_new;
     uint32_t index, n;
-    int64_t numbers[2 * STEP_MAX_ARGS];
+    int64_t scalars[2 * STEP_MAX_ARGS];
 } passing;
 
 static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
@@ -28,7 +28,7 @@ static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const 
                               int64_t wide)
 {
     if (p->packed) {
-        p->numbers[p->n++] = wide;
+        p->scalars[p->n++] = wide;
         p->is_any_new = p->is_any_new || is_new;
         return CLG_OK;
     }
@@ -56,7 +56,7 @@ static clg_status pass_float(passing *p, bool is_new, float value)
 static clg_status pass_last(passing *p)
 {
     if (!p->packed || !p->is_any_new) return CLG_OK;
-    return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->numbers, p->numbers);
+    return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->scalars, p->scalars);
 }
 
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,

@@ -2,7 +2,7 @@
  *
  * The self-test as a user asks for it: all cases of the table, in all ways, with what was found of each.
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "plan/plan.h"
 #include "session/selftest/selftest.h"
 
@@ -28,15 +28,15 @@ void selftest_free_report(clg_selftest_case *cases, size_t n)
 static char *problem_text(const selftest_problem *p)
 {
     char dims[SHAPE_TEXT_BYTES], *line = NULL;
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     for (size_t i = 0; i < p->n.n_inputs; i++) {
         const lower_operand *o = &p->inputs[i];
         if (o->dtype == CLG_DTYPE_NONE) continue;
-        text_printf(&t, "%s%s%s%s", t.size_bytes ? " " : "", dtype_name(o->dtype),
-                    shape_text(&o->dims, dims), o->constant ? "c" : "");
+        strbuf_printf(&t, "%s%s%s%s", t.size_bytes ? " " : "", dtype_name(o->dtype),
+                      shape_text(&o->dims, dims), o->constant ? "c" : "");
     }
-    if (text_take(&t, &line) != CLG_OK) text_deinit(&t);
+    if (strbuf_take(&t, &line) != CLG_OK) strbuf_deinit(&t);
     return line;
 }
 

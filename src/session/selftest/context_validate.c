@@ -6,7 +6,7 @@
  * See decision 25.
  */
 #include "base/log.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "session/selftest/selftest.h"
 
 #include <string.h>
@@ -31,13 +31,13 @@ static void read_stored(clg_context *c)
 /* With what other processes have found meanwhile. */
 static void write_stored(clg_context *c)
 {
-    text t;
+    strbuf t;
     read_stored(c);
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     selftest_records_format(&c->records, &t);
     if (t.status == CLG_OK)
-        ocl_context_remember(c->ocl, FACT, "results of self-tests", text_data(&t), t.size_bytes);
-    text_deinit(&t);
+        ocl_context_remember(c->ocl, FACT, "results of self-tests", strbuf_data(&t), t.size_bytes);
+    strbuf_deinit(&t);
 }
 
 /* ---- one variant ------------------------------------------------------------------------------------ */
@@ -68,22 +68,22 @@ static void report_refused(const clg_context *c, const char *op_type, const self
 }
 
 /* Everything that makes the variant what it is: names and parameters, and the texts that are compiled. */
-static clg_status key_of(const candidate *impl, const text *variant, hash128 *out_key)
+static clg_status key_of(const candidate *impl, const strbuf *variant, hash128 *out_key)
 {
-    text all;
-    text_init(&all, 0);
-    text_append(&all, text_data(variant));
+    strbuf all;
+    strbuf_init(&all, 0);
+    strbuf_append(&all, strbuf_data(variant));
     clg_status status = all.status;
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s && status == CLG_OK; s = s->next)
             status = ocl_kernel_hash(&s->kernel, &all);
     for (const step *s = impl->steps; s && status == CLG_OK; s = s->next) {
         if (s->kind == STEP_KERNEL) status = ocl_kernel_hash(&s->kernel, &all);
-        if (s->kind == STEP_BLAS_GEMM) text_append(&all, ocl_blas_identity());
+        if (s->kind == STEP_BLAS_GEMM) strbuf_append(&all, ocl_blas_identity());
     }
     if (status == CLG_OK) status = all.status;
-    *out_key = hash128_bytes(text_data(&all), all.size_bytes);
-    text_deinit(&all);
+    *out_key = hash128_bytes(strbuf_data(&all), all.size_bytes);
+    strbuf_deinit(&all);
     return status;
 }
 
@@ -95,21 +95,21 @@ static const candidate *impl_named(const selftest_problem *p, const char *name)
 }
 
 /* Whether one of a problem's ways is the variant, to the letter. */
-static clg_status compare_variant(const candidate *impl, const text *variant, bool *out_same)
+static clg_status compare_variant(const candidate *impl, const strbuf *variant, bool *out_same)
 {
-    text own;
-    text_init(&own, 0);
+    strbuf own;
+    strbuf_init(&own, 0);
     selftest_variant(impl, &own);
     const clg_status status = own.status;
-    *out_same = status == CLG_OK && strcmp(text_data(&own), text_data(variant)) == 0;
-    text_deinit(&own);
+    *out_same = status == CLG_OK && strcmp(strbuf_data(&own), strbuf_data(variant)) == 0;
+    strbuf_deinit(&own);
     return status;
 }
 
 /* Runs a small problem if that runs the variant. A size that the operator does not take is none. */
 static clg_status try_problem(clg_context *c, const lower_context *lc, const candidate *impl,
-                              const text *variant, selftest_problem *p, selftest_result *out_result,
-                              bool *out_tested)
+                              const strbuf *variant, selftest_problem *p,
+                              selftest_result *out_result, bool *out_tested)
 {
     bool same;
     const clg_status status = selftest_lower(c, lc->kernel_class, p);
@@ -131,7 +131,7 @@ static bool has_attention(const lower_context *lc, const candidate *impl)
 
 /* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
 static clg_status test_variant(clg_context *c, const lower_context *lc, const candidate *impl,
-                               const text *variant, selftest_result *out_result, bool *out_tested)
+                               const strbuf *variant, selftest_result *out_result, bool *out_tested)
 {
     if (has_attention(lc, impl))
         return selftest_attention_steps(c, lc, impl, out_result, out_tested);
@@ -205,7 +205,7 @@ static size_t recall(clg_context *c, hash128 name)
     mutex_lock(&c->selftest_records_lock);
     if (!c->selftest_records_loaded) read_stored(c);
     c->selftest_records_loaded = true;
-    const size_t known = map_get(&c->validated, &name, sizeof name);
+    const size_t known = hash_map_get(&c->validated, &name, sizeof name);
     mutex_unlock(&c->selftest_records_lock);
     return known;
 }
@@ -213,7 +213,7 @@ static size_t recall(clg_context *c, hash128 name)
 static clg_status remember(clg_context *c, hash128 name, size_t known)
 {
     mutex_lock(&c->selftest_records_lock);
-    const clg_status status = map_set(&c->validated, &name, sizeof name, known);
+    const clg_status status = hash_map_set(&c->validated, &name, sizeof name, known);
     mutex_unlock(&c->selftest_records_lock);
     return status;
 }
@@ -245,7 +245,7 @@ static clg_status store_selftest_record(clg_context *c, const selftest_record *v
 
 /* ---- judging ---------------------------------------------------------------------------------------- */
 
-static clg_status make_selftest_record(const candidate *impl, const text *variant,
+static clg_status make_selftest_record(const candidate *impl, const strbuf *variant,
                                        selftest_record *out)
 {
     *out = (selftest_record){.impl = impl->variant, .kernel = selftest_kernel(impl)};
@@ -260,7 +260,7 @@ static void set_result(selftest_record *v, const selftest_result *result)
 }
 
 static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *impl,
-                           const text *variant, size_t *out_known)
+                           const strbuf *variant, size_t *out_known)
 {
     selftest_result result;
     selftest_record v;
@@ -284,7 +284,7 @@ static clg_status find_out(clg_context *c, const lower_context *lc, const candid
 
 /* One thread at a time, or several would test the same. */
 static clg_status validate(clg_context *c, const lower_context *lc, const candidate *impl,
-                           const text *variant, hash128 name, size_t *out_known)
+                           const strbuf *variant, hash128 name, size_t *out_known)
 {
     const size_t before = recall(c, name);
     *out_known = before;
@@ -300,19 +300,19 @@ static clg_status validate(clg_context *c, const lower_context *lc, const candid
 clg_status context_knows(clg_context *c, const lower_context *lc, const candidate *impl,
                          bool *out_known)
 {
-    text variant;
+    strbuf variant;
     selftest_record v;
     size_t known;
-    text_init(&variant, 0);
+    strbuf_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
-    const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
+    const hash128 name = hash128_bytes(strbuf_data(&variant), variant.size_bytes);
     *out_known = status == CLG_OK && is_settled(recall(c, name), lc);
     if (status == CLG_OK && !*out_known) {
         status = make_selftest_record(impl, &variant, &v);
         *out_known = status == CLG_OK && find_selftest_record(c, v.key, &known);
     }
-    text_deinit(&variant);
+    strbuf_deinit(&variant);
     return status;
 }
 
@@ -320,18 +320,18 @@ clg_status context_validate_impl(void *self, const lower_context *lc, const cand
                                  bool *out_passes)
 {
     clg_context *c = self;
-    text variant;
-    text_init(&variant, 0);
+    strbuf variant;
+    strbuf_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
-    const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
+    const hash128 name = hash128_bytes(strbuf_data(&variant), variant.size_bytes);
     size_t known = status == CLG_OK ? recall(c, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
         mutex_lock(&c->test_lock);
         status = validate(c, lc, impl, &variant, name, &known);
         mutex_unlock(&c->test_lock);
     }
-    text_deinit(&variant);
+    strbuf_deinit(&variant);
     *out_passes = known == PASSED || (known == UNTESTED && !impl->requires_selftest);
     return status;
 }
@@ -341,13 +341,13 @@ clg_status context_validate_impl(void *self, const lower_context *lc, const cand
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result)
 {
-    text variant;
+    strbuf variant;
     selftest_record v;
-    text_init(&variant, 0);
+    strbuf_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
     if (status == CLG_OK) status = make_selftest_record(impl, &variant, &v);
-    text_deinit(&variant);
+    strbuf_deinit(&variant);
     CLG_TRY(status);
     set_result(&v, result);
     const selftest_record *before = selftest_records_find(gathered, v.key);
@@ -360,7 +360,7 @@ clg_status context_replace_selftest_records(clg_context *c, const selftest_recor
     clg_status status = CLG_OK;
     mutex_lock(&c->test_lock);
     mutex_lock(&c->selftest_records_lock);
-    map_deinit(&c->validated); /* all is looked up anew */
+    hash_map_deinit(&c->validated); /* all is looked up anew */
     for (size_t i = 0; i < gathered->n && status == CLG_OK; i++)
         status = selftest_records_set(&c->records, &gathered->items[i]);
     if (status == CLG_OK) write_stored(c);

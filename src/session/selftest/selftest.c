@@ -5,7 +5,7 @@
 #include "session/selftest/selftest.h"
 
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "session/run/launch.h"
 
 #include <math.h>
@@ -22,24 +22,24 @@ int selftest_size_class(const gemm_problem *g)
     return quarters < 4 * 21 ? 0 : quarters < 4 * 33 ? (int)quarters : 4 * 33;
 }
 
-void selftest_add_step(const step *s, text *out)
+void selftest_add_step(const step *s, strbuf *out)
 {
     if (s->kind == STEP_KERNEL) {
-        text_printf(out, "%s %s %u %llu %llu %llu %s\n%s%s\n", s->kernel.source, s->kernel.entry,
-                    (unsigned)s->n_dims, (unsigned long long)s->local[0],
-                    (unsigned long long)s->local[1], (unsigned long long)s->local[2],
-                    s->kernel.packed ? s->kernel.packed : "", s->kernel.prelude,
-                    s->kernel.body ? s->kernel.body : "");
+        strbuf_printf(out, "%s %s %u %llu %llu %llu %s\n%s%s\n", s->kernel.source, s->kernel.entry,
+                      (unsigned)s->n_dims, (unsigned long long)s->local[0],
+                      (unsigned long long)s->local[1], (unsigned long long)s->local[2],
+                      s->kernel.packed ? s->kernel.packed : "", s->kernel.prelude,
+                      s->kernel.body ? s->kernel.body : "");
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
-        text_printf(out, "CLBlast %d %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1,
-                    ocl_blas_batches(g), selftest_size_class(g));
+        strbuf_printf(out, "CLBlast %d %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1,
+                      ocl_blas_batches(g), selftest_size_class(g));
     }
 }
 
-void selftest_variant(const candidate *impl, text *out)
+void selftest_variant(const candidate *impl, strbuf *out)
 {
-    text_printf(out, "%s\n", impl->variant);
+    strbuf_printf(out, "%s\n", impl->variant);
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s; s = s->next) selftest_add_step(s, out);
     for (const step *s = impl->steps; s; s = s->next) selftest_add_step(s, out);

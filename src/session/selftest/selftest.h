@@ -121,8 +121,8 @@ clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool 
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
 /* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
-void selftest_variant(const candidate *impl, struct text *out);
-void selftest_add_step(const step *s, struct text *out); /* one of its steps */
+void selftest_variant(const candidate *impl, struct strbuf *out);
+void selftest_add_step(const step *s, struct strbuf *out); /* one of its steps */
 /* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
  * the first way, else the size in quarters of powers of two, up to one from which on all surely go the other way. */
 int selftest_size_class(const gemm_problem *g);

@@ -268,13 +268,13 @@ static clg_status set_attributes(selftest_problem *p, const attention_job *j, co
                   {"softcap", j->softcap > 0 ? 2 : 0},
                   {"masked", j->masked}};
     enum { N_INTS = sizeof ints / sizeof *ints, N_FLOATS = sizeof floats / sizeof *floats };
-    attribute *all = arena_alloc(&p->memory, N_INTS + N_FLOATS, sizeof *all);
+    graph_attribute *all = arena_alloc(&p->memory, N_INTS + N_FLOATS, sizeof *all);
     if (!all) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < N_INTS; i++)
-        all[i] =
-            (attribute){.name = ints[i].name, .type = ATTRIBUTE_INT, .as = {.i = ints[i].value}};
+        all[i] = (graph_attribute){
+            .name = ints[i].name, .type = ATTRIBUTE_INT, .as = {.i = ints[i].value}};
     for (size_t i = 0; i < N_FLOATS; i++)
-        all[N_INTS + i] = (attribute){
+        all[N_INTS + i] = (graph_attribute){
             .name = floats[i].name, .type = ATTRIBUTE_FLOAT, .as = {.f = (float)floats[i].value}};
     p->n.attributes = all;
     p->n.n_attributes = N_INTS + N_FLOATS;
@@ -315,26 +315,26 @@ static bool is_attention(const step *s, bool scores)
 }
 
 /* The kernels of a candidate that compute the result, or the scores. */
-static const char *attention_text(const candidate *impl, bool scores, text *out)
+static const char *attention_text(const candidate *impl, bool scores, strbuf *out)
 {
-    text_init(out, 0);
+    strbuf_init(out, 0);
     for (const step *s = impl->steps; s; s = s->next)
         if (is_attention(s, scores)) selftest_add_step(s, out);
-    return text_data(out);
+    return strbuf_data(out);
 }
 
 /* Runs the problem by the candidate that has the same kernels, if there is one. */
 static clg_status try_problem(clg_context *c, const lower_context *lc, selftest_problem *p,
-                              const text *kernels, bool scores, selftest_result *out_result,
+                              const strbuf *kernels, bool scores, selftest_result *out_result,
                               bool *out_tested)
 {
     const clg_status lowered = selftest_lower(c, lc->kernel_class, p);
     if (lowered != CLG_OK) return lowered == CLG_ERROR_OUT_OF_HOST_MEMORY ? lowered : CLG_OK;
     for (const candidate *impl = p->lc.build.candidates; impl; impl = impl->next) {
-        text own;
-        const bool same = strcmp(attention_text(impl, scores, &own), text_data(kernels)) == 0;
+        strbuf own;
+        const bool same = strcmp(attention_text(impl, scores, &own), strbuf_data(kernels)) == 0;
         const clg_status status = own.status;
-        text_deinit(&own);
+        strbuf_deinit(&own);
         CLG_TRY(status);
         if (!same) continue;
         *out_tested = true;
@@ -343,7 +343,7 @@ static clg_status try_problem(clg_context *c, const lower_context *lc, selftest_
     return CLG_OK;
 }
 
-static clg_status test_part(clg_context *c, const lower_context *lc, const text *kernels,
+static clg_status test_part(clg_context *c, const lower_context *lc, const strbuf *kernels,
                             int scores, selftest_result *out_result, bool *out_tested)
 {
     selftest_problem *p = memory_alloc(sizeof *p);
@@ -363,20 +363,20 @@ static clg_status test_part(clg_context *c, const lower_context *lc, const text 
 clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *impl,
                                     selftest_result *out_result, bool *out_tested)
 {
-    text kernels;
+    strbuf kernels;
     selftest_result of_scores;
     bool scores_tested = false;
     (void)attention_text(impl, false, &kernels);
     clg_status status = kernels.status;
     if (status == CLG_OK) status = test_part(c, lc, &kernels, 0, out_result, out_tested);
-    text_deinit(&kernels);
+    strbuf_deinit(&kernels);
     if (status != CLG_OK || !*out_tested) return status;
     (void)attention_text(impl, true, &kernels);
     status = kernels.status;
     if (status == CLG_OK && kernels.size_bytes > 0)
         status = test_part(c, lc, &kernels, 1 + (int)node_int(lc->node, "qk_matmul_output_mode", 0),
                            &of_scores, &scores_tested);
-    text_deinit(&kernels);
+    strbuf_deinit(&kernels);
     if (status == CLG_OK && scores_tested && !of_scores.passed) *out_result = of_scores;
     return status;
 }

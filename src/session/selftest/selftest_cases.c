@@ -176,7 +176,7 @@ static size_t read_ints(const char **at, int64_t *out, size_t max)
 }
 
 /* "axis:i=1" */
-static clg_status read_attribute(arena *memory, const char **at, attribute *out)
+static clg_status read_attribute(arena *memory, const char **at, graph_attribute *out)
 {
     const size_t n_name = strcspn(*at, ":");
     out->name = arena_strndup(memory, *at, n_name);
@@ -208,10 +208,10 @@ static clg_status read_attribute(arena *memory, const char **at, attribute *out)
 
 static clg_status read_attributes(const char *words, selftest_problem *p)
 {
-    enum { MOST = 8 };
-    p->n.attributes = arena_alloc(&p->memory, MOST, sizeof(attribute));
+    enum { MAX_ATTRIBUTES = 8 };
+    p->n.attributes = arena_alloc(&p->memory, MAX_ATTRIBUTES, sizeof(graph_attribute));
     if (!p->n.attributes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    while (*words && p->n.n_attributes < MOST) {
+    while (*words && p->n.n_attributes < MAX_ATTRIBUTES) {
         CLG_TRY(read_attribute(&p->memory, &words, &p->n.attributes[p->n.n_attributes++]));
         words += strspn(words, " ");
     }

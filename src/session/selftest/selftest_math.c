@@ -168,7 +168,7 @@ clg_status selftest_convolve(const lower_context *lc, const selftest_factor *lef
                              const selftest_factor *right, double *y, double *scale)
 {
     const shape *x = left->dims, *w = right->dims;
-    window win;
+    window_desc win;
     CLG_TRY(window_read(lc->node, x, w, &win));
     convolution v = {.groups = node_int(lc->node, "group", 1), .ic = w->dims[1]};
     window_fill(&win, v.axes);

@@ -14,20 +14,20 @@
 
 const selftest_record *selftest_records_find(const selftest_records *t, hash128 key)
 {
-    const size_t at = map_get(&t->index, &key, sizeof key);
-    return at == MAP_NONE ? NULL : &t->items[at];
+    const size_t at = hash_map_get(&t->index, &key, sizeof key);
+    return at == HASH_MAP_NONE ? NULL : &t->items[at];
 }
 
 clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
 {
-    size_t at = map_get(&t->index, &v->key, sizeof v->key);
+    size_t at = hash_map_get(&t->index, &v->key, sizeof v->key);
     selftest_record kept = *v;
     kept.impl = arena_strdup(&t->memory, v->impl);
     kept.kernel = arena_strdup(&t->memory, v->kernel);
     if (!kept.impl || !kept.kernel) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (at == MAP_NONE) {
+    if (at == HASH_MAP_NONE) {
         CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
-        CLG_TRY(map_set(&t->index, &v->key, sizeof v->key, t->n));
+        CLG_TRY(hash_map_set(&t->index, &v->key, sizeof v->key, t->n));
         at = t->n++;
     }
     t->items[at] = kept;
@@ -81,20 +81,20 @@ bool selftest_records_parse(selftest_records *t, const char *lines)
     return true;
 }
 
-void selftest_records_format(const selftest_records *t, text *out)
+void selftest_records_format(const selftest_records *t, strbuf *out)
 {
-    text_append(out, HEADER);
+    strbuf_append(out, HEADER);
     for (size_t i = 0; i < t->n; i++) {
         const selftest_record *v = &t->items[i];
-        text_printf(out, "%s %016" PRIx64 "%016" PRIx64 " %.3g %.3g %s %s\n",
-                    v->passed ? "passed" : "failed", v->key.high, v->key.low, v->worst, v->bound,
-                    v->impl, v->kernel);
+        strbuf_printf(out, "%s %016" PRIx64 "%016" PRIx64 " %.3g %.3g %s %s\n",
+                      v->passed ? "passed" : "failed", v->key.high, v->key.low, v->worst, v->bound,
+                      v->impl, v->kernel);
     }
 }
 
 void selftest_records_deinit(selftest_records *t)
 {
-    map_deinit(&t->index);
+    hash_map_deinit(&t->index);
     memory_free(t->items);
     arena_deinit(&t->memory);
 }

@@ -9,9 +9,9 @@
 #define CLG_SESSION_SELFTEST_RECORDS_H
 
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 
 typedef struct selftest_record {
     hash128 key;
@@ -22,7 +22,7 @@ typedef struct selftest_record {
 
 typedef struct selftest_records {
     arena memory;
-    map index; /* key -> place in items */
+    hash_map index; /* key -> place in items */
     selftest_record *items;
     size_t n, capacity;
 } selftest_records; /* all zeros is valid and empty */
@@ -33,7 +33,7 @@ const selftest_record *selftest_records_find(const selftest_records *t,
 clg_status selftest_records_set(selftest_records *t, const selftest_record *v);
 /* Adds the verdicts of a text, which do not replace those that there are. False: it is no such text. */
 bool selftest_records_parse(selftest_records *t, const char *lines);
-void selftest_records_format(const selftest_records *t, text *out);
+void selftest_records_format(const selftest_records *t, strbuf *out);
 void selftest_records_deinit(selftest_records *t);
 
 #endif

@@ -137,7 +137,7 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
     const shape *x = &lc->inputs[0].dims;
     const bool max = strcmp(lc->node->op_type, "MaxPool") == 0;
     const bool padded = node_int(lc->node, "count_include_pad", 0) != 0;
-    window win;
+    window_desc win;
     window_axis a[WINDOW_MAX_AXES];
     CLG_TRY(window_read(lc->node, x, NULL, &win));
     window_fill(&win, a);

@@ -109,7 +109,7 @@ static int64_t length_for(const window_axis *a, int64_t outputs)
 static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x, shape *w)
 {
     const int64_t groups = node_int(lc->node, "group", 1), few = 5;
-    window win;
+    window_desc win;
     int64_t n_taps = 1;
     if (window_read(lc->node, x, w, &win) != CLG_OK) return false;
     for (int i = 0; i < win.n_axes; i++) {
@@ -131,7 +131,7 @@ static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x
 
 static bool shrink_conv(const lower_context *lc, const small_size *to, shape dims[])
 {
-    window win;
+    window_desc win;
     if (!shrink_sides(lc, to, &dims[0], &dims[1])) return false;
     const int64_t channels = dims[1].dims[0];
     if (lower_has_input(lc, 2)) dims[2].dims[0] = channels;
@@ -144,7 +144,7 @@ static bool shrink_conv(const lower_context *lc, const small_size *to, shape dim
 
 static bool shrink_blocked(const lower_context *lc, const small_size *to, shape dims[])
 {
-    window win;
+    window_desc win;
     const shape x = dims[0];
     const int64_t lanes = lc->outputs[0].dims.dims[4];
     const int64_t groups = node_int(lc->node, "group", 1);
@@ -217,7 +217,7 @@ static void set_strides(const lower_operand *like, lower_operand *o)
     bool done[CLG_MAX_RANK] = {false};
     int64_t stride = 1;
     shape_strides(&o->dims, o->strides);
-    for (int turn = 0; !o->dense && turn < o->dims.rank; turn++) {
+    for (int n_done = 0; !o->dense && n_done < o->dims.rank; n_done++) {
         int next = -1;
         for (int d = o->dims.rank - 1; d >= 0; d--)
             if (!done[d] && (next < 0 || like->strides[d] < like->strides[next])) next = d;
@@ -241,7 +241,7 @@ static const struct {
 static const float params[] = {-0.5f, 1};
 
 /* A coefficient of zero stays: without it there is no such term. */
-static void fix_number(attribute *a)
+static void fix_number(graph_attribute *a)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(a->name, numbers[i].name) == 0 && a->type == ATTRIBUTE_FLOAT && a->as.f != 0)
@@ -255,7 +255,7 @@ static void fix_number(attribute *a)
 static clg_status fix_numbers(selftest_problem *p)
 {
     const size_t n = p->n.n_attributes;
-    attribute *own = arena_alloc(&p->memory, n + 1, sizeof *own);
+    graph_attribute *own = arena_alloc(&p->memory, n + 1, sizeof *own);
     if (!own) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n; i++) {
         own[i] = p->n.attributes[i];

@@ -138,7 +138,7 @@ static void stop(clg_stream *stream, clg_status status)
 void stream_cancel(clg_stream *stream)
 {
     mutex_lock(&stream->lock);
-    const bool stops = stream->under_way && !atomic_load(&stream->stopped);
+    const bool stops = stream->is_active && !atomic_load(&stream->stopped);
     if (stops) {
         stream->failure = (error_record){.status = CLG_ERROR_CANCELLED};
         (void)strncpy(stream->failure.text, "the stream was cancelled",
@@ -419,7 +419,7 @@ static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream
     stream->user = user;
     mutex_lock(&stream->lock);
     atomic_store(&stream->stopped, false);
-    stream->under_way = true;
+    stream->is_active = true;
     stream->at_end = false;
     stream->failure = (error_record){.status = CLG_OK};
     stream->n_read = stream->n_written = stream->next_row = stream->n_rows_written = 0;
@@ -464,7 +464,7 @@ clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_c
         work(stream);
     mutex_lock(&stream->lock);
     stream->end_ns = time_now_ns();
-    stream->under_way = false;
+    stream->is_active = false;
     mutex_unlock(&stream->lock);
     status = stream->failure.status;
     (void)error_restore(status == CLG_OK ? &before : &stream->failure);
@@ -493,7 +493,7 @@ static double idle_share(const clg_stream *stream, uint64_t end_ns)
 void stream_get_stats(clg_stream *stream, clg_stream_stats *out)
 {
     mutex_lock(&stream->lock);
-    const uint64_t end_ns = stream->under_way ? time_now_ns() : stream->end_ns;
+    const uint64_t end_ns = stream->is_active ? time_now_ns() : stream->end_ns;
     *out = (clg_stream_stats){.struct_size = sizeof *out,
                               .rows = stream->n_rows_written,
                               .batches = stream->n_written,

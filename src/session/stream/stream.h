@@ -95,7 +95,7 @@ struct clg_stream {
     mutex lock; /* guards what follows, and states of slots, lanes' counts, devices */
     condition changed;
     atomic_bool stopped; /* set under the lock; looked at by runs without it */
-    bool under_way;      /* stream_run works, and can be stopped */
+    bool is_active;      /* stream_run works, and can be stopped */
     bool at_end;         /* read has no more rows */
     error_record failure;
     uint64_t n_read, n_written; /* batches */

@@ -4,7 +4,7 @@
  */
 #include "tensor/formats/npz.h"
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
 #include "tensor/formats/npy.h"
 
@@ -53,7 +53,7 @@ size_t npz_find(const npz_reader *reader, const char *name)
     for (size_t i = 0; i < reader->n; i++) {
         if (strcmp(reader->names[i], name) == 0) return i;
     }
-    return MAP_NONE;
+    return HASH_MAP_NONE;
 }
 
 /* Reads the .npy header at the start of the stream, checked against the entry's size. */

@@ -21,7 +21,7 @@ typedef struct npz_reader {
 clg_status npz_open_file(const char *path, npz_reader *out_reader);
 /* Opens an archive in memory, which must outlive the reader. */
 clg_status npz_open_memory(const void *data, size_t size_bytes, npz_reader *out_reader);
-/* Returns the index of a name; MAP_NONE (map.h) when there is none. */
+/* Returns the index of a name; HASH_MAP_NONE (map.h) when there is none. */
 size_t npz_find(const npz_reader *reader, const char *name);
 clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor);
 void npz_close(npz_reader *reader); /* accepts a closed one */

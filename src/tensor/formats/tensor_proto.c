@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -479,35 +479,35 @@ done:
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
 }
 
-static void put_varint(text *out, uint64_t value)
+static void put_varint(strbuf *out, uint64_t value)
 {
     char bytes[10];
     size_t n = 0;
     for (; value >= 0x80; value >>= 7) bytes[n++] = (char)(value | 0x80);
     bytes[n++] = (char)value;
-    text_append_bytes(out, bytes, n);
+    strbuf_append_bytes(out, bytes, n);
 }
 
-static void put_int(text *out, unsigned field, uint64_t value)
+static void put_int(strbuf *out, unsigned field, uint64_t value)
 {
     put_varint(out, field << 3 | WIRE_VARINT);
     put_varint(out, value);
 }
 
-static void put_bytes(text *out, unsigned field, const char *string)
+static void put_bytes(strbuf *out, unsigned field, const char *string)
 {
     size_t n = strlen(string);
     put_varint(out, field << 3 | WIRE_BYTES);
     put_varint(out, n);
-    text_append_bytes(out, string, n);
+    strbuf_append_bytes(out, string, n);
 }
 
 clg_status tensor_proto_save(const char *path, const char *name, const tensor *t)
 {
     clg_status status;
-    text head;
+    strbuf head;
     file_writer writer = {0};
-    text_init(&head, SIZE_MAX / 2);
+    strbuf_init(&head, SIZE_MAX / 2);
     for (int i = 0; i < t->dims.rank; i++) put_int(&head, DIMS, (uint64_t)t->dims.dims[i]);
     put_int(&head, DATA_TYPE, (uint64_t)t->dtype);
     put_bytes(&head, NAME, name);
@@ -525,6 +525,6 @@ clg_status tensor_proto_save(const char *path, const char *name, const tensor *t
     status = file_writer_commit(&writer);
 done:
     file_writer_abandon(&writer);
-    text_deinit(&head);
+    strbuf_deinit(&head);
     return status;
 }

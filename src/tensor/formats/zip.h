@@ -8,7 +8,7 @@
 #define CLG_TENSOR_ZIP_H
 
 #include "base/files.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <zlib.h>
 
@@ -46,7 +46,7 @@ void zip_stream_close(zip_stream *stream);
  * open. */
 typedef struct zip_writer {
     file_writer file;
-    text directory;
+    strbuf directory;
     size_t n_entries;
     /* Sizes, offsets and counts from here on are written as zip64; tests lower it. */
     uint64_t zip64_from;

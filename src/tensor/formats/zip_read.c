@@ -6,7 +6,7 @@
 #include "tensor/formats/zip.h"
 
 #include "base/checked.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -177,7 +177,7 @@ clg_status zip_open(const void *data, size_t size_bytes, zip_archive *out_archiv
 {
     clg_status status;
     directory dir = {0};
-    map names = {0};
+    hash_map names = {0};
     *out_archive = (zip_archive){0};
     CLG_TRY(find_directory(data, size_bytes, &dir));
     out_archive->entries = memory_zalloc((size_t)dir.n_entries, sizeof *out_archive->entries);
@@ -189,17 +189,17 @@ clg_status zip_open(const void *data, size_t size_bytes, zip_archive *out_archiv
         CLG_TRY_GOTO(read_entry(&dir, record, (size_t)(end - record), entry, &record_bytes), fail);
         out_archive->n = i + 1;
         record += record_bytes;
-        if (map_get_string(&names, entry->name) != MAP_NONE) {
+        if (hash_map_get_string(&names, entry->name) != HASH_MAP_NONE) {
             status = error_set(CLG_ERROR_IO, "damaged ZIP file: two entries are called '%s'",
                                entry->name);
             goto fail;
         }
-        CLG_TRY_GOTO(map_set_string(&names, entry->name, i), fail);
+        CLG_TRY_GOTO(hash_map_set_string(&names, entry->name, i), fail);
     }
-    map_deinit(&names);
+    hash_map_deinit(&names);
     return CLG_OK;
 fail:
-    map_deinit(&names);
+    hash_map_deinit(&names);
     zip_close(out_archive);
     return status;
 }

@@ -16,17 +16,17 @@
 #define FLAG_UTF8 0x800u
 #define DATE_1980 0x21u
 
-static void put(text *out, unsigned n_bytes, uint64_t value)
+static void put(strbuf *out, unsigned n_bytes, uint64_t value)
 {
     char bytes[8];
     for (unsigned i = 0; i < n_bytes; i++) bytes[i] = (char)(value >> (8 * i) & 0xff);
-    text_append_bytes(out, bytes, n_bytes);
+    strbuf_append_bytes(out, bytes, n_bytes);
 }
 
 clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writer)
 {
     *out_writer = (zip_writer){.compress = compress, .zip64_from = UINT32_MAX};
-    text_init(&out_writer->directory, 0);
+    strbuf_init(&out_writer->directory, 0);
     CLG_TRY(file_writer_open(path, &out_writer->file));
     if (!compress) return CLG_OK;
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -44,7 +44,7 @@ clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writ
 }
 
 /* Writes the header before the entry; its sizes are always in the zip64 field. */
-static void format_local(const zip_writer *w, text *out)
+static void format_local(const zip_writer *w, strbuf *out)
 {
     put(out, 4, 0x04034b50);
     put(out, 2, VERSION);
@@ -57,7 +57,7 @@ static void format_local(const zip_writer *w, text *out)
     put(out, 4, UINT32_MAX);
     put(out, 2, strlen(w->name));
     put(out, 2, 20);
-    text_append(out, w->name);
+    strbuf_append(out, w->name);
     put(out, 2, 1);
     put(out, 2, 16);
     put(out, 8, w->size_bytes);
@@ -74,13 +74,13 @@ clg_status zip_writer_begin(zip_writer *writer, const char *name)
     writer->start = writer->file.size_bytes;
     writer->packed_bytes = writer->size_bytes = 0;
     writer->crc = 0;
-    text header;
-    text_init(&header, 0);
+    strbuf header;
+    strbuf_init(&header, 0);
     format_local(writer, &header);
     clg_status status = header.status;
     if (status == CLG_OK)
         status = file_writer_append(&writer->file, header.data, header.size_bytes);
-    text_deinit(&header);
+    strbuf_deinit(&header);
     return status;
 }
 
@@ -129,7 +129,7 @@ static void format_central(zip_writer *w)
     uint64_t numbers[3] = {w->size_bytes, w->packed_bytes, w->start};
     bool large = false;
     for (int i = 0; i < 3; i++) large = large || numbers[i] >= w->zip64_from;
-    text *out = &w->directory;
+    strbuf *out = &w->directory;
     put(out, 4, 0x02014b50);
     put(out, 2, VERSION);
     put(out, 2, VERSION);
@@ -147,7 +147,7 @@ static void format_central(zip_writer *w)
     put(out, 2, 0); /* internal attributes */
     put(out, 4, 0); /* external attributes */
     put(out, 4, large ? UINT32_MAX : w->start);
-    text_append(out, w->name);
+    strbuf_append(out, w->name);
     if (!large) return;
     put(out, 2, 1);
     put(out, 2, 24);
@@ -161,13 +161,13 @@ clg_status zip_writer_end(zip_writer *writer)
         if (deflateReset(&writer->deflater) != Z_OK)
             return error_set(CLG_ERROR_INTERNAL, "zlib failed");
     }
-    text header;
-    text_init(&header, 0);
+    strbuf header;
+    strbuf_init(&header, 0);
     format_local(writer, &header);
     clg_status status = header.status;
     if (status == CLG_OK)
         status = file_writer_patch(&writer->file, writer->start, header.data, header.size_bytes);
-    text_deinit(&header);
+    strbuf_deinit(&header);
     CLG_TRY(status);
     format_central(writer);
     writer->n_entries++;
@@ -175,7 +175,7 @@ clg_status zip_writer_end(zip_writer *writer)
 }
 
 /* Writes what follows the directory: the end record, preceded by a zip64 one where needed. */
-static void format_end(zip_writer *w, text *out)
+static void format_end(zip_writer *w, strbuf *out)
 {
     uint64_t n = w->n_entries, size_bytes = w->directory.size_bytes, offset = w->file.size_bytes;
     bool large = n >= UINT16_MAX || n >= w->zip64_from || size_bytes >= w->zip64_from ||
@@ -208,8 +208,8 @@ static void format_end(zip_writer *w, text *out)
 
 clg_status zip_writer_commit(zip_writer *writer)
 {
-    text end;
-    text_init(&end, 0);
+    strbuf end;
+    strbuf_init(&end, 0);
     format_end(writer, &end);
     clg_status status = end.status;
     if (status == CLG_OK)
@@ -217,7 +217,7 @@ clg_status zip_writer_commit(zip_writer *writer)
             file_writer_append(&writer->file, writer->directory.data, writer->directory.size_bytes);
     if (status == CLG_OK) status = file_writer_append(&writer->file, end.data, end.size_bytes);
     if (status == CLG_OK) status = file_writer_commit(&writer->file);
-    text_deinit(&end);
+    strbuf_deinit(&end);
     zip_writer_abandon(writer);
     return status;
 }
@@ -227,7 +227,7 @@ void zip_writer_abandon(zip_writer *writer)
     if (writer->is_open) (void)deflateEnd(&writer->deflater);
     memory_free(writer->buffer);
     memory_free(writer->name);
-    text_deinit(&writer->directory);
+    strbuf_deinit(&writer->directory);
     file_writer_abandon(&writer->file);
     *writer = (zip_writer){0};
 }

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BATCH = 2, HEADS = 2, D = 8, MAX_KEYS = 33, MOST = BATCH * HEADS * MAX_KEYS * D };
+enum { BATCH = 2, HEADS = 2, D = 8, MAX_KEYS = 33, MAX_ELEMENTS = BATCH * HEADS * MAX_KEYS * D };
 
 /* What Intel's CPU runtime 2026.2 makes of attention_rows (docs/portability.md): each query is the next one. */
 static const wd_fault next_query = {
@@ -39,12 +39,12 @@ static const wd_fault vectors = {"#define P_LOCAL 1\n", "1.0f / total[r]", "2.0f
 
 typedef enum operator_kind { ONNX, MASKED, MULTI_HEAD, GROUP_QUERY } operator_kind;
 
-static float q[MOST], k[MOST], v[MOST];
+static float q[MAX_ELEMENTS], k[MAX_ELEMENTS], v[MAX_ELEMENTS];
 static uint8_t all_seen[MAX_KEYS * MAX_KEYS];
 
 static int begin(void **state)
 {
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_ELEMENTS; i++) {
         q[i] = (float)(i * 5 % 37 - 18) / 8;
         k[i] = (float)(i * 7 % 31 - 15) / 8;
         v[i] = (float)(i * 11 % 41 - 20) / 8;
@@ -128,8 +128,8 @@ typedef struct problem {
 /* Runs it: how far the answer is off, and by which implementation it was computed. */
 static clg_status run(clg_context *context, const problem *p, wd_answer *out)
 {
-    static float y[MOST];
-    static double expected[MOST];
+    static float y[MAX_ELEMENTS];
+    static double expected[MAX_ELEMENTS];
     const size_t n = (size_t)(BATCH * p->queries * HEADS * D);
     clg_model *model = build(p->kind, p->queries, p->keys);
     const wd_input inputs[] = {{"q", 3, DIMS(BATCH, p->queries, HEADS * D), q},

@@ -19,7 +19,7 @@ enum {
     KEYS = 7,
     D = 8,
     DV = 6,
-    MOST = BATCH * HEADS * KEYS * D
+    MAX_ELEMENTS = BATCH * HEADS * KEYS * D
 };
 
 typedef enum change { NOTHING, CONSTANTS, CAPTURE, BRANCH } change;
@@ -30,8 +30,8 @@ typedef struct flex_case {
     float scale; /* 0: not given */
     bool flag;   /* which branch */
     ow_bytes file;
-    float q[MOST], k[MOST], v[MOST], bias[QUERIES * KEYS];
-    double y[MOST];
+    float q[MAX_ELEMENTS], k[MAX_ELEMENTS], v[MAX_ELEMENTS], bias[QUERIES * KEYS];
+    double y[MAX_ELEMENTS];
 } flex_case;
 
 static void draw(float *to, int64_t n)

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HALVES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
+enum { FP16_VALUES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
 
 /* The number of a half's bits; that of INFINITE is what a fifth bit of exponent more would make of it, 65536. */
 static double half_value(int bits)
@@ -54,9 +54,9 @@ static void check_bits(clg_dtype from, clg_dtype to, int64_t n, const double *x,
 
 static void check_to_floats(int every)
 {
-    double *x = run_node_zeros(HALVES), *bits = run_node_zeros(HALVES);
+    double *x = run_node_zeros(FP16_VALUES), *bits = run_node_zeros(FP16_VALUES);
     int64_t n = 0;
-    for (int h = 0; h < HALVES; h += every) {
+    for (int h = 0; h < FP16_VALUES; h += every) {
         const double number = is_number(h)              ? half_value(h)
                               : (h & ~SIGN) == INFINITE ? (h & SIGN ? -INFINITY : INFINITY)
                                                         : NAN;
@@ -76,9 +76,9 @@ TEST(float16__is_exact)
 /* Each half, the middle between it and the next one, and the floats on both sides of that: the two halves, or the even one. */
 static void check_to_float16(int every)
 {
-    double *x = run_node_zeros(4 * HALVES), *bits = run_node_zeros(4 * HALVES);
+    double *x = run_node_zeros(4 * FP16_VALUES), *bits = run_node_zeros(4 * FP16_VALUES);
     int64_t n = 0;
-    for (int h = 0; h < HALVES; h += every) {
+    for (int h = 0; h < FP16_VALUES; h += every) {
         if (!is_number(h)) continue;
         const float here = (float)half_value(h), next = (float)half_value(h + 1);
         const float middle = (here + next) / 2;
@@ -160,8 +160,8 @@ static sum_case sum_at(int h, int direction)
 static int64_t list_sums(int every, sum_case **out)
 {
     int64_t n = 0;
-    *out = (sum_case *)(void *)run_node_zeros(4 * HALVES);
-    for (int h = 0; h < HALVES; h += every)
+    *out = (sum_case *)(void *)run_node_zeros(4 * FP16_VALUES);
+    for (int h = 0; h < FP16_VALUES; h += every)
         if (is_number(h)) (*out)[n++] = sum_at(h, h / 2 % 3 - 1);
     return n;
 }

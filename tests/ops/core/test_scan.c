@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LIST(...) ((const int64_t[]){__VA_ARGS__})
-#define MOST 512
+#define MAX_ELEMENTS 512
 
 /* A model with float inputs x (and s), and what its outputs must be. */
 typedef struct scan_case {
@@ -20,7 +20,7 @@ typedef struct scan_case {
         const char *name;
         size_t rank;
         int64_t dims[3];
-        float data[MOST];
+        float data[MAX_ELEMENTS];
     } inputs[2], outputs[2];
     size_t n_inputs, n_outputs;
 } scan_case;
@@ -29,7 +29,7 @@ static size_t count(size_t rank, const int64_t *dims)
 {
     size_t n = 1;
     for (size_t d = 0; d < rank; d++) n *= (size_t)dims[d];
-    assert_true(n <= MOST);
+    assert_true(n <= MAX_ELEMENTS);
     return n;
 }
 

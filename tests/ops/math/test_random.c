@@ -82,14 +82,14 @@ static int by_size(const void *a, const void *b)
 static void look_uniform(double *u)
 {
     int bins[64] = {0};
-    double sum = 0, squares = 0, neighbours = 0, chi = 0, distance = 0;
+    double sum = 0, squares = 0, lagged = 0, chi = 0, distance = 0;
     for (int i = 0; i < SAMPLE; i++) {
         const double v = u[i] - 0.5;
         assert_true(u[i] >= 0 && u[i] < 1);
         bins[(int)(u[i] * 64)]++;
         sum += v;
         squares += v * v;
-        if (i > 0) neighbours += v * (u[i - 1] - 0.5);
+        if (i > 0) lagged += v * (u[i - 1] - 0.5);
     }
     for (int i = 0; i < 64; i++)
         chi += (bins[i] - SAMPLE / 64.0) * (bins[i] - SAMPLE / 64.0) / (SAMPLE / 64.0);
@@ -98,7 +98,7 @@ static void look_uniform(double *u)
         distance = fmax(distance, fmax(u[i] - (double)i / SAMPLE, (i + 1.0) / SAMPLE - u[i]));
     assert_true(fabs(sum / SAMPLE) < 3.5 * sqrt(1.0 / 12 / SAMPLE));
     assert_true(fabs(squares / SAMPLE - 1.0 / 12) < 3.5 * sqrt(1.0 / 180 / SAMPLE));
-    assert_true(fabs(neighbours / SAMPLE) < 3.5 / 12 / sqrt(SAMPLE));
+    assert_true(fabs(lagged / SAMPLE) < 3.5 / 12 / sqrt(SAMPLE));
     assert_true(chi < 63 + 3.5 * sqrt(2 * 63));
     assert_true(distance * sqrt(SAMPLE) < 1.95);
 }

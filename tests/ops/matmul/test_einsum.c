@@ -16,8 +16,8 @@
 #define MAX_TERMS 12
 
 typedef struct einsum_case {
-    const char *equation; /* as the node has it */
-    const char *spelled;  /* the same in lower-case letters alone, with a result */
+    const char *equation;  /* as the node has it */
+    const char *canonical; /* the same in lower-case letters alone, with a result */
     clg_dtype dtype;
     int64_t sizes[LETTERS];
     uint32_t ones[MAX_TERMS]; /* letters that are of size 1 in a term, as bits */
@@ -43,7 +43,7 @@ static int read_decomposed(const einsum_case *k, reference_term *terms)
 {
     int n = 0;
     terms[0] = (reference_term){.n = 1};
-    for (const char *c = k->spelled; *c; c++) {
+    for (const char *c = k->canonical; *c; c++) {
         if (*c == ',' || *c == '-') {
             c += *c == '-';
             terms[++n] = (reference_term){.n = 1};
@@ -103,7 +103,7 @@ static void check_einsum(const einsum_case *k)
     for (int l = 0; l < LETTERS; l++) work *= used >> l & 1 ? k->sizes[l] : 1;
     if (work > 0) sum_all(terms, n, k->sizes, used);
     run_node_start(&r, NULL, "Einsum", 12);
-    run_node_string(&r, "equation", k->equation ? k->equation : k->spelled);
+    run_node_string(&r, "equation", k->equation ? k->equation : k->canonical);
     for (int i = 0; i < n - 1; i++)
         (k->constant >> i & 1 ? run_node_constant : run_node_input)(
             &r, k->dtype, terms[i].rank, terms[i].dims, terms[i].numbers);
@@ -117,7 +117,7 @@ static void check_einsum(const einsum_case *k)
         __VA_ARGS__                                                                                \
     }
 #define F32(text, ...)                                                                             \
-    (einsum_case) { .spelled = text, .dtype = CLG_FLOAT32, .sizes = SIZES(__VA_ARGS__) }
+    (einsum_case) { .canonical = text, .dtype = CLG_FLOAT32, .sizes = SIZES(__VA_ARGS__) }
 
 static void check_all(const einsum_case *cases, size_t n)
 {
@@ -263,7 +263,7 @@ TEST(einsum__dtypes)
                                             "a,b->ba"};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         for (size_t q = 0; q < sizeof equations / sizeof *equations; q++)
-            check_einsum(&(einsum_case){.spelled = equations[q],
+            check_einsum(&(einsum_case){.canonical = equations[q],
                                         .dtype = dtypes[i],
                                         .sizes = SIZES(2, q == 3 ? 2 : 3, 3, 4)});
 }
@@ -291,7 +291,7 @@ TEST(einsum__random)
     for (int round = 0; round < 20; round++) {
         char text[64];
         int at = 0, letters = 2 + pick(4);
-        einsum_case k = {.spelled = text, .dtype = CLG_FLOAT32};
+        einsum_case k = {.canonical = text, .dtype = CLG_FLOAT32};
         const int n = 1 + pick(4);
         uint32_t used = 0;
         for (int l = 0; l < letters; l++) k.sizes[l] = 1 + pick(5);

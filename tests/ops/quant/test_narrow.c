@@ -394,7 +394,7 @@ TEST(views__keep_the_bytes)
     }
 }
 
-TEST(cast__strided_and_fused_neighbours)
+TEST(cast__between_strided_and_fused_nodes)
 {
     const double x[] = {1, 2, 3, -4, -5, -6}, y[] = {1, -4, 2, -5, 3, -6}, z[] = {1, 0, 2, 0, 3, 0};
     run_node r;

@@ -40,7 +40,7 @@ bool checked_value_is_dense(const checked_value *v)
     return true;
 }
 
-static placement element_place(const checked_value *v, int64_t j)
+static plan_placement element_place(const checked_value *v, int64_t j)
 {
     return placement_moved(v->at, checked_value_offset(v, j) * (int64_t)dtype_size(v->fact.dtype));
 }
@@ -50,7 +50,7 @@ void checked_value_write(const checked_value *v, shadow *memory)
     const size_t elem = dtype_size(v->fact.dtype);
     if (!shadow_is_writable(v->at.kind)) fail_msg("step %zu writes to constants", memory->step);
     for (int64_t j = 0; j < v->n; j++) {
-        const placement p = element_place(v, j);
+        const plan_placement p = element_place(v, j);
         shadow_write(memory, &p, elem, v->numbers[j]);
     }
 }
@@ -59,19 +59,19 @@ void checked_value_check(const checked_value *v, shadow *memory)
 {
     const size_t elem = dtype_size(v->fact.dtype);
     for (int64_t j = 0; j < v->n && shadow_is_writable(v->at.kind); j++) {
-        const placement p = element_place(v, j);
+        const plan_placement p = element_place(v, j);
         shadow_check(memory, &p, elem, v->numbers[j]);
     }
 }
 
-void checked_value_write_dense(const checked_value *v, shadow *memory, placement at)
+void checked_value_write_dense(const checked_value *v, shadow *memory, plan_placement at)
 {
     const size_t elem = dtype_size(v->fact.dtype);
     for (int64_t j = 0; j < v->n; j++, at.offset_bytes += (int64_t)elem)
         shadow_write(memory, &at, elem, v->numbers[j]);
 }
 
-void checked_value_check_dense(const checked_value *v, shadow *memory, placement at)
+void checked_value_check_dense(const checked_value *v, shadow *memory, plan_placement at)
 {
     const size_t elem = dtype_size(v->fact.dtype);
     for (int64_t j = 0; j < v->n; j++, at.offset_bytes += (int64_t)elem)

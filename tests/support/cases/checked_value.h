@@ -14,7 +14,7 @@ typedef struct checked_value {
     value_fact fact; /* dtype NONE: not reached yet; known: a reference */
     int64_t n;       /* elements */
     bool has_memory, weight;
-    placement at; /* of element 0 */
+    plan_placement at; /* of element 0 */
     int64_t strides[CLG_MAX_RANK];
     uint32_t *numbers; /* of the elements */
 } checked_value;
@@ -29,7 +29,7 @@ bool checked_value_is_dense(const checked_value *v);
 void checked_value_write(const checked_value *v, shadow *memory);
 void checked_value_check(const checked_value *v, shadow *memory);
 /* The same for a dense copy at another place. */
-void checked_value_write_dense(const checked_value *v, shadow *memory, placement at);
-void checked_value_check_dense(const checked_value *v, shadow *memory, placement at);
+void checked_value_write_dense(const checked_value *v, shadow *memory, plan_placement at);
+void checked_value_check_dense(const checked_value *v, shadow *memory, plan_placement at);
 
 #endif

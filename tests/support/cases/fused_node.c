@@ -62,13 +62,13 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
         if (is_float && !same && isinf(x) && want->dtype == CLG_FLOAT16)
             same = fabs(y) > 65400 && (x > 0) == (y > 0);
         if (same) continue;
-        text label;
-        text_init(&label, 512);
+        strbuf label;
+        strbuf_init(&label, 512);
         pointwise_label(&f->group, &label);
         const double a = tensor_get_float(f->inputs[0], i % f->inputs[0]->n_elements);
         fail_msg("%s of %s on %s: output %zu, element %" PRId64
                  " is %.17g where %.17g is right (a is %.17g)",
-                 text_data(&label), dtype_name(f->group.inputs[0]), place, index, i, x, y, a);
+                 strbuf_data(&label), dtype_name(f->group.inputs[0]), place, index, i, x, y, a);
     }
 }
 

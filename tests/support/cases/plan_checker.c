@@ -25,7 +25,7 @@ typedef struct checker {
     /* of the candidate under way */
     const node *n;
     node_id id;
-    placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
+    plan_placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
     uint32_t scratch_number[CANDIDATE_MAX_SCRATCH], packed_number[CANDIDATE_MAX_PACKINGS];
     bool has_scratch[CANDIDATE_MAX_SCRATCH], has_packed[CANDIDATE_MAX_PACKINGS];
 } checker;
@@ -42,7 +42,7 @@ static const char *name_of(const checker *k, value_id v) { return k->c->g->value
 /* ---- values ---------------------------------------------------------------------------------------- */
 
 /* Constants come into sight when a step first reads them. */
-static void discover(checker *k, value_id id, const placement *p)
+static void discover(checker *k, value_id id, const plan_placement *p)
 {
     checked_value *v = &k->values[id];
     v->at = *p;
@@ -63,7 +63,7 @@ static void discover(checker *k, value_id id, const placement *p)
     assert_memory_equal(s->literals + p->offset_bytes, v->fact.known->data, n_bytes);
 }
 
-static void check_input(checker *k, value_id id, const placement *p)
+static void check_input(checker *k, value_id id, const plan_placement *p)
 {
     checked_value *v = &k->values[id];
     if (v->n == 0) {
@@ -79,7 +79,7 @@ static void check_input(checker *k, value_id id, const placement *p)
     checked_value_check(&k->values[id], &k->memory);
 }
 
-static void place_output(checker *k, value_id id, const placement *p)
+static void place_output(checker *k, value_id id, const plan_placement *p)
 {
     checked_value *v = &k->values[id];
     if (!v->has_memory) {
@@ -112,9 +112,9 @@ static value_id operand_value(const checker *k, const operand *o)
 }
 
 static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes,
-                            const placement *p)
+                            const plan_placement *p)
 {
-    placement *at = scratch ? &k->scratch[i] : &k->packed[i];
+    plan_placement *at = scratch ? &k->scratch[i] : &k->packed[i];
     uint32_t *number = scratch ? &k->scratch_number[i] : &k->packed_number[i];
     bool *has = scratch ? &k->has_scratch[i] : &k->has_packed[i];
     if (!*has) {
@@ -140,7 +140,7 @@ static void check_step(checker *k, const candidate *impl, const step *expected)
     for (int pass = 0; pass < 3; pass++)
         for (uint32_t i = 0; i < operands.n; i++) {
             const operand *o = &operands.list[i];
-            const placement p = operands.at[i];
+            const plan_placement p = operands.at[i];
             if (o->space == OPERAND_INPUT && pass != 1) check_input(k, operand_value(k, o), &p);
             if (o->space == OPERAND_SCRATCH && pass == 1)
                 check_own_block(k, true, o->index, impl->scratch_bytes[o->index], &p);
@@ -176,11 +176,11 @@ static void start_lowering(checker *k, lower_context *lc)
 }
 
 /* A dense copy of value v; gives where it went. */
-static placement check_copy(checker *k, value_id id)
+static plan_placement check_copy(checker *k, value_id id)
 {
     checked_value *v = &k->values[id];
     lower_operand from = operand_of(v), to = from;
-    placement target = {PLACE_NONE, 0, 0};
+    plan_placement target = {PLACE_NONE, 0, 0};
     to.dense = true;
     to.constant = false;
     to.known = NULL;
@@ -263,7 +263,7 @@ static void check_views(checker *k, const lower_context *lc)
 {
     checked_value *from = &k->values[k->n->inputs[0]];
     if (from->weight && !from->has_memory)
-        discover(k, k->n->inputs[0], &(placement){PLACE_WEIGHT, k->n->inputs[0], 0});
+        discover(k, k->n->inputs[0], &(plan_placement){PLACE_WEIGHT, k->n->inputs[0], 0});
     assert_true(from->has_memory);
     int64_t elem = (int64_t)dtype_size(from->fact.dtype);
     k->counts.n_views++;
@@ -320,7 +320,7 @@ static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_
                                 size_t i)
 {
     const checked_value *in = &k->values[k->n->inputs[i]];
-    const placement output =
+    const plan_placement output =
         placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
     for (e = e->next; e; e = e->next) {
         step_operands operands;
@@ -371,7 +371,8 @@ static void check_joined(checker *k, const lower_context *lc, const bool *joined
     for (size_t i = 0; i < k->n->n_inputs; i++) {
         if (!joined[i]) continue;
         const checked_value *in = &k->values[k->n->inputs[i]];
-        placement p = placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
+        plan_placement p =
+            placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
         place_output(k, k->n->outputs[0], &p);
     }
 }
@@ -544,7 +545,7 @@ static void start(checker *k, const plan_segment *last)
         v->fact = k->p->inputs[i];
         v->fact.known = tensor_retain((tensor *)v->fact.known);
         checked_value_number(&k->values[c->g->inputs[i]], &k->memory);
-        v->at = (placement){PLACE_INPUT, i, 0};
+        v->at = (plan_placement){PLACE_INPUT, i, 0};
         v->has_memory = true;
         shadow_add(&k->memory, PLACE_INPUT, i, (size_t)v->n * dtype_size(v->fact.dtype));
         checked_value_write(&k->values[c->g->inputs[i]], &k->memory);

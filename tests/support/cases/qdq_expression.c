@@ -98,18 +98,18 @@ typedef struct term {
     double *v;
 } term;
 
-typedef struct attribute {
+typedef struct graph_attribute {
     char name[32], text[64];
     int64_t list[8];
     size_t n;
-} attribute;
+} graph_attribute;
 
 typedef struct writing {
     clg_builder *b;
     const char *at;
     qdq_expression *e;
     int n_names;
-    attribute attributes[8];
+    graph_attribute attributes[8];
     size_t n_attributes;
     term terms[4];
     size_t n_terms;
@@ -179,7 +179,7 @@ static void compute_window(writing *p, term *y)
     }
 }
 
-static void compute_product(writing *p, term *y)
+static void compute_matmul(writing *p, term *y)
 {
     const term *a = &p->terms[0], *b = &p->terms[1];
     const bool transposed = attribute_int(p, "transB", 0, 0) != 0;
@@ -232,7 +232,7 @@ static void compute(writing *p, const char *op, term *y)
     for (size_t i = 0; i < p->n_terms; i++)
         if (!p->terms[i].v) return;
     if (strcmp(op, "Conv") == 0 || strcmp(op, "AveragePool") == 0) compute_window(p, y);
-    if (strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0) compute_product(p, y);
+    if (strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0) compute_matmul(p, y);
     if (strcmp(op, "GlobalAveragePool") == 0) compute_mean(p, y);
     if (strcmp(op, "Transpose") == 0 && p->terms[0].rank == 2) compute_transposed(p, y);
     for (size_t i = 0; i < COUNT(elements); i++)
@@ -344,12 +344,12 @@ static void write_numbers(writing *w, term *out)
 }
 
 /* [name=value ...] */
-static size_t read_attributes(writing *w, attribute out[8])
+static size_t read_attributes(writing *w, graph_attribute out[8])
 {
     size_t n = 0;
     if (*w->at != '[') return 0;
     while (*w->at++ != ']') {
-        attribute *a = &out[n++];
+        graph_attribute *a = &out[n++];
         memset(a, 0, sizeof *a);
         size_t length = strcspn(w->at, "=");
         memcpy(a->name, w->at, length);
@@ -365,7 +365,7 @@ static size_t read_attributes(writing *w, attribute out[8])
     return n;
 }
 
-static void add_attribute(const writing *w, const attribute *a)
+static void add_attribute(const writing *w, const graph_attribute *a)
 {
     if (strchr(a->text, ':'))
         assert_ok(clg_builder_attribute_ints(w->b, a->name, a->n, a->list));

@@ -13,7 +13,7 @@ bool step_is_skipped(const step *s);
 typedef struct step_operands {
     uint32_t n;
     operand list[STEP_MAX_ARGS];
-    placement at[STEP_MAX_ARGS];
+    plan_placement at[STEP_MAX_ARGS];
 } step_operands;
 /* planned: the plan's step, of at least as many buffers. */
 void step_operands_of(const step *s, const plan_step *planned, step_operands *out);

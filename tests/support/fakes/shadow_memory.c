@@ -86,7 +86,7 @@ static void enter_window(shadow *s)
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-static shadow_space *space_of(shadow *s, const placement *p, size_t n_bytes)
+static shadow_space *space_of(shadow *s, const plan_placement *p, size_t n_bytes)
 {
     for (size_t i = 0; i < s->n_spaces; i++) {
         shadow_space *space = &s->spaces[i];
@@ -102,7 +102,7 @@ static shadow_space *space_of(shadow *s, const placement *p, size_t n_bytes)
     return NULL;
 }
 
-void shadow_write(shadow *s, const placement *p, size_t n_bytes, uint32_t number)
+void shadow_write(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number)
 {
     shadow_space *space = space_of(s, p, n_bytes);
     const size_t first = (size_t)p->offset_bytes;
@@ -116,7 +116,7 @@ void shadow_write(shadow *s, const placement *p, size_t n_bytes, uint32_t number
     }
 }
 
-void shadow_check(shadow *s, const placement *p, size_t n_bytes, uint32_t number)
+void shadow_check(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number)
 {
     shadow_space *space = space_of(s, p, n_bytes);
     const size_t first = (size_t)p->offset_bytes;

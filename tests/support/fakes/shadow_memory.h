@@ -36,15 +36,15 @@ void shadow_start_segment(shadow *s, const plan_segment *segment);
 void shadow_free(shadow *s);
 /* False for memory of constants, which no step may write. */
 bool shadow_is_writable(place_kind kind);
-void shadow_write(shadow *s, const placement *p, size_t n_bytes, uint32_t number);
-void shadow_check(shadow *s, const placement *p, size_t n_bytes, uint32_t number);
+void shadow_write(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number);
+void shadow_check(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number);
 
-static inline placement placement_moved(placement p, int64_t n_bytes)
+static inline plan_placement placement_moved(plan_placement p, int64_t n_bytes)
 {
     p.offset_bytes += n_bytes;
     return p;
 }
-static inline bool placement_equal(const placement *a, const placement *b)
+static inline bool placement_equal(const plan_placement *a, const plan_placement *b)
 {
     return a->kind == b->kind && a->index == b->index && a->offset_bytes == b->offset_bytes;
 }

@@ -27,7 +27,7 @@ static process *start_helper(void)
     return p;
 }
 
-static void send(process *p, const text *t)
+static void send(process *p, const strbuf *t)
 {
     assert_ok(t->status);
     assert_ok(process_send(p, t->data, t->size_bytes, in(LONG_NS), NULL, NULL));
@@ -48,11 +48,11 @@ static void greet(process *p, const char *version)
 {
     const helper_hello hello = {
         .version = version, .device_index = UINT64_MAX, .limit_s = 60, .max_memory_bytes = 0};
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     helper_write_hello(&t, &hello);
     send(p, &t);
-    text_deinit(&t);
+    strbuf_deinit(&t);
 }
 
 static void expect(process *p, helper_outcome outcome, const char *words)
@@ -74,11 +74,11 @@ static void send_request(process *p, size_t source_bytes)
                                     .source = source,
                                     .source_bytes = source_bytes,
                                     .content_arg = HELPER_NO_ARG};
-    text t;
-    text_init(&t, HELPER_MESSAGE_MAX_BYTES);
+    strbuf t;
+    strbuf_init(&t, HELPER_MESSAGE_MAX_BYTES);
     helper_write_request(&t, &request);
     send(p, &t);
-    text_deinit(&t);
+    strbuf_deinit(&t);
     memory_free(source);
 }
 

@@ -9,7 +9,7 @@
 #include "support/recorded/recordings.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -257,7 +257,7 @@ static void machine_close(machine *m)
 }
 
 /* "0:0 1:0" or "!" and the sentence. */
-static void select_text(const machine *m, const char *selector, const char *fallback, text *t)
+static void select_text(const machine *m, const char *selector, const char *fallback, strbuf *t)
 {
     size_t *indices, n;
     clg_status status = caps_select(m->records, m->caps, m->n, selector, fallback, &indices, &n);
@@ -266,11 +266,11 @@ static void select_text(const machine *m, const char *selector, const char *fall
         assert_null(indices);
         assert_int_equal(n, 0);
         assert_true(*error_hint_text());
-        text_printf(t, "!%s", error_text());
+        strbuf_printf(t, "!%s", error_text());
         return;
     }
     for (size_t i = 0; i < n; i++)
-        text_printf(t, "%s%s", i > 0 ? " " : "", m->caps[indices[i]].selector);
+        strbuf_printf(t, "%s%s", i > 0 ? " " : "", m->caps[indices[i]].selector);
     memory_free(indices);
 }
 
@@ -286,16 +286,16 @@ TEST(selector__means_what_the_table_says)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const selector_case *c = &cases[i];
         machine m;
-        text got;
+        strbuf got;
         machine_open(c->machine, &m);
-        text_init(&got, 0);
+        strbuf_init(&got, 0);
         select_text(&m, c->selector, c->fallback, &got);
-        if (!fits(c->expected, text_data(&got))) {
+        if (!fits(c->expected, strbuf_data(&got))) {
             n_wrong++;
             print_error("%s, '%s': expected %s, got %s\n", c->machine,
-                        c->selector ? c->selector : "(null)", c->expected, text_data(&got));
+                        c->selector ? c->selector : "(null)", c->expected, strbuf_data(&got));
         }
-        text_deinit(&got);
+        strbuf_deinit(&got);
         machine_close(&m);
     }
     print_message("%zu selectors\n", sizeof cases / sizeof *cases);

@@ -5,7 +5,7 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "graph/graph.h"
 
 #include <stdio.h>
@@ -148,7 +148,7 @@ TEST(graph__attributes)
     (void)add_node(g, "Op", "y", 1, &x);
     tensor *t = numbers(7, 1), *other = numbers(8, 1);
     const char *const strings[2] = {"a", "bc"};
-    attribute a = {.name = "list", .type = ATTRIBUTE_STRINGS, .n = 2, .as.strings = strings};
+    graph_attribute a = {.name = "list", .type = ATTRIBUTE_STRINGS, .n = 2, .as.strings = strings};
     assert_ok(node_add_attribute(g, 0, &a));
     assert_error(node_add_attribute(g, 0, &a), CLG_ERROR_INVALID_MODEL, "'list' is given twice");
     assert_ok(node_set_int(g, 0, "i", 1));
@@ -199,8 +199,9 @@ static graph *make_with_subgraph(void)
     assert_ok(graph_add_outer(sub, "a", a, &captured));
     inner = add_node(sub, "Neg", "inner", 1, &captured);
     assert_ok(graph_add_output(sub, inner));
-    assert_ok(node_add_attribute(g, g->values[y].producer,
-                                 &(attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    assert_ok(
+        node_add_attribute(g, g->values[y].producer,
+                           &(graph_attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
     assert_ok(graph_add_output(g, y));
     return g;
 }
@@ -212,18 +213,18 @@ TEST(graph__clone_is_deep)
     value_id w;
     assert_ok(graph_add_constant(g, "w", t, &w));
     tensor_free(t);
-    text before, after;
-    text_init(&before, 0);
-    text_init(&after, 0);
+    strbuf before, after;
+    strbuf_init(&before, 0);
+    strbuf_init(&after, 0);
     graph_dump(g, &before);
     assert_ok(graph_clone(g, &copy));
     graph_free(g);
     graph_dump(copy, &after);
-    assert_string_equal(text_data(&before), text_data(&after));
+    assert_string_equal(strbuf_data(&before), strbuf_data(&after));
     assert_int_equal(graph_find_value(copy, "w"), w);
     assert_ok(graph_check(copy));
-    text_deinit(&before);
-    text_deinit(&after);
+    strbuf_deinit(&before);
+    strbuf_deinit(&after);
     graph_free(copy);
 }
 
@@ -266,22 +267,22 @@ TEST(graph__a_removed_node_frees_its_outputs)
 TEST(graph__dump)
 {
     graph *g = make_with_subgraph();
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     graph_dump(g, &t);
-    assert_string_equal(text_data(&t), "graph 'test', opset 13\n"
-                                       "  input x: float32 [N,3]\n"
-                                       "  a = Abs(x) 'a'\n"
-                                       "  y = If(x) {b=graph of 1 nodes} 'y'\n"
-                                       "    b:\n"
-                                       "      inner = Neg(a) 'inner'\n"
-                                       "      output inner\n"
-                                       "  output y\n");
-    text_deinit(&t);
+    assert_string_equal(strbuf_data(&t), "graph 'test', opset 13\n"
+                                         "  input x: float32 [N,3]\n"
+                                         "  a = Abs(x) 'a'\n"
+                                         "  y = If(x) {b=graph of 1 nodes} 'y'\n"
+                                         "    b:\n"
+                                         "      inner = Neg(a) 'inner'\n"
+                                         "      output inner\n"
+                                         "  output y\n");
+    strbuf_deinit(&t);
     graph_dump_dot(g, &t);
-    assert_non_null(strstr(text_data(&t), "n0 [label=\"Abs\\na\"]"));
-    assert_non_null(strstr(text_data(&t), "i0 -> n0 [label=\"x\"]"));
-    text_deinit(&t);
+    assert_non_null(strstr(strbuf_data(&t), "n0 [label=\"Abs\\na\"]"));
+    assert_non_null(strstr(strbuf_data(&t), "i0 -> n0 [label=\"x\"]"));
+    strbuf_deinit(&t);
     graph_free(g);
 }
 
@@ -293,11 +294,11 @@ TEST(graph__dot_escapes_names)
     g->values[x].dtype = CLG_FLOAT32;
     g->values[x].dims = (shape){.rank = 1, .dims = {DIM_UNKNOWN}};
     g->values[x].dim_names[0] = "\"";
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     graph_dump_dot(g, &t);
-    assert_non_null(strstr(text_data(&t), "label=\"a\\\"b\\\\: float32 [\\\"]\""));
-    text_deinit(&t);
+    assert_non_null(strstr(strbuf_data(&t), "label=\"a\\\"b\\\\: float32 [\\\"]\""));
+    strbuf_deinit(&t);
     graph_free(g);
 }
 

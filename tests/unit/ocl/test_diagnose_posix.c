@@ -25,15 +25,16 @@ static void file(const char *name, const char *line)
     (void)scratch_file(name, line, strlen(line));
 }
 
-static void assert_says(const text *report, const char *words)
+static void assert_says(const strbuf *report, const char *words)
 {
-    if (!strstr(text_data(report), words)) fail_msg("no \"%s\" in:\n%s", words, text_data(report));
+    if (!strstr(strbuf_data(report), words))
+        fail_msg("no \"%s\" in:\n%s", words, strbuf_data(report));
 }
 
 TEST(diagnose__drivers_that_do_not_load_are_named)
 {
-    text report;
-    text_init(&report, 0);
+    strbuf report;
+    strbuf_init(&report, 0);
     const char *vendors = folder("vendors");
     file("vendors/broken.icd", "libno-such-driver.so.1\n");
     file("vendors/empty.icd", "");
@@ -43,15 +44,15 @@ TEST(diagnose__drivers_that_do_not_load_are_named)
     assert_says(&report, "broken.icd: 'libno-such-driver.so.1' DOES NOT LOAD");
     assert_says(&report, "empty.icd: cannot be read");
     assert_says(&report, "works.icd: 'libm.so.6' loads");
-    assert_null(strstr(text_data(&report), "libother"));
-    text_deinit(&report);
+    assert_null(strstr(strbuf_data(&report), "libother"));
+    strbuf_deinit(&report);
 
-    text_init(&report, 0);
+    strbuf_init(&report, 0);
     diagnose_drivers(&report, folder("no vendors"));
     assert_says(&report, "libnvidia-opencl.so.1");
     diagnose_drivers(&report, scratch_path("absent"));
     assert_says(&report, "cannot be read");
-    text_deinit(&report);
+    strbuf_deinit(&report);
 }
 
 static void card(const char *address, const char *class_code, const char *vendor, const char *model)
@@ -69,8 +70,8 @@ static void card(const char *address, const char *class_code, const char *vendor
 
 TEST(diagnose__cards_without_opencl_get_a_package)
 {
-    text report;
-    text_init(&report, 0);
+    strbuf report;
+    strbuf_init(&report, 0);
     const char *pci = folder("pci");
     card("0000:01:00.0", "0x030000\n", "0x10de\n", "0x2684\n");
     card("0000:03:00.0", "0x038000\n", "0x1002\n", "0x744c\n");
@@ -95,19 +96,19 @@ TEST(diagnose__cards_without_opencl_get_a_package)
                          "install 'rocm-opencl-icd'");
     assert_says(&report, "0000:00:02.0: vendor 0x8086 (Intel), model 0x9a49: NO OPENCL DEVICE; "
                          "install 'intel-opencl-icd'");
-    assert_null(strstr(text_data(&report), "0000:00:1f.3"));
-    text_deinit(&report);
+    assert_null(strstr(strbuf_data(&report), "0000:00:1f.3"));
+    strbuf_deinit(&report);
 
-    text_init(&report, 0);
+    strbuf_init(&report, 0);
     diagnose_gpus(&report, scratch_path("no pci"), NULL, 0);
     assert_says(&report, "none");
-    text_deinit(&report);
+    strbuf_deinit(&report);
 }
 
 TEST(diagnose__device_nodes_are_listed)
 {
-    text report;
-    text_init(&report, 0);
+    strbuf report;
+    strbuf_init(&report, 0);
     const char *dev = folder("dev");
     (void)folder("dev/dri");
     file("dev/dri/renderD128", "");
@@ -116,19 +117,19 @@ TEST(diagnose__device_nodes_are_listed)
     diagnose_nodes(&report, dev);
     assert_says(&report, "renderD128: may be opened");
     assert_says(&report, "nvidia0: may be opened");
-    assert_null(strstr(text_data(&report), "null2"));
-    text_deinit(&report);
+    assert_null(strstr(strbuf_data(&report), "null2"));
+    strbuf_deinit(&report);
 
-    text_init(&report, 0);
+    strbuf_init(&report, 0);
     diagnose_nodes(&report, scratch_path("no dev"));
     assert_says(&report, "no GPU is passed");
-    text_deinit(&report);
+    strbuf_deinit(&report);
 }
 
 TEST(diagnose__pocl_cache_is_checked)
 {
-    text report;
-    text_init(&report, 0);
+    strbuf report;
+    strbuf_init(&report, 0);
     assert_int_equal(setenv("POCL_CACHE_DIR", folder("pocl"), 1), 0);
     diagnose_pocl_cache(&report);
     assert_says(&report, "can be written");
@@ -136,5 +137,5 @@ TEST(diagnose__pocl_cache_is_checked)
     diagnose_pocl_cache(&report);
     assert_says(&report, "is not there");
     assert_int_equal(unsetenv("POCL_CACHE_DIR"), 0);
-    text_deinit(&report);
+    strbuf_deinit(&report);
 }

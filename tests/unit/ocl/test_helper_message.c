@@ -15,8 +15,8 @@ TEST(message__hello)
 {
     const helper_hello hello = {"a version", 3, {5, 7}, 60, UINT64_C(1) << 40};
     helper_hello back;
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     helper_write_hello(&t, &hello);
     assert_ok(t.status);
     assert_true(helper_read_hello(t.data + SIZE_BYTES, t.size_bytes - SIZE_BYTES, &back));
@@ -28,7 +28,7 @@ TEST(message__hello)
     assert_true(back.max_memory_bytes == UINT64_C(1) << 40);
     for (size_t n = 0; n < t.size_bytes - SIZE_BYTES; n++)
         assert_false(helper_read_hello(t.data + SIZE_BYTES, n, &back));
-    text_deinit(&t);
+    strbuf_deinit(&t);
 }
 
 static void make_request(helper_request *r)
@@ -52,10 +52,10 @@ static void make_request(helper_request *r)
 TEST(message__request)
 {
     helper_request request, back;
-    text t;
+    strbuf t;
     double number;
     make_request(&request);
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     helper_write_request(&t, &request);
     const char *data = t.data + SIZE_BYTES;
     const size_t n_bytes = t.size_bytes - SIZE_BYTES;
@@ -76,16 +76,16 @@ TEST(message__request)
     memory_free(back.args.items);
     for (size_t n = 0; n < n_bytes; n++) assert_false(helper_read_request(data, n, &back));
     kernel_args_deinit(&request.args);
-    text_deinit(&t);
+    strbuf_deinit(&t);
 }
 
 /* Every byte changed in turn: refused or read, never followed beyond the message. */
 TEST(message__damaged)
 {
     helper_request request, back;
-    text t;
+    strbuf t;
     make_request(&request);
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     helper_write_request(&t, &request);
     const size_t n_bytes = t.size_bytes - SIZE_BYTES;
     char *copy = memory_alloc(n_bytes); /* its end is the end of memory to the sanitizer */
@@ -98,17 +98,17 @@ TEST(message__damaged)
         }
     memory_free(copy);
     kernel_args_deinit(&request.args);
-    text_deinit(&t);
+    strbuf_deinit(&t);
 }
 
 TEST(message__reply)
 {
     helper_reply reply = {.outcome = HELPER_CRASHED, .status = -14, .signal = 6}, back;
-    text t;
+    strbuf t;
     reply.text = memory_strdup("last words");
     reply.binary = memory_strdup("bin");
     reply.binary_bytes = 3;
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     helper_write_reply(&t, &reply);
     assert_ok(helper_read_reply(t.data + SIZE_BYTES, t.size_bytes - SIZE_BYTES, &back));
     assert_int_equal(back.outcome, HELPER_CRASHED);
@@ -121,5 +121,5 @@ TEST(message__reply)
     for (size_t n = 0; n < t.size_bytes - SIZE_BYTES; n++)
         assert_error(helper_read_reply(t.data + SIZE_BYTES, n, &back), CLG_ERROR_IO, "damaged");
     helper_reply_deinit(&reply);
-    text_deinit(&t);
+    strbuf_deinit(&t);
 }

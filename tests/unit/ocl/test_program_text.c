@@ -4,7 +4,7 @@
  */
 #include "support/unit.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ocl/program.h"
 #include "step/kernel_source.h"
 
@@ -37,26 +37,26 @@ static const char *end_of(const char *kernel)
 static void check_kernel(const kernel_source *source, const char *name)
 {
     char head[128];
-    text t;
+    strbuf t;
     const kernel_ref ref = {.source = source->name, .entry = name, .prelude = ""};
     assert_ok(program_text(&ref, &t));
     (void)snprintf(head, sizeof head, "\n__kernel void %s(", name);
-    assert_int_equal(count(text_data(&t), "\n__kernel void "), count(source->text, head));
-    assert_int_equal(count(text_data(&t), "\n__kernel void "), count(text_data(&t), head));
-    assert_int_equal(count(text_data(&t), "\n"), count(source->text, "\n"));
-    assert_int_equal(line_of(text_data(&t), head), line_of(source->text, head));
+    assert_int_equal(count(strbuf_data(&t), "\n__kernel void "), count(source->text, head));
+    assert_int_equal(count(strbuf_data(&t), "\n__kernel void "), count(strbuf_data(&t), head));
+    assert_int_equal(count(strbuf_data(&t), "\n"), count(source->text, "\n"));
+    assert_int_equal(line_of(strbuf_data(&t), head), line_of(source->text, head));
     /* conditions stay, what is about the lines of another kernel goes, and braces go in pairs, but where a file has one in each
      * branch of an #if */
-    assert_int_equal(count(text_data(&t), "\n#if"), count(source->text, "\n#if"));
-    assert_int_equal(count(text_data(&t), "\n#endif"), count(source->text, "\n#endif"));
-    const char *kernel = strstr(text_data(&t), head), *end = end_of(kernel);
-    for (const char *at = text_data(&t); (at = strstr(at, "\n#pragma unroll")) != NULL; at++)
+    assert_int_equal(count(strbuf_data(&t), "\n#if"), count(source->text, "\n#if"));
+    assert_int_equal(count(strbuf_data(&t), "\n#endif"), count(source->text, "\n#endif"));
+    const char *kernel = strstr(strbuf_data(&t), head), *end = end_of(kernel);
+    for (const char *at = strbuf_data(&t); (at = strstr(at, "\n#pragma unroll")) != NULL; at++)
         assert_true(at < end && (at > kernel || line_of(source->text, "__kernel void ") >
-                                                    line_of(text_data(&t), "#pragma unroll")));
-    const size_t open = count(text_data(&t), "{") - count(text_data(&t), "}");
+                                                    line_of(strbuf_data(&t), "#pragma unroll")));
+    const size_t open = count(strbuf_data(&t), "{") - count(strbuf_data(&t), "}");
     assert_true(open == 0 || open == count(source->text, "{") - count(source->text, "}"));
-    assert_int_equal(text_data(&t)[t.size_bytes], '\0');
-    text_deinit(&t);
+    assert_int_equal(strbuf_data(&t)[t.size_bytes], '\0');
+    strbuf_deinit(&t);
 }
 
 TEST(program_text__has_one_kernel_of_a_file)
@@ -78,21 +78,21 @@ TEST(program_text__has_one_kernel_of_a_file)
 
 TEST(program_text__of_generated_kernels_is_whole)
 {
-    text t;
+    strbuf t;
     const kernel_ref ref = {.source = "chain",
                             .entry = "one",
                             .prelude = "#define P_T 1\n",
                             .body =
                                 "__kernel void one(int a)\n{\n}\n__kernel void two(int a)\n{\n}\n"};
     assert_ok(program_text(&ref, &t));
-    assert_int_equal(count(text_data(&t), "__kernel void "), 2);
-    assert_int_equal(count(text_data(&t), "#define P_T 1"), 1);
-    text_deinit(&t);
+    assert_int_equal(count(strbuf_data(&t), "__kernel void "), 2);
+    assert_int_equal(count(strbuf_data(&t), "#define P_T 1"), 1);
+    strbuf_deinit(&t);
 }
 
 TEST(program_text__joins_numbers)
 {
-    text t;
+    strbuf t;
     kernel_ref ref = {.source = "chain",
                       .entry = "one",
                       .prelude = "",
@@ -101,18 +101,18 @@ TEST(program_text__joins_numbers)
                               "__kernel void one(int a, __global float *x, long x_off, float f)\n"
                               "{\n}\n"};
     assert_ok(program_text(&ref, &t));
-    assert_int_equal(count(text_data(&t), "__kernel void "), 1);
-    assert_int_equal(count(text_data(&t), "WORK_GROUP_SIZE(1, 1, 1)\n"
-                                          "__kernel void one(__global void *b0, "
-                                          "const packed_args numbers)\n"),
+    assert_int_equal(count(strbuf_data(&t), "__kernel void "), 1);
+    assert_int_equal(count(strbuf_data(&t), "WORK_GROUP_SIZE(1, 1, 1)\n"
+                                            "__kernel void one(__global void *b0, "
+                                            "const packed_args numbers)\n"),
                      1);
-    assert_int_equal(count(text_data(&t), "void called_one(int a, __global float *x, "), 1);
-    assert_int_equal(count(text_data(&t), "{ long n[3]; }"), 1);
-    assert_int_equal(count(text_data(&t), "called_one((int)numbers.n[0], b0, numbers.n[1], "
-                                          "as_float((int)numbers.n[2]));"),
+    assert_int_equal(count(strbuf_data(&t), "void called_one(int a, __global float *x, "), 1);
+    assert_int_equal(count(strbuf_data(&t), "{ long n[3]; }"), 1);
+    assert_int_equal(count(strbuf_data(&t), "called_one((int)numbers.n[0], b0, numbers.n[1], "
+                                            "as_float((int)numbers.n[2]));"),
                      1);
-    assert_int_equal(count(text_data(&t), "WORK_GROUP_SIZE(1, 1, 1)"), 1);
-    text_deinit(&t);
+    assert_int_equal(count(strbuf_data(&t), "WORK_GROUP_SIZE(1, 1, 1)"), 1);
+    strbuf_deinit(&t);
     ref.entry = "two";
     assert_int_equal(program_text(&ref, &t), CLG_ERROR_INTERNAL);
     ref.body =
@@ -120,8 +120,8 @@ TEST(program_text__joins_numbers)
         "#endif\n";
     ref.packed = "i";
     assert_ok(program_text(&ref, &t));
-    assert_int_equal(count(text_data(&t), "void called_two("), 2);
-    assert_int_equal(count(text_data(&t), "__kernel void "), 1);
-    assert_int_equal(count(text_data(&t), "#endif\ntypedef struct packed_args "), 1);
-    text_deinit(&t);
+    assert_int_equal(count(strbuf_data(&t), "void called_two("), 2);
+    assert_int_equal(count(strbuf_data(&t), "__kernel void "), 1);
+    assert_int_equal(count(strbuf_data(&t), "#endif\ntypedef struct packed_args "), 1);
+    strbuf_deinit(&t);
 }

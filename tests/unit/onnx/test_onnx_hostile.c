@@ -9,7 +9,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "onnx/onnx.h"
 #include "ops/core/op.h"
 
@@ -25,11 +25,11 @@ static clg_status load_wholly(const void *data, size_t n)
     CLG_TRY(onnx_load_memory(data, n, 0, &g));
     clg_status status = graph_check(g);
     if (status == CLG_OK) {
-        text t;
-        text_init(&t, 0);
+        strbuf t;
+        strbuf_init(&t, 0);
         graph_dump(g, &t);
         graph_dump_dot(g, &t);
-        text_deinit(&t);
+        strbuf_deinit(&t);
     }
     if (status == CLG_OK) status = ops_resolve(g);
     if (status == CLG_OK) status = ops_infer_graph(g, NULL, &facts);

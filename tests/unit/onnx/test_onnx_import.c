@@ -8,7 +8,7 @@
 #include "support/unit.h"
 
 #include "base/files.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "onnx/onnx.h"
 
 #include <stdio.h>
@@ -412,14 +412,14 @@ static clg_status load_and_free(void *user)
     clg_status status = onnx_load_memory(file->data, file->n, 0, &g);
     if (status == CLG_OK) status = graph_check(g);
     if (status == CLG_OK) status = graph_clone(g, &copy);
-    text t;
-    text_init(&t, 0);
+    strbuf t;
+    strbuf_init(&t, 0);
     if (status == CLG_OK) {
         graph_dump(copy, &t);
         graph_dump_dot(copy, &t);
         status = t.status;
     }
-    text_deinit(&t);
+    strbuf_deinit(&t);
     graph_free(copy);
     graph_free(g);
     return status;

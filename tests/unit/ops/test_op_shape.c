@@ -77,7 +77,7 @@ TEST(size__counts_elements)
 TEST(constant__has_many_forms)
 {
     const char *const words[2] = {"one", "two"};
-    attribute forms[] = {
+    graph_attribute forms[] = {
         {.name = "value_int", .type = ATTRIBUTE_INT, .as.i = 7},
         {.name = "value_ints", .type = ATTRIBUTE_INTS, .n = 2, .as.ints = (int64_t[]){7, -8}},
         {.name = "value_float", .type = ATTRIBUTE_FLOAT, .as.f = 7},

@@ -17,7 +17,7 @@ TEST(grid__merges_contiguous_dimensions)
 {
     arena memory = {0};
     const shape dims = {.rank = 5, .dims = {2, 1, 3, 4, 5}};
-    grid *g = grid_create(&memory, &dims, 2);
+    grid_dims *g = grid_create(&memory, &dims, 2);
     assert_non_null(g);
     grid_set_strides(g, 0, (int64_t[]){60, 60, 20, 5, 1});
     grid_set_strides(g, 1, (int64_t[]){0, 0, 4, 1, 0});

@@ -30,7 +30,7 @@ TEST(pointwise_group__expressions_are_understood)
         for (size_t d = 0; d < COUNT(dtypes); d++) {
             pointwise_group g = {0};
             pointwise_register r, operands[3] = {0};
-            text t;
+            strbuf t;
             if (def->flags & POINTWISE_CAST || !pointwise_expression(def, dtypes[d])) continue;
             for (int k = 0; k < 3; k++) {
                 const bool is_condition = k == 0 && def->flags & POINTWISE_KIND_OF_B;
@@ -40,14 +40,14 @@ TEST(pointwise_group__expressions_are_understood)
             assert_ok(pointwise_add(&g, def->name, operands, (float[]){1, 2}, &r));
             assert_ok(pointwise_add_output(&g, r));
             const pointwise_layout layout = {.rank = 1, .n_patterns = 1};
-            text_init(&t, 0);
+            strbuf_init(&t, 0);
             pointwise_text(&g, &layout, &t);
             assert_ok(t.status);
-            const char *kernel = strstr(text_data(&t), "__kernel");
+            const char *kernel = strstr(strbuf_data(&t), "__kernel");
             assert_non_null(kernel);
             if (strchr(kernel, '$') || strstr(kernel, " ? ;"))
                 fail_msg("%s: %s", def->name, kernel);
-            text_deinit(&t);
+            strbuf_deinit(&t);
         }
     }
 }
@@ -154,7 +154,7 @@ TEST(pointwise_group__written_and_read)
 {
     pointwise_group g, back;
     op_case k;
-    text label;
+    strbuf label;
     make_group(&g);
     make_node(&k, &g);
     assert_ok(pointwise_read(k.n, g.inputs, &back));
@@ -166,10 +166,10 @@ TEST(pointwise_group__written_and_read)
     }
     assert_true(back.scalars[0] == 0.5f);
     assert_int_equal(back.outputs[1], g.outputs[1]);
-    text_init(&label, 0);
+    strbuf_init(&label, 0);
     pointwise_label(&back, &label);
-    assert_string_equal(text_data(&label), "Add+LeakyRelu+Cast");
-    text_deinit(&label);
+    assert_string_equal(strbuf_data(&label), "Add+LeakyRelu+Cast");
+    strbuf_deinit(&label);
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(3, 4));
     assert_int_equal(k.outputs[1].dtype, CLG_INT32);
@@ -199,7 +199,7 @@ TEST(pointwise_group__strangers_are_refused)
         op_case k;
         make_node(&k, NULL);
         const int64_t outputs[] = {bad[i].output, 0};
-        const attribute ops = {
+        const graph_attribute ops = {
             .name = "ops", .type = ATTRIBUTE_STRINGS, .n = 1, .as.strings = &bad[i].op};
         assert_ok(node_add_attribute(k.g, 0, &ops));
         assert_ok(node_set_ints(k.g, 0, "wiring", 5, bad[i].wiring));

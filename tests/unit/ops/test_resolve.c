@@ -127,8 +127,8 @@ TEST(resolve__names_all_that_is_missing)
     assert_ok(graph_set_opset(sub, "", 13));
     assert_ok(graph_add_value(sub, "y", &y));
     assert_ok(graph_add_node(sub, "", "Deep", "", 0, NULL, 1, &y, &inner));
-    assert_ok(node_add_attribute(g, holder,
-                                 &(attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    assert_ok(node_add_attribute(
+        g, holder, &(graph_attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
     assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR,
                  "4 operators of the model are not supported: "
                  "Frobnicate (opset 13: nodes 'one', 'again', 'again' and 3 more), "
@@ -210,7 +210,8 @@ TEST(resolve__attributes)
     graph_free(g);
     g = make(13);
     n = add(g, "", "Constant", "n", "", 1);
-    assert_ok(node_add_attribute(g, n, &(attribute){.name = "value", .type = ATTRIBUTE_NONE}));
+    assert_ok(
+        node_add_attribute(g, n, &(graph_attribute){.name = "value", .type = ATTRIBUTE_NONE}));
     assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                  "'value', which is not supported in this form");
     graph_free(g);

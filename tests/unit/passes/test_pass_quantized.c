@@ -90,7 +90,8 @@ TEST(pass_quantized__looks_into_branches)
         assert_ok(graph_add_outer(branches[i], "inner", x, &inner));
         assert_ok(graph_add_output(branches[i], add_pool(branches[i], inner)));
         assert_ok(node_add_attribute(
-            g, n, &(attribute){.name = names[i], .type = ATTRIBUTE_GRAPH, .as.g = branches[i]}));
+            g, n,
+            &(graph_attribute){.name = names[i], .type = ATTRIBUTE_GRAPH, .as.g = branches[i]}));
     }
     g = run_passes(g);
     const node *branch = &g->nodes[0];

@@ -5,7 +5,7 @@
  */
 #include "support/cases/pass_case.h"
 
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <stdio.h>
 #include <string.h>

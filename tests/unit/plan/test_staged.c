@@ -68,7 +68,7 @@ TEST(staged__what_was_measured_lives_on)
     plan_segment *child = go_on(&k, k.p->root, 7);
     assert_int_equal(child->n_steps, 1);
     assert_int_equal(counts->buffers[1].kind, PLACE_SLAB);
-    assert_memory_equal(&child->steps[0].buffers[1], &counts->buffers[1], sizeof(placement));
+    assert_memory_equal(&child->steps[0].buffers[1], &counts->buffers[1], sizeof(plan_placement));
     plan_segment_free(child);
     plan_case_end(&k);
 }

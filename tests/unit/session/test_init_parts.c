@@ -11,15 +11,15 @@
 #include <time.h>
 
 /* What exec_find_init reads and writes of an exec. */
-static void start(exec *e)
+static void start(session_exec *e)
 {
-    *e = (exec){.refs = {0}};
+    *e = (session_exec){.refs = {0}};
     assert_ok(graph_create("parts", &e->g));
     assert_ok(graph_set_opset(e->g, "", 13));
 }
 
 /* The processor time that it takes, in seconds. */
-static double find(exec *e)
+static double find(session_exec *e)
 {
     assert_ok(ops_resolve(e->g));
     e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof *e->node_is_init);
@@ -30,13 +30,13 @@ static double find(exec *e)
     return (double)(clock() - before) / CLOCKS_PER_SEC;
 }
 
-static void end(exec *e)
+static void end(session_exec *e)
 {
     arena_deinit(&e->memory);
     graph_free(e->g);
 }
 
-static value_id constant(exec *e, const char *name, int64_t n)
+static value_id constant(session_exec *e, const char *name, int64_t n)
 {
     const shape dims = {.rank = 1, .dims = {n}};
     tensor *t;
@@ -47,7 +47,7 @@ static value_id constant(exec *e, const char *name, int64_t n)
     return v;
 }
 
-static value_id node_of(exec *e, const char *op, size_t n_inputs, const value_id *inputs)
+static value_id node_of(session_exec *e, const char *op, size_t n_inputs, const value_id *inputs)
 {
     char name[32];
     value_id v;
@@ -60,7 +60,7 @@ static value_id node_of(exec *e, const char *op, size_t n_inputs, const value_id
 
 TEST(parts__are_nodes_that_share_values)
 {
-    exec e;
+    session_exec e;
     start(&e);
     const value_id small = constant(&e, "small", 3), large = constant(&e, "large", 20000);
     const value_id a = node_of(&e, "Neg", 1, &small), b = node_of(&e, "Abs", 1, &small);
@@ -78,7 +78,7 @@ TEST(parts__are_nodes_that_share_values)
 static double find_chain(size_t n_links)
 {
     value_id *results = memory_alloc(n_links * sizeof *results);
-    exec e;
+    session_exec e;
     start(&e);
     const value_id small = constant(&e, "small", 1);
     for (size_t i = 0; i < n_links; i++) results[i] = node_of(&e, "Neg", 1, &small);

@@ -24,7 +24,7 @@ static selftest_record made(uint64_t n, bool passed, double worst)
 TEST(selftest_records__text_and_back)
 {
     selftest_records a = {0}, b = {0};
-    text t;
+    strbuf t;
     const selftest_record first = made(1, true, 0), second = made(2, false, (double)INFINITY),
                           again = made(1, false, 0.5);
     assert_null(selftest_records_find(&a, first.key));
@@ -32,22 +32,22 @@ TEST(selftest_records__text_and_back)
     assert_ok(selftest_records_set(&a, &second));
     assert_ok(selftest_records_set(&a, &again));
     assert_int_equal(a.n, 2);
-    text_init(&t, 0);
+    strbuf_init(&t, 0);
     selftest_records_format(&a, &t);
     assert_string_equal(
-        text_data(&t),
+        strbuf_data(&t),
         "clgraph verdicts 1\n"
         "failed fffffffffffffffe0000000000000001 0.5 4e-06 winograd_2x2 winograd_simd\n"
         "failed fffffffffffffffd0000000000000002 inf 4e-06 winograd_2x2 winograd_simd\n");
     assert_ok(selftest_records_set(&b, &first)); /* what is there stays */
-    assert_true(selftest_records_parse(&b, text_data(&t)));
+    assert_true(selftest_records_parse(&b, strbuf_data(&t)));
     assert_int_equal(b.n, 2);
     assert_true(selftest_records_find(&b, first.key)->passed);
     assert_false(selftest_records_find(&b, second.key)->passed);
     assert_true(isinf(selftest_records_find(&b, second.key)->worst));
     assert_string_equal(selftest_records_find(&b, second.key)->impl, "winograd_2x2");
     assert_string_equal(selftest_records_find(&b, second.key)->kernel, "winograd_simd");
-    text_deinit(&t);
+    strbuf_deinit(&t);
     selftest_records_deinit(&a);
     selftest_records_deinit(&b);
 }

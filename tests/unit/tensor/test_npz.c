@@ -8,7 +8,7 @@
 #include "support/fakes/failing_alloc.h"
 #include "support/scratch.h"
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
 #include "tensor/formats/npz.h"
 
@@ -48,7 +48,7 @@ TEST(npz__reads_what_numpy_wrote)
     assert_string_equal(r.names[0], "x");
     assert_string_equal(r.names[1], "names_y");
     assert_int_equal(npz_find(&r, "names_y"), 1);
-    assert_true(npz_find(&r, "x.npy") == MAP_NONE);
+    assert_true(npz_find(&r, "x.npy") == HASH_MAP_NONE);
     assert_ok(npz_read(&r, 0, &t));
     for (int i = 0; i < 6; i++) assert_true(tensor_get_float(t, i) == i);
     assert_int_equal(t->dims.dims[1], 3);

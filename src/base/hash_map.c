@@ -3,7 +3,7 @@
  * A hash map with open addressing and linear probing; the capacity is a power of two, the load at
  * most three quarters. Nothing is ever removed, so there are no tombstones.
  */
-#include "base/map.h"
+#include "base/hash_map.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
@@ -18,7 +18,7 @@ struct map_entry {
 };
 
 /* Returns the entry of the key, or the free one where it belongs. The table has a free entry. */
-static struct map_entry *find(const map *m, const void *key, size_t key_bytes, uint64_t hash)
+static struct map_entry *find(const hash_map *m, const void *key, size_t key_bytes, uint64_t hash)
 {
     size_t mask = m->capacity - 1;
     for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
@@ -31,9 +31,9 @@ static struct map_entry *find(const map *m, const void *key, size_t key_bytes, u
     }
 }
 
-static clg_status grow(map *m)
+static clg_status grow(hash_map *m)
 {
-    map larger = {.capacity = m->capacity > 0 ? m->capacity * 2 : 16, .n = m->n};
+    hash_map larger = {.capacity = m->capacity > 0 ? m->capacity * 2 : 16, .n = m->n};
     larger.entries = memory_zalloc(larger.capacity, sizeof *larger.entries);
     if (!larger.entries) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < m->capacity; i++) {
@@ -45,7 +45,7 @@ static clg_status grow(map *m)
     return CLG_OK;
 }
 
-clg_status map_set(map *m, const void *key, size_t key_bytes, size_t value)
+clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t value)
 {
     if (m->n + 1 > m->capacity / 4 * 3) CLG_TRY(grow(m));
     uint64_t hash = hash_bytes(key, key_bytes, 0);
@@ -61,23 +61,26 @@ clg_status map_set(map *m, const void *key, size_t key_bytes, size_t value)
     return CLG_OK;
 }
 
-size_t map_get(const map *m, const void *key, size_t key_bytes)
+size_t hash_map_get(const hash_map *m, const void *key, size_t key_bytes)
 {
-    if (m->n == 0) return MAP_NONE;
+    if (m->n == 0) return HASH_MAP_NONE;
     const struct map_entry *entry = find(m, key, key_bytes, hash_bytes(key, key_bytes, 0));
-    return entry->key ? entry->value : MAP_NONE;
+    return entry->key ? entry->value : HASH_MAP_NONE;
 }
 
-clg_status map_set_string(map *m, const char *key, size_t value)
+clg_status hash_map_set_string(hash_map *m, const char *key, size_t value)
 {
-    return map_set(m, key, strlen(key), value);
+    return hash_map_set(m, key, strlen(key), value);
 }
 
-size_t map_get_string(const map *m, const char *key) { return map_get(m, key, strlen(key)); }
+size_t hash_map_get_string(const hash_map *m, const char *key)
+{
+    return hash_map_get(m, key, strlen(key));
+}
 
-void map_deinit(map *m)
+void hash_map_deinit(hash_map *m)
 {
     for (size_t i = 0; i < m->capacity; i++) memory_free(m->entries[i].key);
     memory_free(m->entries);
-    *m = (map){0};
+    *m = (hash_map){0};
 }

@@ -8,8 +8,8 @@
  * must pass the owner's judgement (impl_validator), else the choice is made anew among the rest; of attention, where there is one
  * alone, too.
  */
-#include "plan/choices.h"
 #include "plan/plan.h"
+#include "plan/tuning_table.h"
 
 #include <string.h>
 
@@ -68,31 +68,31 @@ static size_t count_choices(const plan_context *c, const candidate *candidates)
 static clg_status note(const plan_context *c, const candidate *candidates, const char *problem,
                        plan_choice *out)
 {
-    text impls;
-    text_init(&impls, 0);
+    strbuf impls;
+    strbuf_init(&impls, 0);
     for (const candidate *impl = candidates; impl; impl = impl->next)
         if (is_choice(c, impl))
-            text_printf(&impls, "%s%s", impls.size_bytes ? " " : "", impl->variant);
+            strbuf_printf(&impls, "%s%s", impls.size_bytes ? " " : "", impl->variant);
     out->problem = step_texts_keep(c->texts, problem);
-    out->impls = step_texts_keep(c->texts, text_data(&impls));
+    out->impls = step_texts_keep(c->texts, strbuf_data(&impls));
     const clg_status status = impls.status;
-    text_deinit(&impls);
+    strbuf_deinit(&impls);
     if (status != CLG_OK) return status;
     return out->problem && out->impls ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static clg_status by_problem(const plan_context *c, const lower_context *lc, plan_choice *out)
 {
-    text problem;
-    text_init(&problem, 0);
-    choice_problem(lc, &problem);
+    strbuf problem;
+    strbuf_init(&problem, 0);
+    tuning_problem(lc, &problem);
     clg_status status = problem.status;
     if (status == CLG_OK && c->n_preferred == 0)
         out->impl =
-            find(c, lc->build.candidates, choice_table_find(c->choices, text_data(&problem)));
+            find(c, lc->build.candidates, tuning_table_find(c->choices, strbuf_data(&problem)));
     if (status == CLG_OK && c->notes_choices)
-        status = note(c, lc->build.candidates, text_data(&problem), out);
-    text_deinit(&problem);
+        status = note(c, lc->build.candidates, strbuf_data(&problem), out);
+    strbuf_deinit(&problem);
     return status;
 }
 

@@ -2,19 +2,19 @@
  *
  * The inputs of a run: shapes and, where shapes depend on them, contents; then their memory.
  */
-#include "session/run/run.h"
+#include "session/run/run_state.h"
 
 #include <string.h>
 
 /* Making ready for a shape that was set after the value. */
-static bool stands_for_shape(const run *r, size_t i)
+static bool stands_for_shape(const run_state *r, size_t i)
 {
     const session_input *in = &r->s->inputs[i];
     return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
 }
 
 /* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared with free dimensions 1. */
-static clg_status input_dims(const run *r, size_t i, shape *out_dims)
+static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 {
     const session_input *in = &r->s->inputs[i];
     const value *port = session_input_port(r->s, i);
@@ -39,14 +39,14 @@ static clg_status input_dims(const run *r, size_t i, shape *out_dims)
     return CLG_OK;
 }
 
-static clg_dtype input_dtype(const run *r, size_t i)
+static clg_dtype input_dtype(const run_state *r, size_t i)
 {
     const session_input *in = &r->s->inputs[i];
     return in->value ? in->value->dtype : session_input_port(r->s, i)->dtype;
 }
 
 /* Reads the content of an input into zeroed memory of its size. */
-static clg_status read_content(run *r, size_t i, void *to, size_t size_bytes)
+static clg_status read_content(run_state *r, size_t i, void *to, size_t size_bytes)
 {
     const session_input *in = &r->s->inputs[i];
     const frame_memory *m = &r->s->f->inputs[i];
@@ -60,7 +60,7 @@ static clg_status read_content(run *r, size_t i, void *to, size_t size_bytes)
 }
 
 /* The content of an input whose content decides shapes, or that holds strings. */
-static clg_status know_content(run *r, size_t i)
+static clg_status know_content(run_state *r, size_t i)
 {
     session_input *in = &r->s->inputs[i];
     tensor *t;
@@ -83,7 +83,7 @@ static clg_status know_content(run *r, size_t i)
 }
 
 /* What a value is and what is in it. Strings, and keys and values of maps, are known: they are on the host. */
-static clg_status fact_of(run *r, const clg_value *v, bool in_map, value_fact *out)
+static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_fact *out)
 {
     const size_t n = value_length(v);
     const bool is_map = v->kind == CLG_VALUE_MAP;
@@ -103,7 +103,7 @@ static clg_status fact_of(run *r, const clg_value *v, bool in_map, value_fact *o
 }
 
 /* A sequence or optional; made ready without one, it is empty. */
-static clg_status aggregate_fact(run *r, size_t i)
+static clg_status aggregate_fact(run_state *r, size_t i)
 {
     const value *port = session_input_port(r->s, i);
     const clg_value *v = r->s->inputs[i].value;
@@ -113,7 +113,7 @@ static clg_status aggregate_fact(run *r, size_t i)
     return v ? fact_of(r, v, false, &r->facts[i]) : CLG_OK;
 }
 
-clg_status run_find_plan(run *r)
+clg_status run_find_plan(run_state *r)
 {
     clg_session *s = r->s;
     for (size_t i = 0; i < s->n_inputs; i++) {
@@ -137,7 +137,7 @@ clg_status run_find_plan(run *r)
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
 /* Copies a value of another device through the host. */
-static clg_status bind_foreign_context(run *r, size_t i, clg_value *v, size_t size_bytes)
+static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, size_t size_bytes)
 {
     clg_value *host;
     frame_memory *m = &r->s->f->inputs[i];
@@ -150,7 +150,7 @@ static clg_status bind_foreign_context(run *r, size_t i, clg_value *v, size_t si
     return status;
 }
 
-static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
+static clg_status bind_zeros(run_state *r, size_t i, size_t size_bytes)
 {
     static const uint8_t zero[4] = {0};
     frame_memory *m = &r->s->f->inputs[i];
@@ -163,7 +163,7 @@ static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
 }
 
 /* Writes the tensors of a value on the host one after the other, as plan.h says. */
-static clg_status write_items(run *r, size_t i, const clg_value *v, const value_fact *f,
+static clg_status write_items(run_state *r, size_t i, const clg_value *v, const value_fact *f,
                               size_t *end_bytes)
 {
     size_t offset;
@@ -180,7 +180,7 @@ static clg_status write_items(run *r, size_t i, const clg_value *v, const value_
                : CLG_OK;
 }
 
-static clg_status bind_aggregate(run *r, size_t i)
+static clg_status bind_aggregate(run_state *r, size_t i)
 {
     clg_value *host;
     size_t size_bytes, end_bytes = 0;
@@ -198,7 +198,7 @@ static clg_status bind_aggregate(run *r, size_t i)
 
 /* Whether the device reads a host value's memory where it lies. GPUs with the host's memory are not among them: their
  * drivers copy what does not begin and end with a page. */
-static bool may_zero_copy(const run *r, const void *data, size_t size_bytes)
+static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {
     const device_caps *caps = ocl_context_caps(r->s->e->context->ocl);
     return caps->kind == CLG_DEVICE_CPU &&
@@ -207,7 +207,7 @@ static bool may_zero_copy(const run *r, const void *data, size_t size_bytes)
            (uintptr_t)data % caps->buffer_align_bytes == 0;
 }
 
-static clg_status zero_copy_input(run *r, size_t i, const void *data, size_t size_bytes)
+static clg_status zero_copy_input(run_state *r, size_t i, const void *data, size_t size_bytes)
 {
     frame *f = r->s->f;
     ocl_buffer *b;
@@ -218,14 +218,14 @@ static clg_status zero_copy_input(run *r, size_t i, const void *data, size_t siz
     return CLG_OK;
 }
 
-void run_return_inputs(run *r)
+void run_return_inputs(run_state *r)
 {
     frame *f = r->s->f;
     for (size_t i = 0; i < r->s->n_inputs; i++)
         if (f->inputs[i].is_zero_copy) frame_drop(f, &f->inputs[i]);
 }
 
-static clg_status bind_input(run *r, size_t i)
+static clg_status bind_input(run_state *r, size_t i)
 {
     if (r->facts[i].kind != CLG_VALUE_TENSOR) return bind_aggregate(r, i);
     clg_session *s = r->s;
@@ -248,7 +248,7 @@ static clg_status bind_input(run *r, size_t i)
     return ocl_queue_write(s->f->queue, m->buffer, 0, data, size_bytes, false);
 }
 
-clg_status run_remap_inputs(run *r)
+clg_status run_remap_inputs(run_state *r)
 {
     clg_session *s = r->s;
     for (size_t i = 0; i < s->n_inputs; i++) {
@@ -260,7 +260,7 @@ clg_status run_remap_inputs(run *r)
     return CLG_OK;
 }
 
-clg_status run_bind_inputs(run *r)
+clg_status run_bind_inputs(run_state *r)
 {
     for (size_t i = 0; i < r->s->n_inputs; i++) CLG_TRY(bind_input(r, i));
     return CLG_OK;

@@ -7,64 +7,64 @@
 #include "support/fakes/failing_alloc.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include <string.h>
 
 TEST(text__grows)
 {
-    text t;
-    text_init(&t, 0);
-    assert_string_equal(text_data(&t), "");
-    text_append(&t, "");
+    strbuf t;
+    strbuf_init(&t, 0);
+    assert_string_equal(strbuf_data(&t), "");
+    strbuf_append(&t, "");
     for (int i = 0; i < 1000; i++) {
-        text_append(&t, "ab");
-        text_append_bytes(&t, "cdx", 2);
-        text_printf(&t, "%d", i % 10);
+        strbuf_append(&t, "ab");
+        strbuf_append_bytes(&t, "cdx", 2);
+        strbuf_printf(&t, "%d", i % 10);
     }
     assert_int_equal(t.size_bytes, 5000);
-    assert_memory_equal(text_data(&t), "abcd0abcd1", 10);
+    assert_memory_equal(strbuf_data(&t), "abcd0abcd1", 10);
     char *taken;
-    assert_ok(text_take(&t, &taken));
+    assert_ok(strbuf_take(&t, &taken));
     assert_int_equal(strlen(taken), 5000);
-    assert_string_equal(text_data(&t), "");
+    assert_string_equal(strbuf_data(&t), "");
     memory_free(taken);
-    assert_ok(text_take(&t, &taken));
+    assert_ok(strbuf_take(&t, &taken));
     assert_string_equal(taken, "");
     memory_free(taken);
-    text_deinit(&t);
+    strbuf_deinit(&t);
 }
 
 TEST(text__keeps_to_its_maximum_and_remembers)
 {
-    text t;
+    strbuf t;
     char *taken;
-    text_init(&t, 10);
-    text_append(&t, "0123456789");
+    strbuf_init(&t, 10);
+    strbuf_append(&t, "0123456789");
     assert_int_equal(t.status, CLG_OK);
-    text_printf(&t, "%c", 'x');
+    strbuf_printf(&t, "%c", 'x');
     assert_true(t.status < 0);
-    text_append(&t, "");
-    assert_string_equal(text_data(&t), "0123456789");
+    strbuf_append(&t, "");
+    assert_string_equal(strbuf_data(&t), "0123456789");
     (void)error_set(CLG_ERROR_IO, "another error between");
-    assert_error(text_take(&t, &taken), CLG_ERROR_OUT_OF_HOST_MEMORY, "maximum is 10");
+    assert_error(strbuf_take(&t, &taken), CLG_ERROR_OUT_OF_HOST_MEMORY, "maximum is 10");
     assert_null(taken);
-    text_deinit(&t);
+    strbuf_deinit(&t);
     assert_int_equal(t.status, CLG_OK);
-    text_append(&t, "again");
-    assert_string_equal(text_data(&t), "again");
-    text_deinit(&t);
+    strbuf_append(&t, "again");
+    assert_string_equal(strbuf_data(&t), "again");
+    strbuf_deinit(&t);
 }
 
 static clg_status build(void *user)
 {
     (void)user;
-    text t;
+    strbuf t;
     char *taken = NULL;
-    text_init(&t, 0);
-    for (int i = 0; i < 100; i++) text_printf(&t, "line %d\n", i);
-    clg_status status = text_take(&t, &taken);
-    text_deinit(&t);
+    strbuf_init(&t, 0);
+    for (int i = 0; i < 100; i++) strbuf_printf(&t, "line %d\n", i);
+    clg_status status = strbuf_take(&t, &taken);
+    strbuf_deinit(&t);
     memory_free(taken);
     return status;
 }

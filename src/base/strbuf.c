@@ -2,7 +2,7 @@
  *
  * The growing string. Every length is checked against the maximum before memory is allocated.
  */
-#include "base/text.h"
+#include "base/strbuf.h"
 
 #include "base/memory.h"
 
@@ -11,15 +11,15 @@
 
 #define TEXT_DEFAULT_MAX_BYTES ((size_t)64 << 20)
 
-static size_t max_of(const text *t)
+static size_t max_of(const strbuf *t)
 {
     return t->max_bytes > 0 ? t->max_bytes : TEXT_DEFAULT_MAX_BYTES;
 }
 
-void text_init(text *t, size_t max_bytes) { *t = (text){.max_bytes = max_bytes}; }
+void strbuf_init(strbuf *t, size_t max_bytes) { *t = (strbuf){.max_bytes = max_bytes}; }
 
 /* Reserves n more bytes and the NUL. Returns false after any failure. */
-static bool make_room(text *t, size_t n_bytes)
+static bool make_room(strbuf *t, size_t n_bytes)
 {
     if (t->status != CLG_OK) return false;
     if (n_bytes > max_of(t) - t->size_bytes) {
@@ -31,7 +31,7 @@ static bool make_room(text *t, size_t n_bytes)
     return t->status == CLG_OK;
 }
 
-void text_append_bytes(text *t, const char *bytes, size_t n_bytes)
+void strbuf_append_bytes(strbuf *t, const char *bytes, size_t n_bytes)
 {
     if (n_bytes == 0 || !make_room(t, n_bytes)) return;
     memcpy(t->data + t->size_bytes, bytes, n_bytes);
@@ -39,9 +39,12 @@ void text_append_bytes(text *t, const char *bytes, size_t n_bytes)
     t->data[t->size_bytes] = '\0';
 }
 
-void text_append(text *t, const char *string) { text_append_bytes(t, string, strlen(string)); }
+void strbuf_append(strbuf *t, const char *string)
+{
+    strbuf_append_bytes(t, string, strlen(string));
+}
 
-void text_printf(text *t, const char *format, ...)
+void strbuf_printf(strbuf *t, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -56,9 +59,9 @@ void text_printf(text *t, const char *format, ...)
     t->size_bytes += (size_t)length;
 }
 
-const char *text_data(const text *t) { return t->data ? t->data : ""; }
+const char *strbuf_data(const strbuf *t) { return t->data ? t->data : ""; }
 
-clg_status text_take(text *t, char **out_string)
+clg_status strbuf_take(strbuf *t, char **out_string)
 {
     *out_string = NULL;
     if (t->status != CLG_OK) {
@@ -73,14 +76,14 @@ clg_status text_take(text *t, char **out_string)
         if (!string) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     *out_string = string;
-    text_init(t, t->max_bytes);
+    strbuf_init(t, t->max_bytes);
     return CLG_OK;
 }
 
-void text_deinit(text *t)
+void strbuf_deinit(strbuf *t)
 {
     memory_free(t->data);
-    text_init(t, t->max_bytes);
+    strbuf_init(t, t->max_bytes);
 }
 
 bool text_matches(const char *pattern, const char *string)

@@ -3,27 +3,27 @@
  * A growing string with a maximum. A failed append is remembered: append freely, check once at the
  * end.
  */
-#ifndef CLG_BASE_TEXT_H
-#define CLG_BASE_TEXT_H
+#ifndef CLG_BASE_STRBUF_H
+#define CLG_BASE_STRBUF_H
 
 #include "base/error.h"
 
-typedef struct text {
+typedef struct strbuf {
     char *data; /* NUL-terminated; NULL while empty */
     size_t size_bytes, capacity_bytes, max_bytes;
     clg_status status;
-} text;
+} strbuf;
 
-void text_init(text *t, size_t max_bytes); /* 0: 64 MiB */
-void text_append(text *t, const char *string);
-void text_append_bytes(text *t, const char *bytes, size_t n_bytes);
-void text_printf(text *t, const char *format, ...) CLG_PRINTF(2, 3);
+void strbuf_init(strbuf *t, size_t max_bytes); /* 0: 64 MiB */
+void strbuf_append(strbuf *t, const char *string);
+void strbuf_append_bytes(strbuf *t, const char *bytes, size_t n_bytes);
+void strbuf_printf(strbuf *t, const char *format, ...) CLG_PRINTF(2, 3);
 /* Returns the string ("" when empty), borrowed. */
-const char *text_data(const text *t);
+const char *strbuf_data(const strbuf *t);
 /* Moves the string to the caller (memory_free) and empties t. NULL and the remembered status on
  * failure. */
-clg_status text_take(text *t, char **out_string);
-void text_deinit(text *t);
+clg_status strbuf_take(strbuf *t, char **out_string);
+void strbuf_deinit(strbuf *t);
 
 /* Borrowed strings. */
 typedef struct name_list {

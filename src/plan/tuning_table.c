@@ -2,10 +2,10 @@
  *
  * The table of measured choices, its text, and the text of a problem.
  */
-#include "plan/choices.h"
+#include "plan/tuning_table.h"
 
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/threads.h"
 
 #include <string.h>
@@ -17,35 +17,35 @@ typedef struct entry {
     const char *problem, *impl;
 } entry;
 
-struct choice_table {
+struct tuning_table {
     refcount refs;
     arena memory;
-    map index; /* problem -> entry */
+    hash_map index; /* problem -> entry */
     entry *entries;
     size_t n, capacity;
 };
 
 /* ---- the table ------------------------------------------------------------------------------------------- */
 
-static clg_status set(choice_table *t, const char *problem, size_t n_problem, const char *impl,
+static clg_status set(tuning_table *t, const char *problem, size_t n_problem, const char *impl,
                       size_t n_impl)
 {
-    size_t at = map_get(&t->index, problem, n_problem);
+    size_t at = hash_map_get(&t->index, problem, n_problem);
     const char *kept = arena_strndup(&t->memory, impl, n_impl);
     if (!kept) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (at == MAP_NONE) {
+    if (at == HASH_MAP_NONE) {
         CLG_TRY(MEMORY_RESERVE(t->entries, t->capacity, t->n + 1));
         at = t->n;
         t->entries[at].problem = arena_strndup(&t->memory, problem, n_problem);
         if (!t->entries[at].problem) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        CLG_TRY(map_set(&t->index, problem, n_problem, at));
+        CLG_TRY(hash_map_set(&t->index, problem, n_problem, at));
         t->n++;
     }
     t->entries[at].impl = kept;
     return CLG_OK;
 }
 
-static clg_status read_lines(choice_table *t, const char *lines)
+static clg_status read_lines(tuning_table *t, const char *lines)
 {
     if (strlen(lines) > MAX_TEXT)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the text of choices is too long");
@@ -67,10 +67,10 @@ static clg_status read_lines(choice_table *t, const char *lines)
     return CLG_OK;
 }
 
-clg_status choice_table_add(const choice_table *old, const char *lines, choice_table **out_table)
+clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table)
 {
     *out_table = NULL;
-    choice_table *t = memory_zalloc(1, sizeof *t);
+    tuning_table *t = memory_zalloc(1, sizeof *t);
     if (!t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     refcount_init(&t->refs);
     clg_status status = CLG_OK;
@@ -82,41 +82,41 @@ clg_status choice_table_add(const choice_table *old, const char *lines, choice_t
     if (status == CLG_OK)
         *out_table = t;
     else
-        choice_table_free(t);
+        tuning_table_free(t);
     return status;
 }
 
-choice_table *choice_table_retain(choice_table *t)
+tuning_table *tuning_table_retain(tuning_table *t)
 {
     if (t) refcount_retain(&t->refs);
     return t;
 }
 
-void choice_table_free(choice_table *t)
+void tuning_table_free(tuning_table *t)
 {
     if (!t || !refcount_release(&t->refs)) return;
-    map_deinit(&t->index);
+    hash_map_deinit(&t->index);
     memory_free(t->entries);
     arena_deinit(&t->memory);
     memory_free(t);
 }
 
-const char *choice_table_find(const choice_table *t, const char *problem)
+const char *tuning_table_find(const tuning_table *t, const char *problem)
 {
-    const size_t at = t ? map_get_string(&t->index, problem) : MAP_NONE;
-    return at == MAP_NONE ? NULL : t->entries[at].impl;
+    const size_t at = t ? hash_map_get_string(&t->index, problem) : HASH_MAP_NONE;
+    return at == HASH_MAP_NONE ? NULL : t->entries[at].impl;
 }
 
-void choice_table_text(const choice_table *t, text *out)
+void tuning_table_text(const tuning_table *t, strbuf *out)
 {
-    text_append(out, HEADER);
+    strbuf_append(out, HEADER);
     for (size_t i = 0; t && i < t->n; i++)
-        text_printf(out, "%s\t%s\n", t->entries[i].impl, t->entries[i].problem);
+        strbuf_printf(out, "%s\t%s\n", t->entries[i].impl, t->entries[i].problem);
 }
 
 /* ---- a problem ----------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_attribute(const attribute *a, uint64_t seed)
+static uint64_t hash_attribute(const graph_attribute *a, uint64_t seed)
 {
     const uint64_t named = hash_bytes(a->name, strlen(a->name), seed);
     switch (a->type) {
@@ -129,27 +129,27 @@ static uint64_t hash_attribute(const attribute *a, uint64_t seed)
     }
 }
 
-static void append_operand(const lower_operand *o, text *out)
+static void append_operand(const lower_operand *o, strbuf *out)
 {
     if (o->dtype == CLG_DTYPE_NONE) {
-        text_append(out, " -");
+        strbuf_append(out, " -");
         return;
     }
-    text_printf(out, " %s[", dtype_name(o->dtype));
+    strbuf_printf(out, " %s[", dtype_name(o->dtype));
     for (int i = 0; i < o->dims.rank; i++)
-        text_printf(out, "%s%lld", i ? "," : "", (long long)o->dims.dims[i]);
-    text_append(out, o->dense ? "]" : "]s");
-    if (o->constant) text_append(out, "c");
+        strbuf_printf(out, "%s%lld", i ? "," : "", (long long)o->dims.dims[i]);
+    strbuf_append(out, o->dense ? "]" : "]s");
+    if (o->constant) strbuf_append(out, "c");
 }
 
-void choice_problem(const lower_context *c, text *out)
+void tuning_problem(const lower_context *c, strbuf *out)
 {
     uint64_t attributes = 0; /* in any order */
     for (size_t i = 0; i < c->node->n_attributes; i++)
         attributes += hash_attribute(&c->node->attributes[i], 0);
-    text_printf(out, "%s %s", c->row->name, lower_is_simd(c) ? "simd" : "simt");
+    strbuf_printf(out, "%s %s", c->row->name, lower_is_simd(c) ? "simd" : "simt");
     for (size_t i = 0; i < c->n_inputs; i++) append_operand(&c->inputs[i], out);
-    text_append(out, " >");
+    strbuf_append(out, " >");
     for (size_t i = 0; i < c->n_outputs; i++) append_operand(&c->outputs[i], out);
-    text_printf(out, " %016llx", (unsigned long long)attributes);
+    strbuf_printf(out, " %016llx", (unsigned long long)attributes);
 }

@@ -6,7 +6,7 @@
 
 #include "support/fakes/failing_alloc.h"
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -14,56 +14,56 @@
 
 TEST(map__empty_finds_nothing)
 {
-    map m = {0};
-    assert_true(map_get_string(&m, "a") == MAP_NONE);
-    map_deinit(&m);
+    hash_map m = {0};
+    assert_true(hash_map_get_string(&m, "a") == HASH_MAP_NONE);
+    hash_map_deinit(&m);
 }
 
 TEST(map__finds_what_was_set)
 {
-    map m = {0};
+    hash_map m = {0};
     char key[32];
     for (size_t i = 0; i < 5000; i++) {
         (void)snprintf(key, sizeof key, "key %zu", i);
-        assert_ok(map_set_string(&m, key, i));
+        assert_ok(hash_map_set_string(&m, key, i));
     }
     memset(key, 0, sizeof key); /* keys are copied */
     for (size_t i = 0; i < 5000; i++) {
         (void)snprintf(key, sizeof key, "key %zu", i);
-        assert_int_equal(map_get_string(&m, key), i);
+        assert_int_equal(hash_map_get_string(&m, key), i);
     }
     assert_int_equal(m.n, 5000);
-    assert_true(map_get_string(&m, "key 5000") == MAP_NONE);
-    map_deinit(&m);
+    assert_true(hash_map_get_string(&m, "key 5000") == HASH_MAP_NONE);
+    hash_map_deinit(&m);
     assert_int_equal(m.n, 0);
 }
 
 TEST(map__replaces_and_takes_any_bytes)
 {
-    map m = {0};
-    assert_ok(map_set(&m, "a\0b", 3, 1));
-    assert_ok(map_set(&m, "a\0c", 3, 2));
-    assert_ok(map_set(&m, "", 0, 3));
-    assert_ok(map_set(&m, "a\0b", 3, 4));
+    hash_map m = {0};
+    assert_ok(hash_map_set(&m, "a\0b", 3, 1));
+    assert_ok(hash_map_set(&m, "a\0c", 3, 2));
+    assert_ok(hash_map_set(&m, "", 0, 3));
+    assert_ok(hash_map_set(&m, "a\0b", 3, 4));
     assert_int_equal(m.n, 3);
-    assert_int_equal(map_get(&m, "a\0b", 3), 4);
-    assert_int_equal(map_get(&m, "a\0c", 3), 2);
-    assert_int_equal(map_get(&m, NULL, 0), 3);
-    assert_true(map_get(&m, "a", 1) == MAP_NONE);
-    map_deinit(&m);
+    assert_int_equal(hash_map_get(&m, "a\0b", 3), 4);
+    assert_int_equal(hash_map_get(&m, "a\0c", 3), 2);
+    assert_int_equal(hash_map_get(&m, NULL, 0), 3);
+    assert_true(hash_map_get(&m, "a", 1) == HASH_MAP_NONE);
+    hash_map_deinit(&m);
 }
 
 static clg_status fill(void *user)
 {
     (void)user;
-    map m = {0};
+    hash_map m = {0};
     clg_status status = CLG_OK;
     for (size_t i = 0; i < 100 && status == CLG_OK; i++) {
-        status = map_set(&m, &i, sizeof i, i);
+        status = hash_map_set(&m, &i, sizeof i, i);
         /* What was there stays there, also after a failure. */
-        for (size_t j = 0; j < m.n; j++) assert_int_equal(map_get(&m, &j, sizeof j), j);
+        for (size_t j = 0; j < m.n; j++) assert_int_equal(hash_map_get(&m, &j, sizeof j), j);
     }
-    map_deinit(&m);
+    hash_map_deinit(&m);
     return status;
 }
 

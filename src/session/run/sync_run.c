@@ -3,7 +3,7 @@
  * A run: facts of the inputs -> the plan -> uploads, steps, downloads in one queue, and one wait at the end. Only where
  * the host must learn content in between (plan segments) it waits more often.
  */
-#include "session/run/run.h"
+#include "session/run/run_state.h"
 
 clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_bytes)
 {
@@ -19,7 +19,7 @@ clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_byte
 
 /* Where the contents lie that the host must learn after a segment. Asked for before its launches: the memory of weights
  * is behind a lock, under which another thread may wait for these launches to end (ocl/queue/launch_guard.h). */
-static clg_status find_reads(run *r, bound_buffer *out_where)
+static clg_status find_reads(run_state *r, bound_buffer *out_where)
 {
     for (size_t i = 0; i < r->segment->n_reads; i++) {
         const plan_port *port = &r->segment->reads[i];
@@ -30,7 +30,7 @@ static clg_status find_reads(run *r, bound_buffer *out_where)
     return CLG_OK;
 }
 
-static clg_status read_content(run *r, const plan_port *port, const bound_buffer *where,
+static clg_status read_content(run_state *r, const plan_port *port, const bound_buffer *where,
                                tensor **out_content)
 {
     if (port->known) {
@@ -44,19 +44,19 @@ static clg_status read_content(run *r, const plan_port *port, const bound_buffer
 }
 
 /* Zeros may well be no valid data: making ready, only the kernels matter. */
-static clg_status check_fault(const run *r)
+static clg_status check_fault(const run_state *r)
 {
     return r->mode == RUN_FOR_REAL ? frame_check_fault(r->s->f, r->fault) : CLG_OK;
 }
 
-static clg_status read_fault(run *r)
+static clg_status read_fault(run_state *r)
 {
     if (!r->segment->has_fault_args) return CLG_OK;
     return ocl_queue_read(r->s->f->queue, r->s->f->fault, 0, r->fault, sizeof r->fault, false);
 }
 
 /* Waits for a segment that is not the last, learns the contents and finds the child. */
-static clg_status next_segment(run *r, const bound_buffer *reads, plan_segment **out_child)
+static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_segment **out_child)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
     clg_status status = CLG_OK;
@@ -72,13 +72,13 @@ static clg_status next_segment(run *r, const bound_buffer *reads, plan_segment *
 }
 
 /* What comes of zeros may be no shape: then there is nothing more to make ready. */
-static bool is_end_of_zeros(const run *r, clg_status status)
+static bool is_end_of_zeros(const run_state *r, clg_status status)
 {
     return r->mode == RUN_ON_ZEROS && (status == CLG_ERROR_SHAPE || status == CLG_ERROR_DATA ||
                                        status == CLG_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
-static clg_status run_segments(run *r)
+static clg_status run_segments(run_state *r)
 {
     clg_session *s = r->s;
     r->segment = plan_segment_retain(r->p->root);
@@ -164,7 +164,7 @@ static void forget_samples(clg_session *s)
 
 /* ---- whole runs -------------------------------------------------------------------------------------- */
 
-static clg_status enqueue_all(run *r)
+static clg_status enqueue_all(run_state *r)
 {
     clg_session *s = r->s;
     s->f->n_ran = 0;
@@ -192,7 +192,7 @@ static clg_status wait_for_all(ocl_queue *q, clg_status status)
     return error_restore(&record);
 }
 
-static clg_status run_all(run *r)
+static clg_status run_all(run_state *r)
 {
     clg_session *s = r->s;
     clg_status status = enqueue_all(r);
@@ -206,9 +206,9 @@ static clg_status run_all(run *r)
     return status;
 }
 
-static clg_status run_begin(clg_session *s, run_mode mode, run *out_run)
+static clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
 {
-    *out_run = (run){.s = s, .mode = mode};
+    *out_run = (run_state){.s = s, .mode = mode};
     out_run->facts = memory_zalloc(s->n_inputs + 1, sizeof *out_run->facts);
     out_run->pending = memory_zalloc(s->n_outputs + 1, sizeof *out_run->pending);
     out_run->wholes = memory_zalloc(s->n_outputs + 1, sizeof *out_run->wholes);
@@ -216,7 +216,7 @@ static clg_status run_begin(clg_session *s, run_mode mode, run *out_run)
                                                                  : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static void run_end(run *r)
+static void run_end(run_state *r)
 {
     for (size_t i = 0; i < r->s->n_inputs; i++) {
         tensor_free(r->s->inputs[i].content);
@@ -234,7 +234,7 @@ static void run_end(run *r)
 
 static clg_status try_run(clg_session *s, run_mode mode)
 {
-    run r;
+    run_state r;
     clg_status status = run_begin(s, mode, &r);
     if (status == CLG_OK) status = run_all(&r);
     run_end(&r);
@@ -263,7 +263,7 @@ clg_status session_run(clg_session *s) { return run_in_mode(s, RUN_FOR_REAL); }
 
 clg_status session_plan(clg_session *s, plan **out_plan)
 {
-    run r;
+    run_state r;
     *out_plan = NULL;
     clg_status status = run_begin(s, RUN_ON_ZEROS, &r);
     if (status == CLG_OK) status = run_find_plan(&r);

@@ -9,23 +9,23 @@
  *
  * Tables never change: adding makes another one. Any thread.
  */
-#ifndef CLG_PLAN_CHOICES_H
-#define CLG_PLAN_CHOICES_H
+#ifndef CLG_PLAN_TUNING_TABLE_H
+#define CLG_PLAN_TUNING_TABLE_H
 
-#include "base/text.h"
+#include "base/strbuf.h"
 #include "ops/core/op.h"
 
-typedef struct choice_table choice_table;
+typedef struct tuning_table tuning_table;
 
 /* What `old` (may be NULL) and a text say, the text's lines before the old ones. INVALID_ARGUMENT names the line that is none. */
-clg_status choice_table_add(const choice_table *old, const char *lines, choice_table **out_table);
-choice_table *choice_table_retain(choice_table *t); /* NULL passes */
-void choice_table_free(choice_table *t);            /* accepts NULL */
+clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table);
+tuning_table *tuning_table_retain(tuning_table *t); /* NULL passes */
+void tuning_table_free(tuning_table *t);            /* accepts NULL */
 /* The way for a problem; NULL when it was not measured. */
-const char *choice_table_find(const choice_table *t, const char *problem);
-void choice_table_text(const choice_table *t, text *out); /* of NULL: no choices */
+const char *tuning_table_find(const tuning_table *t, const char *problem);
+void tuning_table_text(const tuning_table *t, strbuf *out); /* of NULL: no choices */
 
 /* Appends the line that stands for a node as placed for lowering. */
-void choice_problem(const lower_context *c, text *out);
+void tuning_problem(const lower_context *c, strbuf *out);
 
 #endif

@@ -5,49 +5,49 @@
 #include "support/cases/op_case.h"
 #include "support/fakes/failing_alloc.h"
 
-#include "plan/choices.h"
 #include "plan/plan.h"
+#include "plan/tuning_table.h"
 
 #include <string.h>
 
 #define HEADER "clgraph choices 1\n"
 
-static void expect_text(const choice_table *t, const char *expected)
+static void expect_text(const tuning_table *t, const char *expected)
 {
-    text out;
-    text_init(&out, 0);
-    choice_table_text(t, &out);
-    assert_string_equal(text_data(&out), expected);
-    text_deinit(&out);
+    strbuf out;
+    strbuf_init(&out, 0);
+    tuning_table_text(t, &out);
+    assert_string_equal(strbuf_data(&out), expected);
+    strbuf_deinit(&out);
 }
 
-TEST(choices__a_table_is_its_text)
+TEST(tuning_table__parses_what_it_writes)
 {
-    choice_table *first, *second;
-    assert_ok(choice_table_add(NULL, HEADER "blas\tGemm a\nwide\tConv b c\n", &first));
-    assert_string_equal(choice_table_find(first, "Gemm a"), "blas");
-    assert_null(choice_table_find(first, "Gemm"));
-    assert_null(choice_table_find(NULL, "Gemm a"));
-    assert_ok(choice_table_add(first, HEADER "plain\tGemm a\nnew\tPool d", &second));
-    choice_table_free(first);
+    tuning_table *first, *second;
+    assert_ok(tuning_table_add(NULL, HEADER "blas\tGemm a\nwide\tConv b c\n", &first));
+    assert_string_equal(tuning_table_find(first, "Gemm a"), "blas");
+    assert_null(tuning_table_find(first, "Gemm"));
+    assert_null(tuning_table_find(NULL, "Gemm a"));
+    assert_ok(tuning_table_add(first, HEADER "plain\tGemm a\nnew\tPool d", &second));
+    tuning_table_free(first);
     expect_text(second, HEADER "plain\tGemm a\nwide\tConv b c\nnew\tPool d\n");
-    assert_ptr_equal(choice_table_retain(second), second);
-    choice_table_free(second);
-    choice_table_free(second);
-    choice_table_free(NULL);
+    assert_ptr_equal(tuning_table_retain(second), second);
+    tuning_table_free(second);
+    tuning_table_free(second);
+    tuning_table_free(NULL);
     expect_text(NULL, HEADER);
 }
 
 /* Tables of before the classes of kernels were called simd and simt are read, and match no problem of today. */
-TEST(choices__of_an_older_version_match_nothing)
+TEST(tuning_table__of_an_older_version_matches_nothing)
 {
-    choice_table *t;
-    assert_ok(choice_table_add(NULL, HEADER "winograd_4x4\tConv wide float32[1,64,56,56]\n", &t));
-    assert_null(choice_table_find(t, "Conv simd float32[1,64,56,56]"));
-    choice_table_free(t);
+    tuning_table *t;
+    assert_ok(tuning_table_add(NULL, HEADER "winograd_4x4\tConv wide float32[1,64,56,56]\n", &t));
+    assert_null(tuning_table_find(t, "Conv simd float32[1,64,56,56]"));
+    tuning_table_free(t);
 }
 
-TEST(choices__text_that_is_none)
+TEST(tuning_table__refuses_other_text)
 {
     static const struct {
         const char *lines, *says;
@@ -59,8 +59,8 @@ TEST(choices__text_that_is_none)
                 {HEADER "way\t\n", "line 2"},
                 {HEADER "\n", "line 2"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        choice_table *t;
-        assert_int_equal(choice_table_add(NULL, rows[i].lines, &t), CLG_ERROR_INVALID_ARGUMENT);
+        tuning_table *t;
+        assert_int_equal(tuning_table_add(NULL, rows[i].lines, &t), CLG_ERROR_INVALID_ARGUMENT);
         assert_null(t);
         assert_non_null(strstr(error_text(), rows[i].says));
     }
@@ -68,15 +68,15 @@ TEST(choices__text_that_is_none)
 
 static clg_status add_twice(void *user)
 {
-    choice_table *first = NULL, *second = NULL;
-    clg_status status = choice_table_add(NULL, user, &first);
-    if (status == CLG_OK) status = choice_table_add(first, HEADER "c\td\n", &second);
-    choice_table_free(first);
-    choice_table_free(second);
+    tuning_table *first = NULL, *second = NULL;
+    clg_status status = tuning_table_add(NULL, user, &first);
+    if (status == CLG_OK) status = tuning_table_add(first, HEADER "c\td\n", &second);
+    tuning_table_free(first);
+    tuning_table_free(second);
     return status;
 }
 
-TEST(choices__survive_every_failed_allocation)
+TEST(tuning_table__survives_every_failed_allocation)
 {
     assert_true(fault_loop_alone(add_twice, HEADER "a\tb\nc\te\n") > 4);
 }
@@ -129,12 +129,12 @@ static const char *taken(const fixture *f, plan_choice *out)
     return out->impl->variant;
 }
 
-TEST(choices__decide_before_estimates)
+TEST(tuning_table__decides_before_estimates)
 {
     fixture f;
     plan_choice out;
-    choice_table *t;
-    text lines;
+    tuning_table *t;
+    strbuf lines;
     start(&f);
     assert_string_equal(taken(&f, &out), "estimated");
     assert_null(out.problem);
@@ -145,25 +145,25 @@ TEST(choices__decide_before_estimates)
     assert_string_equal(out.problem, "MatMul simt float32[2,3] float32[3,4] > float32[2,4] "
                                      "0000000000000000");
 
-    text_init(&lines, 0);
-    text_printf(&lines, HEADER "third\t%s\n", out.problem);
-    assert_ok(choice_table_add(NULL, text_data(&lines), &t));
-    text_deinit(&lines);
+    strbuf_init(&lines, 0);
+    strbuf_printf(&lines, HEADER "third\t%s\n", out.problem);
+    assert_ok(tuning_table_add(NULL, strbuf_data(&lines), &t));
+    strbuf_deinit(&lines);
     f.c.choices = t;
     assert_string_equal(taken(&f, &out), "third");
     f.output.dims.dims[0] = 5;
     assert_string_equal(taken(&f, &out), "estimated"); /* another problem */
-    choice_table_free(t);
+    tuning_table_free(t);
     end(&f);
 }
 
-TEST(choices__an_implementation_that_is_not_there)
+TEST(tuning_table__an_implementation_that_is_not_there)
 {
     fixture f;
     plan_choice out;
-    choice_table *t;
+    tuning_table *t;
     start(&f);
-    assert_ok(choice_table_add(NULL,
+    assert_ok(tuning_table_add(NULL,
                                HEADER "gone\tMatMul simt float32[2,3] float32[3,4] > float32[2,4] "
                                       "0000000000000000\n",
                                &t));
@@ -173,17 +173,17 @@ TEST(choices__an_implementation_that_is_not_there)
     f.c.preferred = (const char *const[]){"third"};
     f.c.n_preferred = 1;
     assert_string_equal(taken(&f, &out), "estimated");
-    choice_table_free(t);
+    tuning_table_free(t);
     end(&f);
 }
 
-TEST(choices__what_is_preferred_comes_first)
+TEST(tuning_table__preferred_ones_come_first)
 {
     fixture f;
     plan_choice out;
-    choice_table *t;
+    tuning_table *t;
     start(&f);
-    assert_ok(choice_table_add(NULL,
+    assert_ok(tuning_table_add(NULL,
                                HEADER "third\tMatMul simt float32[2,3] float32[3,4] > float32[2,4] "
                                       "0000000000000000\n",
                                &t));
@@ -193,7 +193,7 @@ TEST(choices__what_is_preferred_comes_first)
     assert_string_equal(taken(&f, &out), "slow");
     f.c.n_preferred = 1; /* what was measured stays aside */
     assert_string_equal(taken(&f, &out), "estimated");
-    choice_table_free(t);
+    tuning_table_free(t);
     end(&f);
 }
 
@@ -217,7 +217,7 @@ static clg_status passes(void *self, const lower_context *lc, const candidate *i
     return j->fails;
 }
 
-TEST(choices__pass_over_what_is_wrong)
+TEST(tuning_table__a_rejected_candidate_is_passed_over)
 {
     static const struct {
         validator j;
@@ -247,7 +247,7 @@ TEST(choices__pass_over_what_is_wrong)
     }
 }
 
-TEST(choices__do_not_validate_a_single_candidate)
+TEST(tuning_table__one_candidate_is_not_validated)
 {
     fixture f;
     plan_choice out;

@@ -2,7 +2,7 @@
  *
  * The outputs of a run: their memory, the way to the host, and what the session shows of them afterwards.
  */
-#include "session/run/run.h"
+#include "session/run/run_state.h"
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const 
 }
 
 /* An input of this run that lies in this memory, or SIZE_MAX. */
-static size_t input_within(const run *r, const ocl_buffer *b, size_t offset_bytes,
+static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offset_bytes,
                            size_t size_bytes)
 {
     for (size_t k = 0; k < r->s->n_inputs; k++) {
@@ -57,7 +57,7 @@ static size_t input_within(const run *r, const ocl_buffer *b, size_t offset_byte
 }
 
 /* Kernels read inputs after they began to write outputs: the two must not share memory. */
-static clg_status check_overlaps(const run *r, size_t i, const ocl_buffer *b)
+static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer *b)
 {
     const clg_session *s = r->s;
     const clg_value *bound = s->outputs[i].bound;
@@ -79,7 +79,7 @@ static clg_status check_overlaps(const run *r, size_t i, const ocl_buffer *b)
 }
 
 /* Memory of the frame's own; other than before, where that was given to this run as an input. */
-static clg_status reserve_output(run *r, size_t i, size_t size_bytes)
+static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
 {
     frame *f = r->s->f;
     frame_memory *m = &f->outputs[i];
@@ -91,7 +91,7 @@ static clg_status reserve_output(run *r, size_t i, size_t size_bytes)
                                                               : OCL_BUFFER_HOST_VISIBLE);
 }
 
-clg_status run_bind_outputs(run *r, const plan_segment *segment)
+clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
 {
     clg_session *s = r->s;
     for (size_t i = 0; i < s->n_outputs; i++) {
@@ -131,7 +131,7 @@ static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, t
 }
 
 /* Content that never was on the device goes there: for the caller's memory, or for the input it is linked to. */
-static clg_status upload_known(run *r, size_t i, const tensor *known)
+static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 {
     const clg_session *s = r->s;
     const clg_value *bound = s->outputs[i].bound;
@@ -235,7 +235,7 @@ static clg_status make_whole(const plan_port *port, clg_value **out_value)
     return status;
 }
 
-static clg_status read_tensor(run *r, const plan_port *port, void *to, size_t size_bytes)
+static clg_status read_tensor(run_state *r, const plan_port *port, void *to, size_t size_bytes)
 {
     bound_buffer where;
     if (port->known || size_bytes == 0) return CLG_OK;
@@ -245,7 +245,7 @@ static clg_status read_tensor(run *r, const plan_port *port, void *to, size_t si
 }
 
 /* The rows of all maps are one piece of memory: one read. */
-static clg_status read_maps(run *r, const plan_port *port, const clg_value *v)
+static clg_status read_maps(run_state *r, const plan_port *port, const clg_value *v)
 {
     if (value_length(v) == 0 || port->items[VALUE_VALUES].known) return CLG_OK;
     const clg_value *first = value_get(value_get(v, 0), VALUE_VALUES);
@@ -253,7 +253,7 @@ static clg_status read_maps(run *r, const plan_port *port, const clg_value *v)
                        first->size_bytes * value_length(v));
 }
 
-static clg_status read_whole(run *r, const plan_port *port, clg_value *v)
+static clg_status read_whole(run_state *r, const plan_port *port, clg_value *v)
 {
     if (port->kind == CLG_VALUE_MAP) return read_maps(r, port, v);
     for (size_t i = 0; i < port->n_items; i++)
@@ -262,7 +262,7 @@ static clg_status read_whole(run *r, const plan_port *port, clg_value *v)
                                           : CLG_OK;
 }
 
-static clg_status fetch_whole(run *r, size_t i, const plan_port *port)
+static clg_status fetch_whole(run_state *r, size_t i, const plan_port *port)
 {
     if (r->s->outputs[i].link != SIZE_MAX)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -275,7 +275,7 @@ static clg_status fetch_whole(run *r, size_t i, const plan_port *port)
 }
 
 /* Known contents go where the caller wants them; the rest is read from the device. */
-static clg_status fetch_output(run *r, size_t i)
+static clg_status fetch_output(run_state *r, size_t i)
 {
     clg_session *s = r->s;
     session_output *out = &s->outputs[i];
@@ -309,7 +309,7 @@ static clg_status fetch_output(run *r, size_t i)
     return ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, false);
 }
 
-clg_status run_fetch_outputs(run *r)
+clg_status run_fetch_outputs(run_state *r)
 {
     for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(fetch_output(r, i));
     return CLG_OK;
@@ -318,7 +318,7 @@ clg_status run_fetch_outputs(run *r)
 /* ---- after the wait ---------------------------------------------------------------------------------- */
 
 /* The value around what was read; all that can fail. */
-static clg_status make_host_value(run *r, size_t i)
+static clg_status make_host_value(run_state *r, size_t i)
 {
     session_output *out = &r->s->outputs[i];
     tensor *t = r->pending[i];
@@ -329,7 +329,7 @@ static clg_status make_host_value(run *r, size_t i)
     return t ? value_create_host(t, &out->host) : CLG_OK;
 }
 
-static void publish_output(run *r, size_t i)
+static void publish_output(run_state *r, size_t i)
 {
     clg_session *s = r->s;
     session_output *out = &s->outputs[i];
@@ -349,7 +349,7 @@ static void publish_output(run *r, size_t i)
     in->value = NULL;
 }
 
-clg_status run_publish_outputs(run *r)
+clg_status run_publish_outputs(run_state *r)
 {
     for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(make_host_value(r, i));
     for (size_t i = 0; i < r->s->n_outputs; i++) publish_output(r, i);

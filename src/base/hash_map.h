@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A hash map from byte strings to size_t (an index or a number). Keys are copied.
+ */
+#ifndef CLG_BASE_HASH_MAP_H
+#define CLG_BASE_HASH_MAP_H
+
+#include "base/error.h"
+
+typedef struct hash_map {
+    struct map_entry *entries; /* open addressing */
+    size_t capacity, n;
+} hash_map; /* all zeros is valid and empty */
+
+#define HASH_MAP_NONE ((size_t)-1)
+
+/* Inserts or replaces. */
+clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t value);
+size_t hash_map_get(const hash_map *m, const void *key,
+                    size_t key_bytes); /* HASH_MAP_NONE when absent */
+clg_status hash_map_set_string(hash_map *m, const char *key, size_t value);
+size_t hash_map_get_string(const hash_map *m, const char *key);
+void hash_map_deinit(hash_map *m);
+
+#endif
