@@ -33,11 +33,12 @@ ARGUMENTS = "src/step/* src/ocl/* src/session/run/*"
 ATTENTION = "cl/*attention* src/ops/*attention*"
 # Names: words between underscores.
 RULES = [
-    Rule("way", "implementation; algorithm", r"\bways\b|\bway to compute", "way ways"),
+    Rule("way", "implementation; algorithm", r"(?<!both )\bways\b(?! of (freeing|ending))|\bway to compute", "(?<!half_)(?<!under_)way (?<!both_)ways"),
     Rule("tail", "epilogue; remainder", r"\btails?\b(?! of)", "tail tails"),
     Rule("asked for", "prefetched; requested", r"\b(asked|asks?|asking) for\b", "ask asking asked expect_soon expect_far"),
     Rule("map", "feature map", r"(?<!feature )(?<!hash )\bmaps?\b(?! of names)", "", CONVOLUTIONS),
-    Rule("product", "GEMM, matmul, matrix product", r"(?<!dot )(?<!matrix )(?<!inner )(?<!outer )\bproducts?\b(?! of)", "product products qproduct"),
+    Rule("product", "GEMM, matmul, matrix product", r"(?<!dot )(?<!matrix )(?<!inner )(?<!outer )(?<!Hadamard )(?<!Cartesian )\bproducts?\b(?! (of|over|modulo)\b)",
+         "qproduct add_product product_tile product_simt product_simd small_product large_product"),
     Rule("numbers", "scalar arguments", r"\b(its|the|their|of) numbers\b|\bnumbers (of|in) (a|the|one) (kernel|struct)", "numbers joined", ARGUMENTS),
     Rule("lies", "is stored; is contiguous; is", r"\b(lies?|lying|lain)\b", "lies lie"),
     Rule("behind, in front", "after, before", r"\bbehind\b|\bin front\b", "behind"),
@@ -45,24 +46,25 @@ RULES = [
     Rule("under way", "in flight; current", r"\bunder way\b", "under_way underway"),
     Rule("spread, gather", "fork, join", "", "queue_spread queue_gather overlap_keep"),
     Rule("cut", "tiling; divided", r"(?<!short )(?<!clean )\bcut(s|ting)?\b(?! off| short)", "cut cuts"),
-    Rule("turned", "transposed", r"(?<!in )(?<!by )\bturn(s|ed|ing)?\b(?! (it )?(off|on|into|out|away|to|by)\b)", "turn turned turns"),
+    Rule("turned", "transposed", r"(?<!in )(?<!by )\bturn(s|ed|ing)?\b(?! (it )?(off|on|into|out|away|to|by)\b)", "(?<!in_)turn turned turns"),
     Rule("picture", "image", r"\bpictures?\b(?! of (the|a) (layers|run))", "picture pictures"),
     Rule("store", "cache", r"\b(the|an?|empty|no|its|this|one|whose|from) stores?\b(?! (is|are|of) (done|made|one))", "", CACHES),
     Rule("halves", "fp16", r"\bhalves\b(?! of)", "halves"),
     Rule("verdict", "self-test result", r"\b(verdicts?|judge[sd]?|barred|bars|trust(s|ed)?|proofs?)\b", "verdict verdicts judge judged barred trust proof proofs"),
     Rule("lane", "worker", r"\blanes?\b", "lane lanes", STREAMS),
-    Rule("stretch", "region; eligible; cost", r"\bstretch(es)?\b|\bgo(es)? along\b|\bweigh(s|ed)?\b", "stretch stretches weigh"),
+    Rule("stretch", "region; eligible; cost", r"(?<![\"'])(?<!resize )\bstretch(es)?\b(?!, crop|[\"'])|\bgo(es)? along\b|\bweigh(s|ed)?\b", "(?<!resize_)stretch(?! the) stretches weigh"),
     Rule("spelled", "decomposed", r"\bspell(ed|ing|ings|s)?\b", "spell spelled spelling"),
     Rule("survey", "graph info", r"\bsurveys?\b", "survey"),
     Rule("lent", "zero-copy", r"\b(lent|lends?|lending)\b", "lent lend"),
     Rule("sentence", "message", r"\bsentences?\b", "sentence"),
-    Rule("wide", "simd", r"\bwide (kernels?|products?|class|convolutions?|devices?)\b", r"(?<=_)wide"),
-    Rule("leave", "store directly", r"\bleaves? (the )?registers\b", "leave leaves_at_once"),
+    Rule("wide", "simd", r"\bwide (kernels?|products?|class|convolutions?|devices?)\b", r"(?<=[a-z]{2}_)wide wide_(?=kernel|class|simd)"),
+    Rule("leave", "store directly", r"\bleaves? (the )?registers\b", "leave leaves_at_once", "cl/*"),
     Rule("afar", "from memory, from L2", r"\b(from afar|far away|near(est)? caches?|first cache|second cache|last cache)\b", "afar"),
-    Rule("least, most", "min, max", r"(?<!at )\bleast\b|\bthe most\b", "least most"),
+    Rule("least, most", "min, max", r"(?<!at )\bleast\b(?! (recently|significant|common|squares))|\bthe most\b(?! (recent|frequent|likely|common|significant))",
+         "(?<!at_)least(?!_(recently|significant|common)) (?<!at_)most(?!_(frequent|recent|significant|common))"),
     Rule("is no", "is not a; there is no", r"(?<!there )\b(is|are) (no|none)\b", "is_no"),
     Rule("nine tenths of the time", "10 % faster", r"\btakes? [a-z0-9. -]*(tenths?|thirds?|quarters?|half|times) (of )?the time", ""),
-    Rule("by itself", "automatic; own; immediately; release", r"\b(by itself|of (its|their) own|anew|lets? go|at once)\b", "anew let_go at_once"),
+    Rule("by itself", "automatic; own; immediately; release", r"\b(by itself|of (its|their) own|anew|lets? go|at once)\b", "anew let_go"),
     Rule("sandwich", "QDQ pattern", r"\bsandwich(es)?\b", "sandwich"),
     Rule("strange", "foreign", r"\bstrange\b", "strange"),
     Rule("place", "position", r"\bplaces?\b(?! of)", "place places", ATTENTION),
@@ -80,6 +82,8 @@ def compiled():
 
 COMPILED = list(compiled())
 PART = re.compile(r'(/\*.*?\*/|//[^\n]*)|("(?:[^"\\\n]|\\.)*")|(\'(?:[^\'\\\n]|\\.)*\')|([A-Za-z_]\w*)', re.S)
+# Of scripts, comments and quoted words without substitutions: `cut` and `tail` are commands there.
+SCRIPT_PART = re.compile(r'"""(?:[^"\\]|\\.|"(?!""))*"""|(?:(?<=\s)|^)#[^\n]*|"[^"\n$`]* [^"\n$`]*"', re.M)
 NAME = re.compile(r"[A-Za-z_]*_\w+")
 
 
@@ -117,8 +121,11 @@ def uses(path, text):
                 yield from mixed(part.group(), part.start())
             elif name:
                 yield from uses_in(name, part.start(), True, rules)
-    elif suffix in PROSE | SCRIPTS:
+    elif suffix in PROSE:
         yield from mixed(text, 0)
+    elif suffix in SCRIPTS:
+        for part in SCRIPT_PART.finditer(text):
+            yield from mixed(part.group(), part.start())
 
 
 def listed(tree):

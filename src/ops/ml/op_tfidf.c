@@ -116,22 +116,22 @@ static clg_status fill_map(pool *p, strbuf *key)
     return CLG_OK;
 }
 
-typedef enum weighing { WEIGH_TF, WEIGH_IDF, WEIGH_TFIDF } weighing;
+typedef enum weighing { WEIGHT_TF, WEIGHT_IDF, WEIGHT_TFIDF } weighing;
 
 static weighing weighing_of(const node *n)
 {
     const char *mode = node_string(n, "mode", "");
-    return strcmp(mode, "TF") == 0 ? WEIGH_TF : strcmp(mode, "IDF") == 0 ? WEIGH_IDF : WEIGH_TFIDF;
+    return strcmp(mode, "TF") == 0 ? WEIGHT_TF : strcmp(mode, "IDF") == 0 ? WEIGHT_IDF : WEIGHT_TFIDF;
 }
 
 static void count_gram(const pool *p, weighing how, size_t gram, float *row)
 {
     const float weight = p->weights ? p->weights[gram] : 1.0f;
     float *y = &row[p->indexes[gram]];
-    if (how == WEIGH_IDF)
+    if (how == WEIGHT_IDF)
         *y = weight;
     else
-        *y += how == WEIGH_TF ? 1.0f : weight;
+        *y += how == WEIGHT_TF ? 1.0f : weight;
 }
 
 /* All n-grams that start at item `from` of a row of n, their items `step` apart. */
