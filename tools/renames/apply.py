@@ -25,8 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = {".out", ".c", ".h", ".cl", ".clh", ".md", ".sh", ".bash", ".py", ".cmake", ".in", ".txt", ".json", ".map", ".supp"}
 # These name the old words on purpose.
 KEPT = {"CHANGELOG.md", "docs/glossary.md", "tests/lint/words.py"}
-# Where includes are looked for: "ops/conv.h" is src/ops/conv.h.
-INCLUDE_ROOTS = ("src/", "tests/", "include/", "cl/")
+# Where includes and links begin: "ops/conv.h" is src/ops/conv.h.
+INCLUDE_ROOTS = ("src/", "tests/", "include/", "cl/", "docs/")
 
 
 Rule = collections.namedtuple("Rule", "old new globs")
