@@ -108,8 +108,8 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
     ZIP(x, 1, 9, y, 2, 3)                                                                          \
     ZIP(x, 2, 10, y, 4, 5)                                                                         \
     ZIP(x, 3, 11, y, 6, 7)                                                                         \
-    ZIP(x, 4, 12, y, 8, 9) ZIP(x, 5, 13, y, 10, 11) ZIP(x, 6, 14, y, 12, 13)                       \
-        ZIP(x, 7, 15, y, 14, 15)
+    ZIP(x, 4, 12, y, 8, 9)                                                                         \
+    ZIP(x, 5, 13, y, 10, 11) ZIP(x, 6, 14, y, 12, 13) ZIP(x, 7, 15, y, 14, 15)
 #define TRANSPOSE ROUND(x, y) ROUND(y, x) ROUND(x, y) ROUND(y, x)
 #define TRANSPOSED x
 #elif P_VEC == 8

@@ -121,7 +121,9 @@ typedef enum weighing { WEIGHT_TF, WEIGHT_IDF, WEIGHT_TFIDF } weighing;
 static weighing weighing_of(const node *n)
 {
     const char *mode = node_string(n, "mode", "");
-    return strcmp(mode, "TF") == 0 ? WEIGHT_TF : strcmp(mode, "IDF") == 0 ? WEIGHT_IDF : WEIGHT_TFIDF;
+    return strcmp(mode, "TF") == 0    ? WEIGHT_TF
+           : strcmp(mode, "IDF") == 0 ? WEIGHT_IDF
+                                      : WEIGHT_TFIDF;
 }
 
 static void count_gram(const pool *p, weighing how, size_t gram, float *row)
