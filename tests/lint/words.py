@@ -27,7 +27,7 @@ KEPT = ("CHANGELOG.md", "docs/glossary.md", "tools/renames/*", "tests/lint/words
 
 Rule = collections.namedtuple("Rule", "word standard prose names folders", defaults=("",))
 STREAMS = "src/session/*stream*"
-CONVOLUTIONS = "cl/*conv* cl/*winograd* src/ops/*conv* src/ops/*winograd* src/passes/* docs/*"
+CONVOLUTIONS = "cl/*conv* cl/*winograd* src/ops/*conv* src/ops/*winograd* src/passes/*"
 CACHES = "src/ocl/* src/session/* tools/* docs/* include/* README.md"
 ARGUMENTS = "src/step/* src/ocl/* src/session/run/*"
 ATTENTION = "cl/*attention* src/ops/*attention*"
@@ -64,7 +64,7 @@ RULES = [
          "(?<!at_)least(?!_(recently|significant|common)) (?<!at_)most(?!_(frequent|recent|significant|common))"),
     Rule("is no", "is not a; there is no", r"(?<!there )\b(is|are) (no|none)\b", "is_no"),
     Rule("nine tenths of the time", "10 % faster", r"\btakes? [a-z0-9. -]*(tenths?|thirds?|quarters?|half|times) (of )?the time", ""),
-    Rule("by itself", "automatic; own; immediately; release", r"\b(by itself|of (its|their) own|anew|lets? go|at once)\b", "anew let_go"),
+    Rule("by itself", "automatic; own; immediately; release", r"\b(by itself|of (its|their) own|anew|lets? go|(?<!\d )(?<!\d keys )(?<!\d pixels )(?<!\d rows )(?<!\d panels )at once(?! per))\b", "anew let_go"),
     Rule("sandwich", "QDQ pattern", r"\bsandwich(es)?\b", "sandwich"),
     Rule("strange", "foreign", r"\bstrange\b", "strange"),
     Rule("place", "position", r"\bplaces?\b(?! of)", "place places", ATTENTION),
