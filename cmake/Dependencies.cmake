@@ -45,7 +45,7 @@ if(CLG_LINK_OPENCL)
   clg_find_module(clg_clblast clblast libclblast-dev)
 endif()
 if(CLG_LINK_OPENCL OR CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS)
-  # An example and some tests hold OpenCL objects of their own, as an application would.
+  # An example and some tests create OpenCL objects, as an application would.
   find_library(clg_opencl_LIBRARY OpenCL)
   mark_as_advanced(clg_opencl_LIBRARY)
   if(NOT clg_opencl_LIBRARY)

@@ -172,7 +172,7 @@ set(soak_models silero_vad_v5 voicevox_intonation gpt2_past_toy cifar10_cnn vesp
 list(TRANSFORM soak_models PREPEND "${CLG_TEST_MODELS}/")
 clg_add_soak(models simd ${soak_models})
 
-# Every kernel and the programs that models ask for through all targets of GPU vendors' compilers, thousands of compiles:
+# Every kernel and the programs that models need through all targets of GPU vendors' compilers, thousands of compiles:
 # ctest -C portability -L portability, and not otherwise.
 add_test(NAME portability.rows CONFIGURATIONS portability COMMAND
   bash "${PROJECT_SOURCE_DIR}/tools/portability.sh" --all --out "${PROJECT_BINARY_DIR}/portability-rows.tsv")

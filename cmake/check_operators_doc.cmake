@@ -23,5 +23,5 @@ foreach(line IN LISTS fresh)
     break()
   endif()
 endforeach()
-message(FATAL_ERROR "docs/operators.md is not what the operator tables say. To write it anew:\n"
+message(FATAL_ERROR "docs/operators.md is not what the operator tables say. To write it again:\n"
   "  cmake --build ${BUILD} --target docs_operators")

@@ -6,7 +6,7 @@
 #   tools/chroot-test.sh [--worktree] [--once] [--suite NAME] FOLDER [CTEST ARGUMENTS]
 #
 # debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
-# with --worktree the files as they stand, to a path with a space, runs tools/quickstart.sh and
+# with --worktree the files as they are now, to a path with a space, runs tools/quickstart.sh and
 # tools/test.sh (with the arguments, which may choose tests) there, each twice, or with --once the
 # tests once, and prints their last lines. Needs root and debootstrap. Packages come from where this machine's apt takes them.
 #

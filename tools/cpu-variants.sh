@@ -9,7 +9,7 @@
 #
 # TEST is a ctest's name (api.selftest) or a pattern of the shell ('ops.*'); 'all' is every test of ops, api, faults, cli,
 # conformance and models. Without tests and variants, the share that ctest's conformance.cpu_variants runs. --build: a folder built with
-# tests, default build. Each variant has caches of its own, removed at the end. CLG_TEST_PLACES and CLG_TEST_SHARE work as
+# tests, default build. Each variant has separate caches, removed at the end. CLG_TEST_PLACES and CLG_TEST_SHARE work as
 # they do for ctest (docs/testing.md).
 #
 # Prints a line for each variant; of a test that fails, its output. Fails when one fails or none ran.

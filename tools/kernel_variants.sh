@@ -9,7 +9,7 @@
 # "<program>\t<kernel file>\t<row>\t<words>" for each; words are nvidia, amd, intel or targets of tools/portability.sh where a
 # line
 #   // @only gfx906 gfx90a
-# stands above the row, for what their compilers alone can compile, else "-". Includes are relative to cl/. A file without
+# precedes the row, for what their compilers alone can compile, else "-". Includes are relative to cl/. A file without
 # a row fails.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"

@@ -46,7 +46,7 @@ tidy() {
     echo "no $build/compile_commands.json: configure the build first"
     return 1
   }
-  # gcc's flags that clang does not know are no news.
+  # gcc's flags that clang does not know are not reported.
   local tidy=(clang-tidy -quiet -p "$build" --extra-arg=-Wno-unknown-warning-option)
   local each=(xargs -d '\n' -r -P "$(nproc)" -n 4) status=0
   # The files that define what tidy_status.h replaces go without it.

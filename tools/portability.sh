@@ -13,14 +13,14 @@
 # [P_A=1]`, words that NVIDIA's assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only
 # WORD...` above a row (tools/kernel_variants.sh): for these targets alone, or those of nvidia, amd or intel.
 #
-# Writes a table, tab-separated: program, target, kernel, verdict, registers, spills, private bytes, local bytes, note.
+# Writes a table, tab-separated: program, target, kernel, result, registers, spills, private bytes, local bytes, note.
 #   AMD      vector registers; spills of vector registers (those of scalar ones go to vector ones, see note)
 #   Intel    registers of 32 bytes (64 on pvc) that a thread has; spills as the compiler counts them;
 #            private bytes are a thread's, on dg2 a work-item's
 #   NVIDIA   as ptxas says; without ptxas "-", and local bytes from PTX
 # --cache keeps rows of what compiled, by the hash of the text, the marks, cl/common, this script and the compilers' versions.
-# Verdicts: ok; ERROR, SPILLS and LOCAL, which fail; private, a hot kernel with an array outside of registers; spills, not
-# judged; left-out, for the reason in the note. Local bytes are a kernel's own arrays, not its __local arguments; more than
+# Results: ok; ERROR, SPILLS and LOCAL, which fail; private, a hot kernel with an array outside of registers; spills, not
+# counted; left-out, for the reason in the note. Local bytes are a kernel's own arrays, not its __local arguments; more than
 # 48 KiB (NVIDIA) or 64 KiB fail.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
@@ -205,7 +205,7 @@ compile() { # TARGET PROGRAM FOLDER: leaves FOLDER/kernels; what the compiler sa
   esac
 }
 
-# What a target has not that a program is made for, in words: the library asks for such programs only where a device says
+# What a target has not that a program is made for, in words: the library compiles such programs only where a device says
 # that it can.
 lacks() { # TARGET PROGRAM-FILE
   if grep -q '^// @probe' "$2"; then

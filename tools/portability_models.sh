@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The programs that models ask for with the kernels for GPUs, generated ones included, through the compilers of GPU vendors:
+# The programs that models need with the kernels for GPUs, generated ones included, through the compilers of GPU vendors:
 # ONNX's node tests, 200 random graphs and, where it is there, a folder of models, run on PoCL below a layer that writes texts.
 # Rows at the heads of kernel files, which tools/portability.sh takes, are chosen by hand; these are what really comes.
 #
@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/texts"
 export OPENCL_LAYERS=$build/tests/layers/opencl_texts.so CLG_TEXTS=$work/texts CLG_SOURCE_DIR=$PWD CLG_BUILD_DIR=$build
 n_before=0
-collect() { # NAME COMMAND...: each with a store of its own, since what is kept has no text
+collect() { # NAME COMMAND...: each with an empty cache, since cached programs have no text
   local name=$1 n
   shift
   CLG_CACHE_DIR=$work/$name "$@" >"$work/log" 2>&1 || {

@@ -113,7 +113,7 @@ copy_headers
 build_stb
 import_opencl
 build libpcre2-8 pcre2 -DPCRE2_BUILD_TESTS=OFF -DPCRE2_BUILD_PCRE2GREP=OFF
-# Its header takes itself for a DLL's unless it is told.
+# Its header takes itself for a DLL's by default.
 grep -q PCRE2_STATIC "$prefix/lib/pkgconfig/libpcre2-8.pc" ||
   sed -i 's/^Cflags: /&-DPCRE2_STATIC /' "$prefix/lib/pkgconfig/libpcre2-8.pc"
 build jansson jansson -DJANSSON_BUILD_DOCS=OFF -DJANSSON_WITHOUT_TESTS=ON -DJANSSON_EXAMPLES=OFF

@@ -26,7 +26,7 @@ A pixel of the set is a level from 0 to 16. A PNG holds round(level * 255 / 16),
 network is trained and measured on exactly what a reader of that PNG gets, pixel / 255.
 
 Every random choice has a fixed seed. The held-out images play no part in training; use
-`--validate`, not their result, to judge a change to the settings below.
+`--validate`, not their result, to evaluate a change to the settings below.
 """
 
 import argparse
@@ -53,7 +53,7 @@ WEIGHT_DECAY = 0.01
 # Keeps the probabilities off 0 and 1, where comparing two programs' answers would say little.
 LABEL_SMOOTHING = 0.05
 
-# Augmentation: each image of a batch is turned, scaled and moved by its own random amount.
+# Augmentation: each image of a batch is rotated, scaled and moved by a random amount.
 MAX_ROTATION_DEGREES = 10.0
 MAX_SCALE = 0.10
 MAX_SHIFT_PIXELS = 0.75
@@ -74,7 +74,7 @@ def to_input(pixels):
 def make_network():
     """The network up to the logits; softmax is added for prediction only.
 
-    The convolutions have no bias: the batch normalization behind each brings its own.
+    The convolutions have no bias: the batch normalization after each has one.
     """
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
@@ -87,7 +87,7 @@ def make_network():
 
 
 def augment(images):
-    """Turn, scale and shift each image of [n,1,8,8] by its own random amount."""
+    """Rotate, scale and shift each image of [n,1,8,8] by a random amount."""
     def symmetric(limit):
         return (torch.rand(len(images)) * 2 - 1) * limit
 
@@ -143,7 +143,7 @@ def report(name, probabilities, labels):
 def export(model, path):
     """Write the model in evaluation mode, with its BatchNormalization nodes.
 
-    The exporter folds a BatchNormalization into the convolution before it unless told to
+    The exporter folds a BatchNormalization into the convolution before it unless asked to
     preserve the mode; the example keeps the nodes, so that clgraph does the folding.
     """
     torch.onnx.export(

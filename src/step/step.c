@@ -236,7 +236,7 @@ void step_arg_int(step_builder *b, step *s, int64_t value)
     if (value < INT32_MIN || value > INT32_MAX) {
         if (b->status == CLG_OK) {
             b->status =
-                error_set(CLG_ERROR_SHAPE, "kernel %s takes 32-bit sizes, and %" PRId64 " is none",
+                error_set(CLG_ERROR_SHAPE, "kernel %s takes 32-bit sizes, not %" PRId64,
                           s->kernel.entry ? s->kernel.entry : "", value);
         }
         return;

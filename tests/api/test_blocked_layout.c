@@ -113,9 +113,9 @@ static clg_model *make_network(void)
     waves(b, "by channel", 3, (const int64_t[]){64, 1, 1}, 1);
     add(b, "Mul", "scaled", 2, (const char *[]){"excited", "by channel"});
     conv(b, "scaled", 64, 24, 1, 1, "narrow"); /* one block and a half, where blocks are of 16 */
-    grouped_conv(b, "narrow", 24, 24, 5, 1, 24, "by itself");
-    add(b, "Relu", "by itself, positive", 1, (const char *[]){"by itself"});
-    grouped_conv(b, "by itself, positive", 24, 24, 3, 2, 24, "small");
+    grouped_conv(b, "narrow", 24, 24, 5, 1, 24, "alone");
+    add(b, "Relu", "alone, positive", 1, (const char *[]){"alone"});
+    grouped_conv(b, "alone, positive", 24, 24, 3, 2, 24, "small");
     conv(b, "small", 24, 24, 1, 1, "mixed");
     add(b, "Add", "sum", 2, (const char *[]){"mixed", "small"});
     pool(b, "MaxPool", "sum", 1, "largest sum");
@@ -190,7 +190,7 @@ TEST(blocked_maps__give_the_same_numbers)
         expect_same(in_blocks, plain, "block", batch * 32 * 15 * 15);
     }
     assert_int_equal(steps_of(in_blocks, " BlockedConv "), 9);
-    assert_true(steps_of(in_blocks, "conv_expand_blocked") > 0); /* "narrow", "by itself" */
+    assert_true(steps_of(in_blocks, "conv_expand_blocked") > 0); /* "narrow", "alone" */
     assert_int_equal(steps_of(in_blocks, " Transpose "),
                      2); /* of "block", and of "last" for Softmax */
     assert_int_equal(steps_of(plain, " BlockedConv "), 0);
@@ -230,8 +230,8 @@ TEST(blocked_maps__a_bias_of_another_length_is_refused)
     conv(b, "x", 3, 64, 3, 1, "stem");
     waves(b, "w", 4, (int64_t[]){64, 64, 1, 1}, 0.1);
     add(b, "Conv", "points", 3, (const char *[]){"stem", "w", "bias"});
-    grouped_conv(b, "points", 64, 64, 3, 1, 64, "by itself");
-    add(b, "GlobalAveragePool", "y", 1, (const char *[]){"by itself"});
+    grouped_conv(b, "points", 64, 64, 3, 1, 64, "alone");
+    add(b, "GlobalAveragePool", "y", 1, (const char *[]){"alone"});
     assert_ok(clg_builder_output(b, "y"));
     assert_ok(clg_builder_build(b, &m));
     clg_builder_free(b);

@@ -168,7 +168,7 @@ static void expect_times(const char *expression, const char *op, int n)
     int times = 0;
     for (const char *at = plan; (at = strstr(at, op)) != NULL; at += strlen(op)) times++;
     if (n < 0 ? times == 0 : times != n)
-        fail_msg("%s: %s stands %d times in\n%s", expression, op, times, plan);
+        fail_msg("%s: %s occurs %d times in\n%s", expression, op, times, plan);
     for (int i = 0; i < N; i++)
         if (!(fabsf(with[i] - without[i]) <= TOLERANCE * (1 + fabsf(without[i]))))
             fail_msg("%s: element %d is %g with passes, %g without", expression, i, (double)with[i],

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """memory.py [OPTIONS] MODEL...: what clgraph keeps in host memory on top of its buffers on the device.
 
-For each model a process of its own, with a warm store, seen from outside:
+For each model a separate process, with a warm cache, seen from outside:
 
     rest = peak resident memory - base - buffers on the device
 
 base is the peak of the same command on a model of one addition: the driver, its libraries, the program itself. The buffers
 are those that stay: weights, slabs, inputs and outputs. What is there for a while only, as the plain copy of a weight that
 is being packed, is part of the rest. It is held against 0.3 of the model's file and 32 MB. With a CPU device, whose
-buffers are host memory. Slabs are shown beside the largest set of values alive at once.
+buffers are host memory. Slabs are shown beside the largest live set.
 
   --cltool PATH     build/cltool when not given
   --command NAME    run (default) or bench, which holds two variations of its inputs and a second context

@@ -11,7 +11,7 @@ cltool=${CLTOOL:-$root/build/cltool}
 rounds=${1:-9}
 batch=${2:-64}
 model=$root/examples/digits/digits.onnx
-source=$root/examples/digits/heldout.npy # 360 rows of 256 bytes behind a header of 128
+source=$root/examples/digits/heldout.npy # 360 rows of 256 bytes after a header of 128
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Inputs that do not fit, files that lie, data out of range, more memory than there is: the exit code and the sentence.
+# Inputs that do not fit, damaged files, data out of range, more memory than there is: the exit code and the message.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx images
@@ -34,7 +34,7 @@ show run two.onnx --fill x=ones
 show run two.onnx --fill x=ones --fill q=ones
 show run digits.onnx -i good.npy --json --dim depth=3
 
-echo "== files that are missing or lie: exit 4"
+echo "== files that are missing or damaged: exit 4"
 show run digits.onnx -i missing.npy
 show run digits.onnx -i image=images
 head -c 200 zeros64 | npy '<f4' '(1, 1, 8, 8)' >short.npy
@@ -58,7 +58,7 @@ show run digits.onnx -i broken.npz
 cp good.npy data.xyz
 show run digits.onnx -i data.xyz
 
-echo "== images that are none: exit 4; that do not fit: exit 2"
+echo "== files that are not images: exit 4; images that do not fit: exit 2"
 show run digits.onnx --image missing.png
 show run digits.onnx --image good.npy
 head -c 60 images/00.png >cut.png

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Models that are broken: exit 4 and a sentence, for every one.
+# Models that are broken: exit 4 and a message, for every one.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx
 
-echo "== bytes that are no model"
+echo "== bytes that are not a model"
 show run missing.onnx --fill zeros
 show run . --fill zeros
 : >empty.onnx
@@ -70,7 +70,7 @@ show run model/external.onnx --fill zeros -q
 rm model/weights.bin
 show inspect model/external.onnx -q
 
-echo "== graphs that are none"
+echo "== invalid graphs"
 cycle_graph() {
   onnx_node Add first 'x b' a
   onnx_node Relu second a b

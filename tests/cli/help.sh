@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a user sees who asks for help, or asks wrongly.
+# What help prints, and what wrong usage prints.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
@@ -15,7 +15,7 @@ for command in devices inspect run predict verify diff bench profile tune selfte
 done
 show help cache
 
-# Wrong usage: 2, a sentence, a hint.
+# Wrong usage: 2, a message, a hint.
 show forecast
 show run
 show run a.onnx b.onnx

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The ways to give inputs: sets of arrays, tables by column, colour images, shapes, batches.
+# All forms of inputs: sets of arrays, tables by column, colour images, shapes, batches.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Ctrl-C: exit 130, a sentence, and no half-written file.
+# Ctrl-C: exit 130, a message, and no half-written file.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --precision and --keep-fp32: near fp32, but not the same; and what is computed in is told.
+# --precision and --keep-fp32: near fp32, but not the same; and the precision is reported.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy

@@ -47,7 +47,7 @@ show run digits.onnx -i short.csv -q
 printf 'a,b\n1,two\n' >words.csv
 show run digits.onnx -i words.csv -q
 
-echo "== names of tensors are no paths"
+echo "== names of tensors are not paths"
 names_graph() {
   onnx_node Relu '' x ../../y
   onnx_node Neg '' x C:z

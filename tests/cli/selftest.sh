@@ -9,7 +9,7 @@ CLG_CACHE_DIR=$WORK/store CLG_DEVICE=pocl
 export CLG_CACHE_DIR CLG_DEVICE
 
 # What is the machine's is left out: device and driver, errors, and which implementations there are to test, which vectors, units
-# and CLBlast decide. What must be there everywhere is asked for by name.
+# and CLBlast decide. What must be there everywhere is selected by name.
 report() {
   sed -E -e 's/^(device|platform|driver|OpenCL|quirks)( +).*/\1 TEXT/' -e 's/^clgraph +.*/clgraph VERSION/' -e 's/ +/ /g' |
     awk '
@@ -50,7 +50,7 @@ expect_rows all.txt Add AttentionCore:attention_rows AveragePool BatchNormalizat
   Pow ReduceL2 ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare Relu Sigmoid Softmax Sqrt Sub Tanh
 
 echo "== a driver that miscompiles"
-# What is left of a line behind its last whole vector is one too large, in one of the ways.
+# In one implementation, the rest of a row after its last whole vector is one too large.
 export OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_wrong.so${OPENCL_LAYERS:+:$OPENCL_LAYERS} CLG_WRONG_DRIVER=.1
 export CLG_WRONG_IN='#define P_M 4' CLG_WRONG_FROM='r[c] = line[i + c];'
 export CLG_WRONG_TO='r[c] = line[i + c] + (float)(width - i < P_VEC);'
@@ -59,8 +59,8 @@ failed() { awk '/^FAILED/ { for (i = 4; i < NF; i++) if ($i ~ /^winograd/) print
 show failed -- selftest -q
 digits digits.onnx
 for selftest in on off; do
-  ways=$(CLG_SELFTEST=$selftest "$CLTOOL" inspect digits.onnx --plan --disable-pass blocked --prefer winograd_4x4 2>err |
+  nodes=$(CLG_SELFTEST=$selftest "$CLTOOL" inspect digits.onnx --plan --disable-pass blocked --prefer winograd_4x4 2>err |
     grep -c 'FusedConv *winograd_4x4')
-  echo "self-tests $selftest: $ways nodes by winograd_4x4, $(grep -c 'gives wrong results' err) warnings"
+  echo "self-tests $selftest: $nodes nodes by winograd_4x4, $(grep -c 'gives wrong results' err) warnings"
 done
 finish

@@ -41,7 +41,7 @@ take_every() { # N
 digits=$CLG_SOURCE_DIR/examples/digits/digits.onnx
 status=0
 
-# What the digits give on random numbers by default: what they must give in all other ways.
+# What the digits give on random numbers by default: what they must give with all other options.
 keep_digits() {
   "$CLTOOL" run -q "$digits" --fill random:1 -o "$work/expected" >/dev/null || exit 1
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1800
 #
-# ONNX's cases and the digits on PoCL behind layers/opencl_delay.c, which runs the commands of some queues as late as OpenCL
+# ONNX's cases and the digits on PoCL under layers/opencl_delay.c, which runs the commands of some queues as late as OpenCL
 # allows: of the context's queue for uploads, of all queues, of every second one. A sample of the cases; CLG_TEST_SHARE=all takes
 # all of them.
 # shellcheck disable=SC2154 # variables of cases.bash

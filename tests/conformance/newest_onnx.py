@@ -30,7 +30,7 @@ WRITERS = {
 # the formula in float64 for the inputs as stored. clgraph is the nearer one in each case; what is allowed is how far the
 # reference is off, in units in the last place (ULP) of the results' type.
 #
-# Attention in bfloat16: the reference rounds to 8 bits after each step: scaling, the product, the mask, exp, its sum, the
+# Attention in bfloat16: the reference rounds to 8 bits after each step: scaling, the matrix product, the mask, exp, its sum, the
 # quotient. It is off by 1.2 to 1.7 ULP, clgraph, which rounds once at the end, by 0.5, and by at most 1.34 as the nodes of
 # its expansion, of which it fuses some. Between 1/2 and 1, where most results are, they are 1 ULP apart, below 1/2 up to 2:
 # 2^-8 either way.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The include edges of the tree against the drawing in docs/ARCHITECTURE.md: a file includes its own
-# folder and what stands lower. Layers on one line of `order` do not see each other. Nor does a file
+# folder and the layers below it. Layers on one line of `order` do not see each other. Nor does a file
 # below src/api call a function of the public interface, which is defined there.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
@@ -29,7 +29,7 @@ edges src | awk -v order="$order" '
       m = split(rows[i], names, " ")
       for (j = 1; j <= m; j++) level[names[j]] = i
     }
-    # ops, onnx, passes and plan describe work; only what stands above them may start it.
+    # ops, onnx, passes and plan describe work; only the layers above may run it.
     forbidden["ops ocl"] = forbidden["onnx ocl"] = forbidden["passes ocl"] = forbidden["plan ocl"] = 1
     # ocl runs steps (a kernel reference is plain data of step/); of graphs it knows nothing.
     forbidden["ocl graph"] = 1
@@ -69,7 +69,7 @@ edges tools/cltool examples | awk '
   END { exit bad }
 ' || status=1
 
-# The public headers stand alone, and only opencl.h mentions OpenCL.
+# The public headers include no others, and only opencl.h mentions OpenCL.
 edges include | awk '
   /"/ { print $0 ": public headers include <clgraph/...> and the standard library"; bad = 1 }
   /<CL\// && !/clgraph\/opencl\.h:/ { print $0 ": OpenCL headers belong in clgraph/opencl.h"; bad = 1 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The shape of the tree: folders that can be taken in at a glance, files about one thing, and stems that lead to one file. A limit
-# that is in the way is a sign that something wants a name and a place of its own.
+# that is in the way is a sign that something needs a file of its own.
 # See decision 40.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"

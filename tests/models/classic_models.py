@@ -39,7 +39,7 @@ OPSETS = {"": 18, "ai.onnx.ml": 3}
 ROWS = 48  # of a case
 TOLERANCE = ["--rtol", "1e-3", "--atol", "1e-5"]  # float32 sums in another order; probabilities near 0
 
-# ---- data: rounded, so that no feature lies within a rounding of a split ----------------------------------------
+# ---- data: rounded, so that no feature is within a rounding of a split ----------------------------------------
 
 
 def table(loader):

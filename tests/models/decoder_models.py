@@ -5,22 +5,22 @@
     decoder_models.py CLTOOL [--kernels simd|simt] [--device SELECTOR] [--keep FOLDER]
 
 A decoder in the style of LLaMA (RMSNorm, rotary embedding, grouped-query attention, SwiGLU) with made-up weights of a fixed
-seed, in four spellings:
+seed, in four exported forms:
 
     torch       ONNX's own operators, from PyTorch's TorchScript exporter
-    torch_int4  the same with its products quantised by ONNX Runtime: MatMulNBits
+    torch_int4  the same with its matrix products quantised by ONNX Runtime: MatMulNBits
     contrib     com.microsoft's GroupQueryAttention, RotaryEmbedding, SkipSimplifiedLayerNormalization and MatMulNBits, in the
                 structure that onnxruntime-genai's model builder writes
-    packed      the same with queries, keys and values in one product, turned inside of the attention, and the embedding's
+    packed      the same with queries, keys and values in one matrix product, rotated inside of the attention, and the embedding's
                 table in 4 bits: GatherBlockQuantized
 
 Each reads prompts of several lengths and then takes 20 steps. clgraph goes its own way: it is given back its own caches and
 its own most likely token, which must be ONNX Runtime's in each step; logits must agree to 2e-4 of the largest.
 
-Needs the Python packages numpy, onnx and onnxruntime (with onnx-ir, which its quantiser asks for) of PyPI, in a virtual
-environment for one; the spellings `torch` also PyTorch, which may be another Python's: $CLG_PYTHON, this one, or
+Needs the Python packages numpy, onnx and onnxruntime (with onnx-ir, which its quantiser needs) of PyPI, in a virtual
+environment for one; the forms `torch` also PyTorch, which may be another Python's: $CLG_PYTHON, this one, or
 /usr/bin/python3, where Debian's python3-torch is. Exits with 77 where the former are missing; leaves out the latter with a
-sentence.
+message.
 """
 import argparse
 import math

@@ -6,7 +6,7 @@
 
 For each model FOLDER/NAME/model.onnx and test_data_set_K/{input,output}_I.pb, which `cltool verify` reads, and for all of
 them FOLDER/tolerance.json. PyTorch exports the models and computes the outputs in float64, so that an error of clgraph's
-is not hidden behind one of float32. Architectures are complete: layers, widths and parameters are those of the papers;
+is not hidden by one of float32. Architectures are complete: layers, widths and parameters are those of the papers;
 images are smaller than usual and texts shorter. Weights come from a fixed seed. Normalisations have statistics that
 matter, so that folding them wrongly shows.
 """
@@ -248,7 +248,7 @@ def save_tensor(path, name, tensor):
 
 
 def export(model, inputs, names, outputs, axes, path):
-    # As training leaves it: normalisations stay nodes of their own, for clgraph to fold. By the exporter that traces, which
+    # As training leaves it: normalisations stay separate nodes, for clgraph to fold. By the exporter that traces, which
     # older versions have as their only one.
     tracing = {'dynamo': False} if 'dynamo' in inspect.signature(torch.onnx.export).parameters else {}
     with warnings.catch_warnings():

@@ -130,7 +130,7 @@ static const char title[] =
 
 static const char introduction[] =
     " operators that clgraph has, with the opset versions and element types of each. A model\n"
-    "that asks for anything else is refused when it is loaded; `cltool inspect MODEL` names all\n"
+    "that needs anything else is refused when it is loaded; `cltool inspect MODEL` names all\n"
     "of it.\n"
     "\n"
     "- Versions are those of the operator set that the model imports.\n"

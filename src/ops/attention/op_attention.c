@@ -96,7 +96,7 @@ static clg_status check_past(const op_context *c, size_t i, const attention_size
             past->dims[k] == DIM_UNKNOWN || wanted[k] == DIM_UNKNOWN || past->dims[k] == wanted[k];
     return fits ? CLG_OK
                 : op_error(c, CLG_ERROR_SHAPE,
-                           "the past does not have the shape [batch, heads, places, head size]");
+                           "the past does not have the shape [batch, heads, positions, head size]");
 }
 
 static clg_status attention_infer(op_context *c)

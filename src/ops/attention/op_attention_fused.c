@@ -157,7 +157,7 @@ static clg_status fused_infer(op_context *c)
     for (int i = 0; fits && has_past && i < 5; i++) fits = !dims_differ(past->dims[i], wanted[i]);
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE,
-                        "the past does not have the shape [2, batch, heads, places, head size]");
+                        "the past does not have the shape [2, batch, heads, positions, head size]");
     if (op_has_input(c, BIAS) &&
         (bias->rank != 1 || dims_differ(bias->dims[0], op_input(c, WEIGHTS)->dims.dims[1])))
         return op_error(c, CLG_ERROR_SHAPE,
@@ -375,7 +375,7 @@ static clg_status multi_infer(op_context *c)
         (has_past && (!past_fits(&op_input(c, PAST_KEY)->dims, &s, s.d) ||
                       !past_fits(&op_input(c, PAST_VALUE)->dims, &s, s.dv))))
         return op_error(c, CLG_ERROR_SHAPE,
-                        "the past does not have the shape [batch, heads, places, head size]");
+                        "the past does not have the shape [batch, heads, positions, head size]");
     const int64_t over[4] = {s.batch, s.heads, s.q_len, s.total};
     if (op_has_input(c, HEADS_BIAS) &&
         !attention_broadcasts(&op_input(c, HEADS_BIAS)->dims, over, false))

@@ -38,7 +38,7 @@ static clg_status flex_infer(op_context *c)
         fits = k->dims[1] > 0 && q->dims[1] % k->dims[1] == 0;
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE,
-                        "Q, K and V [batch, heads, places, size] do not go together");
+                        "Q, K and V [batch, heads, positions, size] do not match");
     const shape y = {.rank = 4, .dims = {q->dims[0], q->dims[1], q->dims[2], v->dims[3]}};
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;

@@ -113,7 +113,7 @@ static clg_status gqa_infer(op_context *c)
     if (has_past != op_has_input(c, PAST_VALUE) ||
         (has_past && (!past_fits(c, PAST_KEY, &s) || !past_fits(c, PAST_VALUE, &s))))
         return op_error(c, CLG_ERROR_SHAPE,
-                        "the past does not have the shape [batch, heads, places, head size]");
+                        "the past does not have the shape [batch, heads, positions, head size]");
     if (lens->rank > 2 || lens->rank < 1 || dims_differ(lens->dims[0], s.batch) ||
         (lens->rank == 2 && dims_differ(lens->dims[1], 1)))
         return op_error(c, CLG_ERROR_SHAPE, "seqlens_k must have one number for each of the batch");

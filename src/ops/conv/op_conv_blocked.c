@@ -79,7 +79,7 @@ static clg_status blocked_infer(op_context *c)
     if (w->dims[0] == DIM_UNKNOWN || !holds(flat.dims[1], x->rank == 5 ? x->dims[4] : 1, in) ||
         (groups > 1 && (x->rank != 5 || w->dims[1] != 1 || w->dims[0] != groups)))
         return op_error(c, CLG_ERROR_SHAPE,
-                        "a map of %" PRId64 " channels does not fit a weight of %" PRId64
+                        "a feature map of %" PRId64 " channels does not fit a weight of %" PRId64
                         " and %" PRId64 ", and %" PRId64 " groups",
                         flat.dims[1], w->dims[0], w->dims[1], groups);
     CLG_TRY(check_bias(c, 2, w->dims[0]));

@@ -70,7 +70,7 @@ clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dim
     if (status != CLG_OK) return status;
     int64_t rank = *out_known ? (int64_t)n : list->rank == 1 ? list->dims[0] : DIM_UNKNOWN;
     if (rank > CLG_MAX_RANK) {
-        return op_error(c, CLG_ERROR_SHAPE, "asks for %" PRId64 " axes, more than the %d supported",
+        return op_error(c, CLG_ERROR_SHAPE, "requests %" PRId64 " axes, more than the %d supported",
                         rank, CLG_MAX_RANK);
     }
     if (rank == DIM_UNKNOWN) return CLG_OK;

@@ -18,7 +18,7 @@ static clg_status if_check(const node *n)
                           *else_branch = node_attribute(n, "else_branch");
     char text[NODE_TEXT_BYTES];
     if (then_branch->as.g->n_inputs == 0 && else_branch->as.g->n_inputs == 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs of its own",
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs",
                      node_text(n, text));
 }
 

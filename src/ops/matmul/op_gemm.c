@@ -224,7 +224,7 @@ static clg_status lower_batches(lower_context *c, const matmul_batch *g, const g
     int64_t n_jobs = 1;
     for (int i = 0; i < outer; i++) n_jobs *= g->dims[i];
     if (n_jobs > 4096)
-        return lower_error(c, CLG_ERROR_SHAPE, "its batches broadcast in too many ways");
+        return lower_error(c, CLG_ERROR_SHAPE, "the broadcast of its batches has too many dimensions");
     gemm_job *jobs = arena_alloc(c->memory, (size_t)n_jobs, sizeof *jobs);
     if (!jobs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (int64_t at = 0; at < n_jobs; at++) {

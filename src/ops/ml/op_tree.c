@@ -20,7 +20,7 @@ static clg_status tree_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "its input must be rows of features [N,F]");
     const int64_t features = x->dims[x->rank - 1];
     if (features != DIM_UNKNOWN && features < wanted)
-        return op_error(c, CLG_ERROR_SHAPE, "its trees ask for %lld features, there are %lld",
+        return op_error(c, CLG_ERROR_SHAPE, "its trees read %lld features, there are %lld",
                         (long long)wanted, (long long)features);
     fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
     return CLG_OK;

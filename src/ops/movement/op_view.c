@@ -149,7 +149,7 @@ static clg_status parse_reshape(const op_context *c, const shape *wanted, reshap
         } else if (d == -1 && r->open < 0) {
             r->open = i;
         } else if (d < 0) {
-            return op_error(c, CLG_ERROR_SHAPE, "asks for %s",
+            return op_error(c, CLG_ERROR_SHAPE, "requests %s",
                             d == -1 ? "-1 twice" : "a dimension below -1");
         } else if (!checked_mul_i64(r->placed, d, &r->placed)) {
             return op_error(c, CLG_ERROR_SHAPE, "requests more elements than can be counted");

@@ -73,7 +73,7 @@ clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_d
                               pointwise_register *out)
 {
     if (narrow_is(to) || narrow_is(pointwise_dtype(g, from)))
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to and from %s stand alone",
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to and from %s are not fused",
                          dtype_name(narrow_is(to) ? to : pointwise_dtype(g, from)));
     if (pointwise_dtype(g, from) == to) {
         *out = from;

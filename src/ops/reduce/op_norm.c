@@ -54,7 +54,7 @@ static clg_status batch_check(const node *n)
     if (n->opset >= 7 || is_test != asks_for_statistics(n)) return CLG_OK;
     return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                      "%s has is_test %d and %s outputs of training; export the model for inference",
-                     node_text(n, shown), is_test, is_test ? "asks for" : "none of the");
+                     node_text(n, shown), is_test, is_test ? "has" : "none of the");
 }
 
 /* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every element of a sample. */

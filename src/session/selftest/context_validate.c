@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define FACT "verdicts 1"
+#define FACT "selftest 1"
 
 /* ---- the store ------------------------------------------------------------------------------------- */
 

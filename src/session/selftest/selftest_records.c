@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER "clgraph verdicts 1\n"
+#define HEADER "clgraph selftest 1\n"
 #define WORD_BYTES 64
 
 const selftest_record *selftest_records_find(const selftest_records *t, hash128 key)

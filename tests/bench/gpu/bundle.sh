@@ -6,7 +6,7 @@
 #
 #   tests/bench/gpu/bundle.sh FOLDER [BUILD [MODELS...]]
 #
-# FOLDER is made anew. BUILD (default build) is a Release build with tests. MODELS are folders for `cltool verify`. Run
+# FOLDER is replaced. BUILD (default build) is a Release build with tests. MODELS are folders for `cltool verify`. Run
 # FOLDER/run.sh there; both machines are of one architecture, and the other's C library is not older than this one's.
 set -euo pipefail
 if [ $# -lt 1 ]; then
@@ -38,7 +38,7 @@ cp -P "$build"/libclgraph.so* "$folder/lib/"
 cp "$build/cltool" "$folder/bin/"
 cp "$build"/tests/ops/test_* "$build"/tests/api/test_* "$folder/tests/"
 strip "$folder"/tests/test_* "$folder/bin/cltool"
-cp "$here"/{run.sh,compare.py,halves.py,quantized.py} "$here/../../models/make_models.py" "$folder/"
+cp "$here"/{run.sh,compare.py,fp16_gemm.py,quantized.py} "$here/../../models/make_models.py" "$folder/"
 
 # Many test programs hold the same library: together they are small.
 tar -C "$folder" -cf - tests | xz -T0 -9 --lzma2=dict=64MiB >"$folder/tests.tar.xz"

@@ -4,7 +4,7 @@
 
     quantized.py CLTOOL SELECTOR FOLDER [RESULTS.json [SIDE [ROUNDS]]]
 
-Writes both into FOLDER, for images of SIDE (224) pixels: the layers are those of make_models.py, which lies beside this file or in
+Writes both into FOLDER, for images of SIDE (224) pixels: the layers are those of make_models.py, which is beside this file or in
 tests/models, the quantised ones are QLinearConv with per-channel weights, QLinearAdd and MaxPool of bytes, as ONNX Runtime's
 quantiser writes them in its operator format. Times `cltool bench` of float32, of the quantised model, and of it by the plain kernels,
 in turn, ROUNDS (3) times; the medians of the rounds' ratios to float32 are the figures: below 1 is faster.

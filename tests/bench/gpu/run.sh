@@ -5,7 +5,7 @@
 #
 #   run.sh [SELECTOR [RESULTS [STAGE...]]]     default gpu, ./results, all stages
 #
-# Stages: devices tests cases models speed halves quantized. Lies in a folder that bundle.sh made. Where no OpenCL driver is registered,
+# Stages: devices tests cases models speed fp16 quantized. Runs in a folder that bundle.sh made. Where no OpenCL driver is registered,
 # NVIDIA's is looked for and registered for this run alone. $PYTHON (default python3) has PyTorch. Each stage writes a file into RESULTS and a line here; the exit
 # code is 1 when one failed.
 set -uo pipefail
@@ -13,7 +13,7 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 selector=${1:-gpu} results=${2:-results}
 shift $(($# < 2 ? $# : 2))
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(devices tests cases models speed halves quantized)
+[ ${#stages[@]} -gt 0 ] || stages=(devices tests cases models speed fp16 quantized)
 mkdir -p "$results"
 results=$(cd -- "$results" && pwd)
 work=$(mktemp -d)
@@ -75,8 +75,8 @@ models() {
 
 speed() { "${PYTHON:-python3}" "$here/compare.py" "$cltool" "$selector" "$work/speed" "$results/speed.json"; }
 
-# Products in float16, by matrix units where the device has them.
-halves() { "${PYTHON:-python3}" "$here/halves.py" "$cltool" "$selector" "$work/halves" "$results/halves.json"; }
+# GEMM in float16, by matrix units where the device has them.
+fp16() { "${PYTHON:-python3}" "$here/fp16_gemm.py" "$cltool" "$selector" "$work/fp16" "$results/fp16.json"; }
 
 quantized() { "${PYTHON:-python3}" "$here/quantized.py" "$cltool" "$selector" "$work/quantized" "$results/quantized.json"; }
 

@@ -278,7 +278,7 @@ static void describe(const conv_run *r)
 {
     const conv_case *t = &r->t;
     print_error(
-        "%lld images of %lld channels, %lld in front, %lldx%lld, to %lld, blocks of %lld; kernel "
+        "%lld images of %lld channels, %lld before, %lldx%lld, to %lld, blocks of %lld; kernel "
         "%lldx%lld, "
         "strides %lld %lld, pads %lld %lld %lld %lld, dilations %lld %lld, side %lld%s%s%s%s%s\n",
         (long long)t->n, (long long)r->c, (long long)r->x_c, (long long)t->h, (long long)t->w,

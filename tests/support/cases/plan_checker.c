@@ -73,7 +73,7 @@ static void check_input(checker *k, value_id id, const plan_placement *p)
     }
     if (!v->has_memory) discover(k, id, p);
     if (!placement_equal(&v->at, p))
-        fail_msg("step %zu reads '%s' at %d.%u+%lld; it lies at %d.%u+%lld", k->memory.step,
+        fail_msg("step %zu reads '%s' at %d.%u+%lld; it is at %d.%u+%lld", k->memory.step,
                  name_of(k, id), (int)p->kind, p->index, (long long)p->offset_bytes,
                  (int)v->at.kind, v->at.index, (long long)v->at.offset_bytes);
     checked_value_check(&k->values[id], &k->memory);

@@ -156,14 +156,14 @@ TEST(log__long_messages_arrive_whole_or_truncated_and_spare_the_error)
 
     failing_alloc_install();
     failing_alloc_arm(0);
-    (void)error_set(CLG_ERROR_IO, "the error to be told");
+    (void)error_set(CLG_ERROR_IO, "the error to be reported");
     log_write(CLG_LOG_DEBUG, "%s", longer);
     assert_true(failing_alloc_has_failed());
     failing_alloc_remove();
     log_set(NULL, NULL, CLG_LOG_ERROR);
     assert_int_equal(h.n, 2);
     assert_true(h.length > 1000 && h.length < sizeof longer - 1);
-    assert_string_equal(error_text(), "the error to be told");
+    assert_string_equal(error_text(), "the error to be reported");
 }
 
 static void replace_itself(void *user, clg_log_level level, const char *message)

@@ -240,7 +240,7 @@ TEST(cache__list_says_what_entries_hold)
     const char *folder = scratch_path("list");
     disk_cache *s = open_cache(folder);
     put(s, key_a, "device A: program gemm", "payload");
-    put(s, key_b, "device B: verdicts", "payload");
+    put(s, key_b, "device B: self-test results", "payload");
     const char *path = entry_path(folder, key_b);
     assert_int_equal(truncate(path, 60), 0);
     ocl_cache_entry *entries;

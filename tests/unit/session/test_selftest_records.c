@@ -36,7 +36,7 @@ TEST(selftest_records__text_and_back)
     selftest_records_format(&a, &t);
     assert_string_equal(
         strbuf_data(&t),
-        "clgraph verdicts 1\n"
+        "clgraph selftest 1\n"
         "failed fffffffffffffffe0000000000000001 0.5 4e-06 winograd_2x2 winograd_simd\n"
         "failed fffffffffffffffd0000000000000002 inf 4e-06 winograd_2x2 winograd_simd\n");
     assert_ok(selftest_records_set(&b, &first)); /* what is there stays */
@@ -57,13 +57,15 @@ TEST(selftest_records__invalid_text)
 #define KEY "0123456789abcdef0123456789abcdef"
     static const char *const bad[] = {
         "",
-        "clgraph verdicts 2\n",
-        "clgraph verdicts 1\npassed " KEY " 0 1 way\n",
-        "clgraph verdicts 1\npassed 0123456789abcdef 0 1 way kernel\n",
-        "clgraph verdicts 1\npassed " KEY "0 0 1 way kernel\n",
-        "clgraph verdicts 1\nmaybe " KEY " 0 1 way kernel\n",
-        "clgraph verdicts 1\npassed " KEY " 0 1 way kernel more\n",
-        "clgraph verdicts 1\n\n",
+        /* Of versions before 1.0: ignored, and written again. */
+        "clgraph verdicts 1\npassed " KEY " 0 1 impl kernel\n",
+        "clgraph selftest 2\n",
+        "clgraph selftest 1\npassed " KEY " 0 1 impl\n",
+        "clgraph selftest 1\npassed 0123456789abcdef 0 1 impl kernel\n",
+        "clgraph selftest 1\npassed " KEY "0 0 1 impl kernel\n",
+        "clgraph selftest 1\nmaybe " KEY " 0 1 impl kernel\n",
+        "clgraph selftest 1\npassed " KEY " 0 1 impl kernel more\n",
+        "clgraph selftest 1\n\n",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         selftest_records t = {0};
@@ -71,8 +73,8 @@ TEST(selftest_records__invalid_text)
         selftest_records_deinit(&t);
     }
     selftest_records t = {0};
-    assert_true(selftest_records_parse(&t, "clgraph verdicts 1\npassed " KEY " 0 1 way kernel"));
-    assert_true(selftest_records_parse(&t, "clgraph verdicts 1\n"));
+    assert_true(selftest_records_parse(&t, "clgraph selftest 1\npassed " KEY " 0 1 impl kernel"));
+    assert_true(selftest_records_parse(&t, "clgraph selftest 1\n"));
     assert_int_equal(t.n, 1);
     selftest_records_deinit(&t);
 }

@@ -314,7 +314,7 @@ TEST(cast__exactness_is_reported)
         tensor_set_float(t, 0, rows[i].value);
         assert_ok(tensor_cast(t, rows[i].to, &cast));
         if (tensor_equal_numbers(t, cast) != rows[i].exact) fail_msg("row %zu", i);
-        if (tensor_equal_numbers(cast, t) != rows[i].exact) fail_msg("row %zu turned round", i);
+        if (tensor_equal_numbers(cast, t) != rows[i].exact) fail_msg("row %zu byte-swapped", i);
         tensor_free(cast);
         tensor_free(t);
     }

@@ -83,7 +83,7 @@ static const option_row rows[] = {
     {"export", 0, KIND_TEXT, AT(export_file), OPTIONS_TUNE, "FILE",
      "write all choices that were measured on this device"},
     {"max-size", 0, KIND_TEXT, AT(max_size), OPTIONS_CACHE, "BYTES",
-     "prune: keep this much, 64M for example (default: the store's own limit)"},
+     "prune: keep this much, 64M for example (default: the cache's own limit)"},
     {"crashes", 0, KIND_FLAG, AT(crashes), OPTIONS_CACHE, NULL,
      "clear: only what is known of crashes of the driver's compiler, so that it is tried again"},
     {"force", 0, KIND_FLAG, AT(force), OPTIONS_FORCE, NULL, "overwrite files that exist"},

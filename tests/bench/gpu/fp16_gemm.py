@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products in float16 on one GPU: matrix units beside clgraph's other kernel and PyTorch's (cuBLAS).
+"""GEMM in float16 on one GPU: matrix units beside clgraph's other kernel and PyTorch's (cuBLAS).
 
-    halves.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]
+    fp16_gemm.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]
 
-Exports products into FOLDER and runs them with --precision fp16: by gemm_matrix, which nobody gets unasked
-(docs/decisions/0029), and by gemm_simt, each beside torch.matmul of halves. In turn, ROUNDS times; times are those of the product
+Exports GEMMs into FOLDER and runs them with --precision fp16: by gemm_matrix, which is off by default
+(docs/decisions/0029), and by gemm_simt, each beside torch.matmul in float16. In turn, ROUNDS times; times are those of the product
 on the device, medians of a round's runs, and what counts is the median over rounds of the ratios within a round. CLBlast is not
 among them: clgraph calls it for float32 alone. A device without a unit, or one whose self-test fails, has '-' in that column.
 Results are held against float64. Without CUDA PyTorch computes in float32 on the CPU, which tries this script out.
@@ -37,7 +37,7 @@ class Product(nn.Module):
 
 
 def time_torch(a, b):
-    """Milliseconds of a product on the device, median."""
+    """Milliseconds of a GEMM on the device, median."""
     a, b = a.to(DEVICE, DTYPE), b.to(DEVICE, DTYPE)
     times = []
     for _ in range(RUNS + 3):
@@ -115,7 +115,7 @@ def shown(row, key, name, form):
 
 def main():
     if len(sys.argv) < 4:
-        sys.exit('usage: halves.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]')
+        sys.exit('usage: fp16_gemm.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]')
     cltool, selector, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
     where = '%s on %s' % (DTYPE, torch.cuda.get_device_name() if DEVICE.type == 'cuda' else 'the CPU')
     print('PyTorch %s, %s; TFLOP/s, and the time of gemm_matrix over that of the others' % (torch.__version__, where))
