@@ -14,7 +14,7 @@ problems() { sed -nE '1s/ +/ /gp; s/^(\/[^ ]+) .*/\1/p; /^[0-9]+ problems/s/[0-9
 show problems -- tune digits.onnx --time 0.1 -q --export choices.txt
 head -n 1 choices.txt
 echo "lines that are an implementation, a tab and a problem: $(grep -cP '^\w+\t\w+ simd float32\[' choices.txt), others: $(grep -cvP '^\w+\t\w+ simd float32\[' choices.txt)"
-echo "entries of the store: $("$CLTOOL" cache list | grep -c 'measured choices of kernels')"
+echo "entries of the cache: $("$CLTOOL" cache list | grep -c 'measured choices of kernels')"
 
 echo "== preferred implementations"
 impls() { "$CLTOOL" inspect digits.onnx --plan -q "$@" | sed -nE 's/^ +[0-9]+ +(Fused|Blocked)Conv +([a-z0-9_]+) .*/\2/p'; }

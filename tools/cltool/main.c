@@ -88,7 +88,7 @@ static const command commands[] = {
      "cltool selftest --all --device gpu", cmd_selftest},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
      OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
-     "the cache of compiled programs",
+     "compiled programs, kept on disk",
      "path    prints where it is ($CLG_CACHE_DIR moves it)\n"
      "list    its entries\n"
      "clear   removes all of them\n"
