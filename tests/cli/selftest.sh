@@ -35,7 +35,7 @@ show report -- selftest -q
 expect_rows "$WORK/.test/out" MatMul:gemm_simd Gemm:gemm_simd FusedGemm:gemm_simd FusedMatMul:gemm_simd FusedConv:conv_simd \
   FusedConv:winograd_4x4 FusedConv:conv_direct Conv:conv_depthwise_simd BlockedConv:conv_blocked \
   AttentionCore:attention_tiles AttentionCore:attention_rows
-echo "entries of the store: $("$CLTOOL" cache list | grep -c 'results of self-tests')"
+echo "entries of the cache: $("$CLTOOL" cache list | grep -c 'results of self-tests')"
 show json_keys -- selftest -q --json
 show selftest --kernels narrow
 show selftest model.onnx
