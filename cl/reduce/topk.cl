@@ -162,8 +162,10 @@ __kernel void topk_groups(TOPK_ARGS)
             const key u = key_of(from + j * step);
             int rank = 0;
             for (int other = 0; other < k; ++other) {
-                const key v = key_of(from + list[other] * step);
-                rank += v > u || (v == u && list[other] < j);
+                // Mesa 26's llvmpipe loads one element past a loop's end, and with it what the element points at.
+                const int at_other = clamp(list[other], 0, n - 1);
+                const key v = key_of(from + at_other * step);
+                rank += v > u || (v == u && at_other < j);
             }
             STORE1(LOAD1(from + j * step), to + rank * step);
             at[rank * step] = j;

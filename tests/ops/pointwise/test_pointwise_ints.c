@@ -277,17 +277,25 @@ TEST(pointwise_ints__casts)
 /* A cast within a kernel rounds as a stored one does. */
 TEST(pointwise_ints__cast_rounds_in_registers)
 {
+    enum { N = 500 };
     static const clg_dtype narrow[] = {CLG_FLOAT16, CLG_BFLOAT16};
+    /* Ties to even, the ends of float16's normal and denormal numbers, overflow. */
+    static const float edges[] = {0.0f,       1.00048828125f, 1.00146484375f, 65504.0f, 65519.0f,
+                                  65520.0f,   -65520.0f,      0x1p-14f,       0x1p-24f, 0x1p-25f,
+                                  0x1.8p-25f, 0x1.8p-24f,     0x1.ffep-15f,   1e-38f,   3e38f};
+    const int64_t n_edges = COUNT(edges);
     for (size_t k = 0; k < COUNT(narrow); k++) {
         fused f = {.tolerance = 0};
         pointwise_register x, r;
-        tensor *in = fused_input(&f, CLG_FLOAT32, 50, &x);
+        tensor *in = fused_input(&f, CLG_FLOAT32, N, &x);
         assert_ok(pointwise_add_cast(&f.group, x, narrow[k], &r));
         assert_ok(pointwise_add_cast(&f.group, r, CLG_FLOAT32, &r));
         assert_ok(pointwise_add(&f.group, "Sub", (pointwise_register[]){x, r}, NULL, &r));
         tensor *y = fused_output(&f, r);
-        for (int64_t i = 0; i < 50; i++) {
-            const float a = 1.0f + (float)i / 7777.0f;
+        for (int64_t i = 0; i < N; i++) {
+            const float a = i < n_edges ? edges[i]
+                                        : ldexpf(1.0f + (float)i / 7777.0f, (int)(i % 44) - 27) *
+                                              (i % 3 == 0 ? -1.0f : 1.0f);
             const float rounded = k == 0 ? half_to_float(half_from_float(a))
                                          : bfloat16_to_float(bfloat16_from_float(a));
             tensor_set_float(in, i, a);

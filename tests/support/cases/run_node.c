@@ -488,8 +488,12 @@ static void check_impl(const place *p, const run_node *r, clg_session *session)
     char *plan;
     if (!r->impl || r->outputs[0].n == 0) return;
     assert_ok(clg_session_plan_text(session, &plan));
-    if (!strstr(plan, r->impl))
-        fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, r->impl, plan);
+    if (!strstr(plan, r->impl)) {
+        if (!driver_compiler_may_die(clg_context_device(p->context)))
+            fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, r->impl, plan);
+        printf("%s on %s: not by %s, of which the driver's compiler dies\n", r->links[0].op_type,
+               p->name, r->impl);
+    }
     clg_text_free(plan);
 }
 

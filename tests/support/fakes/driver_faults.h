@@ -18,6 +18,13 @@ static inline bool driver_miscompiles_emulated_unit(const clg_device_info *devic
            strncmp(device->driver, "6.", 2) == 0;
 }
 
+/* llvmpipe computes eight work-items together and keeps their private memory on the 8 MiB stack of a worker thread: kernels of
+ * the SIMD class with large private arrays (conv_blocked: 9 MiB) overflow it. By default its kernels are simt. */
+static inline bool driver_has_small_private_memory(const clg_device_info *device)
+{
+    return strcmp(device->platform, "rusticl") == 0;
+}
+
 /* Drivers whose compiler is known to die of kernels: a node of which no implementation is left is refused there. */
 static inline bool driver_compiler_may_die(const clg_device_info *device)
 {
