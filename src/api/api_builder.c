@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct clg_builder {
-    graph *g;
+    graph *graph;
     node_id last; /* receives attributes */
 };
 
@@ -25,8 +25,8 @@ clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
     clg_builder *b = memory_zalloc(1, sizeof *b);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     b->last = NODE_NONE;
-    clg_status status = graph_create("", &b->g);
-    if (status == CLG_OK) status = graph_set_opset(b->g, "", version);
+    clg_status status = graph_create("", &b->graph);
+    if (status == CLG_OK) status = graph_set_opset(b->graph, "", version);
     if (status != CLG_OK) {
         clg_builder_free(b);
         return status;
@@ -38,7 +38,7 @@ clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
 void clg_builder_free(clg_builder *builder)
 {
     if (!builder) return;
-    graph_free(builder->g);
+    graph_free(builder->graph);
     memory_free(builder);
 }
 
@@ -91,12 +91,12 @@ clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype d
     CLG_TRY(read_type(__func__, name, dtype, rank, dims, true, &s));
     for (size_t i = 0; dim_names && i < rank; i++) {
         if (s.dims[i] != DIM_UNKNOWN || !dim_names[i] || !dim_names[i][0]) continue;
-        symbols[i] = arena_strdup(&builder->g->memory, dim_names[i]);
+        symbols[i] = arena_strdup(&builder->graph->memory, dim_names[i]);
         if (!symbols[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    CLG_TRY(find_or_add(builder->g, name, &v));
-    CLG_TRY(graph_add_input(builder->g, v));
-    value *in = &builder->g->values[v];
+    CLG_TRY(find_or_add(builder->graph, name, &v));
+    CLG_TRY(graph_add_input(builder->graph, v));
+    value *in = &builder->graph->values[v];
     in->dtype = dtype;
     in->dims = s;
     memcpy(in->dim_names, symbols, sizeof symbols);
@@ -120,7 +120,7 @@ clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtyp
     if (size_bytes > 0) API_REQUIRE(data);
     clg_status status = tensor_from_bytes(dtype, &s, data, size_bytes, NULL, &t);
     if (status != CLG_OK) return error_prefix(status, "%s: '%s'", __func__, name_text(name, shown));
-    status = graph_add_constant(builder->g, name, t, &v);
+    status = graph_add_constant(builder->graph, name, t, &v);
     tensor_free(t);
     return status;
 }
@@ -130,8 +130,8 @@ clg_status clg_builder_output(clg_builder *builder, const char *name)
     value_id v;
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
-    CLG_TRY(find_or_add(builder->g, name, &v));
-    return graph_add_output(builder->g, v);
+    CLG_TRY(find_or_add(builder->graph, name, &v));
+    return graph_add_output(builder->graph, v);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -150,11 +150,11 @@ static clg_status add_node(clg_builder *b, const char *domain, const char *op_ty
                            size_t n_outputs, const char *const *outputs, value_id *ids)
 {
     node_id n;
-    if (graph_opset(b->g, domain) == 0) CLG_TRY(graph_set_opset(b->g, domain, 1));
-    CLG_TRY(find_names(b->g, n_inputs, inputs, ids));
-    CLG_TRY(find_names(b->g, n_outputs, outputs, ids + n_inputs));
-    CLG_TRY(
-        graph_add_node(b->g, domain, op_type, name, n_inputs, ids, n_outputs, ids + n_inputs, &n));
+    if (graph_opset(b->graph, domain) == 0) CLG_TRY(graph_set_opset(b->graph, domain, 1));
+    CLG_TRY(find_names(b->graph, n_inputs, inputs, ids));
+    CLG_TRY(find_names(b->graph, n_outputs, outputs, ids + n_inputs));
+    CLG_TRY(graph_add_node(b->graph, domain, op_type, name, n_inputs, ids, n_outputs,
+                           ids + n_inputs, &n));
     b->last = n;
     return CLG_OK;
 }
@@ -186,7 +186,7 @@ static clg_status add_attribute(const char *function, clg_builder *b, const grap
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "%s: there is no node yet to take the attribute", function);
     }
-    return node_add_attribute(b->g, b->last, a);
+    return node_add_attribute(b->graph, b->last, a);
 }
 
 clg_status clg_builder_attribute_int(clg_builder *builder, const char *name, int64_t number)
@@ -211,7 +211,7 @@ clg_status clg_builder_attribute_string(clg_builder *builder, const char *name, 
     REQUIRE_NAME(name);
     API_REQUIRE(string);
     graph_attribute a = {
-        .name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
+        .name = name, .type = ATTRIBUTE_STRING, .count = strlen(string), .as.s = string};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -221,7 +221,7 @@ clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name, si
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     if (n > 0) API_REQUIRE(values);
-    graph_attribute a = {.name = name, .type = ATTRIBUTE_INTS, .n = n, .as.ints = values};
+    graph_attribute a = {.name = name, .type = ATTRIBUTE_INTS, .count = n, .as.ints = values};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -231,7 +231,7 @@ clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name, 
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     if (n > 0) API_REQUIRE(values);
-    graph_attribute a = {.name = name, .type = ATTRIBUTE_FLOATS, .n = n, .as.floats = values};
+    graph_attribute a = {.name = name, .type = ATTRIBUTE_FLOATS, .count = n, .as.floats = values};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -242,7 +242,7 @@ clg_status clg_builder_attribute_strings(clg_builder *builder, const char *name,
     REQUIRE_NAME(name);
     if (n > 0) API_REQUIRE(values);
     for (size_t i = 0; i < n; i++) API_REQUIRE(values[i]);
-    graph_attribute a = {.name = name, .type = ATTRIBUTE_STRINGS, .n = n, .as.strings = values};
+    graph_attribute a = {.name = name, .type = ATTRIBUTE_STRINGS, .count = n, .as.strings = values};
     return add_attribute(__func__, builder, &a);
 }
 
@@ -252,6 +252,6 @@ clg_status clg_builder_build(clg_builder *builder, clg_model **out_model)
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(builder);
-    CLG_TRY(graph_clone(builder->g, &copy));
+    CLG_TRY(graph_clone(builder->graph, &copy));
     return model_create(copy, false, out_model);
 }

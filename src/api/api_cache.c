@@ -21,7 +21,7 @@ clg_status clg_cache_path(const char *cache_dir, char **out_path)
 /* clg_cache_list returns `items`; the strings belong to `entries`. */
 typedef struct cache_list {
     ocl_cache_entry *entries;
-    size_t n;
+    size_t count;
     clg_cache_entry items[];
 } cache_list;
 
@@ -41,7 +41,7 @@ clg_status clg_cache_list(const char *cache_dir, clg_cache_entry **out_entries,
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     list->entries = entries;
-    list->n = n;
+    list->count = n;
     for (size_t i = 0; i < n; i++) {
         list->items[i] = (clg_cache_entry){.name = entries[i].name,
                                            .what = entries[i].what,
@@ -58,7 +58,7 @@ void clg_cache_list_free(clg_cache_entry *entries, size_t n_entries)
     (void)n_entries;
     if (!entries) return;
     cache_list *list = (cache_list *)(void *)((char *)entries - offsetof(cache_list, items));
-    ocl_cache_list_free(list->entries, list->n);
+    ocl_cache_list_free(list->entries, list->count);
     memory_free(list);
 }
 

@@ -16,7 +16,7 @@
 typedef struct device_list {
     device_record *records;
     device_caps *caps;
-    size_t n;
+    size_t count;
     clg_device_info items[];
 } device_list;
 
@@ -38,7 +38,7 @@ clg_status clg_device_list(clg_device_info **out_devices, size_t *out_n_devices)
     }
     list->records = records;
     list->caps = caps;
-    list->n = n;
+    list->count = n;
     for (size_t i = 0; i < n; i++) context_describe(&records[i], &caps[i], &list->items[i]);
     *out_devices = list->items;
     *out_n_devices = n;
@@ -50,8 +50,8 @@ void clg_device_list_free(clg_device_info *devices, size_t n_devices)
     (void)n_devices;
     if (!devices) return;
     device_list *list = (device_list *)(void *)((char *)devices - offsetof(device_list, items));
-    device_records_free(list->records, list->n);
-    device_caps_free(list->caps, list->n);
+    device_records_free(list->records, list->count);
+    device_caps_free(list->caps, list->count);
     memory_free(list);
 }
 

@@ -89,7 +89,7 @@ clg_status clg_model_flops(const clg_model *model, const clg_shape_override *sha
 /* Walks the nodes in order: a value is live from the node that produces it to the last that reads
  * it. */
 typedef struct lifetimes {
-    const graph *g;
+    const graph *graph;
     const value_fact *facts;
     value_id *root;   /* for views: the value whose memory it is */
     size_t *last_use; /* node index + 1; SIZE_MAX: an output */
@@ -122,15 +122,15 @@ static bool is_view(const char *op_type)
  * known beforehand. */
 static bool is_intermediate(const lifetimes *l, value_id v)
 {
-    return v != VALUE_NONE && l->g->values[v].producer != NODE_NONE && !l->g->values[v].is_output &&
-           !l->facts[v].known;
+    return v != VALUE_NONE && l->graph->values[v].producer != NODE_NONE &&
+           !l->graph->values[v].is_output && !l->facts[v].known;
 }
 
 static void find_roots(lifetimes *l)
 {
-    for (value_id v = 0; v < l->g->n_values; v++) l->root[v] = v;
-    for (size_t i = 0; i < l->g->n_nodes; i++) {
-        const node *n = &l->g->nodes[i];
+    for (value_id v = 0; v < l->graph->n_values; v++) l->root[v] = v;
+    for (size_t i = 0; i < l->graph->n_nodes; i++) {
+        const node *n = &l->graph->nodes[i];
         if (is_view(n->op_type) && n->n_inputs > 0 && n->inputs[0] != VALUE_NONE &&
             n->n_outputs > 0 && n->outputs[0] != VALUE_NONE) {
             l->root[n->outputs[0]] = l->root[n->inputs[0]];
@@ -143,8 +143,8 @@ static void find_roots(lifetimes *l)
 
 static void walk(lifetimes *l)
 {
-    for (size_t i = 0; i < l->g->n_nodes; i++) {
-        const node *n = &l->g->nodes[i];
+    for (size_t i = 0; i < l->graph->n_nodes; i++) {
+        const node *n = &l->graph->nodes[i];
         for (size_t k = 0; k < n->n_outputs; k++) {
             value_id v = n->outputs[k];
             if (is_intermediate(l, v) && l->root[v] == v && l->last_use[v] > 0)
@@ -163,7 +163,7 @@ static void walk(lifetimes *l)
 static clg_status estimate(const graph *g, const value_fact *facts,
                            clg_memory_estimate *out_estimate)
 {
-    lifetimes l = {.g = g, .facts = facts};
+    lifetimes l = {.graph = g, .facts = facts};
     l.root = memory_zalloc(g->n_values, sizeof *l.root);
     l.last_use = memory_zalloc(g->n_values, sizeof *l.last_use);
     clg_status status = l.root && l.last_use ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;

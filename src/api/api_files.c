@@ -94,7 +94,7 @@ clg_status clg_value_save(clg_value *value, const char *path)
 
 static clg_status read_set(const npz_reader *reader, char **names, clg_value **values)
 {
-    for (size_t i = 0; i < reader->n; i++) {
+    for (size_t i = 0; i < reader->count; i++) {
         tensor *t;
         names[i] = memory_strdup(reader->names[i]);
         if (!names[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -117,16 +117,16 @@ clg_status clg_npz_load(const char *path, char ***out_names, clg_value ***out_va
     API_REQUIRE(path);
     npz_reader reader;
     CLG_TRY(npz_open_file(path, &reader));
-    char **names = memory_zalloc(reader.n, sizeof *names);
-    clg_value **values = memory_zalloc(reader.n, sizeof *values);
+    char **names = memory_zalloc(reader.count, sizeof *names);
+    clg_value **values = memory_zalloc(reader.count, sizeof *values);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (names && values) status = read_set(&reader, names, values);
     if (status == CLG_OK) {
         *out_names = names;
         *out_values = values;
-        *out_n = reader.n;
+        *out_n = reader.count;
     } else {
-        clg_npz_free(names, values, reader.n);
+        clg_npz_free(names, values, reader.count);
     }
     npz_close(&reader);
     return status;

@@ -116,7 +116,7 @@ static size_t count_nodes(const graph *g)
     for (size_t i = 0; i < g->n_nodes; i++) {
         for (size_t k = 0; k < g->nodes[i].n_attributes; k++) {
             const graph_attribute *a = &g->nodes[i].attributes[k];
-            if (a->type == ATTRIBUTE_GRAPH) n += count_nodes(a->as.g);
+            if (a->type == ATTRIBUTE_GRAPH) n += count_nodes(a->as.graph);
         }
     }
     return n;
@@ -131,7 +131,7 @@ static clg_status validate_graph(const graph *g, node_list *list, size_t *n)
         CLG_TRY(validate_node(&list->memory, nd, info));
         for (size_t k = 0; k < nd->n_attributes; k++) {
             if (nd->attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(validate_graph(nd->attributes[k].as.g, list, n));
+                CLG_TRY(validate_graph(nd->attributes[k].as.graph, list, n));
         }
     }
     return CLG_OK;

@@ -38,7 +38,7 @@ cl_device_id clg_context_opencl_device(const clg_context *context)
 
 cl_command_queue clg_session_opencl_queue(const clg_session *session)
 {
-    return session ? ocl_queue_handle(session->f->queue) : NULL;
+    return session ? ocl_queue_handle(session->frame->queue) : NULL;
 }
 
 clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t offset_bytes,
@@ -102,7 +102,7 @@ clg_status clg_session_wait_for_events(clg_session *session, cl_uint n_events,
     if (n_events == 0) return CLG_OK;
     API_REQUIRE(events);
     CLG_TRY(session_enter(session));
-    clg_status status = ocl_queue_wait_for(session->f->queue, n_events, (void *const *)events);
+    clg_status status = ocl_queue_wait_for(session->frame->queue, n_events, (void *const *)events);
     session_leave(session);
     return status;
 }

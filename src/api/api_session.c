@@ -83,7 +83,7 @@ void clg_session_free(clg_session *session) { session_free(session); }
 
 clg_precision clg_session_precision(const clg_session *session)
 {
-    return session && session->e->options.fp16 ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
+    return session && session->exec->options.fp16 ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
 }
 
 clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)
@@ -261,7 +261,7 @@ static void add_buffer(clg_memory_estimate *m, uint64_t bytes)
 
 static void estimate(clg_session *session, const plan *p, clg_memory_estimate *out)
 {
-    out->weight_bytes = exec_weight_bytes(session->e);
+    out->weight_bytes = exec_weight_bytes(session->exec);
     out->live_bytes = p->root->live_bytes;
     for (size_t i = 0; i < p->root->n_slabs; i++) {
         out->slab_bytes += p->root->slab_bytes[i];

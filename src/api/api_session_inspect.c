@@ -24,7 +24,7 @@ clg_status clg_session_plan_text(clg_session *session, char **out_text)
     CLG_TRY(session_enter(session));
     strbuf_init(&t, 0);
     clg_status status = session_plan(session, &p);
-    if (status == CLG_OK) exec_dump_plan(session->e, p, &t);
+    if (status == CLG_OK) exec_dump_plan(session->exec, p, &t);
     session_leave(session);
     plan_free(p);
     if (status == CLG_OK) status = strbuf_take(&t, out_text);
@@ -38,8 +38,8 @@ static node_id counterpart(const session_exec *e, const graph *model, const node
 {
     for (size_t i = 0; i < n->n_outputs; i++) {
         if (n->outputs[i] == VALUE_NONE) continue;
-        value_id v = graph_find_value(e->g, model->values[n->outputs[i]].name);
-        return v == VALUE_NONE ? NODE_NONE : e->g->values[v].producer;
+        value_id v = graph_find_value(e->graph, model->values[n->outputs[i]].name);
+        return v == VALUE_NONE ? NODE_NONE : e->graph->values[v].producer;
     }
     return NODE_NONE;
 }
@@ -48,7 +48,7 @@ static const char *reason_for(const session_exec *e, const node *n, node_id foun
 {
     switch (place) {
     case CLG_PLACE_DEVICE:
-        return found != NODE_NONE && strcmp(e->g->nodes[found].op_type, n->op_type) != 0
+        return found != NODE_NONE && strcmp(e->graph->nodes[found].op_type, n->op_type) != 0
                    ? "part of a fused kernel"
                    : "runs as kernels";
     case CLG_PLACE_LOAD:
@@ -67,14 +67,14 @@ static const char *reason_for(const session_exec *e, const node *n, node_id foun
 static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info **out_nodes,
                              size_t *out_n_nodes)
 {
-    const session_exec *e = session->e;
+    const session_exec *e = session->exec;
     const graph *model = e->model->graph;
     CLG_TRY(clg_model_nodes(e->model, out_nodes, out_n_nodes));
     for (size_t i = 0; i < *out_n_nodes; i++) {
         const node *n = &model->nodes[i];
         node_id found = counterpart(e, model, n);
         (*out_nodes)[i].place =
-            found == NODE_NONE ? CLG_PLACE_FUSED : exec_node_place(session->e, p, found);
+            found == NODE_NONE ? CLG_PLACE_FUSED : exec_node_place(session->exec, p, found);
         (*out_nodes)[i].reason = reason_for(e, n, found, (*out_nodes)[i].place);
     }
     return CLG_OK;
@@ -116,7 +116,7 @@ clg_status clg_session_profile(clg_session *session, clg_step_profile **out_step
     *out_steps = NULL;
     *out_n_steps = 0;
     API_REQUIRE(session);
-    if (!session->e->context->profiling)
+    if (!session->exec->context->profiling)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_session_profile: the context was made without profiling");
     CLG_TRY(session_enter(session));

@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct counting {
-    const node *n;
+    const node *node;
     const value_fact *facts;
 } counting;
 
@@ -27,13 +27,13 @@ static double elements(const value_fact *f)
 
 static const value_fact *input(const counting *c, size_t i)
 {
-    return fact_at(c, c->n->inputs, c->n->n_inputs, i);
+    return fact_at(c, c->node->inputs, c->node->n_inputs, i);
 }
 static double in_elements(const counting *c, size_t i) { return elements(input(c, i)); }
 
 static double out_elements(const counting *c)
 {
-    return elements(fact_at(c, c->n->outputs, c->n->n_outputs, 0));
+    return elements(fact_at(c, c->node->outputs, c->node->n_outputs, 0));
 }
 
 /* Elements of input i per index of its first axis: for a convolution's filter, what one output
@@ -56,22 +56,22 @@ static double dim(const counting *c, size_t i, int axis)
 /* x: [N,C,...], w: [M,C/group,...], y: [N,M,...] */
 static double conv(const counting *c, size_t w)
 {
-    double bias = w == 1 && c->n->n_inputs > 2 ? out_elements(c) : 0;
+    double bias = w == 1 && c->node->n_inputs > 2 ? out_elements(c) : 0;
     return 2 * out_elements(c) * row_elements(c, w) + bias;
 }
 
 /* x: [N,C,...], w: [C,M/group,...]: each element of x is multiplied by a row of w */
 static double conv_transpose(const counting *c, size_t w)
 {
-    double bias = c->n->n_inputs > 2 ? out_elements(c) : 0;
+    double bias = c->node->n_inputs > 2 ? out_elements(c) : 0;
     return 2 * in_elements(c, 0) * row_elements(c, w) + bias;
 }
 
 /* y: [M,N], k: the other axis of a */
 static double gemm(const counting *c, size_t a)
 {
-    double k = dim(c, a, node_int(c->n, "transA", 0) ? 0 : 1);
-    return 2 * out_elements(c) * k + (c->n->n_inputs > 2 ? out_elements(c) : 0);
+    double k = dim(c, a, node_int(c->node, "transA", 0) ? 0 : 1);
+    return 2 * out_elements(c) * k + (c->node->n_inputs > 2 ? out_elements(c) : 0);
 }
 
 static double matmul(const counting *c, size_t a) { return 2 * out_elements(c) * dim(c, a, -1); }
@@ -79,7 +79,7 @@ static double matmul(const counting *c, size_t a) { return 2 * out_elements(c) *
 static double pool(const counting *c, size_t per_element)
 {
     size_t rank;
-    const int64_t *window = node_ints(c->n, "kernel_shape", &rank);
+    const int64_t *window = node_ints(c->node, "kernel_shape", &rank);
     double area = 1;
     for (size_t i = 0; i < rank; i++) area *= (double)window[i];
     return out_elements(c) * area * (double)per_element;
@@ -103,14 +103,14 @@ static double einsum(const counting *c, size_t max)
 {
     einsum_equation e;
     const shape *shapes[2];
-    double n = (double)c->n->n_inputs;
-    if (c->n->n_inputs > max) return 0;
-    for (size_t i = 0; i < c->n->n_inputs; i++) {
+    double n = (double)c->node->n_inputs;
+    if (c->node->n_inputs > max) return 0;
+    for (size_t i = 0; i < c->node->n_inputs; i++) {
         const value_fact *f = input(c, i);
         if (!f || !shape_is_known(&f->dims)) return 0;
         shapes[i] = &f->dims;
     }
-    if (einsum_read(c->n, shapes, &e) != CLG_OK) return 0;
+    if (einsum_read(c->node, shapes, &e) != CLG_OK) return 0;
     for (int l = 0; l < EINSUM_LABELS; l++) n *= (double)e.sizes[l];
     return n;
 }

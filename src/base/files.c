@@ -324,7 +324,7 @@ clg_status file_remove(const char *path)
 typedef struct listing {
     const char *folder;
     file_entry *entries;
-    size_t n, capacity;
+    size_t count, capacity;
 } listing;
 
 static clg_status list_entry(void *user, const char *name)
@@ -337,14 +337,14 @@ static clg_status list_entry(void *user, const char *name)
     bool there = sys_stat(path, &info) == 0;
     memory_free(path);
     if (!there) return CLG_OK;
-    CLG_TRY(MEMORY_RESERVE(list->entries, list->capacity, list->n + 1));
+    CLG_TRY(MEMORY_RESERVE(list->entries, list->capacity, list->count + 1));
     char *copy = memory_strdup(name);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    list->entries[list->n++] = (file_entry){.name = copy,
-                                            .size_bytes = info.size_bytes,
-                                            .modified_ns = info.modified_ns,
-                                            .accessed_ns = info.accessed_ns,
-                                            .is_folder = info.is_folder};
+    list->entries[list->count++] = (file_entry){.name = copy,
+                                                .size_bytes = info.size_bytes,
+                                                .modified_ns = info.modified_ns,
+                                                .accessed_ns = info.accessed_ns,
+                                                .is_folder = info.is_folder};
     return CLG_OK;
 }
 
@@ -360,12 +360,12 @@ clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n
     listing list = {.folder = folder};
     clg_status status = sys_list(folder, list_entry, &list);
     if (status != CLG_OK) {
-        file_list_free(list.entries, list.n);
+        file_list_free(list.entries, list.count);
         return status;
     }
-    if (list.n > 1) qsort(list.entries, list.n, sizeof *list.entries, by_name);
+    if (list.count > 1) qsort(list.entries, list.count, sizeof *list.entries, by_name);
     *out_entries = list.entries;
-    *out_n = list.n;
+    *out_n = list.count;
     return CLG_OK;
 }
 

@@ -33,7 +33,7 @@ static struct map_entry *find(const hash_map *m, const void *key, size_t key_byt
 
 static clg_status grow(hash_map *m)
 {
-    hash_map larger = {.capacity = m->capacity > 0 ? m->capacity * 2 : 16, .n = m->n};
+    hash_map larger = {.capacity = m->capacity > 0 ? m->capacity * 2 : 16, .count = m->count};
     larger.entries = memory_zalloc(larger.capacity, sizeof *larger.entries);
     if (!larger.entries) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < m->capacity; i++) {
@@ -47,7 +47,7 @@ static clg_status grow(hash_map *m)
 
 clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t value)
 {
-    if (m->n + 1 > m->capacity / 4 * 3) CLG_TRY(grow(m));
+    if (m->count + 1 > m->capacity / 4 * 3) CLG_TRY(grow(m));
     uint64_t hash = hash_bytes(key, key_bytes, 0);
     struct map_entry *entry = find(m, key, key_bytes, hash);
     if (!entry->key) {
@@ -55,7 +55,7 @@ clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t v
         if (!entry->key) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         entry->key_bytes = key_bytes;
         entry->hash = hash;
-        m->n++;
+        m->count++;
     }
     entry->value = value;
     return CLG_OK;
@@ -63,7 +63,7 @@ clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t v
 
 size_t hash_map_get(const hash_map *m, const void *key, size_t key_bytes)
 {
-    if (m->n == 0) return HASH_MAP_NONE;
+    if (m->count == 0) return HASH_MAP_NONE;
     const struct map_entry *entry = find(m, key, key_bytes, hash_bytes(key, key_bytes, 0));
     return entry->key ? entry->value : HASH_MAP_NONE;
 }

@@ -9,7 +9,7 @@
 
 typedef struct hash_map {
     struct map_entry *entries; /* open addressing */
-    size_t capacity, n;
+    size_t capacity, count;
 } hash_map; /* all zeros is valid and empty */
 
 #define HASH_MAP_NONE ((size_t)-1)

@@ -28,7 +28,7 @@ void strbuf_deinit(strbuf *t);
 /* Borrowed strings. */
 typedef struct name_list {
     const char *const *names;
-    size_t n;
+    size_t count;
 } name_list;
 
 /* Returns whether a pattern matches a whole string: '*' matches any characters or none, '?' one. */

@@ -35,16 +35,16 @@ static inline void thread_yield(void) { (void)sched_yield(); }
 
 /* A reference count; starts at one. release returns whether it was the last. */
 typedef struct refcount {
-    atomic_size_t n;
+    atomic_size_t count;
 } refcount;
-static inline void refcount_init(refcount *r) { atomic_init(&r->n, 1); }
+static inline void refcount_init(refcount *r) { atomic_init(&r->count, 1); }
 static inline void refcount_retain(refcount *r)
 {
-    atomic_fetch_add_explicit(&r->n, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&r->count, 1, memory_order_relaxed);
 }
 static inline bool refcount_release(refcount *r)
 {
-    return atomic_fetch_sub_explicit(&r->n, 1, memory_order_acq_rel) == 1;
+    return atomic_fetch_sub_explicit(&r->count, 1, memory_order_acq_rel) == 1;
 }
 
 #endif

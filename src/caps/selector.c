@@ -26,7 +26,7 @@
 
 typedef struct word {
     const char *text;
-    size_t n;
+    size_t count;
 } word;
 
 /* Why a part of a selector matches nothing; becomes a message only when nothing else fits. */
@@ -50,7 +50,7 @@ typedef struct problem {
 typedef struct choice {
     const device_record *records;
     const device_caps *caps;
-    size_t n;
+    size_t count;
     size_t *matches, n_matches; /* of the current word; capacity n */
     size_t *chosen, n_chosen;   /* capacity n */
     problem problem;            /* why the selector matches nothing */
@@ -62,10 +62,11 @@ static void match(choice *c, size_t index) { c->matches[c->n_matches++] = index;
 /* Matches the one-device words, and `all`. They skip what auto never takes. */
 static bool match_kind(choice *c, word w)
 {
-    bool any = words_equal("auto", w.text, w.n), all = words_equal("all", w.text, w.n);
-    bool gpu = all || words_equal("gpu", w.text, w.n), cpu = words_equal("cpu", w.text, w.n);
+    bool any = words_equal("auto", w.text, w.count), all = words_equal("all", w.text, w.count);
+    bool gpu = all || words_equal("gpu", w.text, w.count),
+         cpu = words_equal("cpu", w.text, w.count);
     if (!any && !gpu && !cpu) return false;
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->count; i++) {
         clg_device_kind kind = c->caps[i].kind;
         bool is_gpu = kind == CLG_DEVICE_DISCRETE_GPU || kind == CLG_DEVICE_INTEGRATED_GPU;
         if (!c->caps[i].never_auto && (any || (gpu && is_gpu) || (cpu && kind == CLG_DEVICE_CPU)))
@@ -83,10 +84,11 @@ static bool match_kind(choice *c, word w)
 /* Matches a whole id, or its address alone: "id:0000:03:00.0" is the card under any driver. */
 static bool match_id(choice *c, word w)
 {
-    if (w.n < 3 || !words_equal_n(w.text, "id:", 3)) return false;
-    for (size_t i = 0; i < c->n; i++) {
+    if (w.count < 3 || !words_equal_n(w.text, "id:", 3)) return false;
+    for (size_t i = 0; i < c->count; i++) {
         const char *id = c->caps[i].id, *address = strchr(id + 3, ':') + 1;
-        if (words_equal(id, w.text, w.n) || words_equal(address, w.text + 3, w.n - 3)) match(c, i);
+        if (words_equal(id, w.text, w.count) || words_equal(address, w.text + 3, w.count - 3))
+            match(c, i);
     }
     return true;
 }
@@ -104,9 +106,9 @@ static bool match_vendor(choice *c, word w)
     };
     bool known = false;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        if (!words_equal(rows[r].keyword, w.text, w.n)) continue;
+        if (!words_equal(rows[r].keyword, w.text, w.count)) continue;
         known = true;
-        for (size_t i = 0; i < c->n; i++)
+        for (size_t i = 0; i < c->count; i++)
             if (c->caps[i].family == rows[r].family) match(c, i);
     }
     return known;
@@ -117,7 +119,7 @@ static bool match_vendor(choice *c, word w)
 static long take_number(word *w)
 {
     long value = -1;
-    for (; w->n > 0 && *w->text >= '0' && *w->text <= '9'; w->text++, w->n--)
+    for (; w->count > 0 && *w->text >= '0' && *w->text <= '9'; w->text++, w->count--)
         value = value < 0         ? *w->text - '0'
                 : value < 1000000 ? value * 10 + (*w->text - '0')
                                   : value;
@@ -127,18 +129,18 @@ static long take_number(word *w)
 static bool parse_position(word w, long *out_platform, long *out_device)
 {
     *out_platform = take_number(&w);
-    if (*out_platform < 0 || w.n == 0 || *w.text != ':') return false;
+    if (*out_platform < 0 || w.count == 0 || *w.text != ':') return false;
     w.text++;
-    w.n--;
+    w.count--;
     *out_device = take_number(&w);
-    return *out_device >= 0 && w.n == 0;
+    return *out_device >= 0 && w.count == 0;
 }
 
 static bool match_position(choice *c, word w)
 {
     long platform, device;
     if (!parse_position(w, &platform, &device)) return false;
-    for (size_t i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->count; i++)
         if (c->records[i].platform_index == platform && c->records[i].device_index == device)
             match(c, i);
     return c->n_matches > 0;
@@ -148,16 +150,17 @@ static bool match_position(choice *c, word w)
 static bool name_fits(const device_record *r, word w, int meaning)
 {
     if (meaning == 0)
-        return words_equal(r->name, w.text, w.n) || words_equal(r->board_name, w.text, w.n);
-    if (meaning == 1) return words_equal(r->platform_name, w.text, w.n);
-    return words_contain_n(r->name, w.text, w.n) || words_contain_n(r->board_name, w.text, w.n) ||
-           words_contain_n(r->platform_name, w.text, w.n);
+        return words_equal(r->name, w.text, w.count) || words_equal(r->board_name, w.text, w.count);
+    if (meaning == 1) return words_equal(r->platform_name, w.text, w.count);
+    return words_contain_n(r->name, w.text, w.count) ||
+           words_contain_n(r->board_name, w.text, w.count) ||
+           words_contain_n(r->platform_name, w.text, w.count);
 }
 
 static void match_name(choice *c, word w)
 {
     for (int meaning = 0; meaning < 3 && c->n_matches == 0; meaning++)
-        for (size_t i = 0; i < c->n; i++)
+        for (size_t i = 0; i < c->count; i++)
             if (name_fits(&c->records[i], w, meaning)) match(c, i);
 }
 
@@ -165,7 +168,7 @@ static void match_name(choice *c, word w)
 static bool match_word(choice *c, word w)
 {
     c->n_matches = 0;
-    if (w.n == 0) return false;
+    if (w.count == 0) return false;
     if (!match_kind(c, w) && !match_id(c, w) && !match_vendor(c, w) && !match_position(c, w))
         match_name(c, w);
     ranking_sort(c->records, c->caps, c->matches, c->n_matches);
@@ -176,8 +179,8 @@ static bool is_space(char c) { return c == ' ' || c == '\t'; }
 
 static word trimmed(word w)
 {
-    for (; w.n > 0 && is_space(*w.text); w.text++) w.n--;
-    while (w.n > 0 && is_space(w.text[w.n - 1])) w.n--;
+    for (; w.count > 0 && is_space(*w.text); w.text++) w.count--;
+    while (w.count > 0 && is_space(w.text[w.count - 1])) w.count--;
     return w;
 }
 
@@ -188,15 +191,15 @@ static void choose(choice *c, size_t index)
     c->chosen[c->n_chosen++] = index;
 }
 
-static int quoted(word w) { return (int)(w.n < MAX_QUOTED_BYTES ? w.n : MAX_QUOTED_BYTES); }
+static int quoted(word w) { return (int)(w.count < MAX_QUOTED_BYTES ? w.count : MAX_QUOTED_BYTES); }
 
 /* Splits "WORD#N"; false when w does not have this form. */
 static bool split_nth(word w, word *out_word, size_t *out_nth)
 {
-    size_t at = w.n;
+    size_t at = w.count;
     while (at > 0 && w.text[at - 1] >= '0' && w.text[at - 1] <= '9') at--;
-    if (at < 2 || at == w.n || w.text[at - 1] != '#') return false;
-    word digits = {w.text + at, w.n - at};
+    if (at < 2 || at == w.count || w.text[at - 1] != '#') return false;
+    word digits = {w.text + at, w.count - at};
     *out_nth = (size_t)take_number(&digits);
     *out_word = trimmed((word){w.text, at - 1});
     return true;
@@ -207,7 +210,7 @@ static problem misfit_of(choice *c, word w)
     long platform, device;
     mismatch why = NO_MATCH;
     c->n_matches = 0;
-    if (w.n == 0)
+    if (w.count == 0)
         why = NO_WORD;
     else if (match_vendor(c, w))
         why = NO_VENDOR;
@@ -223,7 +226,7 @@ static bool choose_part(choice *c, word w)
     word base;
     size_t nth;
     if (match_word(c, w)) {
-        bool all = words_equal("all", w.text, w.n);
+        bool all = words_equal("all", w.text, w.count);
         for (size_t i = 0; i < (all ? c->n_matches : 1); i++) choose(c, c->matches[i]);
         return true;
     }
@@ -268,15 +271,15 @@ static bool choose_list(choice *c, const char *selector)
 
 static void append_devices(choice *c, strbuf *t)
 {
-    if (c->n == 0) strbuf_append(t, "; no OpenCL platform of this machine has a device");
-    for (size_t i = 0; i < c->n && i < MAX_LISTED; i++) {
+    if (c->count == 0) strbuf_append(t, "; no OpenCL platform of this machine has a device");
+    for (size_t i = 0; i < c->count && i < MAX_LISTED; i++) {
         const device_record *r = &c->records[i];
         strbuf_printf(t, "%s%s %s", i == 0 ? "; there is: " : "; ", c->caps[i].selector, r->name);
         if (*r->board_name) strbuf_printf(t, ", %s", r->board_name);
         strbuf_printf(t, " (%s)", r->platform_name);
         if (c->explain && c->caps[i].never_auto) strbuf_printf(t, ": %s", c->caps[i].auto_reason);
     }
-    if (c->n > MAX_LISTED) strbuf_printf(t, "; and %zu more", c->n - MAX_LISTED);
+    if (c->count > MAX_LISTED) strbuf_printf(t, "; and %zu more", c->count - MAX_LISTED);
 }
 
 static void append_problem(strbuf *t, const problem *p)
@@ -314,7 +317,7 @@ static clg_status refuse(choice *c, const problem *without_fallback)
     clg_status status = t.status;
     if (status == CLG_OK) {
         status = error_set(CLG_ERROR_NO_DEVICE, "%s", strbuf_data(&t));
-        if (c->n == 0)
+        if (c->count == 0)
             error_hint("install a driver ('pocl-opencl-icd' serves any CPU on Debian and Ubuntu); "
                        "'cltool devices "
                        "--diagnose' reports what is in the way");
@@ -344,7 +347,7 @@ clg_status caps_select(const device_record *records, const device_caps *caps, si
 {
     *out_indices = NULL;
     *out_n_indices = 0;
-    choice c = {.records = records, .caps = caps, .n = n};
+    choice c = {.records = records, .caps = caps, .count = n};
     c.matches = memory_zalloc(n, sizeof *c.matches);
     c.chosen = memory_zalloc(n, sizeof *c.chosen);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;

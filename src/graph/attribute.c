@@ -9,8 +9,8 @@
 
 static void release_payload(graph_attribute *a)
 {
-    if (a->type == ATTRIBUTE_TENSOR) tensor_free(a->as.t);
-    if (a->type == ATTRIBUTE_GRAPH) graph_free(a->as.g);
+    if (a->type == ATTRIBUTE_TENSOR) tensor_free(a->as.tensor);
+    if (a->type == ATTRIBUTE_GRAPH) graph_free(a->as.graph);
 }
 
 void node_release(node *n)
@@ -52,26 +52,26 @@ static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attri
     bool is_copied = out_copy->name != NULL;
     switch (a->type) {
     case ATTRIBUTE_STRING:
-        out_copy->as.s = arena_strndup(&g->memory, a->as.s, a->n);
+        out_copy->as.s = arena_strndup(&g->memory, a->as.s, a->count);
         is_copied = is_copied && out_copy->as.s;
         break;
     case ATTRIBUTE_FLOATS:
-        out_copy->as.floats = copy_bytes(g, a->as.floats, a->n, sizeof(float));
+        out_copy->as.floats = copy_bytes(g, a->as.floats, a->count, sizeof(float));
         is_copied = is_copied && out_copy->as.floats;
         break;
     case ATTRIBUTE_INTS:
-        out_copy->as.ints = copy_bytes(g, a->as.ints, a->n, sizeof(int64_t));
+        out_copy->as.ints = copy_bytes(g, a->as.ints, a->count, sizeof(int64_t));
         is_copied = is_copied && out_copy->as.ints;
         break;
     case ATTRIBUTE_STRINGS:
-        out_copy->as.strings = copy_strings(g, a->as.strings, a->n);
+        out_copy->as.strings = copy_strings(g, a->as.strings, a->count);
         is_copied = is_copied && out_copy->as.strings;
         break;
     case ATTRIBUTE_NONE:
     case ATTRIBUTE_FLOAT:
     case ATTRIBUTE_INT:
     case ATTRIBUTE_TENSOR:
-    case ATTRIBUTE_GRAPH: out_copy->n = 0; break;
+    case ATTRIBUTE_GRAPH: out_copy->count = 0; break;
     }
     return is_copied ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
@@ -106,7 +106,7 @@ static clg_status put(graph *g, node_id id, const graph_attribute *a, bool repla
     graph_attribute copy;
     CLG_TRY(copy_attribute(g, a, &copy));
     if (!present) CLG_TRY(reserve_one(g, n));
-    if (copy.type == ATTRIBUTE_TENSOR) (void)tensor_retain(copy.as.t);
+    if (copy.type == ATTRIBUTE_TENSOR) (void)tensor_retain(copy.as.tensor);
     if (present) {
         release_payload(present);
         *present = copy;
@@ -125,9 +125,9 @@ clg_status node_copy_attribute(graph *g, node_id n, const graph_attribute *a)
 {
     if (a->type != ATTRIBUTE_GRAPH) return put(g, n, a, false);
     graph_attribute copy = *a;
-    CLG_TRY(graph_clone(a->as.g, &copy.as.g));
+    CLG_TRY(graph_clone(a->as.graph, &copy.as.graph));
     clg_status status = put(g, n, &copy, false);
-    if (status != CLG_OK) graph_free(copy.as.g);
+    if (status != CLG_OK) graph_free(copy.as.graph);
     return status;
 }
 
@@ -145,17 +145,17 @@ clg_status node_set_float(graph *g, node_id n, const char *name, float number)
 clg_status node_set_string(graph *g, node_id n, const char *name, const char *string)
 {
     graph_attribute a = {
-        .name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
+        .name = name, .type = ATTRIBUTE_STRING, .count = strlen(string), .as.s = string};
     return put(g, n, &a, true);
 }
 
 clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values,
                          const int64_t *values)
 {
-    return put(
-        g, n,
-        &(graph_attribute){.name = name, .type = ATTRIBUTE_INTS, .n = n_values, .as.ints = values},
-        true);
+    return put(g, n,
+               &(graph_attribute){
+                   .name = name, .type = ATTRIBUTE_INTS, .count = n_values, .as.ints = values},
+               true);
 }
 
 clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values,
@@ -163,13 +163,14 @@ clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_value
 {
     return put(g, n,
                &(graph_attribute){
-                   .name = name, .type = ATTRIBUTE_FLOATS, .n = n_values, .as.floats = values},
+                   .name = name, .type = ATTRIBUTE_FLOATS, .count = n_values, .as.floats = values},
                true);
 }
 
 clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t)
 {
-    return put(g, n, &(graph_attribute){.name = name, .type = ATTRIBUTE_TENSOR, .as.t = t}, true);
+    return put(g, n, &(graph_attribute){.name = name, .type = ATTRIBUTE_TENSOR, .as.tensor = t},
+               true);
 }
 
 const graph_attribute *node_attribute(const node *n, const char *name) { return find(n, name); }
@@ -201,13 +202,13 @@ const char *node_string(const node *n, const char *name, const char *fallback)
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n)
 {
     const graph_attribute *a = find_typed(n, name, ATTRIBUTE_INTS);
-    *out_n = a ? a->n : 0;
+    *out_n = a ? a->count : 0;
     return a ? a->as.ints : NULL;
 }
 
 const float *node_floats(const node *n, const char *name, size_t *out_n)
 {
     const graph_attribute *a = find_typed(n, name, ATTRIBUTE_FLOATS);
-    *out_n = a ? a->n : 0;
+    *out_n = a ? a->count : 0;
     return a ? a->as.floats : NULL;
 }

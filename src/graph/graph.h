@@ -37,13 +37,13 @@ typedef enum attribute_type {
 typedef struct graph_attribute {
     const char *name;
     attribute_type type;
-    size_t n; /* of floats, ints, strings; bytes of a string; 0 for the rest */
+    size_t count; /* of floats, ints, strings; bytes of a string; 0 for the rest */
     union {
         float f;
         int64_t i;
-        const char *s; /* NUL-terminated, n bytes before it */
-        tensor *t;     /* a reference of the graph */
-        graph *g;      /* owned by the graph */
+        const char *s;  /* NUL-terminated, n bytes before it */
+        tensor *tensor; /* a reference of the graph */
+        graph *graph;   /* owned by the graph */
         const float *floats;
         const int64_t *ints;
         const char *const *strings;

@@ -84,7 +84,7 @@ static clg_status check_graph(graph *g, const graph *parent, int depth)
         const node *n = &g->nodes[i];
         for (size_t k = 0; k < n->n_attributes && !n->removed; k++) {
             if (n->attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(check_graph(n->attributes[k].as.g, g, depth + 1));
+                CLG_TRY(check_graph(n->attributes[k].as.graph, g, depth + 1));
         }
     }
     return graph_compact(g);

@@ -78,14 +78,14 @@ static void put_list(strbuf *out, const graph_attribute *a)
 {
     char shown[NAME_TEXT_BYTES];
     strbuf_append(out, "[");
-    for (size_t i = 0; i < a->n && i < MAX_NUMBERS_SHOWN; i++) {
+    for (size_t i = 0; i < a->count && i < MAX_NUMBERS_SHOWN; i++) {
         if (i > 0) strbuf_append(out, ",");
         if (a->type == ATTRIBUTE_INTS) strbuf_printf(out, "%lld", (long long)a->as.ints[i]);
         if (a->type == ATTRIBUTE_FLOATS) strbuf_printf(out, "%.9g", (double)a->as.floats[i]);
         if (a->type == ATTRIBUTE_STRINGS)
             strbuf_printf(out, "\"%s\"", name_text(a->as.strings[i], shown));
     }
-    put_list_end(out, a->n);
+    put_list_end(out, a->count);
 }
 
 static void put_attribute(strbuf *out, const graph_attribute *a)
@@ -98,10 +98,11 @@ static void put_attribute(strbuf *out, const graph_attribute *a)
     case ATTRIBUTE_INT: strbuf_printf(out, "%lld", (long long)a->as.i); break;
     case ATTRIBUTE_STRING: strbuf_printf(out, "\"%s\"", name_text(a->as.s, shown)); break;
     case ATTRIBUTE_TENSOR:
-        strbuf_printf(out, "%s %s", dtype_name(a->as.t->dtype), shape_text(&a->as.t->dims, dims));
-        put_numbers(out, a->as.t);
+        strbuf_printf(out, "%s %s", dtype_name(a->as.tensor->dtype),
+                      shape_text(&a->as.tensor->dims, dims));
+        put_numbers(out, a->as.tensor);
         break;
-    case ATTRIBUTE_GRAPH: strbuf_printf(out, "graph of %zu nodes", a->as.g->n_nodes); break;
+    case ATTRIBUTE_GRAPH: strbuf_printf(out, "graph of %zu nodes", a->as.graph->n_nodes); break;
     case ATTRIBUTE_FLOATS:
     case ATTRIBUTE_INTS:
     case ATTRIBUTE_STRINGS: put_list(out, a); break;
@@ -135,7 +136,7 @@ static void put_node(strbuf *out, const graph *g, const node *n, int depth)
         if (n->attributes[i].type != ATTRIBUTE_GRAPH) continue;
         put_indent(out, depth + 1);
         strbuf_printf(out, "%s:\n", name_text(n->attributes[i].name, shown));
-        dump_graph(n->attributes[i].as.g, out, depth + 1);
+        dump_graph(n->attributes[i].as.graph, out, depth + 1);
     }
 }
 

@@ -14,7 +14,7 @@ void graph_replace_uses(graph *g, value_id from, value_id to)
         }
         for (size_t k = 0; k < n->n_attributes; k++) {
             if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-            graph *sub = n->attributes[k].as.g;
+            graph *sub = n->attributes[k].as.graph;
             for (size_t v = 0; v < sub->n_values; v++) {
                 if (sub->values[v].is_outer && sub->values[v].outer == from)
                     sub->values[v].outer = to;
@@ -54,7 +54,7 @@ clg_status graph_count_uses(const graph *g, uint32_t **out_counts)
         }
         for (size_t k = 0; k < n->n_attributes; k++) {
             if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-            const graph *sub = n->attributes[k].as.g;
+            const graph *sub = n->attributes[k].as.graph;
             for (size_t v = 0; v < sub->n_values; v++) {
                 if (sub->values[v].is_outer) counts[sub->values[v].outer]++;
             }
@@ -99,7 +99,7 @@ static clg_status inline_node(graph *g, const node *from, const value_id *ids)
     for (size_t k = 0; k < from->n_attributes; k++) {
         CLG_TRY(node_copy_attribute(g, n, &from->attributes[k]));
         if (from->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-        graph *inner = g->nodes[n].attributes[k].as.g;
+        graph *inner = g->nodes[n].attributes[k].as.graph;
         for (size_t v = 0; v < inner->n_values; v++)
             if (inner->values[v].is_outer) inner->values[v].outer = ids[inner->values[v].outer];
     }

@@ -28,7 +28,7 @@ static size_t list_producers(const graph *g, const node *n, node_id *out)
     }
     for (size_t k = 0; k < n->n_attributes; k++) {
         if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-        const graph *sub = n->attributes[k].as.g;
+        const graph *sub = n->attributes[k].as.graph;
         for (size_t i = 0; i < sub->n_values; i++) {
             if (!sub->values[i].is_outer) continue;
             node_id producer = g->values[sub->values[i].outer].producer;

@@ -97,16 +97,16 @@ const char *blas_why_not(void)
 #define GROUP_ITEMS 64
 
 /* Returns why a device cannot use CLBlast, as the end of a message; "" when it can. */
-static const char *why_not_here(ocl_context *c)
+static const char *why_not_here(ocl_context *ocl)
 {
     if (blas_why_not()[0]) return blas_why_not();
-    if (context_has_quirk(c, QUIRK_NO_BLAS)) return "it is known to fail on this device";
-    if (context_record(c)->max_work_group_size < GROUP_ITEMS)
+    if (context_has_quirk(ocl, QUIRK_NO_BLAS)) return "it is known to fail on this device";
+    if (context_record(ocl)->max_work_group_size < GROUP_ITEMS)
         return "its groups are larger than the device takes";
     return "";
 }
 
-bool ocl_blas_available(ocl_context *c) { return why_not_here(c)[0] == '\0'; }
+bool ocl_blas_available(ocl_context *ocl) { return why_not_here(ocl)[0] == '\0'; }
 
 /* ---- accepted problems ----------------------------------------------------------------------- */
 

@@ -17,67 +17,67 @@ struct ocl_buffer {
 };
 
 /* Counts bytes in use; returns false when they exceed the device's memory. */
-static bool take_bytes(ocl_context *c, size_t size_bytes)
+static bool take_bytes(ocl_context *ocl, size_t size_bytes)
 {
-    const uint64_t limit = context_record(c)->global_mem_bytes;
-    uint64_t used = atomic_load(&c->buffer_bytes), after;
+    const uint64_t limit = context_record(ocl)->global_mem_bytes;
+    uint64_t used = atomic_load(&ocl->buffer_bytes), after;
     do {
         after = used + size_bytes;
         if (after < used || (limit > 0 && after > limit)) return false;
-    } while (!atomic_compare_exchange_weak(&c->buffer_bytes, &used, after));
-    uint64_t peak = atomic_load(&c->buffer_bytes_peak);
-    while (peak < after && !atomic_compare_exchange_weak(&c->buffer_bytes_peak, &peak, after))
+    } while (!atomic_compare_exchange_weak(&ocl->buffer_bytes, &used, after));
+    uint64_t peak = atomic_load(&ocl->buffer_bytes_peak);
+    while (peak < after && !atomic_compare_exchange_weak(&ocl->buffer_bytes_peak, &peak, after))
         continue;
     return true;
 }
 
-static clg_status too_much(const ocl_context *c, size_t size_bytes, const char *why)
+static clg_status too_much(const ocl_context *ocl, size_t size_bytes, const char *why)
 {
-    const device_record *r = context_record(c);
+    const device_record *r = context_record(ocl);
     const double mib = 1.0 / (1024.0 * 1024.0);
     clg_status status =
         error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
                   "device '%s' has no room for a buffer of %.1f MiB: %.1f MiB are in use, the "
                   "device has %.1f MiB, the "
                   "largest single buffer is %.1f MiB%s%s",
-                  r->name, (double)size_bytes * mib, (double)atomic_load(&c->buffer_bytes) * mib,
+                  r->name, (double)size_bytes * mib, (double)atomic_load(&ocl->buffer_bytes) * mib,
                   (double)r->global_mem_bytes * mib, (double)r->max_alloc_bytes * mib,
                   why ? "; " : "", why ? why : "");
     error_hint("use a smaller batch or input, or a device with more memory");
     return status;
 }
 
-static ocl_buffer *allocate(ocl_context *c)
+static ocl_buffer *allocate(ocl_context *ocl)
 {
     ocl_buffer *b = memory_zalloc(1, sizeof *b);
     if (!b) return NULL;
     refcount_init(&b->references);
-    b->context = ocl_context_retain(c);
+    b->context = ocl_context_retain(ocl);
     return b;
 }
 
-clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags,
+clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
     if (size_bytes < SMALLEST_BYTES) size_bytes = SMALLEST_BYTES;
-    const uint64_t largest = context_record(c)->max_alloc_bytes;
-    if (largest > 0 && size_bytes > largest) return too_much(c, size_bytes, NULL);
-    ocl_buffer *b = allocate(c);
+    const uint64_t largest = context_record(ocl)->max_alloc_bytes;
+    if (largest > 0 && size_bytes > largest) return too_much(ocl, size_bytes, NULL);
+    ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status;
-    if (!take_bytes(c, size_bytes)) {
-        status = too_much(c, size_bytes, NULL);
+    if (!take_bytes(ocl, size_bytes)) {
+        status = too_much(ocl, size_bytes, NULL);
         goto failed;
     }
     b->size_bytes = b->counted_bytes = size_bytes;
     cl_mem_flags cl_flags = CL_MEM_READ_WRITE;
     if (flags & OCL_BUFFER_HOST_VISIBLE) cl_flags |= CL_MEM_ALLOC_HOST_PTR;
     cl_int code;
-    b->handle = cl.CreateBuffer(c->handle, cl_flags, size_bytes, NULL, &code);
-    status = cl_check(code, "clCreateBuffer", context_record(c)->name);
+    b->handle = cl.CreateBuffer(ocl->handle, cl_flags, size_bytes, NULL, &code);
+    status = cl_check(code, "clCreateBuffer", context_record(ocl)->name);
     if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY)
-        status = too_much(c, size_bytes, cl_error_name(code));
+        status = too_much(ocl, size_bytes, cl_error_name(code));
     if (status == CLG_OK) {
         *out_buffer = b;
         return CLG_OK;
@@ -87,17 +87,17 @@ failed:
     return status;
 }
 
-clg_status ocl_buffer_zero_copy(ocl_context *c, const void *data, size_t size_bytes,
+clg_status ocl_buffer_zero_copy(ocl_context *ocl, const void *data, size_t size_bytes,
                                 ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
-    ocl_buffer *b = allocate(c);
+    ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     cl_int code;
     b->size_bytes = size_bytes;
-    b->handle = cl.CreateBuffer(c->handle, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, size_bytes,
+    b->handle = cl.CreateBuffer(ocl->handle, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, size_bytes,
                                 (void *)(uintptr_t)data, &code);
-    const clg_status status = cl_check(code, "clCreateBuffer", context_record(c)->name);
+    const clg_status status = cl_check(code, "clCreateBuffer", context_record(ocl)->name);
     if (status != CLG_OK) {
         ocl_buffer_free(b);
         return status;
@@ -106,27 +106,27 @@ clg_status ocl_buffer_zero_copy(ocl_context *c, const void *data, size_t size_by
     return CLG_OK;
 }
 
-clg_status ocl_buffer_create_draft(ocl_context *c, size_t size_bytes, ocl_buffer **out_buffer)
+clg_status ocl_buffer_create_draft(ocl_context *ocl, size_t size_bytes, ocl_buffer **out_buffer)
 {
-    *out_buffer = allocate(c);
+    *out_buffer = allocate(ocl);
     if (!*out_buffer) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     (*out_buffer)->size_bytes = size_bytes;
     return CLG_OK;
 }
 
-clg_status ocl_buffer_wrap(ocl_context *c, void *memory, ocl_buffer **out_buffer)
+clg_status ocl_buffer_wrap(ocl_context *ocl, void *memory, ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
     cl_context context = NULL;
     size_t size_bytes = 0;
-    CL_TRY(c, GetMemObjectInfo, (memory, CL_MEM_CONTEXT, sizeof context, &context, NULL));
-    CL_TRY(c, GetMemObjectInfo, (memory, CL_MEM_SIZE, sizeof size_bytes, &size_bytes, NULL));
-    if (context != c->handle)
+    CL_TRY(ocl, GetMemObjectInfo, (memory, CL_MEM_CONTEXT, sizeof context, &context, NULL));
+    CL_TRY(ocl, GetMemObjectInfo, (memory, CL_MEM_SIZE, sizeof size_bytes, &size_bytes, NULL));
+    if (context != ocl->handle)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the cl_mem belongs to another OpenCL context");
-    ocl_buffer *b = allocate(c);
+    ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = CL_DO(context_record(c)->name, RetainMemObject, (memory));
+    clg_status status = CL_DO(context_record(ocl)->name, RetainMemObject, (memory));
     if (status != CLG_OK) {
         ocl_buffer_free(b);
         return status;

@@ -36,16 +36,17 @@ static clg_status open_kernel(ocl_kernel *k)
 }
 
 /* Creates a kernel of a program, built or not. */
-static clg_status create(ocl_context *c, ocl_program *p, const char *entry, ocl_kernel **out_kernel)
+static clg_status create(ocl_context *ocl, ocl_program *p, const char *entry,
+                         ocl_kernel **out_kernel)
 {
     ocl_kernel *k = memory_zalloc(1, sizeof *k);
     if (!k) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    k->context = ocl_context_retain(c);
+    k->context = ocl_context_retain(ocl);
     k->program = p;
     k->entry = memory_strdup(entry);
     k->entry_hash = hash_string(entry);
     clg_status status = k->entry ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status == CLG_OK && program_handle(c, p)) status = open_kernel(k);
+    if (status == CLG_OK && program_handle(ocl, p)) status = open_kernel(k);
     if (status != CLG_OK) {
         ocl_kernel_free(k);
         return status;
@@ -54,21 +55,21 @@ static clg_status create(ocl_context *c, ocl_program *p, const char *entry, ocl_
     return CLG_OK;
 }
 
-clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
+clg_status ocl_kernel_create(ocl_context *ocl, const kernel_ref *ref, ocl_kernel **out_kernel)
 {
     ocl_program *p;
     *out_kernel = NULL;
-    CLG_TRY(program_get(c, ref, &p));
-    return create(c, p, ref->entry, out_kernel);
+    CLG_TRY(program_get(ocl, ref, &p));
+    return create(ocl, p, ref->entry, out_kernel);
 }
 
-clg_status ocl_kernel_create_draft(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
+clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref, ocl_kernel **out_kernel)
 {
     ocl_program *p;
     *out_kernel = NULL;
-    if (!helper_is_on(c)) return ocl_kernel_create(c, ref, out_kernel);
-    CLG_TRY(program_find(c, ref, &p));
-    return create(c, p, ref->entry, out_kernel);
+    if (!helper_is_on(ocl)) return ocl_kernel_create(ocl, ref, out_kernel);
+    CLG_TRY(program_find(ocl, ref, &p));
+    return create(ocl, p, ref->entry, out_kernel);
 }
 
 void ocl_kernel_free(ocl_kernel *k)
@@ -125,7 +126,7 @@ clg_status kernel_build_draft(ocl_kernel *k)
     if (k->handle) return CLG_OK;
     CLG_TRY(program_build(k->context, k->program, k->entry));
     CLG_TRY(open_kernel(k));
-    for (uint32_t i = 0; i < k->args.n; i++) CLG_TRY(set_recorded(k, i));
+    for (uint32_t i = 0; i < k->args.count; i++) CLG_TRY(set_recorded(k, i));
     return CLG_OK;
 }
 
@@ -133,12 +134,12 @@ clg_status kernel_build_draft(ocl_kernel *k)
 
 /* Writes what drivers recompile a kernel for. n_dims is never 0, so that it differs from a zeroed
  * record. */
-static void describe_form(const ocl_context *c, uint32_t n_dims, const size_t *global,
+static void describe_form(const ocl_context *ocl, uint32_t n_dims, const size_t *global,
                           const size_t *local, uint64_t form[FORM_WORDS])
 {
     memset(form, 0, FORM_WORDS * sizeof *form);
     form[0] = n_dims;
-    if (!context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES)) return;
+    if (!context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES)) return;
     for (uint32_t i = 0; i < n_dims; i++) {
         form[1 + i] = local ? local[i] : global[i];
         form[4] |= (uint64_t)(global[i] >= 65536) << i;
@@ -146,11 +147,11 @@ static void describe_form(const ocl_context *c, uint32_t n_dims, const size_t *g
     form[4] |= (uint64_t)(local == NULL) << 3;
 }
 
-uint64_t kernel_form(const ocl_context *c, uint64_t entry_hash, uint32_t n_dims,
+uint64_t kernel_form(const ocl_context *ocl, uint64_t entry_hash, uint32_t n_dims,
                      const size_t *global, const size_t *local)
 {
     uint64_t form[FORM_WORDS];
-    describe_form(c, n_dims, global, local, form);
+    describe_form(ocl, n_dims, global, local, form);
     return hash_bytes(form, sizeof form, entry_hash);
 }
 

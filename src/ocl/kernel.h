@@ -41,7 +41,7 @@ clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local)
 clg_status kernel_build_draft(ocl_kernel *k);
 
 /* Returns the form of a launch, as program_note_form takes it. local may be NULL. */
-uint64_t kernel_form(const ocl_context *c, uint64_t entry_hash, uint32_t n_dims,
+uint64_t kernel_form(const ocl_context *ocl, uint64_t entry_hash, uint32_t n_dims,
                      const size_t *global, const size_t *local);
 
 /* Records a launch before it is enqueued; has the compile helper try a form that is new to the

@@ -10,10 +10,10 @@
 
 static clg_status reserve(kernel_args *args, size_t index)
 {
-    if (index < args->n) return CLG_OK;
+    if (index < args->count) return CLG_OK;
     CLG_TRY(MEMORY_RESERVE(args->items, args->capacity, index + 1));
-    memset(args->items + args->n, 0, (index + 1 - args->n) * sizeof *args->items);
-    args->n = index + 1;
+    memset(args->items + args->count, 0, (index + 1 - args->count) * sizeof *args->items);
+    args->count = index + 1;
     return CLG_OK;
 }
 

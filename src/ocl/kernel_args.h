@@ -26,7 +26,7 @@ typedef struct kernel_arg {
 /* Zero-initialized is valid and empty. */
 typedef struct kernel_args {
     kernel_arg *items;
-    size_t n, capacity;
+    size_t count, capacity;
     char *bytes;
     size_t n_bytes, bytes_capacity;
 } kernel_args;

@@ -190,9 +190,9 @@ static clg_status measure_launch(const bench *b, double *out_us)
 }
 
 /* Returns a size beyond the caches and within the device's limits, a multiple of 16. */
-static size_t copy_size(const ocl_context *c, bool slow)
+static size_t copy_size(const ocl_context *ocl, bool slow)
 {
-    const device_record *r = context_record(c);
+    const device_record *r = context_record(ocl);
     uint64_t size = slow ? (uint64_t)4 << 20 : 4 * r->cache_bytes;
     if (!slow && size < ((uint64_t)64 << 20)) size = (uint64_t)64 << 20;
     size = at_most(size, COPY_MAX_BYTES);
@@ -220,10 +220,10 @@ static clg_status measure_all(bench *b, ocl_measurement *out)
     return measure_launch(b, &out->launch_us);
 }
 
-clg_status ocl_measure(ocl_context *c, ocl_measurement *out_measurement)
+clg_status ocl_measure(ocl_context *ocl, ocl_measurement *out_measurement)
 {
     *out_measurement = (ocl_measurement){0};
-    bench b = {.context = c, .slow = context_has_quirk(c, QUIRK_SLOW_LAUNCH)};
+    bench b = {.context = ocl, .slow = context_has_quirk(ocl, QUIRK_SLOW_LAUNCH)};
     clg_status status = measure_all(&b, out_measurement);
     ocl_queue_free(b.queue);
     ocl_buffer_free(b.x);

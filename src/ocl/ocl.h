@@ -46,20 +46,21 @@ clg_status ocl_context_wrap(void *cl_context, void *cl_device_id, void *cl_comma
 /* For tests, right after creating the context: offers kernels for matrix units on a device without
  * such a unit, with the instruction emulated (slow), once the emulation has passed its probe.
  * Nothing in the library calls this. */
-clg_status ocl_context_emulate_matrix(ocl_context *c);
-ocl_context *ocl_context_retain(ocl_context *c);
-void ocl_context_free(ocl_context *c);
-const device_caps *ocl_context_caps(const ocl_context *c);
-const device_record *ocl_context_record(const ocl_context *c);
-void *ocl_context_handle(const ocl_context *c);        /* cl_context */
-void *ocl_context_device_handle(const ocl_context *c); /* cl_device_id */
+clg_status ocl_context_emulate_matrix(ocl_context *ocl);
+ocl_context *ocl_context_retain(ocl_context *ocl);
+void ocl_context_free(ocl_context *ocl);
+const device_caps *ocl_context_caps(const ocl_context *ocl);
+const device_record *ocl_context_record(const ocl_context *ocl);
+void *ocl_context_handle(const ocl_context *ocl);        /* cl_context */
+void *ocl_context_device_handle(const ocl_context *ocl); /* cl_device_id */
 
 /* Small cached records that hold for this platform, device, driver and library version: self-test
  * results, tuning results. name identifies the record and its version; what is a line for listings.
  * recall: returns false when there is none; release *out_data with memory_free. remember: errors
  * are logged. */
-bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_t *out_size_bytes);
-void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
+bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data,
+                        size_t *out_size_bytes);
+void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,
                           size_t size_bytes);
 
 /* Counts what a context has done so far; for tests, `cltool` and bench. */
@@ -69,7 +70,7 @@ typedef struct ocl_counters {
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* on the device, by this context */
 } ocl_counters;
-void ocl_context_counters(const ocl_context *c, ocl_counters *out_counters);
+void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters);
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
@@ -81,17 +82,17 @@ typedef enum ocl_buffer_flags {
 } ocl_buffer_flags;
 
 /* size_bytes 0 allocates a few bytes. The OUT_OF_DEVICE_MEMORY message says how much of what. */
-clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags,
+clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer);
 /* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, that a device on the
  * host reads in place. The memory must stay unchanged for the buffer's lifetime. It does not count
  * as device memory. */
-clg_status ocl_buffer_zero_copy(ocl_context *c, const void *data, size_t size_bytes,
+clg_status ocl_buffer_zero_copy(ocl_context *ocl, const void *data, size_t size_bytes,
                                 ocl_buffer **out_buffer);
 /* Creates a buffer that only has a size, for arguments of drafts that will not be launched here. */
-clg_status ocl_buffer_create_draft(ocl_context *c, size_t size_bytes, ocl_buffer **out_buffer);
+clg_status ocl_buffer_create_draft(ocl_context *ocl, size_t size_bytes, ocl_buffer **out_buffer);
 /* Wraps a cl_mem of the caller's, retained. */
-clg_status ocl_buffer_wrap(ocl_context *c, void *cl_mem, ocl_buffer **out_buffer);
+clg_status ocl_buffer_wrap(ocl_context *ocl, void *cl_mem, ocl_buffer **out_buffer);
 /* Returns whether the memory is the caller's, and may be shared with other buffers. */
 bool ocl_buffer_is_callers(const ocl_buffer *b);
 ocl_buffer *ocl_buffer_retain(ocl_buffer *b);
@@ -103,15 +104,15 @@ void *ocl_buffer_handle(const ocl_buffer *b); /* cl_mem */
 
 typedef struct ocl_queue ocl_queue; /* in order */
 
-clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue);
+clg_status ocl_queue_create(ocl_context *ocl, ocl_queue **out_queue);
 /* Creates a queue that is never the caller's and never has time stamps: for work beside runs. */
-clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue);
+clg_status ocl_queue_create_own(ocl_context *ocl, ocl_queue **out_queue);
 /* Like create_own, one per context: commands of every other queue run after the blocking writes of
  * this one that returned before. Any other data passed between queues needs a finish or an event in
  * between. */
-clg_status ocl_queue_create_upload(ocl_context *c, ocl_queue **out_queue);
+clg_status ocl_queue_create_upload(ocl_context *ocl, ocl_queue **out_queue);
 /* For tests: queues stop waiting for uploads. Nothing in the library calls this. */
-void ocl_context_ignore_uploads(ocl_context *c);
+void ocl_context_ignore_uploads(ocl_context *ocl);
 void ocl_queue_free(ocl_queue *q);          /* waits for commands in flight */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
 ocl_context *ocl_queue_context(const ocl_queue *q);
@@ -138,11 +139,11 @@ clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_eve
 clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
 /* Creates an event that the host completes, once: ocl_event_complete releases the reference.
  * failed: commands that wait for the event are abandoned too. */
-clg_status ocl_event_create(ocl_context *c, void **out_cl_event);
-clg_status ocl_event_retain(ocl_context *c, void *cl_event);
+clg_status ocl_event_create(ocl_context *ocl, void **out_cl_event);
+clg_status ocl_event_retain(ocl_context *ocl, void *cl_event);
 void ocl_event_complete(void *cl_event, bool failed);
 /* Waits for an event and releases the reference, also on failure. Any thread. */
-clg_status ocl_event_wait(ocl_context *c, void *cl_event);
+clg_status ocl_event_wait(ocl_context *ocl, void *cl_event);
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
@@ -152,11 +153,12 @@ typedef struct ocl_kernel ocl_kernel;
  * and creates a kernel object. KERNEL_BUILD carries the first KiB of the build log (the log gets
  * all of it). After compiling, call ocl_programs_save to write the binaries (drivers compile
  * late). */
-clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
+clg_status ocl_kernel_create(ocl_context *ocl, const kernel_ref *ref, ocl_kernel **out_kernel);
 void ocl_kernel_free(ocl_kernel *k);
 /* The same without compiling what is neither in memory nor in the cache: arguments may be set;
  * ocl_launches_prepare builds it before its launch. */
-clg_status ocl_kernel_create_draft(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
+clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref,
+                                   ocl_kernel **out_kernel);
 /* A future launch, with the arguments that its kernel has now. */
 typedef struct ocl_launch {
     ocl_kernel *kernel;
@@ -166,28 +168,28 @@ typedef struct ocl_launch {
 /* Has the compile helpers compile, in parallel, what these launches need and is not compiled yet,
  * then builds drafts. KERNEL_BUILD: the driver's compiler rejects a kernel or crashes on it;
  * ocl_launch_is_refused reports which. progress may be NULL; it is called on this thread. */
-clg_status ocl_launches_prepare(ocl_context *c, const ocl_launch *launches, size_t n_launches,
+clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user);
 /* Has the helpers compile them and builds nothing here; what they refuse is recorded. */
-clg_status ocl_launches_try(ocl_context *c, const ocl_launch *launches, size_t n_launches);
+clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t n_launches);
 /* Returns whether the driver's compiler has crashed on this kernel in this launch form, here or in
  * an earlier process; the thread's error text then says how. Free where it has never crashed. */
-clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t n_dims,
+clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
 /* Returns whether there may be such a kernel. */
-bool ocl_knows_refusals(ocl_context *c);
+bool ocl_knows_refusals(ocl_context *ocl);
 /* Returns the number of kernels refused so in this context; it never decreases. */
-size_t ocl_n_refusals(ocl_context *c);
+size_t ocl_n_refusals(ocl_context *ocl);
 /* Returns whether a compile helper compiles new programs: then ocl_launches_prepare does all of it,
  * and programs need not be built before. */
-bool ocl_has_helper(ocl_context *c);
+bool ocl_has_helper(ocl_context *ocl);
 /* Builds the programs of several refs, in parallel where the driver allows. progress may be
  * NULL. */
-clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
+clg_status ocl_programs_build(ocl_context *ocl, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user);
 /* Returns whether all these programs are in the context's memory, so that creating their kernels
  * compiles and loads nothing. */
-clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
+clg_status ocl_programs_ready(ocl_context *ocl, const kernel_ref *const *refs, size_t n_refs,
                               bool *out_ready);
 /* Writes the binaries of programs that ran in a launch form the cache lacks. Call it after a
  * finish, because drivers compile that late. Errors are logged, not returned, and leave the
@@ -195,8 +197,8 @@ clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, siz
  * too. On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So
  * preparing writes immediately, and runs call the second function: it writes when no form is new
  * since its last call, i.e. after the second run, so that the first result does not wait. */
-void ocl_programs_save(ocl_context *c);
-void ocl_programs_save_when_settled(ocl_context *c);
+void ocl_programs_save(ocl_context *ocl);
+void ocl_programs_save_when_settled(ocl_context *ocl);
 /* Appends the hash of the complete text that is compiled for a ref. */
 struct strbuf;
 clg_status ocl_kernel_hash(const kernel_ref *ref, struct strbuf *out);
@@ -230,7 +232,7 @@ typedef struct ocl_gemm {
 ocl_gemm ocl_gemm_of(const gemm_problem *p);
 
 /* Returns false when libclblast is not installed or is known to be wrong on this device. */
-bool ocl_blas_available(ocl_context *c);
+bool ocl_blas_available(ocl_context *ocl);
 /* Returns whether ocl_queue_gemm accepts this problem: dense strides, offsets 0 for batched forms
  * (FACTS: CLBlast 1.5.3 gives wrong results otherwise), sizes > 0. Batched problems that it does
  * not accept may still run as a loop of plain Gemm calls. */
@@ -281,7 +283,7 @@ typedef struct ocl_measurement {
     double memory_gbytes_per_s, upload_gbytes_per_s, download_gbytes_per_s;
     double launch_us; /* enqueue and wait for an empty kernel */
 } ocl_measurement;
-clg_status ocl_measure(ocl_context *c, ocl_measurement *out_measurement);
+clg_status ocl_measure(ocl_context *ocl, ocl_measurement *out_measurement);
 /* Reports what keeps OpenCL from working on this machine: ICD files and their load errors, GPUs
  * that the system shows without a device, permissions of device nodes, what to install. Plain text,
  * for `cltool devices --diagnose`. memory_free. */

@@ -20,41 +20,41 @@
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
-static clg_status identify(ocl_context *c)
+static clg_status identify(ocl_context *ocl)
 {
-    const device_record *r = context_record(c);
+    const device_record *r = context_record(ocl);
     strbuf t;
     strbuf_init(&t, 0);
     strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
                   r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
                   r->driver_version, r->version, (unsigned)r->vendor_id);
-    if (t.status == CLG_OK) c->identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
+    if (t.status == CLG_OK) ocl->identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
     clg_status status = t.status;
     strbuf_deinit(&t);
     return status;
 }
 
-hash128 context_key(const ocl_context *c, const char *kind, const void *data, size_t size_bytes)
+hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes)
 {
-    hash128 parts[3] = {c->identity, hash128_bytes(kind, strlen(kind)),
+    hash128 parts[3] = {ocl->identity, hash128_bytes(kind, strlen(kind)),
                         hash128_bytes(data, size_bytes)};
     return hash128_bytes(parts, sizeof parts);
 }
 
-bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_t *out_size_bytes)
+bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data, size_t *out_size_bytes)
 {
-    return disk_cache_get(c->disk_cache, context_key(c, "fact", name, strlen(name)), out_data,
+    return disk_cache_get(ocl->disk_cache, context_key(ocl, "fact", name, strlen(name)), out_data,
                           out_size_bytes);
 }
 
-void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
+void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,
                           size_t size_bytes)
 {
     strbuf line;
     strbuf_init(&line, 0);
-    strbuf_printf(&line, "%s: %s", context_record(c)->name, what);
+    strbuf_printf(&line, "%s: %s", context_record(ocl)->name, what);
     if (line.status == CLG_OK)
-        disk_cache_put(c->disk_cache, context_key(c, "fact", name, strlen(name)),
+        disk_cache_put(ocl->disk_cache, context_key(ocl, "fact", name, strlen(name)),
                        strbuf_data(&line), data, size_bytes);
     strbuf_deinit(&line);
 }
@@ -63,46 +63,46 @@ void ocl_context_remember(ocl_context *c, const char *name, const char *what, co
 
 static ocl_context *allocate(const ocl_context_options *options, clg_status *out_status)
 {
-    ocl_context *c = memory_zalloc(1, sizeof *c);
+    ocl_context *ocl = memory_zalloc(1, sizeof *ocl);
     *out_status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (!c) return NULL;
-    refcount_init(&c->references);
-    c->profiling = options->profiling;
-    *out_status = mutex_init(&c->lock);
+    if (!ocl) return NULL;
+    refcount_init(&ocl->references);
+    ocl->profiling = options->profiling;
+    *out_status = mutex_init(&ocl->lock);
     if (*out_status != CLG_OK) {
-        memory_free(c);
+        memory_free(ocl);
         return NULL;
     }
-    *out_status = program_table_init(&c->programs);
+    *out_status = program_table_init(&ocl->programs);
     if (*out_status != CLG_OK) goto no_programs;
-    *out_status = trial_table_init(&c->trials);
-    if (*out_status == CLG_OK) return c;
-    program_table_deinit(&c->programs);
+    *out_status = trial_table_init(&ocl->trials);
+    if (*out_status == CLG_OK) return ocl;
+    program_table_deinit(&ocl->programs);
 no_programs:
-    mutex_deinit(&c->lock);
-    memory_free(c);
+    mutex_deinit(&ocl->lock);
+    memory_free(ocl);
     return NULL;
 }
 
 /* Not for Oclgrind: a simulator has no compiler that could crash, and what it reports in a trial
  * would count as the program's. */
-static bool wants_helper(const ocl_context *c, const ocl_context_options *options)
+static bool wants_helper(const ocl_context *ocl, const ocl_context_options *options)
 {
-    return !options->bare && context_caps(c)->family != PLATFORM_OCLGRIND;
+    return !options->bare && context_caps(ocl)->family != PLATFORM_OCLGRIND;
 }
 
 /* Uses only cpu_threads compute units of a CPU device (a sub-device). */
-static clg_status take_part(ocl_context *c, uint32_t cpu_threads)
+static clg_status take_part(ocl_context *ocl, uint32_t cpu_threads)
 {
-    device_caps *caps = &c->machine.caps[c->index];
+    device_caps *caps = &ocl->machine.caps[ocl->index];
     if (cpu_threads == 0 || caps->kind != CLG_DEVICE_CPU || cpu_threads >= caps->compute_units)
         return CLG_OK;
     const cl_device_partition_property by_counts[] = {CL_DEVICE_PARTITION_BY_COUNTS,
                                                       (cl_device_partition_property)cpu_threads,
                                                       CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
     cl_device_id part = NULL;
-    clg_status status =
-        CL_DO(context_record(c)->name, CreateSubDevices, (c->device, by_counts, 1, &part, NULL));
+    clg_status status = CL_DO(context_record(ocl)->name, CreateSubDevices,
+                              (ocl->device, by_counts, 1, &part, NULL));
     if (status != CLG_OK) {
         status = error_prefix(CLG_ERROR_UNSUPPORTED_DEVICE, "using %u of %u compute units",
                               (unsigned)cpu_threads, (unsigned)caps->compute_units);
@@ -110,20 +110,20 @@ static clg_status take_part(ocl_context *c, uint32_t cpu_threads)
             "this driver cannot split its device; leave the number of CPU threads at its default");
         return status;
     }
-    c->device = part;
-    c->is_sub_device = true;
+    ocl->device = part;
+    ocl->is_sub_device = true;
     caps->compute_units = cpu_threads;
-    c->machine.records[c->index].compute_units = cpu_threads;
+    ocl->machine.records[ocl->index].compute_units = cpu_threads;
     return CLG_OK;
 }
 
 /* Initializes the rest of either kind of context, once device and cl_context are set. */
-static clg_status complete(ocl_context *c, const ocl_context_options *options)
+static clg_status complete(ocl_context *ocl, const ocl_context_options *options)
 {
-    CLG_TRY(identify(c));
-    CLG_TRY(disk_cache_open(options->cache_dir, &c->disk_cache));
-    if (wants_helper(c, options)) CLG_TRY(helper_pool_create(options, &c->helpers));
-    return options->bare ? CLG_OK : probe_device(c, &c->machine.caps[c->index]);
+    CLG_TRY(identify(ocl));
+    CLG_TRY(disk_cache_open(options->cache_dir, &ocl->disk_cache));
+    if (wants_helper(ocl, options)) CLG_TRY(helper_pool_create(options, &ocl->helpers));
+    return options->bare ? CLG_OK : probe_device(ocl, &ocl->machine.caps[ocl->index]);
 }
 
 clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
@@ -131,57 +131,57 @@ clg_status ocl_context_create(size_t device_index, const ocl_context_options *op
 {
     *out_context = NULL;
     clg_status status;
-    ocl_context *c = allocate(options, &status);
-    if (!c) return status;
-    CLG_TRY_GOTO(machine_list(&c->machine), failed);
-    if (device_index >= c->machine.n) {
+    ocl_context *ocl = allocate(options, &status);
+    if (!ocl) return status;
+    CLG_TRY_GOTO(machine_list(&ocl->machine), failed);
+    if (device_index >= ocl->machine.count) {
         status = error_set(CLG_ERROR_NO_DEVICE, "there is no device %zu; there are %zu",
-                           device_index, c->machine.n);
+                           device_index, ocl->machine.count);
         goto failed;
     }
-    c->index = device_index;
-    c->device = c->machine.devices[device_index];
-    CLG_TRY_GOTO(caps_check(context_record(c)), failed);
-    CLG_TRY_GOTO(take_part(c, options->cpu_threads), failed);
+    ocl->index = device_index;
+    ocl->device = ocl->machine.devices[device_index];
+    CLG_TRY_GOTO(caps_check(context_record(ocl)), failed);
+    CLG_TRY_GOTO(take_part(ocl, options->cpu_threads), failed);
     cl_int code;
-    c->handle = cl.CreateContext(NULL, 1, &c->device, NULL, NULL, &code);
-    CLG_TRY_GOTO(cl_check(code, "clCreateContext", context_record(c)->name), failed);
-    CLG_TRY_GOTO(complete(c, options), failed);
-    *out_context = c;
+    ocl->handle = cl.CreateContext(NULL, 1, &ocl->device, NULL, NULL, &code);
+    CLG_TRY_GOTO(cl_check(code, "clCreateContext", context_record(ocl)->name), failed);
+    CLG_TRY_GOTO(complete(ocl, options), failed);
+    *out_context = ocl;
     return CLG_OK;
 failed:
-    ocl_context_free(c);
+    ocl_context_free(ocl);
     return status;
 }
 
 /* Finds the caller's device among the machine's, or queries it alone. */
-static clg_status find_device(ocl_context *c, cl_device_id device)
+static clg_status find_device(ocl_context *ocl, cl_device_id device)
 {
-    CLG_TRY(machine_list(&c->machine));
-    for (c->index = 0; c->index < c->machine.n; c->index++)
-        if (c->machine.devices[c->index] == device) return CLG_OK;
-    machine_deinit(&c->machine);
-    c->index = 0;
-    return machine_of_device(device, &c->machine);
+    CLG_TRY(machine_list(&ocl->machine));
+    for (ocl->index = 0; ocl->index < ocl->machine.count; ocl->index++)
+        if (ocl->machine.devices[ocl->index] == device) return CLG_OK;
+    machine_deinit(&ocl->machine);
+    ocl->index = 0;
+    return machine_of_device(device, &ocl->machine);
 }
 
-static clg_status check_queue(const ocl_context *c, cl_command_queue queue)
+static clg_status check_queue(const ocl_context *ocl, cl_command_queue queue)
 {
     cl_command_queue_properties properties = 0;
     cl_context context = NULL;
-    CL_TRY(c, GetCommandQueueInfo,
+    CL_TRY(ocl, GetCommandQueueInfo,
            (queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
-    CL_TRY(c, GetCommandQueueInfo, (queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL));
+    CL_TRY(ocl, GetCommandQueueInfo, (queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL));
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the command queue must be in order");
-    if (context != c->handle)
+    if (context != ocl->handle)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the command queue belongs to another OpenCL context");
     return CLG_OK;
 }
 
 /* Retains the caller's objects after checking that they belong together. */
-static clg_status adopt(ocl_context *c, cl_context context, cl_device_id device,
+static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id device,
                         cl_command_queue queue)
 {
     cl_device_id devices[64];
@@ -193,15 +193,15 @@ static clg_status adopt(ocl_context *c, cl_context context, cl_device_id device,
     if (!found)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the OpenCL context is not one of this device");
-    CLG_TRY(find_device(c, device));
-    c->device = device;
-    CLG_TRY(caps_check(context_record(c)));
-    CL_TRY(c, RetainContext, (context));
-    c->handle = context;
+    CLG_TRY(find_device(ocl, device));
+    ocl->device = device;
+    CLG_TRY(caps_check(context_record(ocl)));
+    CL_TRY(ocl, RetainContext, (context));
+    ocl->handle = context;
     if (queue) {
-        CLG_TRY(check_queue(c, queue));
-        CL_TRY(c, RetainCommandQueue, (queue));
-        c->callers_queue = queue;
+        CLG_TRY(check_queue(ocl, queue));
+        CL_TRY(ocl, RetainCommandQueue, (queue));
+        ocl->callers_queue = queue;
     }
     return CLG_OK;
 }
@@ -211,63 +211,63 @@ clg_status ocl_context_wrap(void *context, void *device, void *queue,
 {
     *out_context = NULL;
     clg_status status;
-    ocl_context *c = allocate(options, &status);
-    if (!c) return status;
+    ocl_context *ocl = allocate(options, &status);
+    if (!ocl) return status;
     CLG_TRY_GOTO(cl_api_load(), failed);
-    CLG_TRY_GOTO(adopt(c, context, device, queue), failed);
-    CLG_TRY_GOTO(complete(c, options), failed);
-    *out_context = c;
+    CLG_TRY_GOTO(adopt(ocl, context, device, queue), failed);
+    CLG_TRY_GOTO(complete(ocl, options), failed);
+    *out_context = ocl;
     return CLG_OK;
 failed:
-    ocl_context_free(c);
+    ocl_context_free(ocl);
     return status;
 }
 
-clg_status ocl_context_emulate_matrix(ocl_context *c)
+clg_status ocl_context_emulate_matrix(ocl_context *ocl)
 {
-    return probe_emulated_matrix(c, &c->machine.caps[c->index]);
+    return probe_emulated_matrix(ocl, &ocl->machine.caps[ocl->index]);
 }
 
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
-ocl_context *ocl_context_retain(ocl_context *c)
+ocl_context *ocl_context_retain(ocl_context *ocl)
 {
-    refcount_retain(&c->references);
-    return c;
+    refcount_retain(&ocl->references);
+    return ocl;
 }
 
-void ocl_context_free(ocl_context *c)
+void ocl_context_free(ocl_context *ocl)
 {
-    if (!c || !refcount_release(&c->references)) return;
-    if (c->disk_cache) ocl_programs_save(c);
-    helper_pool_free(c->helpers);
-    trial_table_deinit(&c->trials);
-    program_table_deinit(&c->programs);
-    if (atomic_load(&c->used_blas)) blas_forget_context();
-    if (c->callers_queue) (void)cl.ReleaseCommandQueue(c->callers_queue);
-    if (c->handle) (void)cl.ReleaseContext(c->handle);
-    if (c->is_sub_device) (void)cl.ReleaseDevice(c->device);
-    disk_cache_close(c->disk_cache);
-    machine_deinit(&c->machine);
-    mutex_deinit(&c->lock);
-    memory_free(c);
+    if (!ocl || !refcount_release(&ocl->references)) return;
+    if (ocl->disk_cache) ocl_programs_save(ocl);
+    helper_pool_free(ocl->helpers);
+    trial_table_deinit(&ocl->trials);
+    program_table_deinit(&ocl->programs);
+    if (atomic_load(&ocl->used_blas)) blas_forget_context();
+    if (ocl->callers_queue) (void)cl.ReleaseCommandQueue(ocl->callers_queue);
+    if (ocl->handle) (void)cl.ReleaseContext(ocl->handle);
+    if (ocl->is_sub_device) (void)cl.ReleaseDevice(ocl->device);
+    disk_cache_close(ocl->disk_cache);
+    machine_deinit(&ocl->machine);
+    mutex_deinit(&ocl->lock);
+    memory_free(ocl);
 }
 
-const device_caps *ocl_context_caps(const ocl_context *c) { return context_caps(c); }
+const device_caps *ocl_context_caps(const ocl_context *ocl) { return context_caps(ocl); }
 
-const device_record *ocl_context_record(const ocl_context *c) { return context_record(c); }
+const device_record *ocl_context_record(const ocl_context *ocl) { return context_record(ocl); }
 
-void *ocl_context_handle(const ocl_context *c) { return c->handle; }
+void *ocl_context_handle(const ocl_context *ocl) { return ocl->handle; }
 
-void *ocl_context_device_handle(const ocl_context *c) { return c->device; }
+void *ocl_context_device_handle(const ocl_context *ocl) { return ocl->device; }
 
-void ocl_context_counters(const ocl_context *c, ocl_counters *out_counters)
+void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters)
 {
-    out_counters->programs_compiled = atomic_load_explicit(&c->n_compiled, memory_order_relaxed);
-    out_counters->programs_loaded = atomic_load_explicit(&c->n_loaded, memory_order_relaxed);
-    out_counters->kernels_launched = atomic_load_explicit(&c->n_launched, memory_order_relaxed);
-    out_counters->blas_calls = atomic_load_explicit(&c->n_blas_calls, memory_order_relaxed);
-    out_counters->buffer_bytes = atomic_load_explicit(&c->buffer_bytes, memory_order_relaxed);
+    out_counters->programs_compiled = atomic_load_explicit(&ocl->n_compiled, memory_order_relaxed);
+    out_counters->programs_loaded = atomic_load_explicit(&ocl->n_loaded, memory_order_relaxed);
+    out_counters->kernels_launched = atomic_load_explicit(&ocl->n_launched, memory_order_relaxed);
+    out_counters->blas_calls = atomic_load_explicit(&ocl->n_blas_calls, memory_order_relaxed);
+    out_counters->buffer_bytes = atomic_load_explicit(&ocl->buffer_bytes, memory_order_relaxed);
     out_counters->buffer_bytes_peak =
-        atomic_load_explicit(&c->buffer_bytes_peak, memory_order_relaxed);
+        atomic_load_explicit(&ocl->buffer_bytes_peak, memory_order_relaxed);
 }

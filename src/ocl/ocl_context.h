@@ -43,23 +43,23 @@ struct ocl_context {
         buffer_bytes_peak;
 };
 
-static inline const device_record *context_record(const ocl_context *c)
+static inline const device_record *context_record(const ocl_context *ocl)
 {
-    return &c->machine.records[c->index];
+    return &ocl->machine.records[ocl->index];
 }
 
-static inline const device_caps *context_caps(const ocl_context *c)
+static inline const device_caps *context_caps(const ocl_context *ocl)
 {
-    return &c->machine.caps[c->index];
+    return &ocl->machine.caps[ocl->index];
 }
 
-static inline bool context_has_quirk(const ocl_context *c, device_quirk which)
+static inline bool context_has_quirk(const ocl_context *ocl, device_quirk which)
 {
-    return (context_caps(c)->quirks & (uint32_t)which) != 0;
+    return (context_caps(ocl)->quirks & (uint32_t)which) != 0;
 }
 
 /* Returns the cache key of something that holds for this device, driver and library only. */
-hash128 context_key(const ocl_context *c, const char *kind, const void *data, size_t size_bytes);
+hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes);
 
 /* CL_TRY(c, Finish, (queue)): returns the status when the call fails. */
 #define CL_TRY(c, function, arguments) CLG_TRY(CL_DO(context_record(c)->name, function, arguments))

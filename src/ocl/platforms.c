@@ -64,12 +64,12 @@ static clg_status add_platform(machine_info *m, size_t *capacities, cl_platform_
         return CLG_OK;
     }
     if (n > MAX_DEVICES) n = MAX_DEVICES;
-    CLG_TRY(MEMORY_RESERVE(m->records, capacities[0], m->n + n));
-    CLG_TRY(MEMORY_RESERVE(m->devices, capacities[1], m->n + n));
+    CLG_TRY(MEMORY_RESERVE(m->records, capacities[0], m->count + n));
+    CLG_TRY(MEMORY_RESERVE(m->devices, capacities[1], m->count + n));
     for (cl_uint i = 0; i < n; i++) {
-        device_record *record = &m->records[m->n];
+        device_record *record = &m->records[m->count];
         *record = (device_record){.platform_index = platform_index, .device_index = (int)i};
-        m->devices[m->n++] = devices[i];
+        m->devices[m->count++] = devices[i];
         CLG_TRY(device_query(platform, devices[i], record));
     }
     return CLG_OK;
@@ -86,7 +86,7 @@ clg_status machine_list(machine_info *out_machine)
     for (cl_uint i = 0; i < n_platforms && status == CLG_OK; i++)
         status = add_platform(out_machine, capacities, platforms[i], (int)i);
     if (status == CLG_OK)
-        status = caps_derive(out_machine->records, out_machine->n, &out_machine->caps);
+        status = caps_derive(out_machine->records, out_machine->count, &out_machine->caps);
     if (status != CLG_OK) machine_deinit(out_machine);
     return status;
 }
@@ -101,7 +101,7 @@ clg_status machine_of_device(cl_device_id device, machine_info *out_machine)
     out_machine->devices = memory_zalloc(1, sizeof *out_machine->devices);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (out_machine->records && out_machine->devices) {
-        out_machine->n = 1;
+        out_machine->count = 1;
         out_machine->devices[0] = device;
         status = device_query(platform, device, out_machine->records);
     }
@@ -112,8 +112,8 @@ clg_status machine_of_device(cl_device_id device, machine_info *out_machine)
 
 void machine_deinit(machine_info *m)
 {
-    if (m->caps) device_caps_free(m->caps, m->n);
-    device_records_free(m->records, m->n);
+    if (m->caps) device_caps_free(m->caps, m->count);
+    device_records_free(m->records, m->count);
     memory_free(m->devices);
     *m = (machine_info){0};
 }
@@ -127,7 +127,7 @@ clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, si
     CLG_TRY(machine_list(&m));
     *out_records = m.records;
     *out_caps = m.caps;
-    *out_n = m.n;
+    *out_n = m.count;
     memory_free(m.devices);
     return CLG_OK;
 }

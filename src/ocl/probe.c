@@ -82,13 +82,13 @@ static bool announces_all(platform_family family)
     }
 }
 
-static bool is_worth_trying(const ocl_context *c, probe which)
+static bool is_worth_trying(const ocl_context *ocl, probe which)
 {
     const probe_row *row = &probes[which];
-    const platform_family family = context_caps(c)->family;
+    const platform_family family = context_caps(ocl)->family;
     if (row->for_tests) return false;
     if (row->only_on != PLATFORM_OTHER) return row->only_on == family;
-    const char *at = strstr(context_record(c)->extensions, row->extension);
+    const char *at = strstr(context_record(ocl)->extensions, row->extension);
     const char end = at ? at[strlen(row->extension)] : 'x';
     return end == ' ' || end == '\0' || !(row->if_announced || announces_all(family));
 }
@@ -148,74 +148,74 @@ static void clear(stage *s)
 }
 
 /* Returns the vector lanes of the SIMD class's GEMM kernels. */
-static int vector_lanes(const ocl_context *c)
+static int vector_lanes(const ocl_context *ocl)
 {
-    const uint32_t lanes = context_caps(c)->vector_width;
+    const uint32_t lanes = context_caps(ocl)->vector_width;
     return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
 }
 
-static clg_status write_source(const ocl_context *c, probe which, strbuf *out_source)
+static clg_status write_source(const ocl_context *ocl, probe which, strbuf *out_source)
 {
     char prelude[64];
     snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which,
-             vector_lanes(c));
+             vector_lanes(ocl));
     const kernel_ref ref = {.source = "probe", .entry = "probe", .prelude = prelude};
     return program_text(&ref, out_source);
 }
 
-static clg_status build(ocl_context *c, const strbuf *source, stage *s)
+static clg_status build(ocl_context *ocl, const strbuf *source, stage *s)
 {
     cl_int code;
     CLG_TRY(
-        program_compile(c, "probe", strbuf_data(source), source->size_bytes, true, &s->program));
+        program_compile(ocl, "probe", strbuf_data(source), source->size_bytes, true, &s->program));
     s->kernel = cl.CreateKernel(s->program, "probe", &code);
-    return cl_check(code, "clCreateKernel", context_record(c)->name);
+    return cl_check(code, "clCreateKernel", context_record(ocl)->name);
 }
 
-static clg_status run(ocl_context *c, stage *s, float *y)
+static clg_status run(ocl_context *ocl, stage *s, float *y)
 {
     const size_t n_bytes = N_VALUES * sizeof *y, n_items = N_VALUES;
-    CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->x));
-    CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->y));
-    CLG_TRY(ocl_queue_create_own(c, &s->queue));
+    CLG_TRY(ocl_buffer_create(ocl, n_bytes, OCL_BUFFER_DEVICE, &s->x));
+    CLG_TRY(ocl_buffer_create(ocl, n_bytes, OCL_BUFFER_DEVICE, &s->y));
+    CLG_TRY(ocl_queue_create_own(ocl, &s->queue));
     CLG_TRY(ocl_queue_write(s->queue, s->x, 0, y, n_bytes, true));
     cl_mem x_handle = ocl_buffer_handle(s->x), y_handle = ocl_buffer_handle(s->y);
-    CL_TRY(c, SetKernelArg, (s->kernel, 0, sizeof x_handle, &x_handle));
-    CL_TRY(c, SetKernelArg, (s->kernel, 1, sizeof y_handle, &y_handle));
-    const size_t *local = context_record(c)->max_work_group_size >= n_items ? &n_items : NULL;
-    CL_TRY(c, EnqueueNDRangeKernel,
+    CL_TRY(ocl, SetKernelArg, (s->kernel, 0, sizeof x_handle, &x_handle));
+    CL_TRY(ocl, SetKernelArg, (s->kernel, 1, sizeof y_handle, &y_handle));
+    const size_t *local = context_record(ocl)->max_work_group_size >= n_items ? &n_items : NULL;
+    CL_TRY(ocl, EnqueueNDRangeKernel,
            (ocl_queue_handle(s->queue), s->kernel, 1, NULL, &n_items, local, 0, NULL, NULL));
     return ocl_queue_read(s->queue, s->y, 0, y, n_bytes, true);
 }
 
 /* Computes in this process; y holds the input, then the results. */
-static clg_status compute_here(ocl_context *c, const strbuf *source, float *y)
+static clg_status compute_here(ocl_context *ocl, const strbuf *source, float *y)
 {
     stage s = {0};
-    clg_status status = build(c, source, &s);
-    if (status == CLG_OK) status = run(c, &s, y);
+    clg_status status = build(ocl, source, &s);
+    if (status == CLG_OK) status = run(ocl, &s, y);
     clear(&s);
     return status;
 }
 
 /* Repeats a request that crashed: a crash counts when it happens twice, the first may have had
  * another cause. */
-static clg_status request_twice(ocl_context *c, const helper_request *request,
+static clg_status request_twice(ocl_context *ocl, const helper_request *request,
                                 helper_reply *out_reply)
 {
-    CLG_TRY(helper_call(c, request, NULL, NULL, out_reply));
+    CLG_TRY(helper_call(ocl, request, NULL, NULL, out_reply));
     if (out_reply->outcome != HELPER_CRASHED && out_reply->outcome != HELPER_KILLED) return CLG_OK;
     helper_reply_deinit(out_reply);
-    return helper_call(c, request, NULL, NULL, out_reply);
+    return helper_call(ocl, request, NULL, NULL, out_reply);
 }
 
 /* Computes in the compile helper; UNSUPPORTED_DEVICE when the compiler rejects the probe or
  * crashes. */
-static clg_status compute_in_helper(ocl_context *c, const strbuf *source, float *y,
+static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, float *y,
                                     helper_outcome *out_outcome)
 {
     const size_t n_bytes = N_VALUES * sizeof *y;
-    const bool one_group = context_record(c)->max_work_group_size >= N_VALUES;
+    const bool one_group = context_record(ocl)->max_work_group_size >= N_VALUES;
     helper_request request = {.name = "probe",
                               .entry = "probe",
                               .source = strbuf_data(source),
@@ -226,7 +226,7 @@ static clg_status compute_in_helper(ocl_context *c, const strbuf *source, float 
     helper_reply reply = {0};
     clg_status status = kernel_args_set_buffer(&request.args, 0, &request, n_bytes, y);
     if (status == CLG_OK) status = kernel_args_set_buffer(&request.args, 1, y, n_bytes, NULL);
-    if (status == CLG_OK) status = request_twice(c, &request, &reply);
+    if (status == CLG_OK) status = request_twice(ocl, &request, &reply);
     *out_outcome = reply.outcome;
     if (status == CLG_OK && reply.outcome == HELPER_DONE && reply.content_bytes == n_bytes)
         memcpy(y, reply.content, n_bytes);
@@ -239,15 +239,15 @@ static clg_status compute_in_helper(ocl_context *c, const strbuf *source, float 
 }
 
 /* Computes a probe. *out_sure: the next process would find the same. */
-static clg_status compute(ocl_context *c, probe which, float *y, bool *out_sure)
+static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sure)
 {
     strbuf source;
     helper_outcome outcome = HELPER_UNABLE;
-    CLG_TRY(write_source(c, which, &source));
+    CLG_TRY(write_source(ocl, which, &source));
     clg_status status = CLG_OK;
-    if (helper_is_on(c)) status = compute_in_helper(c, &source, y, &outcome);
+    if (helper_is_on(ocl)) status = compute_in_helper(ocl, &source, y, &outcome);
     const bool is_here = outcome == HELPER_UNABLE && !probes[which].kills_compilers;
-    if (is_here) status = compute_here(c, &source, y);
+    if (is_here) status = compute_here(ocl, &source, y);
     *out_sure =
         is_here || outcome == HELPER_DONE || outcome == HELPER_REFUSED || outcome == HELPER_CRASHED;
     if (!is_here && outcome == HELPER_UNABLE)
@@ -258,19 +258,19 @@ static clg_status compute(ocl_context *c, probe which, float *y, bool *out_sure)
 
 /* Sets *out_proved to what the device showed. Returns only failures that say nothing about the
  * capability. */
-static clg_status prove(ocl_context *c, probe which, bool *out_proved, bool *out_sure)
+static clg_status prove(ocl_context *ocl, probe which, bool *out_proved, bool *out_sure)
 {
     float y[N_VALUES];
     *out_proved = false;
     *out_sure = false;
     for (int i = 0; i < N_VALUES; i++) y[i] = input_of(which, i);
-    const clg_status status = compute(c, which, y, out_sure);
+    const clg_status status = compute(ocl, which, y, out_sure);
     if (status == CLG_OK) {
         *out_proved = true;
         for (int i = 0; i < N_VALUES; i++)
             *out_proved = *out_proved && y[i] == expected_of(which, i);
     }
-    log_write(CLG_LOG_DEBUG, "'%s' %s %s%s%s", context_record(c)->name,
+    log_write(CLG_LOG_DEBUG, "'%s' %s %s%s%s", context_record(ocl)->name,
               *out_proved ? "has" : "lacks", probes[which].name, status == CLG_OK ? "" : ": ",
               status == CLG_OK ? "" : error_text());
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK
@@ -317,24 +317,24 @@ typedef struct finding {
 } finding;
 
 /* Probes one capability. A batch_function: jobs is an array of findings. */
-static clg_status find_out(ocl_context *c, void *jobs, size_t which)
+static clg_status find_out(ocl_context *ocl, void *jobs, size_t which)
 {
     finding *f = (finding *)jobs + which;
     f->sure = true;
-    if (which < PROBE_FP16 || !is_worth_trying(c, (probe)which)) return CLG_OK;
-    return prove(c, (probe)which, &f->proved, &f->sure);
+    if (which < PROBE_FP16 || !is_worth_trying(ocl, (probe)which)) return CLG_OK;
+    return prove(ocl, (probe)which, &f->proved, &f->sure);
 }
 
-clg_status probe_device(ocl_context *c, device_caps *caps)
+clg_status probe_device(ocl_context *ocl, device_caps *caps)
 {
     uint8_t proved[PROBE_END] = {0};
     bool all_sure = true;
     char *known, key[96];
     size_t n_bytes;
-    const bool helped = helper_is_on(c);
+    const bool helped = helper_is_on(ocl);
     const char *kind = helped ? "" : " without helper";
-    snprintf(key, sizeof key, PROBE_KEY, kind, vector_lanes(c), (unsigned)processor_bits());
-    if (ocl_context_recall(c, key, &known, &n_bytes)) {
+    snprintf(key, sizeof key, PROBE_KEY, kind, vector_lanes(ocl), (unsigned)processor_bits());
+    if (ocl_context_recall(ocl, key, &known, &n_bytes)) {
         if (n_bytes == sizeof proved) memcpy(proved, known, sizeof proved);
         memory_free(known);
     } else {
@@ -342,13 +342,13 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     }
     if (n_bytes != sizeof proved) {
         finding findings[PROBE_END] = {{false, false}};
-        CLG_TRY(batch_each(c, find_out, findings, PROBE_END));
+        CLG_TRY(batch_each(ocl, find_out, findings, PROBE_END));
         for (int which = PROBE_FP16; which < PROBE_END; which++) {
             proved[which] = findings[which].proved;
             all_sure = all_sure && findings[which].sure;
         }
-        if (helper_is_on(c) == helped && (all_sure || !helped))
-            ocl_context_remember(c, key, "what the device can do", proved, sizeof proved);
+        if (helper_is_on(ocl) == helped && (all_sure || !helped))
+            ocl_context_remember(ocl, key, "what the device can do", proved, sizeof proved);
     }
     caps->fp16 = proved[PROBE_FP16];
     caps->fp64 = proved[PROBE_FP64];
@@ -362,11 +362,11 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     return CLG_OK;
 }
 
-clg_status probe_emulated_matrix(ocl_context *c, device_caps *caps)
+clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps)
 {
     bool yes, sure;
     if (caps->matrix != MATRIX_UNIT_NONE) return CLG_OK;
-    CLG_TRY(prove(c, PROBE_MATRIX_EMULATED, &yes, &sure));
+    CLG_TRY(prove(ocl, PROBE_MATRIX_EMULATED, &yes, &sure));
     if (yes) caps->matrix = MATRIX_UNIT_EMULATED;
     return CLG_OK;
 }

@@ -33,7 +33,7 @@ clg_status program_table_init(program_table *t)
 
 void program_table_deinit(program_table *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = 0; i < t->count; i++) {
         ocl_program *p = t->items[i];
         if (p->handle) (void)cl.ReleaseProgram(p->handle);
         memory_free(p->forms);
@@ -54,12 +54,12 @@ void program_table_deinit(program_table *t)
 static size_t prefix_size(size_t n_forms) { return (1 + n_forms) * sizeof(uint64_t); }
 
 /* Loads p from the cache. Returns false, with p unchanged, when there is no usable entry. */
-static bool load(ocl_context *c, ocl_program *p, const char *entry)
+static bool load(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     char *data;
     size_t n_bytes;
-    if (context_has_quirk(c, QUIRK_NO_BINARIES) ||
-        !disk_cache_get(c->disk_cache, p->key, &data, &n_bytes))
+    if (context_has_quirk(ocl, QUIRK_NO_BINARIES) ||
+        !disk_cache_get(ocl->disk_cache, p->key, &data, &n_bytes))
         return false;
     uint64_t n_forms = 0;
     bool loaded = false;
@@ -68,7 +68,7 @@ static bool load(ocl_context *c, ocl_program *p, const char *entry)
         n_bytes > prefix_size((size_t)n_forms) &&
         MEMORY_RESERVE(p->forms, p->forms_capacity, (size_t)n_forms + 1) == CLG_OK) {
         const size_t prefix = prefix_size((size_t)n_forms);
-        loaded = program_from_binary(c, p->name, entry, data + prefix, n_bytes - prefix,
+        loaded = program_from_binary(ocl, p->name, entry, data + prefix, n_bytes - prefix,
                                      &p->handle) == CLG_OK;
         if (loaded) {
             memcpy(p->forms, data + sizeof n_forms, (size_t)n_forms * sizeof *p->forms);
@@ -85,39 +85,39 @@ static bool load(ocl_context *c, ocl_program *p, const char *entry)
 }
 
 /* Returns the binary with all forms launched so far, after prefix_bytes. */
-static clg_status read_binary(ocl_context *c, ocl_program *p, size_t prefix_bytes, char **out_data,
-                              size_t *out_n_bytes)
+static clg_status read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_bytes,
+                              char **out_data, size_t *out_n_bytes)
 {
     cl_program fresh = NULL;
     *out_data = NULL;
-    if (context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES)) { /* reading compiles */
-        CLG_TRY(trial_read_binary(c, p, prefix_bytes, out_data, out_n_bytes));
+    if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES)) { /* reading compiles */
+        CLG_TRY(trial_read_binary(ocl, p, prefix_bytes, out_data, out_n_bytes));
         if (*out_data) return CLG_OK;
     }
     if (p->is_frozen && p->source)
-        CLG_TRY(program_compile(c, p->name, p->source, p->source_bytes, true, &fresh));
+        CLG_TRY(program_compile(ocl, p->name, p->source, p->source_bytes, true, &fresh));
     clg_status status =
-        program_binary(c, fresh ? fresh : p->handle, prefix_bytes, out_data, out_n_bytes);
+        program_binary(ocl, fresh ? fresh : p->handle, prefix_bytes, out_data, out_n_bytes);
     if (fresh) (void)cl.ReleaseProgram(fresh);
     p->is_frozen = true;
     return status;
 }
 
 /* Writes p's binary with the n_forms that it had when the caller checked. */
-static clg_status save(ocl_context *c, ocl_program *p, const uint64_t *forms, size_t n_forms)
+static clg_status save(ocl_context *ocl, ocl_program *p, const uint64_t *forms, size_t n_forms)
 {
     char *data;
     size_t n_bytes;
     const uint64_t n = n_forms;
     const size_t prefix = prefix_size(n_forms);
-    CLG_TRY(read_binary(c, p, prefix, &data, &n_bytes));
+    CLG_TRY(read_binary(ocl, p, prefix, &data, &n_bytes));
     memcpy(data, &n, sizeof n);
     memcpy(data + sizeof n, forms, n_forms * sizeof *forms);
     strbuf what;
     strbuf_init(&what, 0);
-    strbuf_printf(&what, "%s: program %s", context_record(c)->name, p->name);
+    strbuf_printf(&what, "%s: program %s", context_record(ocl)->name, p->name);
     if (what.status == CLG_OK)
-        disk_cache_put(c->disk_cache, p->key, strbuf_data(&what), data, prefix + n_bytes);
+        disk_cache_put(ocl->disk_cache, p->key, strbuf_data(&what), data, prefix + n_bytes);
     clg_status status = what.status;
     strbuf_deinit(&what);
     memory_free(data);
@@ -125,53 +125,53 @@ static clg_status save(ocl_context *c, ocl_program *p, const uint64_t *forms, si
 }
 
 /* Copies p's forms when some are not cached; returns false otherwise. */
-static bool take_new_forms(ocl_context *c, ocl_program *p, uint64_t *forms, size_t *out_n)
+static bool take_new_forms(ocl_context *ocl, ocl_program *p, uint64_t *forms, size_t *out_n)
 {
-    mutex_lock(&c->programs.lock);
+    mutex_lock(&ocl->programs.lock);
     bool is_new = !p->building && p->handle && p->n_forms > p->n_stored_forms;
     *out_n = p->n_forms;
     if (is_new) memcpy(forms, p->forms, p->n_forms * sizeof *forms);
-    mutex_unlock(&c->programs.lock);
+    mutex_unlock(&ocl->programs.lock);
     return is_new;
 }
 
-void program_save(ocl_context *c, ocl_program *p)
+void program_save(ocl_context *ocl, ocl_program *p)
 {
     uint64_t forms[MAX_FORMS];
     size_t n_forms;
-    if (!take_new_forms(c, p, forms, &n_forms)) return;
-    const bool has_binaries = !context_has_quirk(c, QUIRK_NO_BINARIES);
-    const clg_status status = has_binaries ? save(c, p, forms, n_forms) : CLG_OK;
+    if (!take_new_forms(ocl, p, forms, &n_forms)) return;
+    const bool has_binaries = !context_has_quirk(ocl, QUIRK_NO_BINARIES);
+    const clg_status status = has_binaries ? save(ocl, p, forms, n_forms) : CLG_OK;
     if (status != CLG_OK)
         log_write(CLG_LOG_WARNING, "the program '%s' is not stored: %s", p->name, error_text());
-    if ((status != CLG_OK || !has_binaries) && helper_is_on(c))
-        trial_keep_passes(c, p, forms, n_forms);
-    mutex_lock(&c->programs.lock);
+    if ((status != CLG_OK || !has_binaries) && helper_is_on(ocl))
+        trial_keep_passes(ocl, p, forms, n_forms);
+    mutex_lock(&ocl->programs.lock);
     p->n_stored_forms = n_forms; /* after a failure too: once is enough */
-    mutex_unlock(&c->programs.lock);
+    mutex_unlock(&ocl->programs.lock);
 }
 
-void ocl_programs_save(ocl_context *c)
+void ocl_programs_save(ocl_context *ocl)
 {
-    program_table *t = &c->programs;
+    program_table *t = &ocl->programs;
     error_record callers_error;
     if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
-    if (!disk_cache_is_on_disk(c->disk_cache)) return;
-    if (context_has_quirk(c, QUIRK_NO_BINARIES) && !helper_is_on(c)) return;
+    if (!disk_cache_is_on_disk(ocl->disk_cache)) return;
+    if (context_has_quirk(ocl, QUIRK_NO_BINARIES) && !helper_is_on(ocl)) return;
     error_save(CLG_OK, &callers_error);
     mutex_lock(&t->storing);
     const size_t n_new_forms = atomic_load(&t->n_new_forms);
-    programs_save_all(c);
+    programs_save_all(ocl);
     atomic_store(&t->n_stored_forms, n_new_forms);
     mutex_unlock(&t->storing);
     (void)error_restore(&callers_error);
 }
 
-void ocl_programs_save_when_settled(ocl_context *c)
+void ocl_programs_save_when_settled(ocl_context *ocl)
 {
-    program_table *t = &c->programs;
+    program_table *t = &ocl->programs;
     const size_t n = atomic_load(&t->n_new_forms);
-    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(c);
+    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(ocl);
 }
 
 /* Returns whether p has the form. Call with the table's lock held. */
@@ -182,23 +182,23 @@ static bool has_form(const ocl_program *p, uint64_t form)
     return false;
 }
 
-bool program_has_form(ocl_context *c, const ocl_program *p, uint64_t form)
+bool program_has_form(ocl_context *ocl, const ocl_program *p, uint64_t form)
 {
-    mutex_lock(&c->programs.lock);
+    mutex_lock(&ocl->programs.lock);
     const bool has = has_form(p, form);
-    mutex_unlock(&c->programs.lock);
+    mutex_unlock(&ocl->programs.lock);
     return has;
 }
 
-void program_note_form(ocl_context *c, ocl_program *p, uint64_t form)
+void program_note_form(ocl_context *ocl, ocl_program *p, uint64_t form)
 {
-    mutex_lock(&c->programs.lock);
+    mutex_lock(&ocl->programs.lock);
     if (!has_form(p, form) && p->n_forms < MAX_FORMS &&
         MEMORY_RESERVE(p->forms, p->forms_capacity, p->n_forms + 1) == CLG_OK) {
         p->forms[p->n_forms++] = form;
-        atomic_fetch_add(&c->programs.n_new_forms, 1);
+        atomic_fetch_add(&ocl->programs.n_new_forms, 1);
     }
-    mutex_unlock(&c->programs.lock);
+    mutex_unlock(&ocl->programs.lock);
 }
 
 /* ---- table ----------------------------------------------------------------------------------- */
@@ -207,20 +207,20 @@ static atomic_uint_fast64_t n_programs;
 
 static clg_status add(program_table *t, hash128 key, const char *name, ocl_program **out_program)
 {
-    CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
+    CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->count + 1));
     ocl_program *p = memory_zalloc(1, sizeof *p);
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     p->key = key;
     p->serial = atomic_fetch_add(&n_programs, 1);
     p->name = memory_strdup(name);
-    clg_status status =
-        p->name ? hash_map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = p->name ? hash_map_set(&t->index, &key, sizeof key, t->count)
+                                : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) {
         memory_free(p->name);
         memory_free(p);
         return status;
     }
-    t->items[t->n++] = p;
+    t->items[t->count++] = p;
     *out_program = p;
     return CLG_OK;
 }
@@ -257,65 +257,65 @@ static clg_status keep_source(ocl_program *p, strbuf *source)
 }
 
 /* Frees the text where neither read_binary nor launch trials will need it. */
-static void drop_source(ocl_context *c, ocl_program *p)
+static void drop_source(ocl_context *ocl, ocl_program *p)
 {
-    if (context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(c)) return;
+    if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(ocl)) return;
     memory_free(p->source);
     p->source = NULL;
 }
 
 /* Builds from the compile helper's binary; false when there is none or the driver rejects it. */
-static bool build_from_helper(ocl_context *c, ocl_program *p, const char *entry)
+static bool build_from_helper(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     char *binary;
     size_t n_bytes;
-    if (!trial_take_binary(c, p, &binary, &n_bytes)) return false;
+    if (!trial_take_binary(ocl, p, &binary, &n_bytes)) return false;
     const bool built =
-        program_from_binary(c, p->name, entry, binary, n_bytes, &p->handle) == CLG_OK;
+        program_from_binary(ocl, p->name, entry, binary, n_bytes, &p->handle) == CLG_OK;
     memory_free(binary);
     return built;
 }
 
 /* Looks p up in the cache, once: what is not cached then is compiled by this process. */
-static void load_once(ocl_context *c, ocl_program *p, const char *entry)
+static void load_once(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     if (p->searched) return;
     p->searched = true;
-    if (load(c, p, entry)) count(&c->n_loaded, 1);
+    if (load(ocl, p, entry)) count(&ocl->n_loaded, 1);
 }
 
-static clg_status build(ocl_context *c, ocl_program *p, const char *entry)
+static clg_status build(ocl_context *ocl, ocl_program *p, const char *entry)
 {
-    CLG_TRY(trial_of_build(c, p, entry));
-    if (!build_from_helper(c, p, entry))
-        CLG_TRY(program_compile(c, p->name, p->source, p->source_bytes, false, &p->handle));
-    count(&c->n_compiled, 1);
-    program_note_form(c, p, FORM_COMPILED);
-    log_write(CLG_LOG_INFO, "compiled '%s' for '%s'", p->name, context_record(c)->name);
+    CLG_TRY(trial_of_build(ocl, p, entry));
+    if (!build_from_helper(ocl, p, entry))
+        CLG_TRY(program_compile(ocl, p->name, p->source, p->source_bytes, false, &p->handle));
+    count(&ocl->n_compiled, 1);
+    program_note_form(ocl, p, FORM_COMPILED);
+    log_write(CLG_LOG_INFO, "compiled '%s' for '%s'", p->name, context_record(ocl)->name);
     return CLG_OK;
 }
 
 /* Ends a build. After a failure p has no handle: the next request tries again. */
-static void end_building(ocl_context *c, ocl_program *p)
+static void end_building(ocl_context *ocl, ocl_program *p)
 {
-    mutex_lock(&c->programs.lock);
+    mutex_lock(&ocl->programs.lock);
     p->building = false;
-    condition_broadcast(&c->programs.changed);
-    mutex_unlock(&c->programs.lock);
+    condition_broadcast(&ocl->programs.changed);
+    mutex_unlock(&ocl->programs.lock);
 }
 
-hash128 program_key(const ocl_context *c, const strbuf *source)
+hash128 program_key(const ocl_context *ocl, const strbuf *source)
 {
-    return context_key(c, "program " PROGRAM_OPTIONS, strbuf_data(source), source->size_bytes);
+    return context_key(ocl, "program " PROGRAM_OPTIONS, strbuf_data(source), source->size_bytes);
 }
 
-clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_built)
+clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built)
 {
     strbuf source;
-    program_table *t = &c->programs;
+    program_table *t = &ocl->programs;
     *out_built = false;
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = program_key(c, &source);
+    const hash128 key = program_key(ocl, &source);
     strbuf_deinit(&source);
     mutex_lock(&t->lock);
     const size_t at = hash_map_get(&t->index, &key, sizeof key);
@@ -325,56 +325,57 @@ clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_bui
 }
 
 /* Returns the program of a ref: built when `builds`, else only if it is cached. */
-static clg_status get(ocl_context *c, const kernel_ref *ref, bool builds, ocl_program **out_program)
+static clg_status get(ocl_context *ocl, const kernel_ref *ref, bool builds,
+                      ocl_program **out_program)
 {
     strbuf source;
     bool must_build;
     *out_program = NULL;
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = program_key(c, &source);
-    clg_status status = find_or_claim(&c->programs, key, ref->source, out_program, &must_build);
+    const hash128 key = program_key(ocl, &source);
+    clg_status status = find_or_claim(&ocl->programs, key, ref->source, out_program, &must_build);
     if (status == CLG_OK && must_build) {
         ocl_program *p = *out_program;
         status = keep_source(p, &source);
-        if (status == CLG_OK) load_once(c, p, ref->entry);
-        if (status == CLG_OK && builds && !p->handle) status = build(c, p, ref->entry);
-        if (builds) drop_source(c, p);
-        end_building(c, p);
+        if (status == CLG_OK) load_once(ocl, p, ref->entry);
+        if (status == CLG_OK && builds && !p->handle) status = build(ocl, p, ref->entry);
+        if (builds) drop_source(ocl, p);
+        end_building(ocl, p);
     }
     strbuf_deinit(&source);
     if (status != CLG_OK) *out_program = NULL;
     return status;
 }
 
-clg_status program_get(ocl_context *c, const kernel_ref *ref, ocl_program **out_program)
+clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program)
 {
-    return get(c, ref, true, out_program);
+    return get(ocl, ref, true, out_program);
 }
 
-clg_status program_find(ocl_context *c, const kernel_ref *ref, ocl_program **out_program)
+clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program)
 {
-    return get(c, ref, false, out_program);
+    return get(ocl, ref, false, out_program);
 }
 
-cl_program program_handle(ocl_context *c, const ocl_program *p)
+cl_program program_handle(ocl_context *ocl, const ocl_program *p)
 {
-    mutex_lock(&c->programs.lock);
+    mutex_lock(&ocl->programs.lock);
     cl_program handle = p->building ? NULL : p->handle;
-    mutex_unlock(&c->programs.lock);
+    mutex_unlock(&ocl->programs.lock);
     return handle;
 }
 
-clg_status program_build(ocl_context *c, ocl_program *p, const char *entry)
+clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry)
 {
-    mutex_lock(&c->programs.lock);
-    while (p->building) condition_wait(&c->programs.changed, &c->programs.lock);
+    mutex_lock(&ocl->programs.lock);
+    while (p->building) condition_wait(&ocl->programs.changed, &ocl->programs.lock);
     const bool must_build = !p->handle;
     p->building = must_build;
-    mutex_unlock(&c->programs.lock);
+    mutex_unlock(&ocl->programs.lock);
     if (!must_build) return CLG_OK;
-    const clg_status status = build(c, p, entry);
-    drop_source(c, p);
-    end_building(c, p);
+    const clg_status status = build(ocl, p, entry);
+    drop_source(ocl, p);
+    end_building(ocl, p);
     return status;
 }
 

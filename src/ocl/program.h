@@ -45,7 +45,7 @@ typedef struct program_table {
     mutex storing; /* one thread writes binaries at a time */
     condition changed;
     ocl_program **items;
-    size_t n, capacity;
+    size_t count, capacity;
     hash_map index; /* key -> position in items */
     /* Launch forms seen that no cached binary contains; their number at the last write to the
      * cache, and at the last call of ocl_programs_save_when_settled. */
@@ -57,25 +57,25 @@ void program_table_deinit(program_table *t);
 
 /* Returns the built program of a ref, which lives as long as the context. Two threads that request
  * the same text build it once. */
-clg_status program_get(ocl_context *c, const kernel_ref *ref, ocl_program **out_program);
+clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* The same without compiling: the program has no handle when it is not cached. */
-clg_status program_find(ocl_context *c, const kernel_ref *ref, ocl_program **out_program);
+clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* Returns NULL until p is built. */
-cl_program program_handle(ocl_context *c, const ocl_program *p);
+cl_program program_handle(ocl_context *ocl, const ocl_program *p);
 /* Returns the key of the program whose complete text is `source`. */
-hash128 program_key(const ocl_context *c, const struct strbuf *source);
+hash128 program_key(const ocl_context *ocl, const struct strbuf *source);
 /* Builds a program that program_find returned. */
-clg_status program_build(ocl_context *c, ocl_program *p, const char *entry);
+clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry);
 /* Returns whether program_get would find it built. */
-clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_built);
+clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built);
 /* Writes p's binary to the cache when the cached one lacks forms that p was launched in. */
-void program_save(ocl_context *c, ocl_program *p);
+void program_save(ocl_context *ocl, ocl_program *p);
 /* The same for all programs, in parallel where helpers read the binaries (program_batch.c). */
-void programs_save_all(ocl_context *c);
+void programs_save_all(ocl_context *ocl);
 /* Returns whether a kernel of p was launched in this form, or the cached binary has it compiled. */
-bool program_has_form(ocl_context *c, const ocl_program *p, uint64_t form);
+bool program_has_form(ocl_context *ocl, const ocl_program *p, uint64_t form);
 /* Records that a kernel of p is about to be launched in this form. */
-void program_note_form(ocl_context *c, ocl_program *p, uint64_t form);
+void program_note_form(ocl_context *ocl, ocl_program *p, uint64_t form);
 
 /* Returns the complete text of a ref: prelude, then the embedded source, or the common types and
  * the generated body. */

@@ -22,7 +22,7 @@ typedef struct batch {
     ocl_context *context;
     batch_job job;
     void *jobs; /* the jobs' data */
-    size_t n;
+    size_t count;
     mutex lock; /* guards the fields below */
     condition changed;
     size_t next, n_done, n_running;
@@ -36,7 +36,7 @@ typedef struct batch {
 static bool take(batch *b, size_t *out_i)
 {
     mutex_lock(&b->lock);
-    bool more = !b->stopped && b->next < b->n;
+    bool more = !b->stopped && b->next < b->count;
     if (more) *out_i = b->next++;
     mutex_unlock(&b->lock);
     return more;
@@ -68,7 +68,7 @@ static void *work(void *argument)
 
 static bool may_go_on(const batch *b, clg_progress_callback progress, void *user, size_t n_done)
 {
-    return !progress || progress(user, "compiling kernels", n_done, b->n);
+    return !progress || progress(user, "compiling kernels", n_done, b->count);
 }
 
 /* Reports progress, one call per finished job, until the threads end. */
@@ -99,7 +99,7 @@ static clg_status cancelled(void)
 
 static clg_status run_in_turn(batch *b, clg_progress_callback progress, void *user)
 {
-    for (size_t i = 0; i < b->n; i++) {
+    for (size_t i = 0; i < b->count; i++) {
         CLG_TRY(b->job(b, i));
         if (!may_go_on(b, progress, user, i + 1)) return cancelled();
     }
@@ -110,7 +110,7 @@ static clg_status run_concurrently(batch *b, size_t max, clg_progress_callback p
 {
     thread threads[MAX_THREADS];
     size_t n_threads = 0;
-    for (; n_threads < max && n_threads < MAX_THREADS && n_threads < b->n; n_threads++) {
+    for (; n_threads < max && n_threads < MAX_THREADS && n_threads < b->count; n_threads++) {
         mutex_lock(&b->lock);
         b->n_running++;
         mutex_unlock(&b->lock);
@@ -127,13 +127,13 @@ static clg_status run_concurrently(batch *b, size_t max, clg_progress_callback p
     return finished ? CLG_OK : cancelled();
 }
 
-static clg_status run_batch(ocl_context *c, batch_job job, void *jobs, size_t n, size_t n_threads,
+static clg_status run_batch(ocl_context *ocl, batch_job job, void *jobs, size_t n, size_t n_threads,
                             clg_progress_callback progress, void *user)
 {
     if (n == 0) return CLG_OK;
     batch *b = memory_zalloc(1, sizeof *b);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    *b = (batch){.context = c, .job = job, .jobs = jobs, .n = n};
+    *b = (batch){.context = ocl, .job = job, .jobs = jobs, .count = n};
     clg_status status = mutex_init(&b->lock);
     if (status == CLG_OK) {
         status = condition_init(&b->changed);
@@ -152,21 +152,21 @@ static clg_status run_batch(ocl_context *c, batch_job job, void *jobs, size_t n,
 
 /* Returns how many programs compile in parallel. PoCL and Mesa's software drivers hold one lock
  * while they compile; helpers are processes. */
-static size_t n_parallel(ocl_context *c)
+static size_t n_parallel(ocl_context *ocl)
 {
-    const device_caps *caps = context_caps(c);
-    if (helper_is_on(c)) return helper_n_parallel();
+    const device_caps *caps = context_caps(ocl);
+    if (helper_is_on(ocl)) return helper_n_parallel();
     return caps->kind != CLG_DEVICE_CPU && !caps->is_software && caps->family != PLATFORM_POCL
                ? MAX_THREADS
                : 1;
 }
 
-clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
+clg_status ocl_programs_ready(ocl_context *ocl, const kernel_ref *const *refs, size_t n_refs,
                               bool *out_ready)
 {
     *out_ready = true;
     for (size_t i = 0; i < n_refs && *out_ready; i++)
-        CLG_TRY(program_is_built(c, refs[i], out_ready));
+        CLG_TRY(program_is_built(ocl, refs[i], out_ready));
     return CLG_OK;
 }
 
@@ -177,17 +177,17 @@ static clg_status build_ref(batch *b, size_t i)
     return program_get(b->context, refs[i], &p);
 }
 
-clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
+clg_status ocl_programs_build(ocl_context *ocl, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user)
 {
     size_t n_threads = 1;
     /* Cached programs are loaded sequentially, which takes no time. */
     for (size_t i = 0; i < n_refs; i++) {
         ocl_program *p;
-        CLG_TRY(program_find(c, refs[i], &p));
-        if (!program_handle(c, p)) n_threads = n_parallel(c);
+        CLG_TRY(program_find(ocl, refs[i], &p));
+        if (!program_handle(ocl, p)) n_threads = n_parallel(ocl);
     }
-    return run_batch(c, build_ref, (void *)(uintptr_t)refs, n_refs, n_threads, progress, user);
+    return run_batch(ocl, build_ref, (void *)(uintptr_t)refs, n_refs, n_threads, progress, user);
 }
 
 /* ---- other jobs ------------------------------------------------------------------------------ */
@@ -203,31 +203,31 @@ static clg_status do_one(batch *b, size_t i)
     return e->job(b->context, e->jobs, i);
 }
 
-clg_status batch_each(ocl_context *c, batch_function job, void *jobs, size_t n)
+clg_status batch_each(ocl_context *ocl, batch_function job, void *jobs, size_t n)
 {
     each e = {job, jobs};
-    return run_batch(c, do_one, &e, n, helper_is_on(c) ? helper_n_parallel() : 1, NULL, NULL);
+    return run_batch(ocl, do_one, &e, n, helper_is_on(ocl) ? helper_n_parallel() : 1, NULL, NULL);
 }
 
 /* ---- binaries -------------------------------------------------------------------------------- */
 
-static clg_status store_one(ocl_context *c, void *jobs, size_t i)
+static clg_status store_one(ocl_context *ocl, void *jobs, size_t i)
 {
-    program_table *t = &c->programs;
+    program_table *t = &ocl->programs;
     (void)jobs;
     mutex_lock(&t->lock);
     ocl_program *p = t->items[i]; /* the array may move, programs do not */
     mutex_unlock(&t->lock);
-    program_save(c, p);
+    program_save(ocl, p);
     return CLG_OK;
 }
 
-void programs_save_all(ocl_context *c)
+void programs_save_all(ocl_context *ocl)
 {
-    mutex_lock(&c->programs.lock);
-    const size_t n = c->programs.n;
-    mutex_unlock(&c->programs.lock);
-    if (batch_each(c, store_one, NULL, n) != CLG_OK)
+    mutex_lock(&ocl->programs.lock);
+    const size_t n = ocl->programs.count;
+    mutex_unlock(&ocl->programs.lock);
+    if (batch_each(ocl, store_one, NULL, n) != CLG_OK)
         log_write(CLG_LOG_WARNING, "compiled programs are not stored: %s", error_text());
 }
 
@@ -281,7 +281,7 @@ static clg_status try_launch(batch *b, size_t i)
 }
 
 /* Has helpers try the launches that are new to their programs. */
-static clg_status try_launches(ocl_context *c, const ocl_launch *launches, size_t n,
+static clg_status try_launches(ocl_context *ocl, const ocl_launch *launches, size_t n,
                                clg_progress_callback progress, void *user)
 {
     launch_job *jobs = memory_zalloc(n + 1, sizeof *jobs);
@@ -291,48 +291,48 @@ static clg_status try_launches(ocl_context *c, const ocl_launch *launches, size_
         if (describe(&launches[i], &jobs[n_jobs]) && !is_among(jobs, n_jobs, &jobs[n_jobs]))
             n_jobs++;
     const clg_status status =
-        run_batch(c, try_launch, jobs, n_jobs, helper_n_parallel(), progress, user);
+        run_batch(ocl, try_launch, jobs, n_jobs, helper_n_parallel(), progress, user);
     memory_free(jobs);
     return status;
 }
 
-clg_status ocl_launches_try(ocl_context *c, const ocl_launch *launches, size_t n_launches)
+clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t n_launches)
 {
-    return helper_is_on(c) ? try_launches(c, launches, n_launches, NULL, NULL) : CLG_OK;
+    return helper_is_on(ocl) ? try_launches(ocl, launches, n_launches, NULL, NULL) : CLG_OK;
 }
 
-clg_status ocl_launches_prepare(ocl_context *c, const ocl_launch *launches, size_t n_launches,
+clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user)
 {
-    if (helper_is_on(c)) CLG_TRY(try_launches(c, launches, n_launches, progress, user));
+    if (helper_is_on(ocl)) CLG_TRY(try_launches(ocl, launches, n_launches, progress, user));
     for (size_t i = 0; i < n_launches; i++) CLG_TRY(kernel_build_draft(launches[i].kernel));
     return CLG_OK;
 }
 
-clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t n_dims,
+clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused)
 {
     strbuf source;
     size_t global_size[3] = {0}, local_size[3] = {0};
     const bool has_local = local && local[0] != 0;
     *out_refused = false;
-    if (!ocl_knows_refusals(c)) return CLG_OK;
+    if (!ocl_knows_refusals(ocl)) return CLG_OK;
     for (uint32_t i = 0; i < n_dims && i < 3; i++) {
         global_size[i] = (size_t)global[i];
         local_size[i] = has_local ? (size_t)local[i] : 0;
     }
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = program_key(c, &source);
+    const hash128 key = program_key(ocl, &source);
     strbuf_deinit(&source);
-    *out_refused = trial_has_failed(c, key, TRIAL_FORM_OF_BUILD) ||
-                   trial_has_failed(c, key,
-                                    kernel_form(c, hash_string(ref->entry), n_dims, global_size,
+    *out_refused = trial_has_failed(ocl, key, TRIAL_FORM_OF_BUILD) ||
+                   trial_has_failed(ocl, key,
+                                    kernel_form(ocl, hash_string(ref->entry), n_dims, global_size,
                                                 has_local ? local_size : NULL));
     return CLG_OK;
 }
 
-bool ocl_knows_refusals(ocl_context *c) { return trial_knows_refusals(c); }
+bool ocl_knows_refusals(ocl_context *ocl) { return trial_knows_refusals(ocl); }
 
-bool ocl_has_helper(ocl_context *c) { return helper_is_on(c); }
+bool ocl_has_helper(ocl_context *ocl) { return helper_is_on(ocl); }
 
-size_t ocl_n_refusals(ocl_context *c) { return trial_n_refusals(c); }
+size_t ocl_n_refusals(ocl_context *ocl) { return trial_n_refusals(ocl); }

@@ -18,16 +18,17 @@
 #define BINARY_MAX_BYTES ((size_t)256 << 20)
 
 /* Returns the compiler's output without trailing blanks; NULL when it is empty. */
-static char *read_build_log(const ocl_context *c, cl_program handle)
+static char *read_build_log(const ocl_context *ocl, cl_program handle)
 {
     size_t n = 0;
-    if (cl.GetProgramBuildInfo(handle, c->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) !=
+    if (cl.GetProgramBuildInfo(handle, ocl->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) !=
             CL_SUCCESS ||
         n == 0 || n > LOG_MAX_BYTES)
         return NULL;
     char *log = memory_zalloc(n + 1, 1);
     if (!log) return NULL;
-    if (cl.GetProgramBuildInfo(handle, c->device, CL_PROGRAM_BUILD_LOG, n, log, NULL) != CL_SUCCESS)
+    if (cl.GetProgramBuildInfo(handle, ocl->device, CL_PROGRAM_BUILD_LOG, n, log, NULL) !=
+        CL_SUCCESS)
         log[0] = '\0';
     size_t length = strlen(log);
     while (length > 0 && strchr(" \t\r\n", log[length - 1])) log[--length] = '\0';
@@ -36,12 +37,12 @@ static char *read_build_log(const ocl_context *c, cl_program handle)
     return NULL;
 }
 
-static clg_status refused(const ocl_context *c, cl_program handle, const char *name, cl_int code,
+static clg_status refused(const ocl_context *ocl, cl_program handle, const char *name, cl_int code,
                           bool quiet)
 {
-    const char *device = context_record(c)->name;
+    const char *device = context_record(ocl)->name;
     clg_log_level level = quiet ? CLG_LOG_DEBUG : CLG_LOG_ERROR;
-    char *log = read_build_log(c, handle);
+    char *log = read_build_log(ocl, handle);
     if (log)
         log_write(level, "kernel '%s' on '%s': %s\n%s", name, device, cl_error_name(code), log);
     clg_status status = cl_check(code, "clBuildProgram", device);
@@ -58,29 +59,29 @@ static clg_status refused(const ocl_context *c, cl_program handle, const char *n
     return status;
 }
 
-static clg_status build(const ocl_context *c, cl_program handle, const char *name,
+static clg_status build(const ocl_context *ocl, cl_program handle, const char *name,
                         const char *options, bool quiet)
 {
-    cl_int code = cl.BuildProgram(handle, 1, &c->device, options, NULL, NULL);
-    if (code != CL_SUCCESS) return refused(c, handle, name, code, quiet);
+    cl_int code = cl.BuildProgram(handle, 1, &ocl->device, options, NULL, NULL);
+    if (code != CL_SUCCESS) return refused(ocl, handle, name, code, quiet);
     if (log_wants(CLG_LOG_DEBUG)) {
-        char *log = read_build_log(c, handle);
+        char *log = read_build_log(ocl, handle);
         if (log)
-            log_write(CLG_LOG_DEBUG, "kernel '%s' on '%s':\n%s", name, context_record(c)->name,
+            log_write(CLG_LOG_DEBUG, "kernel '%s' on '%s':\n%s", name, context_record(ocl)->name,
                       log);
         memory_free(log);
     }
     return CLG_OK;
 }
 
-static clg_status compile(ocl_context *c, const char *name, cl_uint n_texts, const char **texts,
+static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, const char **texts,
                           const size_t *sizes, const char *options, bool quiet,
                           cl_program *out_program)
 {
     cl_int code;
-    cl_program handle = cl.CreateProgramWithSource(c->handle, n_texts, texts, sizes, &code);
-    CLG_TRY(cl_check(code, "clCreateProgramWithSource", context_record(c)->name));
-    clg_status status = build(c, handle, name, options, quiet);
+    cl_program handle = cl.CreateProgramWithSource(ocl->handle, n_texts, texts, sizes, &code);
+    CLG_TRY(cl_check(code, "clCreateProgramWithSource", context_record(ocl)->name));
+    clg_status status = build(ocl, handle, name, options, quiet);
     if (status != CLG_OK) {
         (void)cl.ReleaseProgram(handle);
         return status;
@@ -93,38 +94,38 @@ static clg_status compile(ocl_context *c, const char *name, cl_uint n_texts, con
  * them. Vector types and macros come from another file, which stays. */
 #define NO_DECLARATIONS " -D_OPENCL_H_"
 
-clg_status program_compile(ocl_context *c, const char *name, const char *source,
+clg_status program_compile(ocl_context *ocl, const char *name, const char *source,
                            size_t source_bytes, bool quiet, cl_program *out_program)
 {
     *out_program = NULL;
     const kernel_source *builtins = kernel_source_common("builtins");
-    if (builtins && context_has_quirk(c, QUIRK_SLOW_DECLARATIONS)) {
+    if (builtins && context_has_quirk(ocl, QUIRK_SLOW_DECLARATIONS)) {
         const char *texts[] = {builtins->text, source};
         const size_t sizes[] = {builtins->text_bytes, source_bytes};
         clg_status status =
-            compile(c, name, 2, texts, sizes, PROGRAM_OPTIONS NO_DECLARATIONS, true, out_program);
+            compile(ocl, name, 2, texts, sizes, PROGRAM_OPTIONS NO_DECLARATIONS, true, out_program);
         if (status != CLG_ERROR_KERNEL_BUILD) return status;
         log_write(CLG_LOG_INFO, "kernel '%s' does not compile with " PROGRAM_OWN_DECLARATIONS,
                   name);
     }
-    return compile(c, name, 1, &source, &source_bytes, PROGRAM_OPTIONS, quiet, out_program);
+    return compile(ocl, name, 1, &source, &source_bytes, PROGRAM_OPTIONS, quiet, out_program);
 }
 
-clg_status program_from_binary(ocl_context *c, const char *name, const char *entry,
+clg_status program_from_binary(ocl_context *ocl, const char *name, const char *entry,
                                const void *binary, size_t binary_bytes, cl_program *out_program)
 {
     cl_int code, device_code = CL_SUCCESS;
     const unsigned char *bytes = binary;
     *out_program = NULL;
-    cl_program handle = cl.CreateProgramWithBinary(c->handle, 1, &c->device, &binary_bytes, &bytes,
-                                                   &device_code, &code);
+    cl_program handle = cl.CreateProgramWithBinary(ocl->handle, 1, &ocl->device, &binary_bytes,
+                                                   &bytes, &device_code, &code);
     if (code == CL_SUCCESS && device_code != CL_SUCCESS) code = device_code;
-    clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(c)->name);
-    if (status == CLG_OK) status = build(c, handle, name, PROGRAM_OPTIONS, true);
+    clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(ocl)->name);
+    if (status == CLG_OK) status = build(ocl, handle, name, PROGRAM_OPTIONS, true);
     if (status == CLG_OK) {
         /* Some drivers parse a binary only now. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);
-        status = cl_check(code, "clCreateKernel", context_record(c)->name);
+        status = cl_check(code, "clCreateKernel", context_record(ocl)->name);
         if (status == CLG_OK) (void)cl.ReleaseKernel(kernel);
     }
     if (status == CLG_OK)
@@ -136,16 +137,16 @@ clg_status program_from_binary(ocl_context *c, const char *name, const char *ent
 
 /* Finds the context's device among the program's. A caller's cl_context may have several; some
  * drivers report the whole CPU here for a part of it. */
-static clg_status find_device(const ocl_context *c, cl_program handle, size_t *out_n,
+static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t *out_n,
                               size_t *out_index)
 {
     cl_device_id devices[MAX_DEVICES];
     size_t n_bytes = 0;
-    CL_TRY(c, GetProgramInfo, (handle, CL_PROGRAM_DEVICES, sizeof devices, devices, &n_bytes));
+    CL_TRY(ocl, GetProgramInfo, (handle, CL_PROGRAM_DEVICES, sizeof devices, devices, &n_bytes));
     *out_n = n_bytes / sizeof *devices;
     *out_index = 0;
     for (size_t i = 0; i < *out_n; i++)
-        if (devices[i] == c->device) {
+        if (devices[i] == ocl->device) {
             *out_index = i;
             return CLG_OK;
         }
@@ -155,10 +156,10 @@ static clg_status find_device(const ocl_context *c, cl_program handle, size_t *o
 
 /* Guards reading as a launch of which nothing is known: PoCL compiles each kernel once more for its
  * binaries, and puts it before those that run with the same local size. */
-static guard_place begin_reading(const ocl_context *c)
+static guard_place begin_reading(const ocl_context *ocl)
 {
-    return context_has_quirk(c, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)
-                                                            : GUARD_OUTSIDE;
+    return context_has_quirk(ocl, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)
+                                                              : GUARD_OUTSIDE;
 }
 
 static void end_reading(cl_program handle, guard_place place)
@@ -171,20 +172,20 @@ static void end_reading(cl_program handle, guard_place place)
     launch_guard_leave(place, true);
 }
 
-static clg_status read_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+static clg_status read_binary(const ocl_context *ocl, cl_program handle, size_t prefix_bytes,
                               char **out_data, size_t *out_binary_bytes)
 {
     size_t n = 0, index = 0, sizes[MAX_DEVICES] = {0};
     unsigned char *places[MAX_DEVICES] = {NULL};
-    CLG_TRY(find_device(c, handle, &n, &index));
-    CL_TRY(c, GetProgramInfo, (handle, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL));
+    CLG_TRY(find_device(ocl, handle, &n, &index));
+    CL_TRY(ocl, GetProgramInfo, (handle, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL));
     if (sizes[index] == 0 || sizes[index] > BINARY_MAX_BYTES)
         return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "device '%s' returns no program binary",
-                         context_record(c)->name);
+                         context_record(ocl)->name);
     char *data = memory_alloc(prefix_bytes + sizes[index]);
     if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     places[index] = (unsigned char *)data + prefix_bytes;
-    clg_status status = CL_DO(context_record(c)->name, GetProgramInfo,
+    clg_status status = CL_DO(context_record(ocl)->name, GetProgramInfo,
                               (handle, CL_PROGRAM_BINARIES, n * sizeof *places, places, NULL));
     if (status != CLG_OK) {
         memory_free(data);
@@ -195,13 +196,13 @@ static clg_status read_binary(const ocl_context *c, cl_program handle, size_t pr
     return CLG_OK;
 }
 
-clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+clg_status program_binary(const ocl_context *ocl, cl_program handle, size_t prefix_bytes,
                           char **out_data, size_t *out_binary_bytes)
 {
     *out_data = NULL;
     *out_binary_bytes = 0;
-    const guard_place place = begin_reading(c);
-    clg_status status = read_binary(c, handle, prefix_bytes, out_data, out_binary_bytes);
+    const guard_place place = begin_reading(ocl);
+    clg_status status = read_binary(ocl, handle, prefix_bytes, out_data, out_binary_bytes);
     end_reading(handle, place);
     return status;
 }

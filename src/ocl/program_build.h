@@ -17,15 +17,15 @@
 
 /* Compiles source. When the compiler rejects it: KERNEL_BUILD with the first KiB of its output; the
  * log gets all of it, at debug level when quiet. */
-clg_status program_compile(ocl_context *c, const char *name, const char *source,
+clg_status program_compile(ocl_context *ocl, const char *name, const char *source,
                            size_t source_bytes, bool quiet, cl_program *out_program);
 /* Builds a program from a binary; fails when the driver rejects it or finds no kernel `entry` in
  * it. */
-clg_status program_from_binary(ocl_context *c, const char *name, const char *entry,
+clg_status program_from_binary(ocl_context *ocl, const char *name, const char *entry,
                                const void *binary, size_t binary_bytes, cl_program *out_program);
 /* Returns the binary for the context's device after prefix_bytes, which the caller fills;
  * memory_free. */
-clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+clg_status program_binary(const ocl_context *ocl, cl_program handle, size_t prefix_bytes,
                           char **out_data, size_t *out_binary_bytes);
 
 #endif

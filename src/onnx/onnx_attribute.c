@@ -40,7 +40,7 @@ typedef struct attribute_reading {
     uint32_t present; /* bit n: field n is present, n < 32 */
     bool is_reference;
     wire_bytes reference; /* name of an attribute of the function's call */
-    size_t n;             /* elements of the list of that type */
+    size_t count;         /* elements of the list of that type */
 } attribute_reading;
 
 static clg_status look(const wire_cursor *message, attribute_reading *r)
@@ -159,10 +159,10 @@ static clg_status read_list(onnx_importer *im, const wire_cursor *message, uint3
     size_t item_bytes = a->type == ATTRIBUTE_INTS     ? sizeof(int64_t)
                         : a->type == ATTRIBUTE_FLOATS ? sizeof(float)
                                                       : sizeof(const char *);
-    CLG_TRY(count_list(message, field, a->type, &a->n));
-    void *list = arena_alloc(&im->memory, a->n, item_bytes);
+    CLG_TRY(count_list(message, field, a->type, &a->count));
+    void *list = arena_alloc(&im->memory, a->count, item_bytes);
     if (!list) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(fill_list(im, message, field, a->type, a->n, list));
+    CLG_TRY(fill_list(im, message, field, a->type, a->count, list));
     if (a->type == ATTRIBUTE_INTS) a->as.ints = list;
     if (a->type == ATTRIBUTE_FLOATS) a->as.floats = list;
     if (a->type == ATTRIBUTE_STRINGS) a->as.strings = list;
@@ -177,11 +177,11 @@ static clg_status read_tensor(onnx_importer *im, const wire_cursor *c, const wir
     wire_cursor message;
     tensor_proto proto;
     const char *missing;
-    if (a->as.t) return error_set(CLG_ERROR_INVALID_MODEL, "it has two tensors");
+    if (a->as.tensor) return error_set(CLG_ERROR_INVALID_MODEL, "it has two tensors");
     CLG_TRY(wire_get_message(c, field, &message));
     CLG_TRY(tensor_proto_parse(&message, &proto));
-    CLG_TRY(importer_tensor(im, &proto, &a->as.t, &missing));
-    if (a->as.t) return CLG_OK;
+    CLG_TRY(importer_tensor(im, &proto, &a->as.tensor, &missing));
+    if (a->as.tensor) return CLG_OK;
     return error_set(CLG_ERROR_IO, "its data is in the file '%s', which is not there", missing);
 }
 
@@ -189,18 +189,18 @@ static clg_status read_graph(onnx_importer *im, const onnx_scope *s, const wire_
                              const wire_field *field, graph_attribute *a)
 {
     wire_cursor message;
-    if (a->as.g) return error_set(CLG_ERROR_INVALID_MODEL, "it has two graphs");
+    if (a->as.graph) return error_set(CLG_ERROR_INVALID_MODEL, "it has two graphs");
     if (s->depth == GRAPH_MAX_DEPTH) {
         return error_set(CLG_ERROR_INVALID_MODEL, "graphs are nested deeper than %d",
                          GRAPH_MAX_DEPTH);
     }
     CLG_TRY(wire_get_message(c, field, &message));
-    CLG_TRY(graph_create("", &a->as.g));
+    CLG_TRY(graph_create("", &a->as.graph));
     for (size_t i = 0; i < im->opsets->n_opsets; i++) {
-        CLG_TRY(
-            graph_set_opset(a->as.g, im->opsets->opsets[i].domain, im->opsets->opsets[i].version));
+        CLG_TRY(graph_set_opset(a->as.graph, im->opsets->opsets[i].domain,
+                                im->opsets->opsets[i].version));
     }
-    onnx_scope inner = {.g = a->as.g, .outer = s, .depth = s->depth + 1};
+    onnx_scope inner = {.graph = a->as.graph, .outer = s, .depth = s->depth + 1};
     return importer_graph(im, &inner, &message);
 }
 
@@ -223,9 +223,9 @@ static clg_status read_single(onnx_importer *im, const onnx_scope *s, const wire
     }
     if (number == S) {
         a->as.s = bytes.data;
-        a->n = bytes.size_bytes;
+        a->count = bytes.size_bytes;
     }
-    bool is_empty = (number == T && !a->as.t) || (number == G && !a->as.g);
+    bool is_empty = (number == T && !a->as.tensor) || (number == G && !a->as.graph);
     return is_empty ? error_set(CLG_ERROR_INVALID_MODEL, "its content is missing") : CLG_OK;
 }
 
@@ -283,12 +283,12 @@ clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire
     if (status == CLG_OK) status = read_payload(im, s, &meant, field, &a);
     /* in deep nesting, the outer levels give the location */
     if (status != CLG_OK && s->depth < 2) {
-        (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->g->nodes[n], node_shown),
+        (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->graph->nodes[n], node_shown),
                            name_text(a.name, shown));
     } else if (status == CLG_OK) {
-        status = node_add_attribute(s->g, n, &a);
+        status = node_add_attribute(s->graph, n, &a);
     }
-    if (a.type == ATTRIBUTE_TENSOR) tensor_free(a.as.t);
-    if (a.type == ATTRIBUTE_GRAPH && status != CLG_OK) graph_free(a.as.g);
+    if (a.type == ATTRIBUTE_TENSOR) tensor_free(a.as.tensor);
+    if (a.type == ATTRIBUTE_GRAPH && status != CLG_OK) graph_free(a.as.graph);
     return status;
 }

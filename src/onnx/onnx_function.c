@@ -43,7 +43,7 @@ struct onnx_function {
 
 /* A call whose body is being read. */
 struct function_call {
-    const onnx_function *f;
+    const onnx_function *function;
     const onnx_scope *caller;
     const char *label;
     /* of the body -> value of the graph, VALUE_NONE for an omitted input */
@@ -98,7 +98,7 @@ static clg_status give_attribute(onnx_importer *im, function_call *call, const w
     char shown[NAME_TEXT_BYTES];
     CLG_TRY(attribute_name(message, &name));
     const bool known =
-        hash_map_get(&call->f->attributes, name.data, name.size_bytes) != HASH_MAP_NONE;
+        hash_map_get(&call->function->attributes, name.data, name.size_bytes) != HASH_MAP_NONE;
     if (known && hash_map_get(&call->attributes, name.data, name.size_bytes) == HASH_MAP_NONE) {
         CLG_TRY(MEMORY_RESERVE(call->given, call->given_capacity, call->n_given + 1));
         CLG_TRY(hash_map_set(&call->attributes, name.data, name.size_bytes, call->n_given));
@@ -129,13 +129,13 @@ bool function_attribute(const function_call *call, wire_bytes name, wire_cursor 
                         const onnx_scope **out_scope)
 {
     const size_t given = hash_map_get(&call->attributes, name.data, name.size_bytes),
-                 own = hash_map_get(&call->f->attributes, name.data, name.size_bytes);
+                 own = hash_map_get(&call->function->attributes, name.data, name.size_bytes);
     *out_scope = call->caller;
     if (given < call->n_given)
         *out_attribute = call->given[given];
-    else if (own < call->f->n_defaults)
-        *out_attribute = call->f->defaults[own];
-    return given < call->n_given || own < call->f->n_defaults;
+    else if (own < call->function->n_defaults)
+        *out_attribute = call->function->defaults[own];
+    return given < call->n_given || own < call->function->n_defaults;
 }
 
 function_call *function_of_scope(const onnx_scope *s)
@@ -297,7 +297,7 @@ const char *function_node_name(const function_call *call, graph *g, const char *
 
 int64_t function_opset(const function_call *call, const char *domain)
 {
-    return graph_opset(call->f->imports, domain);
+    return graph_opset(call->function->imports, domain);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -307,7 +307,7 @@ int64_t function_opset(const function_call *call, const char *domain)
 static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, const id_list *ids,
                        bool absent)
 {
-    wire_cursor c = call->f->message;
+    wire_cursor c = call->function->message;
     size_t n = 0;
     while (!wire_at_end(&c)) {
         wire_field field;
@@ -317,7 +317,7 @@ static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, 
         if (field.number != number) continue;
         CLG_TRY(wire_get_bytes(&field, &bytes));
         CLG_TRY(importer_name(&im->names[0], bytes, "a value", &name));
-        value_id v = n < ids->n ? ids->ids[n] : VALUE_NONE;
+        value_id v = n < ids->count ? ids->ids[n] : VALUE_NONE;
         n++;
         if (!name[0])
             return error_set(CLG_ERROR_INVALID_MODEL,
@@ -330,15 +330,15 @@ static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, 
         if (v != VALUE_NONE || absent) CLG_TRY(hash_map_set_string(&call->names, name, v));
         if (absent) CLG_TRY(hash_map_set_string(&call->inputs, name, 0));
     }
-    if (n >= ids->n) return CLG_OK;
+    if (n >= ids->count) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_MODEL, "the function has %zu %s, and the call %zu", n,
-                     absent ? "inputs" : "outputs", ids->n);
+                     absent ? "inputs" : "outputs", ids->count);
 }
 
 /* Copies inputs of the function that are also its outputs. */
 static clg_status pass_through(onnx_importer *im, const onnx_scope *s, const id_list *outputs)
 {
-    wire_cursor c = s->call->f->message;
+    wire_cursor c = s->call->function->message;
     for (size_t n = 0; !wire_at_end(&c);) {
         wire_field field;
         wire_bytes bytes;
@@ -348,12 +348,13 @@ static clg_status pass_through(onnx_importer *im, const onnx_scope *s, const id_
         if (field.number != FUNCTION_OUTPUT) continue;
         CLG_TRY(wire_get_bytes(&field, &bytes));
         CLG_TRY(importer_name(&im->names[0], bytes, "a value", &name));
-        value_id to = n < outputs->n ? outputs->ids[n] : VALUE_NONE;
+        value_id to = n < outputs->count ? outputs->ids[n] : VALUE_NONE;
         value_id from = function_find_value(s->call, name);
         n++;
         if (to == VALUE_NONE || from == VALUE_NONE || to == from) continue;
-        CLG_TRY(graph_add_node(s->g, "", "Identity", s->call->label, 1, &from, 1, &to, &made));
-        if (function_opset(s->call, "") > 0) s->g->nodes[made].opset = function_opset(s->call, "");
+        CLG_TRY(graph_add_node(s->graph, "", "Identity", s->call->label, 1, &from, 1, &to, &made));
+        if (function_opset(s->call, "") > 0)
+            s->graph->nodes[made].opset = function_opset(s->call, "");
     }
     return CLG_OK;
 }
@@ -374,7 +375,8 @@ static clg_status check_recursion(const onnx_scope *s, const onnx_function *f)
                          GRAPH_MAX_DEPTH);
     for (const function_call *call = function_of_scope(s); call;
          call = function_of_scope(call->caller))
-        if (call->f == f) return error_set(CLG_ERROR_INVALID_MODEL, "the function calls itself");
+        if (call->function == f)
+            return error_set(CLG_ERROR_INVALID_MODEL, "the function calls itself");
     return CLG_OK;
 }
 
@@ -382,13 +384,14 @@ static clg_status check_recursion(const onnx_scope *s, const onnx_function *f)
 static clg_status read_body(onnx_importer *im, const onnx_scope *s, id_list *outputs)
 {
     const graph *imports = im->opsets;
-    CLG_TRY(MEMORY_RESERVE(outputs->ids, outputs->capacity, im->outputs.n + 1));
-    if (im->outputs.n) memcpy(outputs->ids, im->outputs.ids, im->outputs.n * sizeof *outputs->ids);
-    outputs->n = im->outputs.n;
+    CLG_TRY(MEMORY_RESERVE(outputs->ids, outputs->capacity, im->outputs.count + 1));
+    if (im->outputs.count)
+        memcpy(outputs->ids, im->outputs.ids, im->outputs.count * sizeof *outputs->ids);
+    outputs->count = im->outputs.count;
     CLG_TRY(bind(im, s->call, FUNCTION_INPUT, &im->inputs, true));
     CLG_TRY(bind(im, s->call, FUNCTION_OUTPUT, outputs, false));
-    im->opsets = s->call->f->imports;
-    clg_status status = importer_nodes(im, s, &s->call->f->message, FUNCTION_NODE);
+    im->opsets = s->call->function->imports;
+    clg_status status = importer_nodes(im, s, &s->call->function->message, FUNCTION_NODE);
     im->opsets = imports;
     return status == CLG_OK ? pass_through(im, s, outputs) : status;
 }
@@ -399,12 +402,12 @@ clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_func
 {
     char shown[NAME_TEXT_BYTES];
     id_list outputs = {0};
-    function_call call = {.f = f, .caller = s};
-    onnx_scope inside = {.g = s->g, .depth = s->depth, .call = &call};
-    if (!name[0] && im->outputs.n && im->outputs.ids[0] != VALUE_NONE)
-        name = s->g->values[im->outputs.ids[0]].name;
-    call.label = arena_strdup(&s->g->memory, name_text(name, shown));
-    const char *what = arena_strdup(&s->g->memory, operator_text(domain, op_type, shown));
+    function_call call = {.function = f, .caller = s};
+    onnx_scope inside = {.graph = s->graph, .depth = s->depth, .call = &call};
+    if (!name[0] && im->outputs.count && im->outputs.ids[0] != VALUE_NONE)
+        name = s->graph->values[im->outputs.ids[0]].name;
+    call.label = arena_strdup(&s->graph->memory, name_text(name, shown));
+    const char *what = arena_strdup(&s->graph->memory, operator_text(domain, op_type, shown));
     if (!call.label || !what) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = check_recursion(s, f);
     if (status == CLG_OK) status = count(im, f->n_fields * FIELD_BYTES + NODE_BYTES);

@@ -52,15 +52,15 @@ clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what
 
 static value_id find_own(const onnx_scope *s, const char *name)
 {
-    return s->call ? function_find_value(s->call, name) : graph_find_value(s->g, name);
+    return s->call ? function_find_value(s->call, name) : graph_find_value(s->graph, name);
 }
 
 static clg_status add_own(onnx_importer *im, const onnx_scope *s, const char *name,
                           value_id *out_value)
 {
     if (function_of_scope(s)) CLG_TRY(function_count_value(im));
-    return s->call ? function_add_value(s->call, s->g, name, out_value)
-                   : graph_add_value(s->g, name, out_value);
+    return s->call ? function_add_value(s->call, s->graph, name, out_value)
+                   : graph_add_value(s->graph, name, out_value);
 }
 
 /* Finds the value of a name in this scope: its own, or one of an enclosing scope, captured scope by
@@ -77,7 +77,7 @@ static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const ch
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "subgraphs read more than %zu values from around them", MAX_CAPTURES);
     }
-    return graph_add_outer(s->g, name, outer, out_value);
+    return graph_add_outer(s->graph, name, outer, out_value);
 }
 
 /* The same; an unknown name becomes an undefined value, which graph_check reports. */
@@ -117,8 +117,8 @@ static clg_status read_initializer(onnx_importer *im, const onnx_scope *s,
     CLG_TRY(importer_name(&im->names[0], proto.name, "an initializer", &name));
     if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an initializer has no name");
     clg_status status = importer_tensor(im, &proto, &t, &missing);
-    if (status == CLG_OK && !t) return add_missing_constant(s->g, name, &proto, missing);
-    if (status == CLG_OK) status = graph_add_constant(s->g, name, t, &v);
+    if (status == CLG_OK && !t) return add_missing_constant(s->graph, name, &proto, missing);
+    if (status == CLG_OK) status = graph_add_constant(s->graph, name, t, &v);
     tensor_free(t);
     return status;
 }
@@ -154,13 +154,13 @@ static clg_status read_input(onnx_importer *im, const onnx_scope *s, const wire_
     CLG_TRY(importer_type_name(message, &bytes));
     CLG_TRY(importer_name(&im->names[0], bytes, "an input", &name));
     if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an input has no name");
-    v = graph_find_value(s->g, name);
-    if (v != VALUE_NONE && (s->g->values[v].constant || s->g->values[v].missing_file))
+    v = graph_find_value(s->graph, name);
+    if (v != VALUE_NONE && (s->graph->values[v].constant || s->graph->values[v].missing_file))
         return CLG_OK;
-    CLG_TRY(graph_add_value(s->g, name, &v));
-    CLG_TRY(graph_add_input(s->g, v));
+    CLG_TRY(graph_add_value(s->graph, name, &v));
+    CLG_TRY(graph_add_input(s->graph, v));
     /* Inputs of subgraphs may be untyped: the enclosing operator defines them. */
-    clg_status status = importer_type(s->g, message, v, s->outer == NULL);
+    clg_status status = importer_type(s->graph, message, v, s->outer == NULL);
     return status == CLG_OK ? status : error_prefix(status, "input '%s'", name_text(name, shown));
 }
 
@@ -207,7 +207,7 @@ static clg_status name_outputs(onnx_importer *im, const onnx_scope *s, const wir
         CLG_TRY(importer_name(&im->names[0], bytes, "an output of a node", &name));
         CLG_TRY(check_output_name(s, name));
         value_id v = find_own(s, name);
-        bool may_be_there = v != VALUE_NONE && !value_is_defined(&s->g->values[v]) &&
+        bool may_be_there = v != VALUE_NONE && !value_is_defined(&s->graph->values[v]) &&
                             (s->call || is_constant_node(message));
         if (name[0] && !may_be_there) CLG_TRY(add_own(im, s, name, &v));
     }
@@ -229,8 +229,8 @@ static void drop_earlier_constant(graph *g, value_id v)
 
 static clg_status append_id(id_list *list, value_id v)
 {
-    CLG_TRY(MEMORY_RESERVE(list->ids, list->capacity, list->n + 1));
-    list->ids[list->n++] = v;
+    CLG_TRY(MEMORY_RESERVE(list->ids, list->capacity, list->count + 1));
+    list->ids[list->count++] = v;
     return CLG_OK;
 }
 
@@ -284,7 +284,7 @@ static clg_status read_node(onnx_importer *im, const onnx_scope *s, const wire_c
     const onnx_function *function;
     const char *name, *op_type, *domain;
     node_id n;
-    im->inputs.n = im->outputs.n = 0;
+    im->inputs.count = im->outputs.count = 0;
     if (function_of_scope(s)) CLG_TRY(function_count_node(im, message));
     while (!wire_at_end(&c)) {
         wire_field field;
@@ -299,16 +299,16 @@ static clg_status read_node(onnx_importer *im, const onnx_scope *s, const wire_c
                          "a node is of the domain '%s', which models cannot use", domain);
     }
     CLG_TRY(importer_find_function(im, domain, op_type, r.overload, &function));
-    if (s->call) name = function_node_name(s->call, s->g, name);
+    if (s->call) name = function_node_name(s->call, s->graph, name);
     if (!name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (function) return importer_call(im, s, function, message, domain, op_type, name);
     bool is_constant =
-        strcmp(op_type, "Constant") == 0 && !domain_canonical(domain)[0] && im->outputs.n == 1;
-    if (is_constant) drop_earlier_constant(s->g, im->outputs.ids[0]);
-    CLG_TRY(graph_add_node(s->g, domain, op_type, name, im->inputs.n, im->inputs.ids, im->outputs.n,
-                           im->outputs.ids, &n));
+        strcmp(op_type, "Constant") == 0 && !domain_canonical(domain)[0] && im->outputs.count == 1;
+    if (is_constant) drop_earlier_constant(s->graph, im->outputs.ids[0]);
+    CLG_TRY(graph_add_node(s->graph, domain, op_type, name, im->inputs.count, im->inputs.ids,
+                           im->outputs.count, im->outputs.ids, &n));
     if (s->call && function_opset(s->call, domain) > 0)
-        s->g->nodes[n].opset = function_opset(s->call, domain);
+        s->graph->nodes[n].opset = function_opset(s->call, domain);
     return read_attributes(im, s, message, n);
 }
 
@@ -328,9 +328,9 @@ static clg_status read_output(onnx_importer *im, const onnx_scope *s, const wire
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "output '%s' is an input of a function that its call leaves out",
                          name_text(name, shown));
-    CLG_TRY(graph_add_output(s->g, v));
-    if (s->g->values[v].is_input || s->g->values[v].constant) return CLG_OK;
-    clg_status status = importer_type(s->g, message, v, false);
+    CLG_TRY(graph_add_output(s->graph, v));
+    if (s->graph->values[v].is_input || s->graph->values[v].constant) return CLG_OK;
+    clg_status status = importer_type(s->graph, message, v, false);
     return status == CLG_OK ? status : error_prefix(status, "output '%s'", name_text(name, shown));
 }
 
@@ -342,9 +342,9 @@ static clg_status read_value_info(onnx_importer *im, const onnx_scope *s,
     char shown[NAME_TEXT_BYTES];
     CLG_TRY(importer_type_name(message, &bytes));
     CLG_TRY(importer_name(&im->names[0], bytes, "a value", &name));
-    value_id v = graph_find_value(s->g, name);
-    if (v == VALUE_NONE || s->g->values[v].producer == NODE_NONE) return CLG_OK;
-    clg_status status = importer_type(s->g, message, v, false);
+    value_id v = graph_find_value(s->graph, name);
+    if (v == VALUE_NONE || s->graph->values[v].producer == NODE_NONE) return CLG_OK;
+    clg_status status = importer_type(s->graph, message, v, false);
     return status == CLG_OK ? status : error_prefix(status, "value '%s'", name_text(name, shown));
 }
 
@@ -387,8 +387,8 @@ static clg_status read_graph_name(onnx_importer *im, const onnx_scope *s,
         if (field.number != GRAPH_NAME) continue;
         CLG_TRY(wire_get_bytes(&field, &bytes));
         CLG_TRY(importer_name(&im->names[0], bytes, "the graph", &name));
-        s->g->name = arena_strdup(&s->g->memory, name);
-        if (!s->g->name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        s->graph->name = arena_strdup(&s->graph->memory, name);
+        if (!s->graph->name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     return CLG_OK;
 }

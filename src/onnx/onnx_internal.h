@@ -28,7 +28,7 @@ typedef struct name_buffer {
 
 typedef struct id_list {
     value_id *ids;
-    size_t n, capacity;
+    size_t count, capacity;
 } id_list;
 
 typedef struct onnx_function onnx_function;
@@ -54,7 +54,7 @@ typedef struct onnx_importer {
 
 /* The graph being read and the graphs around it, from inside outwards. */
 typedef struct onnx_scope {
-    graph *g;
+    graph *graph;
     const struct onnx_scope *outer;
     int depth;
     function_call *call; /* the body of a function, which sees only its own names; NULL elsewhere */

@@ -104,7 +104,7 @@ static clg_status read_model(onnx_importer *im, graph *g)
     if (r.ir_version < 3 && g->n_opsets == 0) CLG_TRY(graph_set_opset(g, "", 1));
     CLG_TRY(set_producer(im, g, &r));
     im->opsets = g;
-    onnx_scope top = {.g = g};
+    onnx_scope top = {.graph = g};
     return importer_graph(im, &top, &r.graph);
 }
 

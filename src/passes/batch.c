@@ -78,8 +78,8 @@ clg_status graph_info_batches(const graph_info *s, value_id **out_batch)
     *out_batch = batch;
     if (!batch) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < s->n_values; v++) batch[v] = (value_id)v;
-    for (size_t i = 0; i < s->g->n_nodes; i++) {
-        const node *n = &s->g->nodes[i];
+    for (size_t i = 0; i < s->graph->n_nodes; i++) {
+        const node *n = &s->graph->nodes[i];
         if (n->removed || n->n_outputs == 0 || n->outputs[0] == VALUE_NONE) continue;
         const value_id shared = batch_of(s, n, batch);
         if (shared != VALUE_NONE) batch[n->outputs[0]] = shared;

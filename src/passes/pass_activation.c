@@ -59,7 +59,7 @@ static clg_status become(graph *g, node_id n, const activation_pattern *a, value
 static bool is_hard_swish(const graph_info *s, node_id n, pattern_match *m)
 {
     if (!pattern_find(s, "Mul(x, HardSigmoid(x))", n, m)) return false;
-    const node *sigmoid = &s->g->nodes[m->nodes[1]];
+    const node *sigmoid = &s->graph->nodes[m->nodes[1]];
     const float alpha = node_float(sigmoid, "alpha", 0.2f),
                 beta = node_float(sigmoid, "beta", 0.5f);
     return alpha > 0.16665f && alpha < 0.16668f && beta == 0.5f;
@@ -69,15 +69,15 @@ static clg_status recognise(graph_info *s, node_id n)
 {
     static const activation_pattern hard_swish = {"", "HardSwish", 14, NULL, NULL};
     pattern_match m;
-    const value_id y = s->g->nodes[n].outputs[0];
-    if (!node_is(&s->g->nodes[n], "Mul") && !node_is(&s->g->nodes[n], "Div")) return CLG_OK;
+    const value_id y = s->graph->nodes[n].outputs[0];
+    if (!node_is(&s->graph->nodes[n], "Mul") && !node_is(&s->graph->nodes[n], "Div")) return CLG_OK;
     for (size_t i = 0; i < sizeof activations / sizeof activations[0]; i++) {
         if (!pattern_find(s, activations[i].pattern, n, &m)) continue;
         if (!has_one_shape(s, pattern_value(&m, 'x'), y)) continue;
-        return become(s->g, n, &activations[i], pattern_value(&m, 'x'));
+        return become(s->graph, n, &activations[i], pattern_value(&m, 'x'));
     }
     if (is_hard_swish(s, n, &m) && has_one_shape(s, pattern_value(&m, 'x'), y))
-        return become(s->g, n, &hard_swish, pattern_value(&m, 'x'));
+        return become(s->graph, n, &hard_swish, pattern_value(&m, 'x'));
     return CLG_OK;
 }
 

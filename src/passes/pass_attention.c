@@ -33,20 +33,23 @@ static const attention_pattern patterns[] = {
 };
 
 typedef struct attention_match {
-    graph_info *s;
-    graph *g;
-    pattern_match m;
+    graph_info *info;
+    graph *graph;
+    pattern_match match;
     value_id q, t, v, mask;
     int rank;
     int64_t heads, dv;
 } attention_match;
 
-static const shape *dims_of(const attention_match *a, value_id v) { return &a->s->facts[v].dims; }
+static const shape *dims_of(const attention_match *a, value_id v)
+{
+    return &a->info->facts[v].dims;
+}
 
 static bool softmax_is_over_keys(const attention_match *a)
 {
-    for (size_t i = 0; i < a->m.n_nodes; i++) {
-        const node *n = &a->g->nodes[a->m.nodes[i]];
+    for (size_t i = 0; i < a->match.n_nodes; i++) {
+        const node *n = &a->graph->nodes[a->match.nodes[i]];
         if (!node_is(n, "Softmax")) continue;
         const int64_t axis = node_int(n, "axis", n->opset >= 13 ? -1 : 1);
         return axis == -1 || axis == a->rank - 1;
@@ -77,10 +80,10 @@ static bool shapes_fit(attention_match *a)
 static bool mask_fits(const attention_match *a)
 {
     if (a->mask == VALUE_NONE) return true;
-    const value_fact *m = &a->s->facts[a->mask];
+    const value_fact *m = &a->info->facts[a->mask];
     shape scores = *dims_of(a, a->q);
     scores.dims[a->rank - 1] = dims_of(a, a->t)->dims[a->rank - 1];
-    if (m->dtype != a->s->facts[a->q].dtype || m->dims.rank < 1 || m->dims.rank > a->rank)
+    if (m->dtype != a->info->facts[a->q].dtype || m->dims.rank < 1 || m->dims.rank > a->rank)
         return false;
     for (int i = 0; i < m->dims.rank; i++) {
         const int64_t here = m->dims.dims[i];
@@ -91,10 +94,10 @@ static bool mask_fits(const attention_match *a)
 
 static bool fits(attention_match *a)
 {
-    a->q = pattern_value(&a->m, 'q');
-    a->t = pattern_value(&a->m, 't');
-    a->v = pattern_value(&a->m, 'v');
-    a->mask = pattern_value(&a->m, 'm');
+    a->q = pattern_value(&a->match, 'q');
+    a->t = pattern_value(&a->match, 't');
+    a->v = pattern_value(&a->match, 'v');
+    a->mask = pattern_value(&a->match, 'm');
     return shapes_fit(a) && softmax_is_over_keys(a) && mask_fits(a);
 }
 
@@ -140,17 +143,17 @@ static clg_status by_position(const attention_match *a, value_id x, int64_t d, c
                               value_id *out)
 {
     value_id transposed;
-    CLG_TRY(transpose(a->g, x, a->rank, perm, &transposed));
-    return reshape(a->g, transposed, 3,
+    CLG_TRY(transpose(a->graph, x, a->rank, perm, &transposed));
+    return reshape(a->graph, transposed, 3,
                    a->rank == 4 ? (int64_t[]){0, 0, -1} : (int64_t[]){1, -1, a->heads * d}, out);
 }
 
 static double scale_of(const attention_match *a, const attention_pattern *p)
 {
     switch (p->scale) {
-    case SCALE_E: return pattern_number(&a->m, 'e');
-    case SCALE_OVER_E: return 1 / pattern_number(&a->m, 'e');
-    case SCALE_E_F: return pattern_number(&a->m, 'e') * pattern_number(&a->m, 'f');
+    case SCALE_E: return pattern_number(&a->match, 'e');
+    case SCALE_OVER_E: return 1 / pattern_number(&a->match, 'e');
+    case SCALE_E_F: return pattern_number(&a->match, 'e') * pattern_number(&a->match, 'f');
     case SCALE_ONE: break;
     }
     return 1;
@@ -162,7 +165,7 @@ static clg_status become(attention_match *a, node_id n, const attention_pattern 
     static const int64_t swaps[][4] = {{1, 0, 2}, {0, 2, 1, 3}};
     static const int64_t from_transposed[][4] = {{2, 0, 1}, {0, 3, 1, 2}};
     const int64_t *swap = swaps[a->rank - 3], d = dims_of(a, a->q)->dims[a->rank - 1];
-    graph *g = a->g;
+    graph *g = a->graph;
     value_id inputs[4] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, a->mask}, y, split;
     CLG_TRY(by_position(a, a->q, d, swap, &inputs[0]));
     CLG_TRY(by_position(a, a->t, d, from_transposed[a->rank - 3], &inputs[1]));
@@ -184,8 +187,8 @@ static clg_status become(attention_match *a, node_id n, const attention_pattern 
 static clg_status recognise(attention_match *a, node_id n)
 {
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
-        if (!pattern_find(a->s, patterns[i].pattern, n, &a->m)) continue;
-        const clg_dtype dtype = a->s->facts[pattern_value(&a->m, 'q')].dtype;
+        if (!pattern_find(a->info, patterns[i].pattern, n, &a->match)) continue;
+        const clg_dtype dtype = a->info->facts[pattern_value(&a->match, 'q')].dtype;
         if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16) continue;
         if (fits(a)) return become(a, n, &patterns[i]);
     }
@@ -196,7 +199,7 @@ clg_status pass_attention(graph *g, const pass_options *options)
 {
     graph_info s;
     CLG_TRY(graph_info_make(g, &s));
-    attention_match a = {.s = &s, .g = g};
+    attention_match a = {.info = &s, .graph = g};
     const size_t n_nodes = g->n_nodes;
     clg_status status = CLG_OK;
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++)

@@ -8,7 +8,7 @@
 #include "passes/rewrite.h"
 
 typedef struct fold {
-    graph *g;
+    graph *graph;
     node_id target, norm;
     int64_t channels;
 } fold;
@@ -43,49 +43,50 @@ static int64_t channels_of(const graph_info *s, const node *n)
 /* s = scale / sqrt(var + epsilon), [channels] */
 static clg_status add_factor(const fold *f, value_id *out_factor)
 {
-    value_id epsilon, sum, root, scale = f->g->nodes[f->norm].inputs[1],
-                                 var = f->g->nodes[f->norm].inputs[4];
-    CLG_TRY(rewrite_float(f->g, node_float(&f->g->nodes[f->norm], "epsilon", 1e-5f), &epsilon));
-    CLG_TRY(rewrite_add(f->g, "Add", 2, (value_id[]){var, epsilon}, &sum));
-    CLG_TRY(rewrite_add(f->g, "Sqrt", 1, &sum, &root));
-    return rewrite_add(f->g, "Div", 2, (value_id[]){scale, root}, out_factor);
+    value_id epsilon, sum, root, scale = f->graph->nodes[f->norm].inputs[1],
+                                 var = f->graph->nodes[f->norm].inputs[4];
+    CLG_TRY(
+        rewrite_float(f->graph, node_float(&f->graph->nodes[f->norm], "epsilon", 1e-5f), &epsilon));
+    CLG_TRY(rewrite_add(f->graph, "Add", 2, (value_id[]){var, epsilon}, &sum));
+    CLG_TRY(rewrite_add(f->graph, "Sqrt", 1, &sum, &root));
+    return rewrite_add(f->graph, "Div", 2, (value_id[]){scale, root}, out_factor);
 }
 
 /* W times the factor along its output channel. */
 static clg_status add_weights(const fold *f, const graph_info *s, value_id factor,
                               value_id *out_weights)
 {
-    const node *n = &f->g->nodes[f->target];
+    const node *n = &f->graph->nodes[f->target];
     value_id w = n->inputs[1], dims, shaped = factor;
     int rank = s->facts[w].dims.rank;
     bool last = node_is(n, "Gemm") && !node_int(n, "transB", 0);
     if (!last) {
         int64_t shaped_dims[CLG_MAX_RANK] = {f->channels, 1, 1, 1, 1, 1, 1, 1};
-        CLG_TRY(rewrite_ints(f->g, (size_t)rank, shaped_dims, &dims));
-        CLG_TRY(rewrite_add(f->g, "Reshape", 2, (value_id[]){factor, dims}, &shaped));
+        CLG_TRY(rewrite_ints(f->graph, (size_t)rank, shaped_dims, &dims));
+        CLG_TRY(rewrite_add(f->graph, "Reshape", 2, (value_id[]){factor, dims}, &shaped));
     }
-    return rewrite_add(f->g, "Mul", 2, (value_id[]){w, shaped}, out_weights);
+    return rewrite_add(f->graph, "Mul", 2, (value_id[]){w, shaped}, out_weights);
 }
 
 /* (B - mean) * factor + bias; a Gemm's B comes with its beta. */
 static clg_status add_bias(const fold *f, value_id factor, value_id *out_bias)
 {
-    const node *n = &f->g->nodes[f->target], *norm = &f->g->nodes[f->norm];
+    const node *n = &f->graph->nodes[f->target], *norm = &f->graph->nodes[f->norm];
     value_id bias = norm->inputs[2], mean = norm->inputs[3], centred, scaled;
     value_id old = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
     float beta = node_is(n, "Gemm") ? node_float(n, "beta", 1.0f) : 1.0f;
     if (old == VALUE_NONE) {
-        CLG_TRY(rewrite_add(f->g, "Neg", 1, &mean, &centred));
+        CLG_TRY(rewrite_add(f->graph, "Neg", 1, &mean, &centred));
     } else {
         if (beta != 1.0f) {
             value_id factor_beta;
-            CLG_TRY(rewrite_float(f->g, beta, &factor_beta));
-            CLG_TRY(rewrite_add(f->g, "Mul", 2, (value_id[]){old, factor_beta}, &old));
+            CLG_TRY(rewrite_float(f->graph, beta, &factor_beta));
+            CLG_TRY(rewrite_add(f->graph, "Mul", 2, (value_id[]){old, factor_beta}, &old));
         }
-        CLG_TRY(rewrite_add(f->g, "Sub", 2, (value_id[]){old, mean}, &centred));
+        CLG_TRY(rewrite_add(f->graph, "Sub", 2, (value_id[]){old, mean}, &centred));
     }
-    CLG_TRY(rewrite_add(f->g, "Mul", 2, (value_id[]){centred, factor}, &scaled));
-    return rewrite_add(f->g, "Add", 2, (value_id[]){scaled, bias}, out_bias);
+    CLG_TRY(rewrite_add(f->graph, "Mul", 2, (value_id[]){centred, factor}, &scaled));
+    return rewrite_add(f->graph, "Add", 2, (value_id[]){scaled, bias}, out_bias);
 }
 
 static clg_status fold_norm(const fold *f, const graph_info *s)
@@ -94,11 +95,11 @@ static clg_status fold_norm(const fold *f, const graph_info *s)
     CLG_TRY(add_factor(f, &factor));
     CLG_TRY(add_weights(f, s, factor, &weights));
     CLG_TRY(add_bias(f, factor, &bias));
-    if (node_is(&f->g->nodes[f->target], "Gemm"))
-        CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
-    CLG_TRY(rewrite_inputs(f->g, f->target, 3,
-                           (value_id[]){f->g->nodes[f->target].inputs[0], weights, bias}));
-    rewrite_take_output(f->g, f->target, f->norm);
+    if (node_is(&f->graph->nodes[f->target], "Gemm"))
+        CLG_TRY(node_set_float(f->graph, f->target, "beta", 1.0f));
+    CLG_TRY(rewrite_inputs(f->graph, f->target, 3,
+                           (value_id[]){f->graph->nodes[f->target].inputs[0], weights, bias}));
+    rewrite_take_output(f->graph, f->target, f->norm);
     return CLG_OK;
 }
 
@@ -119,7 +120,7 @@ static clg_status decompose_norm(graph *g, const graph_info *s, node_id n)
 {
     const node *norm = &g->nodes[n];
     const shape *x = &s->facts[norm->inputs[0]].dims, *scale = &s->facts[norm->inputs[1]].dims;
-    fold f = {.g = g, .target = NODE_NONE, .norm = n};
+    fold f = {.graph = g, .target = NODE_NONE, .norm = n};
     value_id factor, shift, product, bias = norm->inputs[2], mean = norm->inputs[3];
     if (x->rank < 3 || !shape_is_known(scale) || s->facts[norm->inputs[0]].dtype != CLG_FLOAT32)
         return CLG_OK;
@@ -141,7 +142,7 @@ clg_status pass_batchnorm(graph *g, const pass_options *options)
     clg_status status = CLG_OK;
     size_t n_nodes = g->n_nodes;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
-        fold f = {.g = g, .target = i};
+        fold f = {.graph = g, .target = i};
         f.channels = channels_of(&s, &g->nodes[i]);
         if (f.channels <= 0) continue;
         f.norm = graph_info_only_reader(&s, i);

@@ -20,16 +20,18 @@ static void append_attribute(strbuf *t, const graph_attribute *a)
 {
     append_string(t, a->name);
     append(t, &a->type, sizeof a->type);
-    append(t, &a->n, sizeof a->n);
+    append(t, &a->count, sizeof a->count);
     switch (a->type) {
     case ATTRIBUTE_FLOAT: append(t, &a->as.f, sizeof a->as.f); break;
     case ATTRIBUTE_INT: append(t, &a->as.i, sizeof a->as.i); break;
-    case ATTRIBUTE_STRING: append(t, a->as.s, a->n); break;
-    case ATTRIBUTE_TENSOR: append(t, &a->as.t, sizeof a->as.t); break; /* one and the same */
-    case ATTRIBUTE_FLOATS: append(t, a->as.floats, a->n * sizeof(float)); break;
-    case ATTRIBUTE_INTS: append(t, a->as.ints, a->n * sizeof(int64_t)); break;
+    case ATTRIBUTE_STRING: append(t, a->as.s, a->count); break;
+    case ATTRIBUTE_TENSOR:
+        append(t, &a->as.tensor, sizeof a->as.tensor);
+        break; /* one and the same */
+    case ATTRIBUTE_FLOATS: append(t, a->as.floats, a->count * sizeof(float)); break;
+    case ATTRIBUTE_INTS: append(t, a->as.ints, a->count * sizeof(int64_t)); break;
     case ATTRIBUTE_STRINGS:
-        for (size_t i = 0; i < a->n; i++) append_string(t, a->as.strings[i]);
+        for (size_t i = 0; i < a->count; i++) append_string(t, a->as.strings[i]);
         break;
     case ATTRIBUTE_NONE:
     case ATTRIBUTE_GRAPH: break; /* such nodes are not looked at */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 typedef struct fusion {
-    graph_info *s;
-    graph *g;
+    graph_info *info;
+    graph *graph;
     const value_id *batch; /* graph_info_batches */
     node_id target;
     value_id inputs[4]; /* as the fused operator has them: x, w, bias, residual */
@@ -34,11 +34,11 @@ static const char *fused_name(const node *n)
 /* The bias of a MatMul is one number an output column, of a Conv one a channel: its shape with ones around. */
 static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
-    const value_fact *b = &f->s->facts[bias];
+    const value_fact *b = &f->info->facts[bias];
     bool conv = strcmp(f->fused_type, "FusedConv") == 0;
     int from_end = conv ? product->dims.rank - 2
                         : 0; /* where the channel stands, counted from the last axis */
-    if (!f->s->constant[bias] || b->dtype != product->dtype || !shape_is_known(&b->dims))
+    if (!f->info->constant[bias] || b->dtype != product->dtype || !shape_is_known(&b->dims))
         return false;
     if (b->dims.rank > product->dims.rank || from_end < 0 || b->dims.rank <= from_end) return false;
     for (int i = 0; i < b->dims.rank; i++) {
@@ -51,16 +51,16 @@ static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 
 static clg_status take_bias(fusion *f, node_id add, value_id bias)
 {
-    if (f->s->facts[bias].dims.rank != 1) {
+    if (f->info->facts[bias].dims.rank != 1) {
         value_id dims;
-        CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){-1}, &dims));
-        CLG_TRY(rewrite_add(f->g, "Reshape", 2, (value_id[]){bias, dims}, &bias));
+        CLG_TRY(rewrite_ints(f->graph, 1, (int64_t[]){-1}, &dims));
+        CLG_TRY(rewrite_add(f->graph, "Reshape", 2, (value_id[]){bias, dims}, &bias));
     }
-    if (node_attribute(&f->g->nodes[f->target], "beta"))
-        CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
+    if (node_attribute(&f->graph->nodes[f->target], "beta"))
+        CLG_TRY(node_set_float(f->graph, f->target, "beta", 1.0f));
     f->inputs[2] = bias;
     f->changed = true;
-    rewrite_take_output(f->g, f->target, add);
+    rewrite_take_output(f->graph, f->target, add);
     return CLG_OK;
 }
 
@@ -69,8 +69,8 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
 /* The first dimension may be any that both have. */
 static bool residual_fits(const fusion *f, value_id other, value_id product)
 {
-    const value_fact *r = &f->s->facts[other], *p = &f->s->facts[product];
-    if (f->s->constant[other] || r->dtype != p->dtype || r->dims.rank < 1 ||
+    const value_fact *r = &f->info->facts[other], *p = &f->info->facts[product];
+    if (f->info->constant[other] || r->dtype != p->dtype || r->dims.rank < 1 ||
         r->dims.rank != p->dims.rank)
         return false;
     for (int i = 0; i < r->dims.rank; i++) {
@@ -85,12 +85,12 @@ static bool residual_fits(const fusion *f, value_id other, value_id product)
 static clg_status follow_add(fusion *f, bool *out_taken)
 {
     *out_taken = false;
-    value_id product = f->g->nodes[f->target].outputs[0];
-    node_id add = graph_info_only_reader(f->s, f->target);
-    if (add == NODE_NONE || !node_is(&f->g->nodes[add], "Add")) return CLG_OK;
-    value_id other = other_input(&f->g->nodes[add], product);
-    if (other == VALUE_NONE || other == product || other >= f->s->n_values) return CLG_OK;
-    const value_fact *fact = &f->s->facts[product];
+    value_id product = f->graph->nodes[f->target].outputs[0];
+    node_id add = graph_info_only_reader(f->info, f->target);
+    if (add == NODE_NONE || !node_is(&f->graph->nodes[add], "Add")) return CLG_OK;
+    value_id other = other_input(&f->graph->nodes[add], product);
+    if (other == VALUE_NONE || other == product || other >= f->info->n_values) return CLG_OK;
+    const value_fact *fact = &f->info->facts[product];
     if (fact->dims.rank == RANK_UNKNOWN) return CLG_OK;
     if (f->inputs[2] == VALUE_NONE && bias_fits(f, other, fact)) {
         *out_taken = true;
@@ -100,7 +100,7 @@ static clg_status follow_add(fusion *f, bool *out_taken)
         *out_taken = true;
         f->inputs[3] = other;
         f->changed = true;
-        rewrite_take_output(f->g, f->target, add);
+        rewrite_take_output(f->graph, f->target, add);
     }
     return CLG_OK;
 }
@@ -132,22 +132,23 @@ static bool activation_numbers(fusion *f, const node *n)
     if (strcmp(n->op_type, "Clip") != 0) return true;
     f->alpha = f->activation->alpha;
     f->beta = f->activation->beta;
-    return clip_bound(f->s, n, 1, "min", &f->alpha) && clip_bound(f->s, n, 2, "max", &f->beta);
+    return clip_bound(f->info, n, 1, "min", &f->alpha) &&
+           clip_bound(f->info, n, 2, "max", &f->beta);
 }
 
 static void follow_activation(fusion *f)
 {
-    node_id next = graph_info_only_reader(f->s, f->target);
+    node_id next = graph_info_only_reader(f->info, f->target);
     if (next == NODE_NONE) return;
-    const node *n = &f->g->nodes[next];
-    if (n->domain[0] != '\0' || n->inputs[0] != f->g->nodes[f->target].outputs[0]) return;
+    const node *n = &f->graph->nodes[next];
+    if (n->domain[0] != '\0' || n->inputs[0] != f->graph->nodes[f->target].outputs[0]) return;
     f->activation = epilogue_find(n->op_type);
     if (!f->activation || !activation_numbers(f, n)) {
         f->activation = NULL;
         return;
     }
     f->changed = true;
-    rewrite_take_output(f->g, f->target, next);
+    rewrite_take_output(f->graph, f->target, next);
 }
 
 /* ---- the node ------------------------------------------------------------------------------------------------------- */
@@ -155,24 +156,25 @@ static void follow_activation(fusion *f)
 static clg_status write_fused(fusion *f)
 {
     size_t n_inputs = f->inputs[3] != VALUE_NONE ? 4 : f->inputs[2] != VALUE_NONE ? 3 : 2;
-    CLG_TRY(rewrite_inputs(f->g, f->target, n_inputs, f->inputs));
+    CLG_TRY(rewrite_inputs(f->graph, f->target, n_inputs, f->inputs));
     if (f->activation) {
-        CLG_TRY(node_set_string(f->g, f->target, "activation", f->activation->name));
-        CLG_TRY(node_set_float(f->g, f->target, "activation_alpha", f->alpha));
-        CLG_TRY(node_set_float(f->g, f->target, "activation_beta", f->beta));
+        CLG_TRY(node_set_string(f->graph, f->target, "activation", f->activation->name));
+        CLG_TRY(node_set_float(f->graph, f->target, "activation_alpha", f->alpha));
+        CLG_TRY(node_set_float(f->graph, f->target, "activation_beta", f->beta));
     }
-    node *n = &f->g->nodes[f->target];
+    node *n = &f->graph->nodes[f->target];
     n->domain = DOMAIN_INTERNAL;
     n->op_type = f->fused_type;
-    n->opset = graph_opset(f->g, DOMAIN_INTERNAL);
+    n->opset = graph_opset(f->graph, DOMAIN_INTERNAL);
     return CLG_OK;
 }
 
 static clg_status fuse(graph_info *s, const value_id *batch, node_id target)
 {
-    graph *g = s->g;
+    graph *g = s->graph;
     const node *n = &g->nodes[target];
-    fusion f = {.s = s, .g = g, .batch = batch, .target = target, .fused_type = fused_name(n)};
+    fusion f = {
+        .info = s, .graph = g, .batch = batch, .target = target, .fused_type = fused_name(n)};
     if (!f.fused_type || n->n_inputs < 2 || n->n_inputs > 3) return CLG_OK;
     clg_dtype dtype = s->facts[n->outputs[0]].dtype;
     if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16 && dtype != CLG_BFLOAT16) return CLG_OK;

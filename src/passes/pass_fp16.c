@@ -76,8 +76,8 @@ static const char *const followers[] = {"Abs",
 #define COUNT(names) (sizeof(names) / sizeof *(names))
 
 typedef struct halving {
-    const graph_info *s;
-    graph *g;
+    const graph_info *info;
+    graph *graph;
     const pass_options *options;
     value_id *fp16; /* by value of the graph info: it as float16, or VALUE_NONE */
     value_id low, high;
@@ -94,7 +94,7 @@ static bool is_among(const node *n, const char *const *op_types, size_t n_op_typ
 
 static bool must_keep_dtype(const halving *h, const node *n)
 {
-    for (size_t i = 0; i < h->options->keep_fp32.n; i++)
+    for (size_t i = 0; i < h->options->keep_fp32.count; i++)
         if (text_matches(h->options->keep_fp32.names[i], n->label)) return true;
     return false;
 }
@@ -107,7 +107,7 @@ static char letter_at(const char *letters, size_t i)
 
 static bool is_float32(const halving *h, value_id v)
 {
-    return v != VALUE_NONE && h->s->facts[v].dtype == CLG_FLOAT32;
+    return v != VALUE_NONE && h->info->facts[v].dtype == CLG_FLOAT32;
 }
 
 /* Whether the inputs of this letter, which share a dtype, are float32 and may be float16. */
@@ -143,7 +143,7 @@ static bool gives_half(const halving *h, const node *n, size_t output)
 static bool is_out_of_range(const halving *h, value_id v)
 {
     double number;
-    if (!graph_info_number(h->s, v, &number) || number == 0.0 || isinf(number)) return false;
+    if (!graph_info_number(h->info, v, &number) || number == 0.0 || isinf(number)) return false;
     const double size = fabs(number);
     return size < SMALLEST_NORMAL_HALF || size > (double)LARGEST_HALF;
 }
@@ -154,9 +154,9 @@ static bool may_follow(const halving *h, const node *n)
     for (size_t i = 0; i < n->n_inputs; i++) {
         const value_id v = n->inputs[i];
         if (!takes_half(h, n, i)) continue;
-        if (h->fp16[v] != VALUE_NONE && !h->s->constant[v])
+        if (h->fp16[v] != VALUE_NONE && !h->info->constant[v])
             any = true;
-        else if (!h->s->constant[v] || is_out_of_range(h, v))
+        else if (!h->info->constant[v] || is_out_of_range(h, v))
             return false;
     }
     return any;
@@ -169,7 +169,7 @@ static bool outputs_fp16_only(const halving *h, const node *n)
     for (size_t o = 0; o < n->n_outputs; o++) {
         const value_id v = n->outputs[o];
         if (!is_float32(h, v)) continue;
-        if (h->s->constant[v] || !gives_half(h, n, o)) return false;
+        if (h->info->constant[v] || !gives_half(h, n, o)) return false;
         any = true;
     }
     return any;
@@ -187,48 +187,48 @@ static bool becomes_half(const halving *h, const node *n)
 static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out)
 {
     node_id n;
-    CLG_TRY(graph_add_node(h->g, "", "Cast", "", 1, &from, 1, &out, &n));
-    if (h->g->nodes[n].opset < 13) h->g->nodes[n].opset = 13;
-    return node_set_int(h->g, n, "to", to);
+    CLG_TRY(graph_add_node(h->graph, "", "Cast", "", 1, &from, 1, &out, &n));
+    if (h->graph->nodes[n].opset < 13) h->graph->nodes[n].opset = 13;
+    return node_set_int(h->graph, n, "to", to);
 }
 
 /* Beyond float16's range a number becomes the largest of its sign: infinities come from computing alone. */
 static clg_status narrow(halving *h, value_id v, value_id *out_half)
 {
     value_id clipped;
-    if (h->low == VALUE_NONE) CLG_TRY(rewrite_float(h->g, -LARGEST_HALF, &h->low));
-    if (h->high == VALUE_NONE) CLG_TRY(rewrite_float(h->g, LARGEST_HALF, &h->high));
-    CLG_TRY(rewrite_add(h->g, "Clip", 3, (value_id[]){v, h->low, h->high}, &clipped));
-    CLG_TRY(graph_add_value(h->g, "", out_half));
+    if (h->low == VALUE_NONE) CLG_TRY(rewrite_float(h->graph, -LARGEST_HALF, &h->low));
+    if (h->high == VALUE_NONE) CLG_TRY(rewrite_float(h->graph, LARGEST_HALF, &h->high));
+    CLG_TRY(rewrite_add(h->graph, "Clip", 3, (value_id[]){v, h->low, h->high}, &clipped));
+    CLG_TRY(graph_add_value(h->graph, "", out_half));
     return add_cast(h, clipped, CLG_FLOAT16, *out_half);
 }
 
 /* Inputs that it may take become float16. */
 static clg_status read_as_fp16(halving *h, node_id id)
 {
-    const size_t n_inputs = h->g->nodes[id].n_inputs;
-    value_id *inputs = arena_alloc(&h->g->memory, n_inputs + 1, sizeof *inputs);
+    const size_t n_inputs = h->graph->nodes[id].n_inputs;
+    value_id *inputs = arena_alloc(&h->graph->memory, n_inputs + 1, sizeof *inputs);
     if (!inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n_inputs; i++) {
-        inputs[i] = h->g->nodes[id].inputs[i];
-        if (!takes_half(h, &h->g->nodes[id], i)) continue;
+        inputs[i] = h->graph->nodes[id].inputs[i];
+        if (!takes_half(h, &h->graph->nodes[id], i)) continue;
         value_id *half = &h->fp16[inputs[i]];
         if (*half == VALUE_NONE) CLG_TRY(narrow(h, inputs[i], half));
         inputs[i] = *half;
     }
-    h->g->nodes[id].inputs = inputs;
+    h->graph->nodes[id].inputs = inputs;
     return CLG_OK;
 }
 
 /* The value keeps its name and dtype, as a Cast of what the node gives now. */
 static clg_status give_half(halving *h, node_id id, size_t output)
 {
-    const value_id whole = h->g->nodes[id].outputs[output];
+    const value_id whole = h->graph->nodes[id].outputs[output];
     value_id half;
-    CLG_TRY(graph_add_value(h->g, "", &half));
-    h->g->nodes[id].outputs[output] = half;
-    h->g->values[half].producer = id;
-    h->g->values[whole].producer = NODE_NONE;
+    CLG_TRY(graph_add_value(h->graph, "", &half));
+    h->graph->nodes[id].outputs[output] = half;
+    h->graph->values[half].producer = id;
+    h->graph->values[whole].producer = NODE_NONE;
     h->fp16[whole] = half;
     return add_cast(h, half, CLG_FLOAT32, whole);
 }
@@ -236,8 +236,8 @@ static clg_status give_half(halving *h, node_id id, size_t output)
 /* All outputs that are float32 become float16: outputs_fp16_only. */
 static clg_status make_half(halving *h, node_id id)
 {
-    for (size_t o = 0; o < h->g->nodes[id].n_outputs; o++)
-        if (is_float32(h, h->g->nodes[id].outputs[o])) CLG_TRY(give_half(h, id, o));
+    for (size_t o = 0; o < h->graph->nodes[id].n_outputs; o++)
+        if (is_float32(h, h->graph->nodes[id].outputs[o])) CLG_TRY(give_half(h, id, o));
     return read_as_fp16(h, id);
 }
 
@@ -246,7 +246,7 @@ clg_status pass_fp16(graph *g, const pass_options *options)
     graph_info s;
     if (!options->fp16) return CLG_OK;
     CLG_TRY(graph_info_make(g, &s));
-    halving h = {.s = &s, .g = g, .options = options, .low = VALUE_NONE, .high = VALUE_NONE};
+    halving h = {.info = &s, .graph = g, .options = options, .low = VALUE_NONE, .high = VALUE_NONE};
     h.fp16 = memory_zalloc(s.n_values + 1, sizeof *h.fp16);
     clg_status status = h.fp16 ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; status == CLG_OK && v < s.n_values; v++) h.fp16[v] = VALUE_NONE;

@@ -44,20 +44,20 @@ static const norm_pattern patterns[] = {
 };
 
 typedef struct norm {
-    graph_info *s;
-    graph *g;
-    pattern_match m;
+    graph_info *info;
+    graph *graph;
+    pattern_match match;
     int axis; /* the first that is normalised */
 } norm;
 
 /* Whether a ReduceMean goes over the last axes and keeps them. */
 static bool find_axis(const norm *r, const node *mean, int *out_first)
 {
-    const int rank = r->s->facts[mean->inputs[0]].dims.rank;
+    const int rank = r->info->facts[mean->inputs[0]].dims.rank;
     int64_t axes[CLG_MAX_RANK];
     size_t n = 0;
     const int64_t *given = node_ints(mean, "axes", &n);
-    const tensor *input = node_has_input(mean, 1) ? r->s->facts[mean->inputs[1]].known : NULL;
+    const tensor *input = node_has_input(mean, 1) ? r->info->facts[mean->inputs[1]].known : NULL;
     if (input) n = input->n_elements >= 0 ? (size_t)input->n_elements : 0;
     if (rank <= 0 || n == 0 || n > (size_t)rank || (!given && !input) ||
         !node_int(mean, "keepdims", 1))
@@ -76,9 +76,9 @@ static bool find_axis(const norm *r, const node *mean, int *out_first)
 static bool find_common_axis(norm *r)
 {
     bool found = false;
-    for (size_t i = 0; i < r->m.n_nodes; i++) {
+    for (size_t i = 0; i < r->match.n_nodes; i++) {
         int axis;
-        const node *n = &r->g->nodes[r->m.nodes[i]];
+        const node *n = &r->graph->nodes[r->match.nodes[i]];
         if (!node_is(n, "ReduceMean")) continue;
         if (!find_axis(r, n, &axis) || (found && axis != r->axis)) return false;
         r->axis = axis;
@@ -90,7 +90,7 @@ static bool find_common_axis(norm *r)
 /* Weights and bias have the shape of what is normalised. */
 static bool is_parameter(const norm *r, value_id v)
 {
-    const value_fact *x = &r->s->facts[pattern_value(&r->m, 'x')], *p = &r->s->facts[v];
+    const value_fact *x = &r->info->facts[pattern_value(&r->match, 'x')], *p = &r->info->facts[v];
     const int n = x->dims.rank - r->axis;
     if (p->dtype != x->dtype || p->dims.rank != n) return false;
     for (int i = 0; i < n; i++)
@@ -101,8 +101,9 @@ static bool is_parameter(const norm *r, value_id v)
 
 static bool fits(norm *r, value_id result)
 {
-    const value_fact *x = &r->s->facts[pattern_value(&r->m, 'x')], *y = &r->s->facts[result];
-    const value_id w = pattern_value(&r->m, 'w'), b = pattern_value(&r->m, 'b');
+    const value_fact *x = &r->info->facts[pattern_value(&r->match, 'x')],
+                     *y = &r->info->facts[result];
+    const value_id w = pattern_value(&r->match, 'w'), b = pattern_value(&r->match, 'b');
     if (x->dtype != CLG_FLOAT32 && x->dtype != CLG_FLOAT16) return false;
     if (x->dims.rank == RANK_UNKNOWN || x->dims.rank != y->dims.rank || !find_common_axis(r))
         return false;
@@ -112,20 +113,20 @@ static bool fits(norm *r, value_id result)
 /* LayerNormalization asks for weights. */
 static clg_status add_ones(const norm *r, value_id *out_weights)
 {
-    const value_fact *x = &r->s->facts[pattern_value(&r->m, 'x')];
+    const value_fact *x = &r->info->facts[pattern_value(&r->match, 'x')];
     shape dims = {.rank = x->dims.rank - r->axis};
     tensor *t;
     for (int i = 0; i < dims.rank; i++) dims.dims[i] = x->dims.dims[r->axis + i];
     CLG_TRY(tensor_create(x->dtype, &dims, &t));
     for (int64_t i = 0; i < t->n_elements; i++) tensor_set_float(t, i, 1);
-    const clg_status status = graph_add_constant(r->g, "", t, out_weights);
+    const clg_status status = graph_add_constant(r->graph, "", t, out_weights);
     tensor_free(t);
     return status;
 }
 
 static bool has_known_axes(const norm *r)
 {
-    const shape *dims = &r->s->facts[pattern_value(&r->m, 'x')].dims;
+    const shape *dims = &r->info->facts[pattern_value(&r->match, 'x')].dims;
     for (int i = r->axis; i < dims->rank; i++)
         if (dims->dims[i] == DIM_UNKNOWN) return false;
     return true;
@@ -133,23 +134,23 @@ static bool has_known_axes(const norm *r)
 
 static clg_status become(norm *r, node_id n, bool is_layer)
 {
-    value_id inputs[3] = {pattern_value(&r->m, 'x'), pattern_value(&r->m, 'w'),
-                          pattern_value(&r->m, 'b')};
-    const float epsilon = (float)pattern_number(&r->m, 'e');
+    value_id inputs[3] = {pattern_value(&r->match, 'x'), pattern_value(&r->match, 'w'),
+                          pattern_value(&r->match, 'b')};
+    const float epsilon = (float)pattern_number(&r->match, 'e');
     if (inputs[1] == VALUE_NONE) CLG_TRY(add_ones(r, &inputs[1]));
-    CLG_TRY(rewrite_become(r->g, n, "", is_layer ? "LayerNormalization" : "RMSNormalization",
+    CLG_TRY(rewrite_become(r->graph, n, "", is_layer ? "LayerNormalization" : "RMSNormalization",
                            is_layer ? 17 : 23, inputs[2] == VALUE_NONE ? 2 : 3, inputs));
-    CLG_TRY(node_set_int(r->g, n, "axis", r->axis));
-    return node_set_float(r->g, n, "epsilon", epsilon);
+    CLG_TRY(node_set_int(r->graph, n, "axis", r->axis));
+    return node_set_float(r->graph, n, "epsilon", epsilon);
 }
 
 static clg_status recognise(norm *r, node_id n, bool *absorbed)
 {
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
-        if (!pattern_find(r->s, patterns[i].pattern, n, &r->m)) continue;
-        if (!fits(r, r->g->nodes[n].outputs[0])) continue;
-        if (pattern_value(&r->m, 'w') == VALUE_NONE && !has_known_axes(r)) continue;
-        for (size_t k = 0; k < r->m.n_nodes; k++) absorbed[r->m.nodes[k]] = true;
+        if (!pattern_find(r->info, patterns[i].pattern, n, &r->match)) continue;
+        if (!fits(r, r->graph->nodes[n].outputs[0])) continue;
+        if (pattern_value(&r->match, 'w') == VALUE_NONE && !has_known_axes(r)) continue;
+        for (size_t k = 0; k < r->match.n_nodes; k++) absorbed[r->match.nodes[k]] = true;
         return become(r, n, patterns[i].is_layer);
     }
     return CLG_OK;
@@ -161,7 +162,7 @@ clg_status pass_norm(graph *g, const pass_options *options)
     CLG_TRY(graph_info_make(g, &s));
     const size_t n_nodes = g->n_nodes;
     bool *absorbed = memory_zalloc(n_nodes + 1, sizeof *absorbed);
-    norm r = {.s = &s, .g = g};
+    norm r = {.info = &s, .graph = g};
     clg_status status = absorbed ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     /* From the end: what is around a smaller form is seen before it. */
     for (size_t n = n_nodes; n-- > 0 && status == CLG_OK;)

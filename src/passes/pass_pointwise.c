@@ -11,8 +11,8 @@
 #include <string.h>
 
 typedef struct growth {
-    graph_info *s;
-    graph *g;
+    graph_info *info;
+    graph *graph;
     bool *taken; /* by node: member of a finished group */
     value_id result;
     node_id members[POINTWISE_MAX_INSTRUCTIONS]; /* ascending: each after what it reads */
@@ -61,7 +61,7 @@ static uint32_t readings(const growth *w, value_id v)
 {
     uint32_t n = 0;
     for (size_t m = 0; m < w->n_members; m++) {
-        const node *member = &w->g->nodes[w->members[m]];
+        const node *member = &w->graph->nodes[w->members[m]];
         for (size_t i = 0; i < member->n_inputs; i++) n += member->inputs[i] == v;
     }
     return n;
@@ -70,13 +70,14 @@ static uint32_t readings(const growth *w, value_id v)
 /* The node that gives v, when it may join. */
 static node_id find_joiner(const growth *w, value_id v)
 {
-    if (v == VALUE_NONE || w->g->values[v].is_output) return NODE_NONE;
-    const node_id n = w->g->values[v].producer;
-    if (n == NODE_NONE || w->taken[n] || is_member(w, n) || !is_suited(w->s, &w->g->nodes[n]))
+    if (v == VALUE_NONE || w->graph->values[v].is_output) return NODE_NONE;
+    const node_id n = w->graph->values[v].producer;
+    if (n == NODE_NONE || w->taken[n] || is_member(w, n) ||
+        !is_suited(w->info, &w->graph->nodes[n]))
         return NODE_NONE;
-    if (readings(w, v) != w->s->uses[v]) return NODE_NONE;
-    const shape *dims = &w->s->facts[w->result].dims;
-    return may_have_shape(&w->s->facts[v].dims, dims) ? n : NODE_NONE;
+    if (readings(w, v) != w->info->uses[v]) return NODE_NONE;
+    const shape *dims = &w->info->facts[w->result].dims;
+    return may_have_shape(&w->info->facts[v].dims, dims) ? n : NODE_NONE;
 }
 
 /* ---- the group of the members ----------------------------------------------------------------------------- */
@@ -85,13 +86,13 @@ static node_id find_joiner(const growth *w, value_id v)
 typedef struct naming {
     value_id values[POINTWISE_MAX_INSTRUCTIONS];
     pointwise_register registers[POINTWISE_MAX_INSTRUCTIONS];
-    size_t n;
+    size_t count;
 } naming;
 
 static clg_status find_register(growth *w, const naming *results, value_id v,
                                 pointwise_register *out)
 {
-    for (size_t i = 0; i < results->n; i++) {
+    for (size_t i = 0; i < results->count; i++) {
         if (results->values[i] != v) continue;
         *out = results->registers[i];
         return CLG_OK;
@@ -101,7 +102,7 @@ static clg_status find_register(growth *w, const naming *results, value_id v,
         *out = (pointwise_register)i;
         return CLG_OK;
     }
-    CLG_TRY(pointwise_add_input(&w->group, w->s->facts[v].dtype, out));
+    CLG_TRY(pointwise_add_input(&w->group, w->info->facts[v].dtype, out));
     w->inputs[*out] = v;
     return CLG_OK;
 }
@@ -117,11 +118,11 @@ static clg_status write_member(growth *w, naming *results, const node *n)
         known[i] = NULL;
         if (n->inputs[i] == VALUE_NONE) continue;
         CLG_TRY(find_register(w, results, n->inputs[i], &registers[i]));
-        known[i] = w->g->values[n->inputs[i]].constant;
+        known[i] = w->graph->values[n->inputs[i]].constant;
     }
     const pointwise_source source = {n, n->op, registers, known, n->n_inputs};
-    results->values[results->n] = n->outputs[0];
-    return pointwise_add_node(&w->group, &source, &results->registers[results->n++]);
+    results->values[results->count] = n->outputs[0];
+    return pointwise_add_node(&w->group, &source, &results->registers[results->count++]);
 }
 
 /* Inputs that no instruction reads, as an exponent that was known, go; they must not be what shapes the result. */
@@ -131,7 +132,7 @@ static clg_status drop_unread_inputs(growth *w)
     const size_t n_before = w->group.n_inputs;
     pointwise_drop_unread(&w->group, moved);
     for (size_t i = 0; i < n_before; i++) {
-        const shape *dims = &w->s->facts[w->inputs[i]].dims;
+        const shape *dims = &w->info->facts[w->inputs[i]].dims;
         if (moved[i] != POINTWISE_NONE)
             w->inputs[moved[i]] = w->inputs[i];
         else if (dims->rank != 0 && !(dims->rank == 1 && dims->dims[0] == 1))
@@ -145,11 +146,11 @@ static clg_status drop_unread_inputs(growth *w)
 
 static clg_status write_group(growth *w)
 {
-    naming results = {.n = 0};
+    naming results = {.count = 0};
     w->group = (pointwise_group){0};
     for (size_t i = 0; i < w->n_members; i++)
-        CLG_TRY(write_member(w, &results, &w->g->nodes[w->members[i]]));
-    CLG_TRY(pointwise_add_output(&w->group, results.registers[results.n - 1]));
+        CLG_TRY(write_member(w, &results, &w->graph->nodes[w->members[i]]));
+    CLG_TRY(pointwise_add_output(&w->group, results.registers[results.count - 1]));
     return drop_unread_inputs(w);
 }
 
@@ -175,7 +176,7 @@ static clg_status join_one(growth *w, bool *out_joined)
 {
     *out_joined = false;
     for (size_t m = w->n_members; m-- > 0 && w->n_members < POINTWISE_MAX_INSTRUCTIONS;) {
-        const node *member = &w->g->nodes[w->members[m]];
+        const node *member = &w->graph->nodes[w->members[m]];
         for (size_t i = 0; i < member->n_inputs; i++) {
             const node_id n = find_joiner(w, member->inputs[i]);
             if (n == NODE_NONE) continue;
@@ -197,20 +198,21 @@ static clg_status replace(growth *w)
 {
     const node_id last = w->members[w->n_members - 1];
     CLG_TRY(write_group(w));
-    for (size_t i = 0; i + 1 < w->n_members; i++) graph_remove_node(w->g, w->members[i]);
-    CLG_TRY(rewrite_become(w->g, last, DOMAIN_INTERNAL, "Pointwise",
-                           graph_opset(w->g, DOMAIN_INTERNAL), w->group.n_inputs, w->inputs));
-    return pointwise_write(&w->group, w->g, last);
+    for (size_t i = 0; i + 1 < w->n_members; i++) graph_remove_node(w->graph, w->members[i]);
+    CLG_TRY(rewrite_become(w->graph, last, DOMAIN_INTERNAL, "Pointwise",
+                           graph_opset(w->graph, DOMAIN_INTERNAL), w->group.n_inputs, w->inputs));
+    return pointwise_write(&w->group, w->graph, last);
 }
 
 static clg_status grow(growth *w, node_id from)
 {
-    const node *n = &w->g->nodes[from];
-    if (w->taken[from] || !is_suited(w->s, n)) return CLG_OK;
+    const node *n = &w->graph->nodes[from];
+    if (w->taken[from] || !is_suited(w->info, n)) return CLG_OK;
     w->result = n->outputs[0];
     w->members[0] = from;
     w->n_members = 1;
-    if (w->s->facts[w->result].dims.rank == RANK_UNKNOWN || write_group(w) != CLG_OK) return CLG_OK;
+    if (w->info->facts[w->result].dims.rank == RANK_UNKNOWN || write_group(w) != CLG_OK)
+        return CLG_OK;
     for (bool joined = true; joined;) CLG_TRY(join_one(w, &joined));
     if (w->n_members == 1) return CLG_OK;
     for (size_t i = 0; i < w->n_members; i++) w->taken[w->members[i]] = true;
@@ -225,7 +227,7 @@ clg_status pass_pointwise(graph *g, const pass_options *options)
     growth *w = memory_zalloc(1, sizeof *w);
     bool *taken = memory_zalloc(g->n_nodes + 1, sizeof *taken);
     clg_status status = w && taken ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status == CLG_OK) *w = (growth){.s = &s, .g = g, .taken = taken};
+    if (status == CLG_OK) *w = (growth){.info = &s, .graph = g, .taken = taken};
     for (size_t i = g->n_nodes; i-- > 0 && status == CLG_OK;) status = grow(w, (node_id)i);
     memory_free(taken);
     memory_free(w);

@@ -8,15 +8,15 @@
 #include <string.h>
 
 typedef struct projections {
-    graph_info *s;
-    graph *g;
+    graph_info *info;
+    graph *graph;
     bool *in_place;  /* by value: every reader takes it with strides */
     uint32_t *reads; /* by value: inputs of nodes that are it */
     node_id *first;  /* by value: the first projection of it; NODE_NONE */
     node_id *next;   /* by node: the next one of the same input; NODE_NONE */
     node_id *group;  /* those that become one, of `n`, and their... */
     value_id *parts; /* ...weights, biases or outputs */
-    size_t n;
+    size_t count;
 } projections;
 
 /* ---- who reads ------------------------------------------------------------------------------------------------- */
@@ -33,14 +33,15 @@ static bool takes_in_place(const projections *p, const node *reader, size_t inpu
 /* Nodes are sorted: from the last one on, each comes after its readers. */
 static void find_readers_in_place(projections *p)
 {
-    const graph *g = p->g;
+    const graph *g = p->graph;
     for (size_t v = 0; v < g->n_values; v++) p->in_place[v] = true;
     for (node_id i = (node_id)g->n_nodes; i-- > 0;) {
         const node *n = &g->nodes[i];
         for (size_t k = 0; k < n->n_outputs; k++) {
             const value_id v = n->outputs[k];
             /* Outputs of the graph and what bodies read are used more often. */
-            if (v != VALUE_NONE) p->in_place[v] &= p->reads[v] > 0 && p->reads[v] == p->s->uses[v];
+            if (v != VALUE_NONE)
+                p->in_place[v] &= p->reads[v] > 0 && p->reads[v] == p->info->uses[v];
         }
         for (size_t k = 0; k < n->n_inputs; k++) {
             const value_id v = n->inputs[k];
@@ -55,13 +56,13 @@ static void find_readers_in_place(projections *p)
 
 static int64_t columns(const projections *p, const node *n)
 {
-    return p->s->facts[n->inputs[1]].dims.dims[1];
+    return p->info->facts[n->inputs[1]].dims.dims[1];
 }
 
 /* Constant weights [k, n], a bias [n] or none, and nothing else that the epilogue took along. */
 static bool is_projection(const projections *p, const node *n)
 {
-    const graph_info *s = p->s;
+    const graph_info *s = p->info;
     const bool fused =
         strcmp(n->domain, DOMAIN_INTERNAL) == 0 && strcmp(n->op_type, "FusedMatMul") == 0;
     if (n->removed || (!fused && !node_is(n, "MatMul"))) return false;
@@ -80,7 +81,7 @@ static bool is_projection(const projections *p, const node *n)
 
 static bool are_alike(const projections *p, const node *a, const node *b)
 {
-    const value_fact *w = &p->s->facts[a->inputs[1]], *other = &p->s->facts[b->inputs[1]];
+    const value_fact *w = &p->info->facts[a->inputs[1]], *other = &p->info->facts[b->inputs[1]];
     return strcmp(a->op_type, b->op_type) == 0 && a->opset == b->opset &&
            a->n_inputs == b->n_inputs && w->dtype == other->dtype &&
            w->dims.dims[0] == other->dims.dims[0];
@@ -90,12 +91,13 @@ static bool are_alike(const projections *p, const node *a, const node *b)
 static void find_group(projections *p, node_id first)
 {
     int64_t total = 0;
-    p->n = 0;
+    p->count = 0;
     for (node_id i = first; i != NODE_NONE; i = p->next[i]) {
-        const node *n = &p->g->nodes[i];
-        if (!are_alike(p, &p->g->nodes[first], n) || columns(p, n) > INT32_MAX - total) continue;
+        const node *n = &p->graph->nodes[i];
+        if (!are_alike(p, &p->graph->nodes[first], n) || columns(p, n) > INT32_MAX - total)
+            continue;
         total += columns(p, n);
-        p->group[p->n++] = i;
+        p->group[p->count++] = i;
     }
 }
 
@@ -104,29 +106,29 @@ static void find_group(projections *p, node_id first)
 /* Input `i` of all, side by side. */
 static clg_status join(projections *p, size_t i, int64_t axis, value_id *out)
 {
-    for (size_t k = 0; k < p->n; k++) p->parts[k] = p->g->nodes[p->group[k]].inputs[i];
-    CLG_TRY(rewrite_part(p->g, p->group[0], "", "Concat", 13, p->n, p->parts, out));
-    return node_set_int(p->g, p->g->values[*out].producer, "axis", axis);
+    for (size_t k = 0; k < p->count; k++) p->parts[k] = p->graph->nodes[p->group[k]].inputs[i];
+    CLG_TRY(rewrite_part(p->graph, p->group[0], "", "Concat", 13, p->count, p->parts, out));
+    return node_set_int(p->graph, p->graph->values[*out].producer, "axis", axis);
 }
 
 /* What each gave is a part of y. */
 static clg_status split(projections *p, value_id y)
 {
-    graph *g = p->g;
+    graph *g = p->graph;
     const char *label = g->nodes[p->group[0]].label;
-    int64_t *sizes = memory_zalloc(p->n, sizeof *sizes);
+    int64_t *sizes = memory_zalloc(p->count, sizeof *sizes);
     value_id dims;
     node_id n;
     if (!sizes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t k = 0; k < p->n; k++) {
+    for (size_t k = 0; k < p->count; k++) {
         sizes[k] = columns(p, &g->nodes[p->group[k]]);
         p->parts[k] = g->nodes[p->group[k]].outputs[0];
     }
-    const clg_status status = rewrite_ints(g, p->n, sizes, &dims);
+    const clg_status status = rewrite_ints(g, p->count, sizes, &dims);
     memory_free(sizes);
     CLG_TRY(status);
-    for (size_t k = 0; k < p->n; k++) graph_remove_node(g, p->group[k]);
-    CLG_TRY(graph_add_node(g, "", "Split", "", 2, (value_id[]){y, dims}, p->n, p->parts, &n));
+    for (size_t k = 0; k < p->count; k++) graph_remove_node(g, p->group[k]);
+    CLG_TRY(graph_add_node(g, "", "Split", "", 2, (value_id[]){y, dims}, p->count, p->parts, &n));
     g->nodes[n].opset = 13;
     g->nodes[n].label = label;
     return node_set_int(g, n, "axis", -1);
@@ -134,13 +136,13 @@ static clg_status split(projections *p, value_id y)
 
 static clg_status merge(projections *p)
 {
-    const node first = p->g->nodes[p->group[0]];
+    const node first = p->graph->nodes[p->group[0]];
     value_id in[3] = {first.inputs[0]}, y;
     CLG_TRY(join(p, 1, 1, &in[1]));
     if (first.n_inputs == 3) CLG_TRY(join(p, 2, 0, &in[2]));
-    CLG_TRY(rewrite_part(p->g, p->group[0], first.domain, first.op_type, first.opset,
+    CLG_TRY(rewrite_part(p->graph, p->group[0], first.domain, first.op_type, first.opset,
                          first.n_inputs, in, &y));
-    p->g->nodes[p->g->values[y].producer].name = first.name;
+    p->graph->nodes[p->graph->values[y].producer].name = first.name;
     return split(p, y);
 }
 
@@ -150,14 +152,14 @@ static clg_status merge_all(projections *p, size_t n_nodes, size_t n_values)
     find_readers_in_place(p);
     for (size_t v = 0; v < n_values; v++) p->first[v] = NODE_NONE;
     for (node_id i = (node_id)n_nodes; i-- > 0;) {
-        const node *n = &p->g->nodes[i];
+        const node *n = &p->graph->nodes[i];
         if (!is_projection(p, n)) continue;
         p->next[i] = p->first[n->inputs[0]];
         p->first[n->inputs[0]] = i;
     }
     for (size_t v = 0; v < n_values; v++) {
         find_group(p, p->first[v]);
-        if (p->n > 1) CLG_TRY(merge(p));
+        if (p->count > 1) CLG_TRY(merge(p));
     }
     return CLG_OK;
 }
@@ -167,8 +169,8 @@ clg_status pass_projections(graph *g, const pass_options *options)
     (void)options;
     graph_info s;
     CLG_TRY(graph_info_make(g, &s));
-    projections p = {.s = &s,
-                     .g = g,
+    projections p = {.info = &s,
+                     .graph = g,
                      .in_place = memory_zalloc(g->n_values + 1, sizeof *p.in_place),
                      .reads = memory_zalloc(g->n_values + 1, sizeof *p.reads),
                      .first = memory_zalloc(g->n_values + 1, sizeof *p.first),

@@ -81,8 +81,8 @@ static clg_status merge_all(graph *g)
 
 /* Nodes between Transposes of `in` and of its inverse. */
 typedef struct island {
-    graph *g;
-    graph_info s;
+    graph *graph;
+    graph_info info;
     permutation in;
     bool *member;      /* by node */
     uint32_t *fitting; /* by value: uses that members and inverse Transposes make of it */
@@ -92,13 +92,14 @@ typedef struct island {
 static bool is_in(const island *w, node_id n)
 {
     permutation p;
-    return n != NODE_NONE && read_permutation(&w->s, &w->g->nodes[n], &p) && same(&p, &w->in);
+    return n != NODE_NONE && read_permutation(&w->info, &w->graph->nodes[n], &p) &&
+           same(&p, &w->in);
 }
 
 static bool is_inverse(const island *w, const node *n)
 {
     permutation p;
-    if (!read_permutation(&w->s, n, &p) || p.rank != w->in.rank) return false;
+    if (!read_permutation(&w->info, n, &p) || p.rank != w->in.rank) return false;
     p = compose(&w->in, &p);
     return moves_nothing(&p);
 }
@@ -114,16 +115,16 @@ static bool is_single(const graph_info *s, value_id v)
 
 static bool may_be_member(const island *w, const node *n)
 {
-    return pointwise_is(n) && n->n_outputs == 1 && !w->g->values[n->outputs[0]].is_output &&
-           w->s.facts[n->outputs[0]].dims.rank == w->in.rank;
+    return pointwise_is(n) && n->n_outputs == 1 && !w->graph->values[n->outputs[0]].is_output &&
+           w->info.facts[n->outputs[0]].dims.rank == w->in.rank;
 }
 
 static bool inputs_fit(const island *w, const node *n)
 {
     for (size_t k = 0; k < n->n_inputs; k++) {
         const value_id v = n->inputs[k];
-        if (v == VALUE_NONE || is_single(&w->s, v)) continue;
-        const node_id from = w->g->values[v].producer;
+        if (v == VALUE_NONE || is_single(&w->info, v)) continue;
+        const node_id from = w->graph->values[v].producer;
         if (!is_in(w, from) && (from == NODE_NONE || !w->member[from])) return false;
     }
     return true;
@@ -131,9 +132,9 @@ static bool inputs_fit(const island *w, const node *n)
 
 static void count_fitting(const island *w)
 {
-    memset(w->fitting, 0, w->s.n_values * sizeof *w->fitting);
+    memset(w->fitting, 0, w->info.n_values * sizeof *w->fitting);
     for (node_id i = 0; i < w->n_nodes; i++) {
-        const node *n = &w->g->nodes[i];
+        const node *n = &w->graph->nodes[i];
         if (n->removed || (!w->member[i] && !is_inverse(w, n))) continue;
         for (size_t k = 0; k < n->n_inputs; k++)
             if (n->inputs[k] != VALUE_NONE) w->fitting[n->inputs[k]]++;
@@ -144,15 +145,15 @@ static void count_fitting(const island *w)
 static bool find_members(const island *w)
 {
     bool changed = true, any = false;
-    for (node_id i = 0; i < w->n_nodes; i++) w->member[i] = may_be_member(w, &w->g->nodes[i]);
+    for (node_id i = 0; i < w->n_nodes; i++) w->member[i] = may_be_member(w, &w->graph->nodes[i]);
     while (changed) {
         changed = any = false;
         count_fitting(w);
         for (node_id i = 0; i < w->n_nodes; i++) {
             if (!w->member[i]) continue;
-            const node *n = &w->g->nodes[i];
+            const node *n = &w->graph->nodes[i];
             w->member[i] =
-                inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->s.uses[n->outputs[0]];
+                inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->info.uses[n->outputs[0]];
             changed = changed || !w->member[i];
             any = any || w->member[i];
         }
@@ -163,7 +164,7 @@ static bool find_members(const island *w)
 /* Members read what the Transposes before them read; what the ones behind them gave is theirs. */
 static clg_status remove_island(const island *w)
 {
-    graph *g = w->g;
+    graph *g = w->graph;
     for (node_id i = 0; i < w->n_nodes; i++) {
         node *n = &g->nodes[i];
         if (w->member[i]) {
@@ -189,8 +190,8 @@ static clg_status remove_island(const island *w)
 
 static clg_status find_island(graph *g, const permutation *in, bool *out_found)
 {
-    island w = {.g = g, .in = *in, .n_nodes = g->n_nodes};
-    CLG_TRY(graph_info_make(g, &w.s));
+    island w = {.graph = g, .in = *in, .n_nodes = g->n_nodes};
+    CLG_TRY(graph_info_make(g, &w.info));
     w.member = memory_zalloc(g->n_nodes + 1, sizeof *w.member);
     w.fitting = memory_zalloc(g->n_values + 1, sizeof *w.fitting);
     clg_status status = w.member && w.fitting ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -198,7 +199,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
     if (status == CLG_OK && *out_found) status = remove_island(&w);
     memory_free(w.member);
     memory_free(w.fitting);
-    graph_info_deinit(&w.s);
+    graph_info_deinit(&w.info);
     return status;
 }
 

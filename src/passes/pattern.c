@@ -79,7 +79,7 @@ static bool has_operands(const node *n, size_t n_operands)
 static bool matches_node(const graph_info *s, const char *at, node_id id, pattern_match *m)
 {
     const char *operands[MAX_OPERANDS] = {NULL}, *open = strchr(at, '(');
-    const node *n = &s->g->nodes[id];
+    const node *n = &s->graph->nodes[id];
     const size_t length = (size_t)(open - at);
     size_t n_operands = 0;
     if (n->removed || n->domain[0] != '\0' || strlen(n->op_type) != length ||
@@ -103,8 +103,8 @@ static bool matches(const graph_info *s, const char *at, value_id v, pattern_mat
     double number;
     if (is_number(at)) return graph_info_number(s, v, &number) && matches_number(at, number, m);
     if (isupper((unsigned char)*at)) {
-        const node_id n = v < s->n_values ? s->g->values[v].producer : NODE_NONE;
-        return n != NODE_NONE && s->g->nodes[n].outputs[0] == v && matches_node(s, at, n, m);
+        const node_id n = v < s->n_values ? s->graph->values[v].producer : NODE_NONE;
+        return n != NODE_NONE && s->graph->nodes[n].outputs[0] == v && matches_node(s, at, n, m);
     }
     value_id *bound = &m->values[*at - 'a'];
     if (*bound == VALUE_NONE) *bound = v;

@@ -39,14 +39,14 @@ static const pass decompositions[] = {
 
 static bool is_disabled(const pass *p, const pass_options *o)
 {
-    for (size_t i = 0; i < o->disabled.n; i++)
+    for (size_t i = 0; i < o->disabled.count; i++)
         if (strcmp(o->disabled.names[i], p->name) == 0) return true;
     return false;
 }
 
 static clg_status check_names(const pass_options *o)
 {
-    for (size_t i = 0; i < o->disabled.n; i++) {
+    for (size_t i = 0; i < o->disabled.count; i++) {
         bool found = false;
         for (size_t k = 0; k < n_passes; k++)
             found |= strcmp(o->disabled.names[i], passes[k].name) == 0;

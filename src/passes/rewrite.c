@@ -11,7 +11,7 @@
 
 static void find_readers(graph_info *s)
 {
-    const graph *g = s->g;
+    const graph *g = s->graph;
     for (size_t v = 0; v < g->n_values; v++) s->reader[v] = NODE_NONE;
     for (node_id n = 0; n < g->n_nodes; n++)
         for (size_t i = 0; !g->nodes[n].removed && i < g->nodes[n].n_inputs; i++)
@@ -21,7 +21,7 @@ static void find_readers(graph_info *s)
 /* Nodes are sorted, so one sweep is enough. */
 static void find_constants(graph_info *s)
 {
-    const graph *g = s->g;
+    const graph *g = s->graph;
     for (size_t v = 0; v < g->n_values; v++) s->constant[v] = g->values[v].constant != NULL;
     for (node_id n = 0; n < g->n_nodes; n++) {
         const node *d = &g->nodes[n];
@@ -36,7 +36,7 @@ static void find_constants(graph_info *s)
 clg_status graph_info_make(graph *g, graph_info *out_info)
 {
     graph_info *s = out_info;
-    *s = (graph_info){.g = g, .n_values = g->n_values};
+    *s = (graph_info){.graph = g, .n_values = g->n_values};
     clg_status status = graph_count_uses(g, &s->uses);
     if (status == CLG_OK) status = ops_infer_graph(g, NULL, &s->facts);
     s->constant = memory_zalloc(g->n_values + 1, sizeof *s->constant);
@@ -73,17 +73,17 @@ bool node_is_conv(const node *n)
 
 node_id graph_info_only_reader(const graph_info *s, node_id n)
 {
-    value_id v = s->g->nodes[n].outputs[0];
-    if (v == VALUE_NONE || v >= s->n_values || s->uses[v] != 1 || s->g->values[v].is_output)
+    value_id v = s->graph->nodes[n].outputs[0];
+    if (v == VALUE_NONE || v >= s->n_values || s->uses[v] != 1 || s->graph->values[v].is_output)
         return NODE_NONE;
     node_id reader = s->reader[v];
-    return reader == NODE_NONE || s->g->nodes[reader].removed ? NODE_NONE : reader;
+    return reader == NODE_NONE || s->graph->nodes[reader].removed ? NODE_NONE : reader;
 }
 
 const tensor *graph_info_constant(const graph_info *s, value_id v)
 {
     if (v >= s->n_values || !s->constant[v]) return NULL;
-    return s->g->values[v].constant ? s->g->values[v].constant : s->facts[v].known;
+    return s->graph->values[v].constant ? s->graph->values[v].constant : s->facts[v].known;
 }
 
 bool graph_info_number(const graph_info *s, value_id v, double *out)
@@ -161,7 +161,8 @@ clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *o
     node *what = &g->nodes[n];
     CLG_TRY(rewrite_inputs(g, n, n_inputs, inputs));
     for (size_t i = 0; i < what->n_attributes; i++)
-        if (what->attributes[i].type == ATTRIBUTE_TENSOR) tensor_free(what->attributes[i].as.t);
+        if (what->attributes[i].type == ATTRIBUTE_TENSOR)
+            tensor_free(what->attributes[i].as.tensor);
     what->domain = domain;
     what->op_type = op_type;
     what->opset = opset;

@@ -10,7 +10,7 @@
 /* What is known of a graph while a pass works on it. Edits do not update it: a pass that depends on its own edits makes
  * a new one. */
 typedef struct graph_info {
-    graph *g;
+    graph *graph;
     uint32_t *uses;    /* by value: readers and graph outputs */
     bool *constant;    /* by value: depends on constants only */
     value_fact *facts; /* by value: dtype and shape as far as known */

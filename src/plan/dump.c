@@ -32,9 +32,11 @@ static void dump_range(const step *s, strbuf *out)
     strbuf_append(out, "]");
 }
 
-static void dump_step(const plan_context *c, const plan_step *s, size_t index, strbuf *out)
+static void dump_step(const plan_context *context, const plan_step *s, size_t index, strbuf *out)
 {
-    const node *n = s->inner ? s->inner : s->node < c->g->n_nodes ? &c->g->nodes[s->node] : NULL;
+    const node *n = s->inner                            ? s->inner
+                    : s->node < context->graph->n_nodes ? &context->graph->nodes[s->node]
+                                                        : NULL;
     strbuf_printf(out, "  %4zu  %-18s %-24s", index, n ? n->op_type : "", s->variant);
     switch (s->what->kind) {
     case STEP_KERNEL:
@@ -56,30 +58,34 @@ static void dump_step(const plan_context *c, const plan_step *s, size_t index, s
     strbuf_append(out, "\n");
 }
 
-static void dump_ports(const plan_context *c, const char *what, const plan_port *ports, size_t n,
-                       strbuf *out)
+static void dump_ports(const plan_context *context, const char *what, const plan_port *ports,
+                       size_t n, strbuf *out)
 {
     for (size_t i = 0; i < n; i++) {
         char dims[SHAPE_TEXT_BYTES];
         value_id v = ports[i].value; /* the planner's own have no name */
-        strbuf_printf(out, "  %s %s%s%s%s\n", what, v < c->g->n_values ? c->g->values[v].name : "",
-                      v < c->g->n_values ? " " : "", dtype_name(ports[i].dtype),
+        strbuf_printf(out, "  %s %s%s%s%s\n", what,
+                      v < context->graph->n_values ? context->graph->values[v].name : "",
+                      v < context->graph->n_values ? " " : "", dtype_name(ports[i].dtype),
                       shape_text(&ports[i].dims, dims));
     }
 }
 
-static void dump_segment(const plan_context *c, const plan_segment *segment, strbuf *out)
+static void dump_segment(const plan_context *context, const plan_segment *segment, strbuf *out)
 {
     strbuf_printf(out, "segment %u: %zu steps\n", segment->depth, segment->n_steps);
-    for (size_t i = 0; i < segment->n_steps; i++) dump_step(c, &segment->steps[i], i, out);
-    dump_ports(c, "host reads", segment->reads, segment->n_reads, out);
-    dump_ports(c, "output", segment->outputs, segment->n_outputs, out);
+    for (size_t i = 0; i < segment->n_steps; i++) dump_step(context, &segment->steps[i], i, out);
+    dump_ports(context, "host reads", segment->reads, segment->n_reads, out);
+    dump_ports(context, "output", segment->outputs, segment->n_outputs, out);
     size_t total = 0;
     for (size_t i = 0; i < segment->n_slabs; i++) total += segment->slab_bytes[i];
     strbuf_printf(out, "  %zu slabs of %zu bytes; largest live set %zu bytes; literals %zu bytes\n",
                   segment->n_slabs, total, segment->live_bytes, segment->literal_bytes);
     for (const plan_segment *child = segment->children; child; child = child->sibling)
-        dump_segment(c, child, out);
+        dump_segment(context, child, out);
 }
 
-void plan_dump(const plan_context *c, const plan *p, strbuf *out) { dump_segment(c, p->root, out); }
+void plan_dump(const plan_context *context, const plan *p, strbuf *out)
+{
+    dump_segment(context, p->root, out);
+}

@@ -21,7 +21,7 @@ static void set_operand(const plan_value *v, lower_operand *out)
 
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
 {
-    const plan_context *c = s->context;
+    const plan_context *context = s->context;
     lower_operand from, to;
     CLG_TRY(state_materialise(s, v));
     set_operand(&s->values[v], &from);
@@ -34,16 +34,16 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
                         .outputs = &to,
                         .n_inputs = 1,
                         .n_outputs = 1,
-                        .caps = c->caps,
-                        .kernel_class = c->kernel_class,
+                        .caps = context->caps,
+                        .kernel_class = context->kernel_class,
                         .memory = &s->lowering,
-                        .texts = c->texts};
+                        .texts = context->texts};
     step_builder_init(&lc.build, lc.memory, lc.texts);
     CLG_TRY(ops_lower_copy(&lc));
     CLG_TRY(lc.build.status);
     plan_choice choice;
-    CLG_TRY(plan_choose(c, &lc, &choice));
-    if (!choice.impl) return plan_no_choice(c, &lc);
+    CLG_TRY(plan_choose(context, &lc, &choice));
+    if (!choice.impl) return plan_no_choice(context, &lc);
     for (const step *what = choice.impl->steps; what; what = what->next) {
         root_ref refs[STEP_MAX_ARGS];
         uint32_t n_refs = 0;
@@ -88,8 +88,8 @@ static clg_status make_dense(plan_state *s, value_id v, const node *n)
 /* ---- operands to roots ---------------------------------------------------------------------------- */
 
 typedef struct emission {
-    plan_state *s;
-    const node *n;
+    plan_state *state;
+    const node *node;
     const plan_choice *choice;
     uint32_t scratch[CANDIDATE_MAX_SCRATCH];
     uint32_t packed[CANDIDATE_MAX_PACKINGS];
@@ -97,24 +97,24 @@ typedef struct emission {
 
 static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root_ref *out)
 {
-    plan_state *s = e->s;
+    plan_state *s = e->state;
     value_id v = VALUE_NONE;
     *out = (root_ref){ROOT_NONE, o->offset_elems * (int64_t)unit_bytes};
     switch (o->space) {
     case OPERAND_SCRATCH: out->root = e->scratch[o->index]; return CLG_OK;
     case OPERAND_PACKED: out->root = e->packed[o->index]; return CLG_OK;
     case OPERAND_INPUT:
-        if (o->index < e->n->n_inputs) v = e->n->inputs[o->index];
+        if (o->index < e->node->n_inputs) v = e->node->inputs[o->index];
         if (v != VALUE_NONE) CLG_TRY(state_materialise(s, v));
         break;
     case OPERAND_OUTPUT:
-        if (o->index < e->n->n_outputs) v = e->n->outputs[o->index];
+        if (o->index < e->node->n_outputs) v = e->node->outputs[o->index];
         break;
     }
     if (v == VALUE_NONE || s->values[v].root == ROOT_NONE)
         return error_set(CLG_ERROR_INTERNAL,
                          "candidate '%s' of %s names an operand that is not there",
-                         e->choice->impl->variant, e->n->op_type);
+                         e->choice->impl->variant, e->node->op_type);
     out->root = s->values[v].root;
     out->offset_bytes += s->values[v].offset_elems * (int64_t)dtype_size(s->values[v].fact.dtype);
     return CLG_OK;
@@ -142,7 +142,7 @@ static clg_status emit_step(emission *e, const step *what)
         if (what->kind == STEP_COPY) CLG_TRY(resolve(e, &what->from, 1, &refs[n++]));
         CLG_TRY(resolve(e, &what->to, 1, &refs[n++]));
     }
-    return state_add_step(e->s, what, refs, n, e->n, e->choice);
+    return state_add_step(e->state, what, refs, n, e->node, e->choice);
 }
 
 /* Whether the packed form of v is made once, for all plans. What the init plan packs is read by it alone. */
@@ -154,10 +154,10 @@ static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
 /* Weights are packed by the owner, once; other values are packed into scratch before the candidate's steps. */
 static clg_status emit_packings(emission *e)
 {
-    plan_state *s = e->s;
+    plan_state *s = e->state;
     for (uint32_t i = 0; i < e->choice->impl->n_packings; i++) {
         const packing *p = &e->choice->impl->packings[i];
-        value_id v = p->input < e->n->n_inputs ? e->n->inputs[p->input] : VALUE_NONE;
+        value_id v = p->input < e->node->n_inputs ? e->node->inputs[p->input] : VALUE_NONE;
         if (v == VALUE_NONE)
             return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'",
                              e->choice->impl->variant);
@@ -203,7 +203,7 @@ static clg_status emit_candidate(plan_state *s, const lower_context *lc, const p
 {
     const node *n = lc->node;
     const candidate *impl = choice->impl;
-    emission e = {.s = s, .n = n, .choice = choice};
+    emission e = {.state = s, .node = n, .choice = choice};
     bool *joined = arena_alloc(lc->memory, lc->n_inputs + 1, sizeof *joined);
     if (!joined) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (uint32_t i = 0; i < impl->n_scratch; i++)
@@ -285,15 +285,15 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
 
 /* Lowers a node and takes a candidate; where the driver's compiler dies of all of them, in ever simpler forms. Nothing is chosen
  * for a view. */
-static clg_status lower_and_choose(const plan_context *c, lower_context *lc, plan_choice *out)
+static clg_status lower_and_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     error_record first;
     *out = (plan_choice){0};
     CLG_TRY(ops_lower_node(lc));
     if (lc->is_view) return CLG_OK;
-    CLG_TRY(plan_choose(c, lc, out));
+    CLG_TRY(plan_choose(context, lc, out));
     if (out->impl) return CLG_OK;
-    error_save(plan_no_choice(c, lc), &first);
+    error_save(plan_no_choice(context, lc), &first);
     while (first.status == CLG_ERROR_KERNEL_BUILD && ++lc->caution < LOWER_N_CAUTIONS) {
         const clg_kernel_class usual = lc->kernel_class;
         if (lc->caution == LOWER_OTHER_CLASS)
@@ -301,7 +301,7 @@ static clg_status lower_and_choose(const plan_context *c, lower_context *lc, pla
         const clg_status status = ops_lower_node(lc);
         lc->kernel_class = usual;
         if (status != CLG_OK) break; /* not for this operator */
-        CLG_TRY(plan_choose(c, lc, out));
+        CLG_TRY(plan_choose(context, lc, out));
         if (out->impl) return CLG_OK;
     }
     return error_restore(&first);

@@ -40,10 +40,10 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
         for (size_t i = 0; i < d->n_inputs; i++) keep_alive(s, d->inputs[i]);
         for (size_t a = 0; a < d->n_attributes; a++)
             if (d->attributes[a].type == ATTRIBUTE_GRAPH)
-                keep_captures(s, scope, d->attributes[a].as.g);
+                keep_captures(s, scope, d->attributes[a].as.graph);
     }
-    for (size_t i = 0; scope->ids && i < scope->g->n_outputs; i++)
-        keep_alive(s, scope->ids[scope->g->outputs[i]]);
+    for (size_t i = 0; scope->ids && i < scope->graph->n_outputs; i++)
+        keep_alive(s, scope->ids[scope->graph->outputs[i]]);
     if (!scope->loop) return;
     for (size_t i = 0; i < scope->loop->n_carried; i++) keep_value(s, &scope->loop->carried[i]);
     for (const plan_scan *scan = scope->loop->scans; scan; scan = scan->previous)
@@ -56,10 +56,10 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
 /* Roots that the rest of the graph, the outputs or the reads still need live to the end. */
 static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
 {
-    const plan_context *c = s->context;
+    const plan_context *context = s->context;
     for (size_t r = 0; r < s->n_roots; r++) s->roots[r].live = false;
     for (size_t i = 0; i < n_reads; i++) keep_alive(s, reads[i]);
-    for (size_t i = 0; i < c->n_outputs; i++) keep_alive(s, c->outputs[i]);
+    for (size_t i = 0; i < context->n_outputs; i++) keep_alive(s, context->outputs[i]);
     for (size_t i = 0; i < s->n_scopes; i++) keep_scope(s, &s->scopes[i]);
     for (size_t i = 0; s->staged && i < s->staged->n_inputs; i++)
         keep_alive(s, s->staged->inputs[i]);
@@ -240,7 +240,7 @@ static clg_status settle_output(plan_state *s, size_t index)
     if (v->fact.kind != CLG_VALUE_TENSOR) return aggregate_settle(s, id, settle_read);
     if (v->fact.dtype == CLG_DTYPE_NONE)
         return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",
-                         s->context->g->values[id].name);
+                         s->context->graph->values[id].name);
     if (v->root == ROOT_NONE && v->fact.known) return CLG_OK;
     if (v->root == ROOT_NONE) CLG_TRY(state_materialise(s, id));
     plan_root *root = &s->roots[v->root];
@@ -311,10 +311,10 @@ static clg_status keep_held(plan_state *s)
 clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
 {
     plan_segment *segment = s->segment;
-    const plan_context *c = s->context;
+    const plan_context *context = s->context;
     segment->last = n_reads == 0;
     if (segment->last)
-        for (size_t i = 0; i < c->n_outputs; i++) CLG_TRY(settle_output(s, i));
+        for (size_t i = 0; i < context->n_outputs; i++) CLG_TRY(settle_output(s, i));
     else
         for (size_t i = 0; i < n_reads; i++) CLG_TRY(settle_read(s, reads[i]));
     mark_live(s, reads, n_reads);
@@ -326,8 +326,8 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
     CLG_TRY(write_ports(s, reads, n_reads, &segment->reads));
     segment->n_reads = n_reads;
     if (segment->last) {
-        CLG_TRY(write_ports(s, c->outputs, c->n_outputs, &segment->outputs));
-        segment->n_outputs = c->n_outputs;
+        CLG_TRY(write_ports(s, context->outputs, context->n_outputs, &segment->outputs));
+        segment->n_outputs = context->n_outputs;
     }
     CLG_TRY(write_literals(s));
     return keep_held(s);

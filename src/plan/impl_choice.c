@@ -13,24 +13,24 @@
 
 #include <string.h>
 
-static bool blas_may_run(const plan_context *c, const candidate *choice)
+static bool blas_may_run(const plan_context *context, const candidate *choice)
 {
-    if (!c->allow_blas) return false;
+    if (!context->allow_blas) return false;
     for (const step *s = choice->steps; s; s = s->next)
-        if (s->kind == STEP_BLAS_GEMM && !c->blas_accepts(&s->gemm)) return false;
+        if (s->kind == STEP_BLAS_GEMM && !context->blas_accepts(&s->gemm)) return false;
     return true;
 }
 
-bool plan_may_run(const plan_context *c, const candidate *impl)
+bool plan_may_run(const plan_context *context, const candidate *impl)
 {
-    return !impl->rejected && (!impl->uses_blas || blas_may_run(c, impl));
+    return !impl->rejected && (!impl->uses_blas || blas_may_run(context, impl));
 }
 
-const candidate *plan_cheapest(const plan_context *c, const candidate *candidates)
+const candidate *plan_cheapest(const plan_context *context, const candidate *candidates)
 {
     const candidate *best = NULL;
     for (const candidate *impl = candidates; impl; impl = impl->next) {
-        if (!plan_may_run(c, impl)) continue;
+        if (!plan_may_run(context, impl)) continue;
         if (!best || (impl->cost > 0 && impl->cost < best->cost)) best = impl;
         if (best->cost <= 0) break;
     }
@@ -38,73 +38,76 @@ const candidate *plan_cheapest(const plan_context *c, const candidate *candidate
 }
 
 /* The candidate of this name that may run; NULL when there is none. */
-static const candidate *find(const plan_context *c, const candidate *candidates, const char *name)
+static const candidate *find(const plan_context *context, const candidate *candidates,
+                             const char *name)
 {
     for (const candidate *impl = candidates; name && impl; impl = impl->next)
-        if (strcmp(impl->variant, name) == 0 && plan_may_run(c, impl)) return impl;
+        if (strcmp(impl->variant, name) == 0 && plan_may_run(context, impl)) return impl;
     return NULL;
 }
 
-static size_t count(const plan_context *c, const candidate *candidates)
+static size_t count(const plan_context *context, const candidate *candidates)
 {
     size_t n = 0;
-    for (const candidate *impl = candidates; impl; impl = impl->next) n += plan_may_run(c, impl);
+    for (const candidate *impl = candidates; impl; impl = impl->next)
+        n += plan_may_run(context, impl);
     return n;
 }
 
 /* Whether it may be the fastest. */
-static bool is_choice(const plan_context *c, const candidate *impl)
+static bool is_choice(const plan_context *context, const candidate *impl)
 {
-    return plan_may_run(c, impl) && !impl->last_resort;
+    return plan_may_run(context, impl) && !impl->last_resort;
 }
 
-static size_t count_choices(const plan_context *c, const candidate *candidates)
+static size_t count_choices(const plan_context *context, const candidate *candidates)
 {
     size_t n = 0;
-    for (const candidate *impl = candidates; impl; impl = impl->next) n += is_choice(c, impl);
+    for (const candidate *impl = candidates; impl; impl = impl->next) n += is_choice(context, impl);
     return n;
 }
 
-static clg_status note(const plan_context *c, const candidate *candidates, const char *problem,
-                       plan_choice *out)
+static clg_status note(const plan_context *context, const candidate *candidates,
+                       const char *problem, plan_choice *out)
 {
     strbuf impls;
     strbuf_init(&impls, 0);
     for (const candidate *impl = candidates; impl; impl = impl->next)
-        if (is_choice(c, impl))
+        if (is_choice(context, impl))
             strbuf_printf(&impls, "%s%s", impls.size_bytes ? " " : "", impl->variant);
-    out->problem = step_texts_keep(c->texts, problem);
-    out->impls = step_texts_keep(c->texts, strbuf_data(&impls));
+    out->problem = step_texts_keep(context->texts, problem);
+    out->impls = step_texts_keep(context->texts, strbuf_data(&impls));
     const clg_status status = impls.status;
     strbuf_deinit(&impls);
     if (status != CLG_OK) return status;
     return out->problem && out->impls ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static clg_status by_problem(const plan_context *c, const lower_context *lc, plan_choice *out)
+static clg_status by_problem(const plan_context *context, const lower_context *lc, plan_choice *out)
 {
     strbuf problem;
     strbuf_init(&problem, 0);
     tuning_problem(lc, &problem);
     clg_status status = problem.status;
-    if (status == CLG_OK && c->n_preferred == 0)
-        out->impl =
-            find(c, lc->build.candidates, tuning_table_find(c->choices, strbuf_data(&problem)));
-    if (status == CLG_OK && c->notes_choices)
-        status = note(c, lc->build.candidates, strbuf_data(&problem), out);
+    if (status == CLG_OK && context->n_preferred == 0)
+        out->impl = find(context, lc->build.candidates,
+                         tuning_table_find(context->choices, strbuf_data(&problem)));
+    if (status == CLG_OK && context->notes_choices)
+        status = note(context, lc->build.candidates, strbuf_data(&problem), out);
     strbuf_deinit(&problem);
     return status;
 }
 
-static clg_status choose(const plan_context *c, const lower_context *lc, plan_choice *out)
+static clg_status choose(const plan_context *context, const lower_context *lc, plan_choice *out)
 {
     const candidate *candidates = lc->build.candidates;
     *out = (plan_choice){0};
-    for (size_t i = 0; i < c->n_preferred && !out->impl; i++)
-        out->impl = find(c, candidates, c->preferred[i]);
-    if (count_choices(c, candidates) > 1 && lc->node && (c->choices || c->notes_choices))
-        CLG_TRY(by_problem(c, lc, out));
-    if (!out->impl) out->impl = plan_cheapest(c, candidates);
+    for (size_t i = 0; i < context->n_preferred && !out->impl; i++)
+        out->impl = find(context, candidates, context->preferred[i]);
+    if (count_choices(context, candidates) > 1 && lc->node &&
+        (context->choices || context->notes_choices))
+        CLG_TRY(by_problem(context, lc, out));
+    if (!out->impl) out->impl = plan_cheapest(context, candidates);
     return CLG_OK;
 }
 
@@ -115,25 +118,26 @@ static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
     return impl;
 }
 
-clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
+clg_status plan_choose(const plan_context *context, const lower_context *lc, plan_choice *out)
 {
-    const bool is_validated =
-        c->validator.passes && lc->node && (lc->attention || count(c, lc->build.candidates) > 1);
+    const bool is_validated = context->validator.passes && lc->node &&
+                              (lc->attention || count(context, lc->build.candidates) > 1);
     for (;;) {
         bool passes = true;
-        CLG_TRY(choose(c, lc, out));
+        CLG_TRY(choose(context, lc, out));
         candidate *impl = last_taken(lc, out);
         if (!impl) return CLG_OK;
-        if (c->compiler.compiles) CLG_TRY(c->compiler.compiles(c->compiler.self, impl, &passes));
+        if (context->compiler.compiles)
+            CLG_TRY(context->compiler.compiles(context->compiler.self, impl, &passes));
         impl->crashes = !passes;
         if (passes && !is_validated) return CLG_OK;
-        if (passes) CLG_TRY(c->validator.passes(c->validator.self, lc, impl, &passes));
+        if (passes) CLG_TRY(context->validator.passes(context->validator.self, lc, impl, &passes));
         if (passes) return CLG_OK;
         impl->rejected = true;
     }
 }
 
-clg_status plan_no_choice(const plan_context *c, const lower_context *lc)
+clg_status plan_no_choice(const plan_context *context, const lower_context *lc)
 {
     char text[NODE_TEXT_BYTES];
     const char *where = lc->node ? node_text(lc->node, text) : "copying a tensor";
@@ -141,7 +145,8 @@ clg_status plan_no_choice(const plan_context *c, const lower_context *lc)
     for (const candidate *impl = lc->build.candidates; impl; impl = impl->next) {
         any_rejected = any_rejected || impl->rejected;
         if (!impl->crashes) continue;
-        CLG_TRY(c->compiler.compiles(c->compiler.self, impl, &compiles)); /* says why not */
+        CLG_TRY(
+            context->compiler.compiles(context->compiler.self, impl, &compiles)); /* says why not */
         return error_prefix(CLG_ERROR_KERNEL_BUILD, "%s", where);
     }
     if (any_rejected)
@@ -149,7 +154,7 @@ clg_status plan_no_choice(const plan_context *c, const lower_context *lc)
             CLG_ERROR_UNSUPPORTED_DEVICE,
             "%s: every implementation of it gives wrong results on '%s' with driver '%s', "
             "or the driver refuses it",
-            where, c->device, c->driver);
+            where, context->device, context->driver);
     return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
                      "%s: no kernel of clgraph can run it on this device with these options",
                      where);

@@ -147,7 +147,7 @@ typedef struct impl_validator {
 struct tuning_table;
 
 typedef struct plan_context {
-    const graph *g;
+    const graph *graph;
     const device_caps *caps;
     const char *device, *driver; /* their names, for messages */
     clg_kernel_class kernel_class;
@@ -179,11 +179,11 @@ typedef struct plan_context {
 /* Plans from the inputs' facts. When shape inference turns out to need the content of graph inputs that are not known,
  * *out_needed_inputs (bits by input index, one bool an input, caller's array) tells which and *out_plan is NULL with
  * CLG_OK: call again with these known. */
-clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs,
-                       plan **out_plan);
+clg_status plan_create(const plan_context *context, const value_fact *inputs,
+                       bool *out_needed_inputs, plan **out_plan);
 /* The child of `segment` for these contents of its reads, planned now if need be; a reference. */
-clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents,
-                         plan_segment **out_child);
+clg_status plan_continue(const plan_context *context, plan_segment *segment,
+                         tensor *const *contents, plan_segment **out_child);
 /* Of its segments in host memory, about. */
 size_t plan_size_bytes(const plan *p);
 plan *plan_retain(plan *p);
@@ -193,7 +193,7 @@ void plan_segment_free(plan_segment *segment); /* accepts NULL */
 
 /* Readable listing of a segment and its children. */
 struct strbuf;
-void plan_dump(const plan_context *c, const plan *p, struct strbuf *out_text);
+void plan_dump(const plan_context *context, const plan *p, struct strbuf *out_text);
 
 /* ---- parts, each its own file ------------------------------------------------------------------------------ */
 
@@ -213,12 +213,12 @@ typedef struct plan_choice {
 } plan_choice;
 
 /* The error when plan_choose found no candidate. */
-clg_status plan_no_choice(const plan_context *c, const lower_context *lc);
-clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out);
+clg_status plan_no_choice(const plan_context *context, const lower_context *lc);
+clg_status plan_choose(const plan_context *context, const lower_context *lc, plan_choice *out);
 /* Whether a way runs with these options and was not found to be wrong. */
-bool plan_may_run(const plan_context *c, const candidate *impl);
+bool plan_may_run(const plan_context *context, const candidate *impl);
 /* By estimates alone; NULL when none may run here. */
-const candidate *plan_cheapest(const plan_context *c, const candidate *candidates);
+const candidate *plan_cheapest(const plan_context *context, const candidate *candidates);
 
 /* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input lie in one piece of memory, one
  * after the other, aligned; those of an output lie wherever the plan made them. */

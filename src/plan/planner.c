@@ -15,7 +15,7 @@
 typedef enum walk_end { WALK_DONE, WALK_READS, WALK_NEEDS_INPUTS } walk_end;
 
 typedef struct walk {
-    plan_state *s;
+    plan_state *state;
     bool *needed_inputs; /* NULL for children: inputs are settled by then */
     value_id reads[OP_MAX_INTS];
     size_t n_reads;
@@ -36,8 +36,8 @@ static bool may_decide(const plan_value *input, bool direct)
 /* Whether host arithmetic could give v's content if the graph inputs it depends on were known; marks those inputs. */
 static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
 {
-    const graph *g = w->s->context->g;
-    const plan_value *value = &w->s->values[v];
+    const graph *g = w->state->context->graph;
+    const plan_value *value = &w->state->values[v];
     if (++*visits > TRACE_MAX_VISITS) return false;
     if (value->fact.known) return true;
     if (v >= g->n_values) return false; /* inside a branch or loop */
@@ -61,12 +61,12 @@ static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
 /* Node n cannot be inferred without the contents of the inputs in `needs`. */
 static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end *out_end)
 {
-    size_t n_inputs = w->s->context->g->n_inputs;
+    size_t n_inputs = w->state->context->graph->n_inputs;
     bool from_inputs = w->needed_inputs != NULL, any = false;
     w->n_reads = 0;
     for (size_t i = 0; i < n->n_inputs && i < 32; i++) {
         value_id v = n->inputs[i];
-        if (!(needs & (1u << i)) || v == VALUE_NONE || w->s->values[v].fact.known) continue;
+        if (!(needs & (1u << i)) || v == VALUE_NONE || w->state->values[v].fact.known) continue;
         size_t visits = 0;
         if (from_inputs && !trace_inputs(w, v, true, &visits)) from_inputs = false;
         if (w->n_reads < OP_MAX_INTS) w->reads[w->n_reads++] = v;
@@ -172,7 +172,7 @@ static bool is_of_any_kind(const plan_state *s, const node *n)
 
 static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
 {
-    plan_state *s = w->s;
+    plan_state *s = w->state;
     uint32_t needs = 0;
     uint8_t place;
     bool all_known = false;
@@ -209,7 +209,7 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
 /* A branch, a loop or something about sequences. *out_entered: the walk goes on inside it. */
 static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *out_entered)
 {
-    plan_state *s = w->s;
+    plan_state *s = w->state;
     const op_row *row = n->op;
     const op_control *control = row->param;
     uint32_t needs = 0;
@@ -232,7 +232,7 @@ static clg_status leave_scope(walk *w, walk_end *out_end)
 {
     value_id read;
     *out_end = WALK_DONE;
-    CLG_TRY(control_leave(w->s, &read));
+    CLG_TRY(control_leave(w->state, &read));
     if (read == VALUE_NONE) return CLG_OK;
     w->reads[0] = read;
     w->n_reads = 1;
@@ -242,7 +242,7 @@ static clg_status leave_scope(walk *w, walk_end *out_end)
 
 static clg_status walk_nodes(walk *w, walk_end *out_end)
 {
-    plan_state *s = w->s;
+    plan_state *s = w->state;
     *out_end = WALK_DONE;
     while (*out_end == WALK_DONE) {
         plan_scope *scope = state_scope(s);
@@ -271,7 +271,7 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
 static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
                            walk_end *out_end)
 {
-    walk w = {.s = s};
+    walk w = {.state = s};
     w.needed_inputs = needed_inputs;
     clg_status status = walk_nodes(&w, out_end);
     if (status == CLG_OK && *out_end != WALK_NEEDS_INPUTS)
@@ -291,13 +291,13 @@ static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_in
 
 /* ---- plans --------------------------------------------------------------------------------------------- */
 
-static clg_status plan_alloc(const plan_context *c, const value_fact *inputs, plan **out_plan)
+static clg_status plan_alloc(const plan_context *context, const value_fact *inputs, plan **out_plan)
 {
     plan *p = memory_zalloc(1, sizeof *p);
     *out_plan = p;
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     refcount_init(&p->refs);
-    size_t n_inputs = c->is_init_plan ? 0 : c->g->n_inputs;
+    size_t n_inputs = context->is_init_plan ? 0 : context->graph->n_inputs;
     p->inputs = memory_zalloc(n_inputs + 1, sizeof *p->inputs);
     if (!p->inputs) {
         memory_free(p);
@@ -321,7 +321,7 @@ static clg_status set_aggregate(plan_state *s, plan_value *v, const value_fact *
     size_t size_bytes;
     uint32_t root;
     CLG_TRY(aggregate_bytes(f, &size_bytes));
-    CLG_TRY(state_check_fit(s, s->context->g->inputs[input], size_bytes));
+    CLG_TRY(state_check_fit(s, s->context->graph->inputs[input], size_bytes));
     CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)input, size_bytes, &root));
     return aggregate_input(s, f, root, v);
 }
@@ -329,7 +329,7 @@ static clg_status set_aggregate(plan_state *s, plan_value *v, const value_fact *
 static clg_status set_inputs(plan_state *s, const plan *p)
 {
     for (size_t i = 0; i < p->n_inputs; i++) {
-        plan_value *v = &s->values[s->context->g->inputs[i]];
+        plan_value *v = &s->values[s->context->graph->inputs[i]];
         size_t size_bytes;
         if (p->inputs[i].kind != CLG_VALUE_TENSOR) {
             CLG_TRY(set_aggregate(s, v, &p->inputs[i], i));
@@ -339,23 +339,24 @@ static clg_status set_inputs(plan_state *s, const plan *p)
         shape_strides(&v->fact.dims, v->strides);
         if (v->fact.dtype == CLG_STRING) continue; /* known, and nothing on the device */
         CLG_TRY(state_value_bytes(v, &size_bytes));
-        CLG_TRY(state_check_fit(s, s->context->g->inputs[i], size_bytes));
+        CLG_TRY(state_check_fit(s, s->context->graph->inputs[i], size_bytes));
         CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)i, size_bytes, &v->root));
     }
     return CLG_OK;
 }
 
-clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs,
-                       plan **out_plan)
+clg_status plan_create(const plan_context *context, const value_fact *inputs,
+                       bool *out_needed_inputs, plan **out_plan)
 {
     plan *p;
     plan_state *s = NULL;
     walk_end end = WALK_DONE;
     *out_plan = NULL;
-    for (size_t i = 0; i < c->g->n_inputs && out_needed_inputs; i++) out_needed_inputs[i] = false;
-    CLG_TRY(plan_alloc(c, inputs, &p));
-    clg_status status = state_create(c, &s);
-    if (status == CLG_OK) status = segment_create(NULL, c->g->n_nodes, &p->root);
+    for (size_t i = 0; i < context->graph->n_inputs && out_needed_inputs; i++)
+        out_needed_inputs[i] = false;
+    CLG_TRY(plan_alloc(context, inputs, &p));
+    clg_status status = state_create(context, &s);
+    if (status == CLG_OK) status = segment_create(NULL, context->graph->n_nodes, &p->root);
     if (status == CLG_OK) {
         s->segment = p->root;
         status = set_inputs(s, p);
@@ -401,14 +402,14 @@ static clg_status walk_child(plan_state *s, plan_segment *child, const plan_segm
     return status;
 }
 
-clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents,
-                         plan_segment **out_child)
+clg_status plan_continue(const plan_context *context, plan_segment *segment,
+                         tensor *const *contents, plan_segment **out_child)
 {
     plan_state *s;
     plan_segment *child;
     *out_child = segment_find_child(segment, contents);
     if (*out_child) return CLG_OK;
-    CLG_TRY(segment_create(segment, c->g->n_nodes, &child));
+    CLG_TRY(segment_create(segment, context->graph->n_nodes, &child));
     clg_status status = state_copy(segment->state, &s);
     if (status == CLG_OK) status = walk_child(s, child, segment, contents);
     if (status != CLG_OK) {

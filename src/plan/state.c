@@ -14,18 +14,18 @@
 /* Of a value that is several outputs, the first counts. */
 static void number_outputs(plan_state *s)
 {
-    const plan_context *c = s->context;
-    for (size_t v = 0; v < c->g->n_values; v++) s->output_of[v] = NO_OUTPUT;
-    for (size_t i = c->n_outputs; i-- > 0;) s->output_of[c->outputs[i]] = (uint32_t)i;
+    const plan_context *context = s->context;
+    for (size_t v = 0; v < context->graph->n_values; v++) s->output_of[v] = NO_OUTPUT;
+    for (size_t i = context->n_outputs; i-- > 0;) s->output_of[context->outputs[i]] = (uint32_t)i;
 }
 
-clg_status state_create(const plan_context *c, plan_state **out_state)
+clg_status state_create(const plan_context *context, plan_state **out_state)
 {
     *out_state = NULL;
     plan_state *s = memory_zalloc(1, sizeof *s);
     if (!s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    s->context = c;
-    s->n_values = s->values_capacity = c->g->n_values;
+    s->context = context;
+    s->n_values = s->values_capacity = context->graph->n_values;
     s->values = memory_zalloc(s->n_values ? s->n_values : 1, sizeof *s->values);
     s->output_of = memory_alloc((s->n_values + 1) * sizeof *s->output_of);
     s->scopes = memory_zalloc(PLAN_MAX_SCOPES, sizeof *s->scopes);
@@ -34,15 +34,17 @@ clg_status state_create(const plan_context *c, plan_state **out_state)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     number_outputs(s);
-    s->scopes[0] = (plan_scope){.g = c->g, .nodes = c->g->nodes, .n_nodes = c->g->n_nodes};
+    s->scopes[0] = (plan_scope){.graph = context->graph,
+                                .nodes = context->graph->nodes,
+                                .n_nodes = context->graph->n_nodes};
     s->n_scopes = 1;
     for (size_t v = 0; v < s->n_values; v++) {
         s->values[v].root = ROOT_NONE;
         s->values[v].dense = true;
-        if (c->weights[v].dtype == CLG_DTYPE_NONE) continue;
-        s->values[v].fact = c->weights[v];
+        if (context->weights[v].dtype == CLG_DTYPE_NONE) continue;
+        s->values[v].fact = context->weights[v];
         s->values[v].weight = true;
-        shape_strides(&c->weights[v].dims, s->values[v].strides);
+        shape_strides(&context->weights[v].dims, s->values[v].strides);
     }
     *out_state = s;
     return CLG_OK;
@@ -69,7 +71,7 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     copy->staged_base = s->staged_base;
     copy->n_iterations = s->n_iterations;
     copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
-    copy->output_of = copy_array(s->output_of, s->context->g->n_values, sizeof *s->output_of);
+    copy->output_of = copy_array(s->output_of, s->context->graph->n_values, sizeof *s->output_of);
     copy->scopes = copy_array(s->scopes, PLAN_MAX_SCOPES, sizeof *s->scopes);
     copy->roots = copy_array(s->roots, s->n_roots, sizeof *s->roots);
     copy->slab_bytes = copy_array(s->slab_bytes, s->n_slabs, sizeof *s->slab_bytes);
@@ -109,8 +111,8 @@ size_t state_size_bytes(const plan_state *s)
 {
     if (!s) return 0;
     return sizeof *s + s->values_capacity * sizeof *s->values +
-           s->context->g->n_values * sizeof *s->output_of + s->roots_capacity * sizeof *s->roots +
-           PLAN_MAX_SCOPES * sizeof *s->scopes;
+           s->context->graph->n_values * sizeof *s->output_of +
+           s->roots_capacity * sizeof *s->roots + PLAN_MAX_SCOPES * sizeof *s->scopes;
 }
 
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
@@ -179,7 +181,7 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
 
 static uint32_t output_index(const plan_state *s, value_id v)
 {
-    return v < s->context->g->n_values ? s->output_of[v] : NO_OUTPUT;
+    return v < s->context->graph->n_values ? s->output_of[v] : NO_OUTPUT;
 }
 
 clg_status state_place_value(plan_state *s, value_id v)
@@ -276,7 +278,7 @@ node_id state_main_node(const plan_state *s) { return (node_id)s->scopes[0].next
 
 const char *state_value_name(const plan_state *s, value_id v)
 {
-    return v < s->context->g->n_values ? s->context->g->values[v].name : "";
+    return v < s->context->graph->n_values ? s->context->graph->values[v].name : "";
 }
 
 clg_status state_add_values(plan_state *s, size_t n, value_id *out_first)

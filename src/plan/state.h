@@ -91,7 +91,7 @@ typedef struct plan_scan {
 /* A graph being walked: the model's, or a branch or body inside it. Nodes of inner graphs are copies whose inputs and
  * outputs are ids of the state's values, so that nothing else needs to know of scopes. */
 typedef struct plan_scope {
-    const graph *g;
+    const graph *graph;
     const node *nodes;
     size_t n_nodes, next;
     size_t base;         /* the scope's own values start here */
@@ -129,7 +129,7 @@ typedef struct plan_state {
     size_t n_held, held_capacity;
 } plan_state;
 
-clg_status state_create(const plan_context *c, plan_state **out_state);
+clg_status state_create(const plan_context *context, plan_state **out_state);
 /* A copy for a child: values, roots and slabs; the parts of a segment start empty. */
 clg_status state_copy(const plan_state *s, plan_state **out_copy);
 void state_free(plan_state *s);

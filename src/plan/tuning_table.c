@@ -22,7 +22,7 @@ struct tuning_table {
     arena memory;
     hash_map index; /* problem -> entry */
     entry *entries;
-    size_t n, capacity;
+    size_t count, capacity;
 };
 
 /* ---- the table ------------------------------------------------------------------------------------------- */
@@ -34,12 +34,12 @@ static clg_status set(tuning_table *t, const char *problem, size_t n_problem, co
     const char *kept = arena_strndup(&t->memory, impl, n_impl);
     if (!kept) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (at == HASH_MAP_NONE) {
-        CLG_TRY(MEMORY_RESERVE(t->entries, t->capacity, t->n + 1));
-        at = t->n;
+        CLG_TRY(MEMORY_RESERVE(t->entries, t->capacity, t->count + 1));
+        at = t->count;
         t->entries[at].problem = arena_strndup(&t->memory, problem, n_problem);
         if (!t->entries[at].problem) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         CLG_TRY(hash_map_set(&t->index, problem, n_problem, at));
-        t->n++;
+        t->count++;
     }
     t->entries[at].impl = kept;
     return CLG_OK;
@@ -74,7 +74,7 @@ clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_t
     if (!t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     refcount_init(&t->refs);
     clg_status status = CLG_OK;
-    for (size_t i = 0; old && i < old->n && status == CLG_OK; i++) {
+    for (size_t i = 0; old && i < old->count && status == CLG_OK; i++) {
         const entry *e = &old->entries[i];
         status = set(t, e->problem, strlen(e->problem), e->impl, strlen(e->impl));
     }
@@ -110,7 +110,7 @@ const char *tuning_table_find(const tuning_table *t, const char *problem)
 void tuning_table_text(const tuning_table *t, strbuf *out)
 {
     strbuf_append(out, HEADER);
-    for (size_t i = 0; t && i < t->n; i++)
+    for (size_t i = 0; t && i < t->count; i++)
         strbuf_printf(out, "%s\t%s\n", t->entries[i].impl, t->entries[i].problem);
 }
 
@@ -122,9 +122,9 @@ static uint64_t hash_attribute(const graph_attribute *a, uint64_t seed)
     switch (a->type) {
     case ATTRIBUTE_FLOAT: return hash_bytes(&a->as.f, sizeof a->as.f, named);
     case ATTRIBUTE_INT: return hash_bytes(&a->as.i, sizeof a->as.i, named);
-    case ATTRIBUTE_STRING: return hash_bytes(a->as.s, a->n, named);
-    case ATTRIBUTE_FLOATS: return hash_bytes(a->as.floats, a->n * sizeof(float), named);
-    case ATTRIBUTE_INTS: return hash_bytes(a->as.ints, a->n * sizeof(int64_t), named);
+    case ATTRIBUTE_STRING: return hash_bytes(a->as.s, a->count, named);
+    case ATTRIBUTE_FLOATS: return hash_bytes(a->as.floats, a->count * sizeof(float), named);
+    case ATTRIBUTE_INTS: return hash_bytes(a->as.ints, a->count * sizeof(int64_t), named);
     default: return named; /* tensors and graphs are no parameters of kernels */
     }
 }

@@ -11,55 +11,55 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
                           clg_context **out_context)
 {
     *out_context = NULL;
-    clg_context *c = memory_zalloc(1, sizeof *c);
-    clg_status status = c ? mutex_init(&c->utility_lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_context *context = memory_zalloc(1, sizeof *context);
+    clg_status status = context ? mutex_init(&context->utility_lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) goto no_lock;
-    CLG_TRY_GOTO(mutex_init(&c->registry_lock), no_registry);
-    CLG_TRY_GOTO(mutex_init(&c->test_lock), no_tests);
-    CLG_TRY_GOTO(mutex_init(&c->selftest_records_lock), no_selftest_records);
-    CLG_TRY_GOTO(ocl_queue_create_upload(ocl, &c->utility), no_queue);
-    refcount_init(&c->refs);
-    atomic_init(&c->plans_made, 0);
-    atomic_init(&c->weights_packed, 0);
-    c->ocl = ocl;
-    c->profiling = settings->profiling;
-    c->trusting = settings->trusting;
-    context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &c->info);
-    *out_context = c;
+    CLG_TRY_GOTO(mutex_init(&context->registry_lock), no_registry);
+    CLG_TRY_GOTO(mutex_init(&context->test_lock), no_tests);
+    CLG_TRY_GOTO(mutex_init(&context->selftest_records_lock), no_selftest_records);
+    CLG_TRY_GOTO(ocl_queue_create_upload(ocl, &context->utility), no_queue);
+    refcount_init(&context->refs);
+    atomic_init(&context->plans_made, 0);
+    atomic_init(&context->weights_packed, 0);
+    context->ocl = ocl;
+    context->profiling = settings->profiling;
+    context->trusting = settings->trusting;
+    context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &context->info);
+    *out_context = context;
     return CLG_OK;
 no_queue:
-    mutex_deinit(&c->selftest_records_lock);
+    mutex_deinit(&context->selftest_records_lock);
 no_selftest_records:
-    mutex_deinit(&c->test_lock);
+    mutex_deinit(&context->test_lock);
 no_tests:
-    mutex_deinit(&c->registry_lock);
+    mutex_deinit(&context->registry_lock);
 no_registry:
-    mutex_deinit(&c->utility_lock);
+    mutex_deinit(&context->utility_lock);
 no_lock:
-    memory_free(c);
+    memory_free(context);
     ocl_context_free(ocl);
     return status;
 }
 
-clg_context *context_retain(clg_context *c)
+clg_context *context_retain(clg_context *context)
 {
-    refcount_retain(&c->refs);
-    return c;
+    refcount_retain(&context->refs);
+    return context;
 }
 
-void context_free(clg_context *c)
+void context_free(clg_context *context)
 {
-    if (!c || !refcount_release(&c->refs)) return;
-    ocl_queue_free(c->utility);
-    tuning_table_free(c->choices);
-    selftest_records_deinit(&c->records);
-    hash_map_deinit(&c->validated);
-    mutex_deinit(&c->selftest_records_lock);
-    mutex_deinit(&c->test_lock);
-    mutex_deinit(&c->registry_lock);
-    mutex_deinit(&c->utility_lock);
-    ocl_context_free(c->ocl);
-    memory_free(c);
+    if (!context || !refcount_release(&context->refs)) return;
+    ocl_queue_free(context->utility);
+    tuning_table_free(context->choices);
+    selftest_records_deinit(&context->records);
+    hash_map_deinit(&context->validated);
+    mutex_deinit(&context->selftest_records_lock);
+    mutex_deinit(&context->test_lock);
+    mutex_deinit(&context->registry_lock);
+    mutex_deinit(&context->utility_lock);
+    ocl_context_free(context->ocl);
+    memory_free(context);
 }
 
 void context_describe(const device_record *record, const device_caps *caps,
@@ -92,23 +92,23 @@ void context_describe(const device_record *record, const device_caps *caps,
                                   .auto_reason = caps->auto_reason};
 }
 
-clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,
-                          size_t size_bytes)
+clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,
+                          const void *data, size_t size_bytes)
 {
     if (size_bytes == 0) return CLG_OK;
-    mutex_lock(&c->utility_lock);
-    clg_status status = ocl_queue_write(c->utility, b, offset_bytes, data, size_bytes, true);
-    mutex_unlock(&c->utility_lock);
+    mutex_lock(&context->utility_lock);
+    clg_status status = ocl_queue_write(context->utility, b, offset_bytes, data, size_bytes, true);
+    mutex_unlock(&context->utility_lock);
     return status;
 }
 
-clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data,
+clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes)
 {
     if (size_bytes == 0) return CLG_OK;
-    mutex_lock(&c->utility_lock);
-    clg_status status = ocl_queue_read(c->utility, b, offset_bytes, data, size_bytes, true);
-    mutex_unlock(&c->utility_lock);
+    mutex_lock(&context->utility_lock);
+    clg_status status = ocl_queue_read(context->utility, b, offset_bytes, data, size_bytes, true);
+    mutex_unlock(&context->utility_lock);
     return status;
 }
 
@@ -138,20 +138,20 @@ static clg_status storage_write(void *storage, size_t offset_bytes, const void *
                                 size_t size_bytes)
 {
     device_storage *s = storage;
-    clg_context *c = s->context;
+    clg_context *context = s->context;
     if (size_bytes == 0) return CLG_OK;
-    mutex_lock(&c->utility_lock);
+    mutex_lock(&context->utility_lock);
     clg_status status =
-        ocl_queue_write(c->utility, s->buffer, offset_bytes, data, size_bytes, false);
-    clg_status finished = ocl_queue_finish(c->utility);
-    mutex_unlock(&c->utility_lock);
+        ocl_queue_write(context->utility, s->buffer, offset_bytes, data, size_bytes, false);
+    clg_status finished = ocl_queue_finish(context->utility);
+    mutex_unlock(&context->utility_lock);
     return status == CLG_OK ? finished : status;
 }
 
 static const value_device_ops device_ops = {storage_release, storage_read, storage_write};
 
-clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype,
-                               const shape *dims, clg_value **out_value)
+clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
+                               clg_dtype dtype, const shape *dims, clg_value **out_value)
 {
     *out_value = NULL;
     device_storage *s = memory_alloc(sizeof *s);
@@ -159,7 +159,7 @@ clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_byte
         ocl_buffer_free(b);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    *s = (device_storage){context_retain(c), b};
+    *s = (device_storage){context_retain(context), b};
     clg_status status = value_create_device(&device_ops, s, offset_bytes, dtype, dims, out_value);
     if (status != CLG_OK) storage_release(s);
     return status;
@@ -176,9 +176,9 @@ ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context)
     return s->buffer;
 }
 
-ocl_buffer *context_value_buffer(const clg_context *c, const clg_value *v)
+ocl_buffer *context_value_buffer(const clg_context *context, const clg_value *v)
 {
     clg_context *owner;
     ocl_buffer *b = value_buffer(v, &owner);
-    return owner == c ? b : NULL;
+    return owner == context ? b : NULL;
 }

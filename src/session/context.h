@@ -41,46 +41,46 @@ typedef struct context_settings {
 /* Takes the reference to ocl over, also on failure. */
 clg_status context_create(ocl_context *ocl, const context_settings *settings,
                           clg_context **out_context);
-clg_context *context_retain(clg_context *c);
-void context_free(clg_context *c);
+clg_context *context_retain(clg_context *context);
+void context_free(clg_context *context);
 /* Fills a public description from a record and its caps; strings are borrowed from them. */
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
 
 /* Measured choices of kernels (context_choices.c). load: what the store has, at the first call, under registry_lock. */
-void context_load_choices(clg_context *c);
-clg_status context_add_choices(clg_context *c, const char *lines);
-clg_status context_choices_text(clg_context *c, char **out_text);
+void context_load_choices(clg_context *context);
+clg_status context_add_choices(clg_context *context, const char *lines);
+clg_status context_choices_text(clg_context *context, char **out_text);
 
 struct lower_context;
 struct candidate;
 /* plan_compiler.compiles of a clg_context. */
 clg_status context_compiles(void *self, const struct candidate *impl, bool *out_compiles);
 /* Whether context_validate_impl would answer without a test. */
-clg_status context_knows(clg_context *c, const struct lower_context *lc,
+clg_status context_knows(clg_context *context, const struct lower_context *lc,
                          const struct candidate *impl, bool *out_known);
 /* impl_validator.passes of a clg_context. */
 clg_status context_validate_impl(void *self, const struct lower_context *lc,
                                  const struct candidate *impl, bool *out_passes);
 
 /* Blocking copies on the utility queue. */
-clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,
-                          size_t size_bytes);
-clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data,
+clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,
+                          const void *data, size_t size_bytes);
+clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes);
 
 /* Device values: a buffer of a context. The reference to the buffer is taken over, also on failure. */
-clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype,
-                               const shape *dims, clg_value **out_value);
+clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
+                               clg_dtype dtype, const shape *dims, clg_value **out_value);
 /* The host memory of a tensor; NULL on a device. */
 static inline void *value_host_data(const clg_value *v) { return v->host ? v->host->data : NULL; }
 /* Whether only the caller holds the value and its content. */
 static inline bool value_is_unshared(const clg_value *v)
 {
-    return atomic_load(&v->refs.n) == 1 && v->host && atomic_load(&v->host->refs.n) == 1;
+    return atomic_load(&v->refs.count) == 1 && v->host && atomic_load(&v->host->refs.count) == 1;
 }
 /* The buffer behind a device value of this context; NULL when it is none. Borrowed. */
-ocl_buffer *context_value_buffer(const clg_context *c, const clg_value *v);
+ocl_buffer *context_value_buffer(const clg_context *context, const clg_value *v);
 /* The same for any context; *out_context is borrowed. */
 ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context);
 

@@ -11,54 +11,54 @@
 
 #define FACT "choices 1"
 
-void context_load_choices(clg_context *c)
+void context_load_choices(clg_context *context)
 {
     char *data, *lines;
     size_t size_bytes;
-    if (c->choices_loaded) return;
-    c->choices_loaded = true;
-    if (!ocl_context_recall(c->ocl, FACT, &data, &size_bytes)) return;
+    if (context->choices_loaded) return;
+    context->choices_loaded = true;
+    if (!ocl_context_recall(context->ocl, FACT, &data, &size_bytes)) return;
     lines = memory_strndup(data, size_bytes);
     memory_free(data);
-    if (!lines || tuning_table_add(NULL, lines, &c->choices) != CLG_OK)
+    if (!lines || tuning_table_add(NULL, lines, &context->choices) != CLG_OK)
         log_write(CLG_LOG_WARNING, "the measured choices of kernels cannot be used: %s",
                   error_text());
     memory_free(lines);
 }
 
-static clg_status table_text(clg_context *c, char **out_text)
+static clg_status table_text(clg_context *context, char **out_text)
 {
     strbuf t;
     strbuf_init(&t, 0);
-    tuning_table_text(c->choices, &t);
+    tuning_table_text(context->choices, &t);
     return strbuf_take(&t, out_text);
 }
 
-clg_status context_add_choices(clg_context *c, const char *lines)
+clg_status context_add_choices(clg_context *context, const char *lines)
 {
     tuning_table *added;
     char *all;
-    mutex_lock(&c->registry_lock);
-    context_load_choices(c);
-    clg_status status = tuning_table_add(c->choices, lines, &added);
+    mutex_lock(&context->registry_lock);
+    context_load_choices(context);
+    clg_status status = tuning_table_add(context->choices, lines, &added);
     if (status == CLG_OK) {
-        tuning_table_free(c->choices);
-        c->choices = added;
-        status = table_text(c, &all);
+        tuning_table_free(context->choices);
+        context->choices = added;
+        status = table_text(context, &all);
     }
     if (status == CLG_OK) {
-        ocl_context_remember(c->ocl, FACT, "measured choices of kernels", all, strlen(all));
+        ocl_context_remember(context->ocl, FACT, "measured choices of kernels", all, strlen(all));
         memory_free(all);
     }
-    mutex_unlock(&c->registry_lock);
+    mutex_unlock(&context->registry_lock);
     return status;
 }
 
-clg_status context_choices_text(clg_context *c, char **out_text)
+clg_status context_choices_text(clg_context *context, char **out_text)
 {
-    mutex_lock(&c->registry_lock);
-    context_load_choices(c);
-    const clg_status status = table_text(c, out_text);
-    mutex_unlock(&c->registry_lock);
+    mutex_lock(&context->registry_lock);
+    context_load_choices(context);
+    const clg_status status = table_text(context, out_text);
+    mutex_unlock(&context->registry_lock);
     return status;
 }

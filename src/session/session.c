@@ -43,8 +43,8 @@ static clg_status make_outputs(size_t n, session_output **out_outputs)
 
 static clg_status make_io(clg_session *s)
 {
-    s->n_inputs = s->e->g->n_inputs;
-    s->n_outputs = s->e->g->n_outputs;
+    s->n_inputs = s->exec->graph->n_inputs;
+    s->n_outputs = s->exec->graph->n_outputs;
     s->inputs = memory_zalloc(s->n_inputs + 1, sizeof *s->inputs);
     if (!s->inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(make_outputs(s->n_outputs, &s->outputs));
@@ -52,7 +52,7 @@ static clg_status make_io(clg_session *s)
         s->inputs[i].hint = shape_unknown();
         s->inputs[i].link = SIZE_MAX;
     }
-    return frame_create(s->e, s->n_inputs, s->n_outputs, true, &s->f);
+    return frame_create(s->exec, s->n_inputs, s->n_outputs, true, &s->frame);
 }
 
 /* Takes the reference to e over, also on failure. */
@@ -67,7 +67,7 @@ static clg_status session_over(session_exec *e, clg_session **out_session)
     }
     atomic_init(&s->busy, false);
     atomic_init(&s->cancel, false);
-    s->e = e;
+    s->exec = e;
     status = make_io(s);
     if (status != CLG_OK) {
         session_free(s);
@@ -89,7 +89,7 @@ clg_status session_create(clg_context *context, clg_model *model, const exec_opt
 clg_status session_clone(clg_session *s, clg_session **out_session)
 {
     *out_session = NULL;
-    return session_over(exec_retain(s->e), out_session);
+    return session_over(exec_retain(s->exec), out_session);
 }
 
 void session_free(clg_session *s)
@@ -98,11 +98,11 @@ void session_free(clg_session *s)
     session_stop_worker(s);
     free_inputs(s);
     free_outputs(s->outputs, s->n_outputs);
-    frame_free(s->f);
+    frame_free(s->frame);
     memory_free(s->profile);
     condition_deinit(&s->worker.changed);
     mutex_deinit(&s->worker.lock);
-    exec_free(s->e);
+    exec_free(s->exec);
     memory_free(s);
 }
 
@@ -111,7 +111,7 @@ void session_free(clg_session *s)
 /* Outputs of the model itself stay bound and linked; what was kept before is forgotten. */
 static void move_outputs(clg_session *s, session_output *to)
 {
-    size_t n = s->e->model->graph->n_outputs;
+    size_t n = s->exec->model->graph->n_outputs;
     for (size_t i = 0; i < s->n_inputs; i++)
         if (s->inputs[i].link != SIZE_MAX && s->inputs[i].link >= n) (void)session_unlink(s, i);
     for (size_t i = 0; i < n && i < s->n_outputs; i++) {
@@ -126,29 +126,29 @@ static void change_exec(clg_session *s, session_exec *e, frame *f, session_outpu
 {
     move_outputs(s, outputs);
     free_outputs(s->outputs, s->n_outputs);
-    frame_free(s->f);
-    exec_free(s->e);
+    frame_free(s->frame);
+    exec_free(s->exec);
     memory_free(s->profile); /* its strings were those of the old graph */
     s->profile = NULL;
     s->n_profile = 0;
-    s->e = e;
-    s->f = f;
+    s->exec = e;
+    s->frame = f;
     s->outputs = outputs;
-    s->n_outputs = e->g->n_outputs;
+    s->n_outputs = e->graph->n_outputs;
 }
 
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names)
 {
-    exec_options options = s->e->options;
+    exec_options options = s->exec->options;
     session_exec *e;
     frame *f = NULL;
     session_output *outputs = NULL;
     options.keep_all = n_names == 0 && names == NULL;
     options.keep = (name_list){names, n_names};
-    CLG_TRY(exec_get(s->e->context, s->e->model, &options, NULL, NULL, &e));
-    clg_status status = make_outputs(e->g->n_outputs, &outputs);
-    if (status == CLG_OK) status = frame_create(e, s->n_inputs, e->g->n_outputs, true, &f);
-    if (status == CLG_OK) status = frame_take_over(f, s->f);
+    CLG_TRY(exec_get(s->exec->context, s->exec->model, &options, NULL, NULL, &e));
+    clg_status status = make_outputs(e->graph->n_outputs, &outputs);
+    if (status == CLG_OK) status = frame_create(e, s->n_inputs, e->graph->n_outputs, true, &f);
+    if (status == CLG_OK) status = frame_take_over(f, s->frame);
     if (status != CLG_OK) {
         frame_free(f);
         memory_free(outputs);

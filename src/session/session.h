@@ -50,8 +50,8 @@ typedef struct session_worker {
 } session_worker;
 
 struct clg_session {
-    session_exec *e;
-    frame *f;
+    session_exec *exec;
+    frame *frame;
     session_input *inputs;
     session_output *outputs;
     size_t n_inputs, n_outputs; /* n_outputs: of the exec's graph, values kept included */

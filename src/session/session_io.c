@@ -16,7 +16,7 @@ static const char *kind_words(clg_value_kind kind)
 
 const value *session_input_port(const clg_session *s, size_t index)
 {
-    return &s->e->g->values[s->e->g->inputs[index]];
+    return &s->exec->graph->values[s->exec->graph->inputs[index]];
 }
 
 /* ---- names ------------------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static clg_status not_found(const clg_session *s, const char *what, const char *
     strbuf list;
     strbuf_init(&list, 1024);
     for (size_t i = 0; i < n && i < 20; i++)
-        strbuf_printf(&list, "%s'%s'", i ? ", " : "", s->e->g->values[ids[i]].name);
+        strbuf_printf(&list, "%s'%s'", i ? ", " : "", s->exec->graph->values[ids[i]].name);
     clg_status status =
         error_set(CLG_ERROR_NOT_FOUND, "the model has no %s named '%s'; there %s: %s%s", what, name,
                   n == 1 ? "is" : "are", n ? strbuf_data(&list) : "none", n > 20 ? ", ..." : "");
@@ -39,7 +39,7 @@ static bool find_name(const clg_session *s, const value_id *ids, size_t n, const
                       size_t *out_index)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(s->e->g->values[ids[i]].name, name) == 0) {
+        if (strcmp(s->exec->graph->values[ids[i]].name, name) == 0) {
             *out_index = i;
             return true;
         }
@@ -48,7 +48,7 @@ static bool find_name(const clg_session *s, const value_id *ids, size_t n, const
 
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index)
 {
-    const graph *g = s->e->g;
+    const graph *g = s->exec->graph;
     return find_name(s, g->inputs, g->n_inputs, name, out_index)
                ? CLG_OK
                : not_found(s, "input", name, g->inputs, g->n_inputs);
@@ -56,7 +56,7 @@ clg_status session_find_input(const clg_session *s, const char *name, size_t *ou
 
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index)
 {
-    const graph *g = s->e->g;
+    const graph *g = s->exec->graph;
     return find_name(s, g->outputs, g->n_outputs, name, out_index)
                ? CLG_OK
                : not_found(s, "output", name, g->outputs, g->n_outputs);
@@ -93,7 +93,7 @@ clg_status session_unmap(clg_session *s, size_t index)
     if (!in->mapped) return CLG_OK;
     void *data = in->mapped;
     in->mapped = NULL;
-    clg_status status = ocl_queue_unmap(s->f->queue, s->f->inputs[index].buffer, data);
+    clg_status status = ocl_queue_unmap(s->frame->queue, s->frame->inputs[index].buffer, data);
     if (status != CLG_OK) in->filled = false; /* nobody knows what the memory holds now */
     return status;
 }
@@ -103,7 +103,7 @@ static void forget_input(clg_session *s, size_t index)
 {
     session_input *in = &s->inputs[index];
     if (in->carried && in->link != SIZE_MAX)
-        frame_swap(s->f, &s->f->inputs[index], &s->f->outputs[in->link]);
+        frame_swap(s->frame, &s->frame->inputs[index], &s->frame->outputs[in->link]);
     in->carried = in->filled = false;
     in->hint = shape_unknown();
     value_free(in->value);
@@ -172,9 +172,9 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
                          "input '%s' would be larger than memory can be", port->name);
     CLG_TRY(session_unmap(s, index));
     forget_input(s, index);
-    CLG_TRY(frame_reserve(s->f, &s->f->inputs[index], size_bytes, OCL_BUFFER_HOST_VISIBLE));
-    CLG_TRY(ocl_queue_map(s->f->queue, s->f->inputs[index].buffer, 0, size_bytes ? size_bytes : 1,
-                          true, true, &in->mapped));
+    CLG_TRY(frame_reserve(s->frame, &s->frame->inputs[index], size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    CLG_TRY(ocl_queue_map(s->frame->queue, s->frame->inputs[index].buffer, 0,
+                          size_bytes ? size_bytes : 1, true, true, &in->mapped));
     in->filled = true;
     in->mapped_dims = *dims;
     *out_data = in->mapped;
@@ -195,7 +195,7 @@ clg_status session_unlink(clg_session *s, size_t input)
 
 clg_status session_link(clg_session *s, size_t output, size_t input)
 {
-    const value *from = &s->e->g->values[s->e->g->outputs[output]],
+    const value *from = &s->exec->graph->values[s->exec->graph->outputs[output]],
                 *to = session_input_port(s, input);
     if (from->kind != CLG_VALUE_TENSOR || to->kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -223,7 +223,7 @@ clg_status session_link(clg_session *s, size_t output, size_t input)
 clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
 {
     session_output *out = &s->outputs[index];
-    const char *name = s->e->g->values[s->e->g->outputs[index]].name;
+    const char *name = s->exec->graph->values[s->exec->graph->outputs[index]].name;
     if (v && out->link != SIZE_MAX)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "output '%s' is linked to an input and cannot be bound too", name);
@@ -232,7 +232,7 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     if (v && v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "output '%s': strings cannot be written into a value", name);
-    if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->e->context, v))
+    if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->exec->context, v))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the value for output '%s' is on the device of another context", name);
     value_retain(v);
@@ -249,15 +249,15 @@ static clg_status check_valid(const clg_session *s, size_t index)
     if (s->outputs[index].valid) return CLG_OK;
     return error_set(CLG_ERROR_NOT_FOUND,
                      "output '%s' has no content: nothing ran since it was set up",
-                     s->e->g->values[s->e->g->outputs[index]].name);
+                     s->exec->graph->values[s->exec->graph->outputs[index]].name);
 }
 
 /* Where the output's memory is: with a link it has moved to the input. */
 static frame_memory *output_memory(const clg_session *s, size_t index)
 {
     size_t link = s->outputs[index].link;
-    return link != SIZE_MAX && s->inputs[link].carried ? &s->f->inputs[link]
-                                                       : &s->f->outputs[index];
+    return link != SIZE_MAX && s->inputs[link].carried ? &s->frame->inputs[link]
+                                                       : &s->frame->outputs[index];
 }
 
 clg_status session_output_host(clg_session *s, size_t index, clg_value **out_value)
@@ -275,8 +275,8 @@ clg_status session_output_host(clg_session *s, size_t index, clg_value **out_val
         if (out->known)
             memcpy(t->data, out->known->data, t->size_bytes);
         else if (t->size_bytes)
-            status = ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, t->data, t->size_bytes,
-                                    true);
+            status = ocl_queue_read(s->frame->queue, m->buffer, m->offset_bytes, t->data,
+                                    t->size_bytes, true);
         if (status == CLG_OK) status = value_create_host(t, &out->host);
         tensor_free(t);
         CLG_TRY(status);
@@ -294,19 +294,20 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
         return CLG_OK;
     }
     if (out->host && out->host->kind != CLG_VALUE_TENSOR)
-        return error_set(
-            CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is %s; only tensors can be given on a device",
-            s->e->g->values[s->e->g->outputs[index]].name, kind_words(out->host->kind));
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "output '%s' is %s; only tensors can be given on a device",
+                         s->exec->graph->values[s->exec->graph->outputs[index]].name,
+                         kind_words(out->host->kind));
     if (out->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be on a device",
-                         s->e->g->values[s->e->g->outputs[index]].name);
+                         s->exec->graph->values[s->exec->graph->outputs[index]].name);
     frame_memory *m = output_memory(s, index);
     if (out->known) {
-        CLG_TRY(frame_reserve(s->f, m, out->known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
-        CLG_TRY(ocl_queue_write(s->f->queue, m->buffer, 0, out->known->data, out->known->size_bytes,
-                                false));
-        CLG_TRY(ocl_queue_finish(s->f->queue)); /* other queues read the value */
+        CLG_TRY(frame_reserve(s->frame, m, out->known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
+        CLG_TRY(ocl_queue_write(s->frame->queue, m->buffer, 0, out->known->data,
+                                out->known->size_bytes, false));
+        CLG_TRY(ocl_queue_finish(s->frame->queue)); /* other queues read the value */
     }
-    return context_wrap_buffer(s->e->context, ocl_buffer_retain(m->buffer), m->offset_bytes,
+    return context_wrap_buffer(s->exec->context, ocl_buffer_retain(m->buffer), m->offset_bytes,
                                out->dtype, &out->dims, out_value);
 }

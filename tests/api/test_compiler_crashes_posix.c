@@ -74,22 +74,22 @@ static int begin(void **state)
 static clg_context *open_context(const char *store, const char *helper)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *c;
+    clg_context *context;
     options.profiling = true;
     options.cache_dir = scratch_path(store);
     options.selftest = CLG_SELFTEST_ON;
     options.compile_helper = helper;
     options.compile_limit_s = 5;
     options.compile_limit_mib = 1024;
-    assert_ok(clg_context_create("pocl", &options, &c));
-    return c;
+    assert_ok(clg_context_create("pocl", &options, &context));
+    return context;
 }
 
 /* A convolution that prefers winograd_4x4: right, and by it or not. */
-static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
+static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
     wd_answer a;
-    assert_ok(wd_run(c, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
+    assert_ok(wd_run(context, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
@@ -103,19 +103,19 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     clg_model *m = wd_convolution();
     (void)snprintf(store, sizeof store, "store %s %s", at, by);
     driver_dies(WINOGRAD_4X4, at, by, NULL);
-    clg_context *c = open_context(store, NULL);
-    expect_conv(c, m, false);
+    clg_context *context = open_context(store, NULL);
+    expect_conv(context, m, false);
     const long n = n_crashes();
     assert_true(n > 0);
     assert_true(n_crash_lines > 0);
     assert_non_null(strstr(last_line, "winograd_simd"));
-    expect_conv(c, m, false);
+    expect_conv(context, m, false);
     assert_int_equal(n_crashes(), n); /* tried no more */
-    clg_context_free(c);
-    c = open_context(store, NULL);
-    expect_conv(c, m, false);
+    clg_context_free(context);
+    context = open_context(store, NULL);
+    expect_conv(context, m, false);
     assert_int_equal(n_crashes() == n, is_remembered);
-    clg_context_free(c);
+    clg_context_free(context);
     clg_model_free(m);
 }
 
@@ -131,10 +131,10 @@ TEST(crash__once_is_not_enough)
 {
     clg_model *m = wd_convolution();
     driver_dies(WINOGRAD_4X4, "launch", "abort", "1");
-    clg_context *c = open_context("once", NULL);
-    expect_conv(c, m, true);
+    clg_context *context = open_context("once", NULL);
+    expect_conv(context, m, true);
     assert_int_equal(n_crash_lines, 0);
-    clg_context_free(c);
+    clg_context_free(context);
     clg_model_free(m);
 }
 
@@ -144,12 +144,12 @@ TEST(crash__no_other_implementation)
     long n = 0;
     driver_dies(SOFTMAX, "launch", "abort", NULL);
     for (int process = 0; process < 2; process++) {
-        clg_context *c = open_context("alone", NULL);
+        clg_context *context = open_context("alone", NULL);
         clg_builder *g = start_graph();
         assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(2, 3), NULL));
         assert_ok(clg_builder_node(g, NULL, "Softmax", "the node", 1, NAMES("x"), 1, NAMES("y")));
         assert_ok(clg_builder_output(g, "y"));
-        clg_session *s = build_session(c, g, NULL);
+        clg_session *s = build_session(context, g, NULL);
         assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
         for (int run = 0; run < 2; run++) {
             assert_error(clg_session_run(s), CLG_ERROR_KERNEL_BUILD, "the node");
@@ -157,7 +157,7 @@ TEST(crash__no_other_implementation)
             assert_non_null(strstr(clg_last_error(), "it happens now"));
         }
         clg_session_free(s);
-        clg_context_free(c);
+        clg_context_free(context);
         assert_true(n_crashes() > 0 && (process == 0 || n_crashes() == n));
         n = n_crashes();
     }
@@ -174,13 +174,13 @@ static void expect_tanh_of_sigmoid(const char *store, const char *in, const char
     driver_dies(in, "launch", "abort", NULL);
     wd_set_or_clear("CLG_CRASH_AND", and);
     wd_set_or_clear("CLG_CRASH_NOT", not );
-    clg_context *c = open_context(store, NULL);
+    clg_context *context = open_context(store, NULL);
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(301), NULL));
     assert_ok(clg_builder_node(g, NULL, "Sigmoid", "inner", 1, NAMES("x"), 1, NAMES("s")));
     assert_ok(clg_builder_node(g, NULL, "Tanh", "outer", 1, NAMES("s"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    clg_session *s = build_session(c, g, NULL);
+    clg_session *s = build_session(context, g, NULL);
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(301), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
@@ -188,7 +188,7 @@ static void expect_tanh_of_sigmoid(const char *store, const char *in, const char
         assert_true(fabs((double)y[i] - tanh(1 / (1 + exp(-(double)x[i])))) < 1e-6);
     assert_true(n_crashes() > 0);
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
     wd_set_or_clear("CLG_CRASH_AND", NULL);
     wd_set_or_clear("CLG_CRASH_NOT", NULL);
 }
@@ -209,14 +209,14 @@ TEST(crash__of_dot_products)
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     options.kernels = CLG_KERNELS_SIMD;
     driver_dies("#define P_DOT 1\n", "launch", "abort", NULL);
-    clg_context *c = open_context("dot", NULL);
+    clg_context *context = open_context("dot", NULL);
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_UINT8, 2, DIMS(2, 3), NULL));
     assert_ok(clg_builder_constant(g, "w", CLG_INT8, 2, DIMS(3, 2), w));
     assert_ok(
         clg_builder_node(g, NULL, "MatMulInteger", "bytes", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    clg_session *s = build_session(c, g, &options);
+    clg_session *s = build_session(context, g, &options);
     assert_ok(clg_session_set_input_data(s, "x", CLG_UINT8, 2, DIMS(2, 3), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
@@ -227,7 +227,7 @@ TEST(crash__of_dot_products)
             assert_int_equal(y[i * 2 + k], sum);
         }
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* ---- helpers that do not work -------------------------------------------------------------------------- */
@@ -243,10 +243,10 @@ static void expect_without_helper(const char *helper, const char *store, int n_l
 {
     clg_model *m = wd_convolution();
     driver_dies(NULL, NULL, NULL, NULL);
-    clg_context *c = open_context(store, helper);
-    expect_conv(c, m, true);
+    clg_context *context = open_context(store, helper);
+    expect_conv(context, m, true);
     assert_int_equal(n_helper_lines, n_lines);
-    clg_context_free(c);
+    clg_context_free(context);
     clg_model_free(m);
 }
 
@@ -303,11 +303,11 @@ TEST(helper__killed_in_the_middle)
     clg_model *m = wd_convolution();
     driver_dies(WINOGRAD_4X4, "launch", "loop", NULL);
     assert_int_equal(pthread_create(&killer, NULL, kill_helpers, &done), 0);
-    clg_context *c = open_context("murder", NULL);
-    expect_conv(c, m, false);
+    clg_context *context = open_context("murder", NULL);
+    expect_conv(context, m, false);
     atomic_store(&done, true);
     assert_int_equal(pthread_join(killer, NULL), 0);
-    clg_context_free(c);
+    clg_context_free(context);
     for (int i = 0; i < 100 && each_child(getpid(), NULL) > 0; i++) (void)usleep(50000);
     assert_int_equal(each_child(getpid(), NULL), 0);
     clg_model_free(m);
@@ -343,11 +343,11 @@ TEST(host__lends_no_descriptors)
     (void)snprintf(foreign_file, sizeof foreign_file, "%s", scratch_path("foreign file"));
     const int fd = open(foreign_file, O_RDWR | O_CREAT, 0600); /* not closed on exec */
     assert_true(fd >= 0);
-    clg_context *c = open_context("descriptors", NULL);
-    expect_conv(c, m, true);
+    clg_context *context = open_context("descriptors", NULL);
+    expect_conv(context, m, true);
     assert_true(each_child(getpid(), look_at_descriptors) > 0);
     assert_true(n_looked_at >= 6);
-    clg_context_free(c);
+    clg_context_free(context);
     (void)close(fd);
     clg_model_free(m);
 }
@@ -357,10 +357,10 @@ TEST(host__ignores_its_children)
     clg_model *m = wd_convolution();
     driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
     void (*before)(int) = signal(SIGCHLD, SIG_IGN);
-    clg_context *c = open_context("ignored", NULL);
-    expect_conv(c, m, false);
+    clg_context *context = open_context("ignored", NULL);
+    expect_conv(context, m, false);
     assert_non_null(strstr(last_line, "signal 6"));
-    clg_context_free(c);
+    clg_context_free(context);
     (void)signal(SIGCHLD, before);
     clg_model_free(m);
 }
@@ -379,10 +379,10 @@ TEST(host__waits_for_any_child)
     clg_model *m = wd_convolution();
     driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, &done), 0);
-    clg_context *c = open_context("waited", NULL);
-    expect_conv(c, m, false);
+    clg_context *context = open_context("waited", NULL);
+    expect_conv(context, m, false);
     assert_non_null(strstr(last_line, "signal 6"));
-    clg_context_free(c);
+    clg_context_free(context);
     atomic_store(&done, true);
     assert_int_equal(pthread_join(waiter, NULL), 0);
     clg_model_free(m);
@@ -401,14 +401,15 @@ TEST(host__has_many_threads)
 {
     pthread_t threads[8];
     driver_dies(WINOGRAD_4X4, "launch", "fault", NULL);
-    clg_context *c = open_context("threads", NULL);
-    for (int i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_conv, c), 0);
+    clg_context *context = open_context("threads", NULL);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_conv, context), 0);
     for (int i = 0; i < 8; i++) {
         void *result;
         assert_int_equal(pthread_join(threads[i], &result), 0);
-        assert_ptr_equal(result, c);
+        assert_ptr_equal(result, context);
     }
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* A host of its own, which is killed while the compiler loops: its helper must not stay behind. */
@@ -438,12 +439,12 @@ TEST(host__is_killed)
 static int be_host(const char *store)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *c;
+    clg_context *context;
     wd_answer a;
     options.cache_dir = store;
     options.profiling = true;
-    if (clg_context_create("pocl", &options, &c) != CLG_OK) return 1;
-    (void)wd_run(c, wd_convolution(), CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a);
+    if (clg_context_create("pocl", &options, &context) != CLG_OK) return 1;
+    (void)wd_run(context, wd_convolution(), CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a);
     return 0;
 }
 

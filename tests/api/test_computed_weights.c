@@ -203,7 +203,7 @@ TEST(computed_weights__of_one_part_come_back_together)
 /* ---- several threads ------------------------------------------------------------------------------------------- */
 
 typedef struct worker {
-    clg_session *s;
+    clg_session *session;
     size_t first;
     float y[N_SIDES][CHANNELS * LARGEST * LARGEST];
     clg_status status;
@@ -215,7 +215,7 @@ static void *work(void *argument)
     worker *k = argument;
     for (size_t i = 0; i < N_SIDES && k->status == CLG_OK; i++) {
         const size_t at = (k->first + i) % N_SIDES;
-        k->status = run(k->s, sides[at], k->y[at]);
+        k->status = run(k->session, sides[at], k->y[at]);
     }
     return NULL;
 }
@@ -228,7 +228,7 @@ TEST(computed_weights__come_back_for_several_threads)
     clg_session *computed = conv_session(CLG_KERNELS_SIMD, true);
     for (size_t i = 0; i < N_THREADS; i++) {
         workers[i].first = i;
-        assert_ok(clg_session_clone(computed, &workers[i].s));
+        assert_ok(clg_session_clone(computed, &workers[i].session));
         assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
     }
     for (size_t i = 0; i < N_THREADS; i++) {
@@ -241,7 +241,7 @@ TEST(computed_weights__come_back_for_several_threads)
             assert_memory_equal(workers[i].y[k], expected,
                                 (size_t)(CHANNELS * sides[k] * sides[k]) * sizeof(float));
     }
-    for (size_t i = 0; i < N_THREADS; i++) clg_session_free(workers[i].s);
+    for (size_t i = 0; i < N_THREADS; i++) clg_session_free(workers[i].session);
     clg_session_free(computed);
     clg_session_free(plain);
 }

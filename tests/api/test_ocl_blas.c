@@ -13,10 +13,10 @@
 
 #include <string.h>
 
-static ocl_buffer *upload(ocl_context *c, ocl_queue *q, const float *data, size_t n)
+static ocl_buffer *upload(ocl_context *ocl, ocl_queue *q, const float *data, size_t n)
 {
     ocl_buffer *b;
-    assert_ok(ocl_buffer_create(c, n * sizeof *data, OCL_BUFFER_DEVICE, &b));
+    assert_ok(ocl_buffer_create(ocl, n * sizeof *data, OCL_BUFFER_DEVICE, &b));
     assert_ok(ocl_queue_write(q, b, 0, data, n * sizeof *data, true));
     return b;
 }
@@ -54,7 +54,7 @@ static void reference(const ocl_gemm *g, const float *a, const float *b, float *
             }
 }
 
-static void check_gemm(ocl_context *c, ocl_queue *q, ocl_gemm g)
+static void check_gemm(ocl_context *ocl, ocl_queue *q, ocl_gemm g)
 {
     const size_t n_a = extent(g.offset_a, g.batch, g.stride_a, g.trans_a ? g.k : g.m, g.lda);
     const size_t n_b = extent(g.offset_b, g.batch, g.stride_b, g.trans_b ? g.n : g.k, g.ldb);
@@ -76,9 +76,9 @@ static void check_gemm(ocl_context *c, ocl_queue *q, ocl_gemm g)
                             .alpha = g.alpha,
                             .beta = g.beta};
     assert_true(ocl_blas_accepts(&p));
-    g.a = upload(c, q, a, n_a);
-    g.b = upload(c, q, b, n_b);
-    g.c = upload(c, q, got, n_c);
+    g.a = upload(ocl, q, a, n_a);
+    g.b = upload(ocl, q, b, n_b);
+    g.c = upload(ocl, q, got, n_c);
     assert_ok(ocl_queue_gemm(q, &g));
     assert_ok(ocl_queue_read(q, g.c, 0, got, n_c * sizeof *got, true));
     reference(&g, a, b, expected);
@@ -114,19 +114,19 @@ static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans
 }
 
 /* A product between copies that may overlap all but what they depend on: the first one takes long. */
-static void check_between_copies(ocl_context *c, ocl_queue *q)
+static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
-    const size_t ahead = (ocl_context_caps(c)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
+    const size_t ahead = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
     ocl_gemm g = dense(17, 13, 5, 1, false, false);
     g.offset_a = (int64_t)ahead;
     const size_t n_a = ahead + 17 * 5, n_c = 17 * 13;
     float *a = numbers(n_a, 1), *b = numbers(5 * 13, 2), *zeros = memory_zalloc(n_a, sizeof *zeros);
     float expected[17 * 13] = {0}, got[17 * 13];
     assert_non_null(zeros);
-    ocl_buffer *from = upload(c, q, a, n_a), *to = upload(c, q, zeros, n_c);
-    g.a = upload(c, q, zeros, n_a);
-    g.b = upload(c, q, b, 5 * 13);
-    g.c = upload(c, q, zeros, n_c);
+    ocl_buffer *from = upload(ocl, q, a, n_a), *to = upload(ocl, q, zeros, n_c);
+    g.a = upload(ocl, q, zeros, n_a);
+    g.b = upload(ocl, q, b, 5 * 13);
+    g.c = upload(ocl, q, zeros, n_c);
     reference(&g, a, b, expected);
     for (int round = 0; round < 3; round++) {
         assert_ok(ocl_queue_write(q, g.a, 0, zeros, n_a * sizeof *zeros, true));
@@ -148,37 +148,38 @@ static void check_between_copies(ocl_context *c, ocl_queue *q)
     memory_free(zeros);
 }
 
-static void check_gemms(ocl_context *c, void *user)
+static void check_gemms(ocl_context *ocl, void *user)
 {
     size_t *n_checked = user;
     ocl_queue *q;
-    const int64_t tile =
-        (ocl_context_caps(c)->quirks & QUIRK_SLOW_LAUNCH) ? 32 : 128; /* simulators take minutes */
-    assert_true(ocl_blas_available(c));
-    assert_ok(ocl_queue_create(c, &q));
+    const int64_t tile = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH)
+                             ? 32
+                             : 128; /* simulators take minutes */
+    assert_true(ocl_blas_available(ocl));
+    assert_ok(ocl_queue_create(ocl, &q));
     /* Few shapes: each kernel of CLBlast costs seconds of compiling on a CPU. */
     for (int trans = 0; trans < 4; trans++)
-        check_gemm(c, q, dense(17, 13, 5, 1, trans & 1, trans & 2));
-    check_gemm(c, q, dense(1, 1, 1, 1, false, false));
-    check_between_copies(c, q);
-    check_gemm(c, q, dense(tile, 64, 32, 3, false, false));
+        check_gemm(ocl, q, dense(17, 13, 5, 1, trans & 1, trans & 2));
+    check_gemm(ocl, q, dense(1, 1, 1, 1, false, false));
+    check_between_copies(ocl, q);
+    check_gemm(ocl, q, dense(tile, 64, 32, 3, false, false));
 
     ocl_gemm gaps = dense(9, 10, 11, 1, false, false);
     gaps.lda += 3, gaps.ldb += 5, gaps.ldc += 7;
     gaps.offset_a = 2, gaps.offset_b = 4, gaps.offset_c = 6;
     gaps.alpha = 2.0f, gaps.beta = -1.0f;
-    check_gemm(c, q, gaps);
+    check_gemm(ocl, q, gaps);
 
     /* What GemmStridedBatched of CLBlast 1.5.3 gets wrong: tile-multiple shapes, a repeated matrix, an offset. */
     ocl_gemm repeated = dense(tile, tile, 64, 3, false, false);
     repeated.stride_b = 0;
-    check_gemm(c, q, repeated);
+    check_gemm(ocl, q, repeated);
     ocl_gemm shifted = dense(tile, tile, 64, 2, false, false);
     shifted.offset_a = 128;
-    check_gemm(c, q, shifted);
+    check_gemm(ocl, q, shifted);
     ocl_gemm apart = dense(tile, 64, 32, 2, false, false);
     apart.stride_c += 64;
-    check_gemm(c, q, apart);
+    check_gemm(ocl, q, apart);
     ocl_queue_free(q);
     *n_checked += 1;
 }
@@ -190,22 +191,22 @@ TEST_WITH(blas__gemms_are_exact, NULL, ocl_platforms_leaks)
     assert_true(n_checked > 0);
 }
 
-static void check_samples(ocl_context *c, void *user)
+static void check_samples(ocl_context *ocl, void *user)
 {
     (void)user;
     ocl_queue *q;
     ocl_sample *samples;
     size_t n;
-    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_queue_create(ocl, &q));
     ocl_queue_set_tag(q, 5);
-    check_gemm(c, q, dense(17, 13, 5, 1, false, false));
+    check_gemm(ocl, q, dense(17, 13, 5, 1, false, false));
     assert_ok(ocl_queue_take_samples(q, &samples, &n));
     assert_int_equal(n, 5); /* three writes, the product, a read */
     for (size_t i = 0; i < n; i++)
         assert_true(samples[i].tag == 5 && samples[i].start_ns <= samples[i].end_ns);
     memory_free(samples);
     ocl_counters counters;
-    ocl_context_counters(c, &counters);
+    ocl_context_counters(ocl, &counters);
     assert_int_equal(counters.blas_calls, 1);
     ocl_queue_free(q);
 }

@@ -78,16 +78,16 @@ TEST_WITH(machine__records_are_whole_and_repeatable, NULL, ocl_platforms_leaks)
     device_caps_free(second_caps, n_second);
 }
 
-static void check_device(ocl_context *c, void *user)
+static void check_device(ocl_context *ocl, void *user)
 {
     (void)user;
-    const device_caps *caps = ocl_context_caps(c);
+    const device_caps *caps = ocl_context_caps(ocl);
     ocl_measurement m;
     assert_true(caps->probed);
     print_message("    fp16 %d fp64 %d sub-groups %d int8 dot %d\n", caps->fp16, caps->fp64,
                   caps->subgroups, caps->int8_dot);
     if (caps->family == PLATFORM_POCL) assert_true(caps->fp64);
-    assert_ok(ocl_measure(c, &m));
+    assert_ok(ocl_measure(ocl, &m));
     print_message("    %.2f GFLOP/s, memory %.2f GB/s, up %.2f, down %.2f, launch %.1f us\n",
                   m.fp32_gflops, m.memory_gbytes_per_s, m.upload_gbytes_per_s,
                   m.download_gbytes_per_s, m.launch_us);
@@ -104,15 +104,15 @@ TEST_WITH(machine__devices_are_proved_and_measured, NULL, ocl_platforms_leaks)
 TEST_WITH(machine__probes_are_remembered, NULL, ocl_platforms_leaks)
 {
     const ocl_context_options options = {.cache_dir = scratch_path("proofs")};
-    ocl_context *c;
+    ocl_context *ocl;
     ocl_cache_entry *entries;
     size_t n;
     bool fp64 = false;
     for (int start = 0; start < 2; start++) {
-        assert_ok(ocl_context_create(0, &options, &c));
-        if (start == 0) fp64 = ocl_context_caps(c)->fp64;
-        assert_int_equal(ocl_context_caps(c)->fp64, fp64);
-        ocl_context_free(c);
+        assert_ok(ocl_context_create(0, &options, &ocl));
+        if (start == 0) fp64 = ocl_context_caps(ocl)->fp64;
+        assert_int_equal(ocl_context_caps(ocl)->fp64, fp64);
+        ocl_context_free(ocl);
         assert_ok(ocl_cache_list(options.cache_dir, &entries, &n));
         assert_int_equal(n, 1);
         assert_non_null(strstr(entries[0].what, "what the device can do"));

@@ -28,34 +28,34 @@ enum { N = 64 };
 
 static const char *program_path; /* argv[0] */
 
-static ocl_counters counters_of(ocl_context *c)
+static ocl_counters counters_of(ocl_context *ocl)
 {
     ocl_counters counters;
-    ocl_context_counters(c, &counters);
+    ocl_context_counters(ocl, &counters);
     return counters;
 }
 
 /* Runs one program and checks its result. */
-static void run(ocl_context *c, const char *name, size_t local)
+static void run(ocl_context *ocl, const char *name, size_t local)
 {
     float y[N];
     ocl_queue *q;
     for (int i = 0; i < N; i++) y[i] = (float)i;
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_platforms_axpy(c, q, name, 2.0f, N, local, y));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_platforms_axpy(ocl, q, name, 2.0f, N, local, y));
     for (int i = 0; i < N; i++) assert_true(y[i] == 2.0f * (float)i + (float)strlen(name));
     ocl_queue_free(q);
 }
 
 /* ---- in one context ---------------------------------------------------------------------------------------- */
 
-static void check_once(ocl_context *c, void *user)
+static void check_once(ocl_context *ocl, void *user)
 {
     (void)user;
-    for (int i = 0; i < 3; i++) run(c, "once", 8);
-    assert_int_equal(counters_of(c).programs_compiled, 1);
-    assert_int_equal(counters_of(c).programs_loaded, 0);
-    assert_int_equal(counters_of(c).kernels_launched, 3);
+    for (int i = 0; i < 3; i++) run(ocl, "once", 8);
+    assert_int_equal(counters_of(ocl).programs_compiled, 1);
+    assert_int_equal(counters_of(ocl).programs_loaded, 0);
+    assert_int_equal(counters_of(ocl).kernels_launched, 3);
 }
 
 TEST(programs__are_built_once)
@@ -75,22 +75,22 @@ static void *build_in_thread(void *argument)
     return argument;
 }
 
-static void check_threads(ocl_context *c, void *user)
+static void check_threads(ocl_context *ocl, void *user)
 {
     (void)user;
     pthread_t threads[6];
-    const size_t n_threads = ocl_context_caps(c)->family == PLATFORM_OCLGRIND
+    const size_t n_threads = ocl_context_caps(ocl)->family == PLATFORM_OCLGRIND
                                  ? 1 /* its reference counts are not atomic */
                                  : 6;
     for (size_t i = 0; i < n_threads; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, build_in_thread, c), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, build_in_thread, ocl), 0);
     for (size_t i = 0; i < n_threads; i++) {
         void *result;
         assert_int_equal(pthread_join(threads[i], &result), 0);
-        assert_ptr_equal(result, c);
+        assert_ptr_equal(result, ocl);
     }
-    assert_int_equal(counters_of(c).programs_compiled, 1);
-    run(c, "after the threads", 8);
+    assert_int_equal(counters_of(ocl).programs_compiled, 1);
+    run(ocl, "after the threads", 8);
 }
 
 TEST(programs__threads_share_one_build)
@@ -98,7 +98,7 @@ TEST(programs__threads_share_one_build)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_threads, NULL);
 }
 
-static void check_refusal(ocl_context *c, void *user)
+static void check_refusal(ocl_context *ocl, void *user)
 {
     (void)user;
     ocl_kernel *k;
@@ -107,15 +107,15 @@ static void check_refusal(ocl_context *c, void *user)
                               .prelude = PRELUDE,
                               .body = "__kernel void f(__global int *y) { y[0] = not_declared; }"};
     for (int i = 0; i < 2; i++) {
-        assert_error(ocl_kernel_create(c, &wrong, &k), CLG_ERROR_KERNEL_BUILD,
+        assert_error(ocl_kernel_create(ocl, &wrong, &k), CLG_ERROR_KERNEL_BUILD,
                      "kernel 'wrong' does not compile");
         assert_non_null(strstr(error_text(), "not_declared"));
         assert_null(k);
     }
     const kernel_ref absent = {.source = "no_such_file", .entry = "f"};
-    assert_error(ocl_kernel_create(c, &absent, &k), CLG_ERROR_INTERNAL, "no_such_file");
-    assert_int_equal(counters_of(c).programs_compiled, 0);
-    run(c, "after the refusal", 8);
+    assert_error(ocl_kernel_create(ocl, &absent, &k), CLG_ERROR_INTERNAL, "no_such_file");
+    assert_int_equal(counters_of(ocl).programs_compiled, 0);
+    run(ocl, "after the refusal", 8);
 }
 
 TEST(programs__refusal_has_the_build_log)
@@ -136,7 +136,7 @@ static bool watch(void *user, const char *what, size_t done, size_t total)
     return ++p->n_calls != p->stop_after;
 }
 
-static void check_batch(ocl_context *c, void *user)
+static void check_batch(ocl_context *ocl, void *user)
 {
     (void)user;
     enum { N_REFS = 3 };
@@ -152,15 +152,15 @@ static void check_batch(ocl_context *c, void *user)
         pointers[i] = &refs[i];
     }
     progress all = {0}, some = {.stop_after = 1};
-    assert_error(ocl_programs_build(c, pointers, N_REFS, watch, &some), CLG_ERROR_CANCELLED,
+    assert_error(ocl_programs_build(ocl, pointers, N_REFS, watch, &some), CLG_ERROR_CANCELLED,
                  "cancelled");
-    assert_ok(ocl_programs_build(c, pointers, N_REFS, watch, &all));
+    assert_ok(ocl_programs_build(ocl, pointers, N_REFS, watch, &all));
     assert_int_equal(all.last_done, N_REFS);
-    assert_int_equal(counters_of(c).programs_compiled, N_REFS);
-    assert_ok(ocl_programs_build(c, pointers, N_REFS, NULL, NULL));
-    assert_int_equal(counters_of(c).programs_compiled, N_REFS);
-    assert_ok(ocl_programs_build(c, NULL, 0, NULL, NULL));
-    run(c, "after the batch", 8);
+    assert_int_equal(counters_of(ocl).programs_compiled, N_REFS);
+    assert_ok(ocl_programs_build(ocl, pointers, N_REFS, NULL, NULL));
+    assert_int_equal(counters_of(ocl).programs_compiled, N_REFS);
+    assert_ok(ocl_programs_build(ocl, NULL, 0, NULL, NULL));
+    run(ocl, "after the batch", 8);
 }
 
 TEST(programs__batch_reports_and_stops)
@@ -170,27 +170,27 @@ TEST(programs__batch_reports_and_stops)
 
 /* ---- through the store ------------------------------------------------------------------------------------- */
 
-static void run_and_store(ocl_context *c, void *user)
+static void run_and_store(ocl_context *ocl, void *user)
 {
     (void)user;
-    run(c, "stored", 8);
-    ocl_programs_save(c);
+    run(ocl, "stored", 8);
+    ocl_programs_save(ocl);
 }
 
-static void expect_loaded(ocl_context *c, void *user)
+static void expect_loaded(ocl_context *ocl, void *user)
 {
     (void)user;
-    run(c, "stored", 8);
-    assert_int_equal(counters_of(c).programs_compiled, 0);
-    assert_int_equal(counters_of(c).programs_loaded, 1);
+    run(ocl, "stored", 8);
+    assert_int_equal(counters_of(ocl).programs_compiled, 0);
+    assert_int_equal(counters_of(ocl).programs_loaded, 1);
 }
 
-static void expect_compiled(ocl_context *c, void *user)
+static void expect_compiled(ocl_context *ocl, void *user)
 {
     (void)user;
-    run(c, "stored", 8);
-    assert_int_equal(counters_of(c).programs_compiled, 1);
-    assert_int_equal(counters_of(c).programs_loaded, 0);
+    run(ocl, "stored", 8);
+    assert_int_equal(counters_of(ocl).programs_compiled, 1);
+    assert_int_equal(counters_of(ocl).programs_loaded, 0);
 }
 
 TEST(programs__second_start_compiles_nothing)
@@ -270,12 +270,12 @@ static void replace_binary(const char *path)
     memory_free(data);
 }
 
-static void expect_compiled_on_oclgrind(ocl_context *c, void *user)
+static void expect_compiled_on_oclgrind(ocl_context *ocl, void *user)
 {
-    if (ocl_context_caps(c)->family == PLATFORM_OCLGRIND)
-        expect_compiled(c, user);
+    if (ocl_context_caps(ocl)->family == PLATFORM_OCLGRIND)
+        expect_compiled(ocl, user);
     else
-        expect_loaded(c, user);
+        expect_loaded(ocl, user);
 }
 
 TEST(programs__binary_that_the_driver_refuses_is_compiled_again)
@@ -307,47 +307,47 @@ static size_t n_stored(const char *folder)
 
 TEST(programs__are_stored_when_a_run_brings_nothing_new)
 {
-    ocl_context *c;
+    ocl_context *ocl;
     const ocl_context_options options = {.cache_dir = scratch_path("settled")};
-    assert_ok(ocl_context_create(0, &options, &c));
-    run(c, "first", 8);
+    assert_ok(ocl_context_create(0, &options, &ocl));
+    run(ocl, "first", 8);
     (void)error_set(CLG_ERROR_DATA, "the caller's error");
-    ocl_programs_save_when_settled(c);
+    ocl_programs_save_when_settled(ocl);
     assert_int_equal(n_stored(options.cache_dir), 0);
-    run(c, "first", 8);
-    ocl_programs_save_when_settled(c);
+    run(ocl, "first", 8);
+    ocl_programs_save_when_settled(ocl);
     assert_int_equal(n_stored(options.cache_dir), 1);
-    ocl_programs_save_when_settled(c);
+    ocl_programs_save_when_settled(ocl);
     assert_string_equal(error_text(), "the caller's error");
 
     /* One that was never launched is stored as well: with the context's end. */
     const kernel_ref ref = {
         .source = "idle", .entry = "f", .prelude = PRELUDE, .body = "__kernel void f(void) { }"};
     ocl_kernel *k;
-    assert_ok(ocl_kernel_create(c, &ref, &k));
+    assert_ok(ocl_kernel_create(ocl, &ref, &k));
     ocl_kernel_free(k);
-    ocl_context_free(c);
+    ocl_context_free(ocl);
     assert_int_equal(n_stored(options.cache_dir), 2);
 }
 
 TEST(facts__are_recalled_by_name_and_device)
 {
-    ocl_context *c;
+    ocl_context *ocl;
     char *data;
     size_t n;
     const ocl_context_options options = {.cache_dir = scratch_path("facts")};
     for (int start = 0; start < 2; start++) {
-        assert_ok(ocl_context_create(0, &options, &c));
-        assert_false(ocl_context_recall(c, "another", &data, &n));
+        assert_ok(ocl_context_create(0, &options, &ocl));
+        assert_false(ocl_context_recall(ocl, "another", &data, &n));
         if (start == 0) {
-            assert_false(ocl_context_recall(c, "tuning 1", &data, &n));
-            ocl_context_remember(c, "tuning 1", "what was measured", "fast", 4);
+            assert_false(ocl_context_recall(ocl, "tuning 1", &data, &n));
+            ocl_context_remember(ocl, "tuning 1", "what was measured", "fast", 4);
         }
-        assert_true(ocl_context_recall(c, "tuning 1", &data, &n));
+        assert_true(ocl_context_recall(ocl, "tuning 1", &data, &n));
         assert_int_equal(n, 4);
         assert_memory_equal(data, "fast", 4);
         memory_free(data);
-        ocl_context_free(c);
+        ocl_context_free(ocl);
     }
 }
 
@@ -369,18 +369,18 @@ static size_t count_objects(const char *folder)
 
 static int child(size_t local, const char *result)
 {
-    ocl_context *c;
+    ocl_context *ocl;
     const char *driver_cache = getenv("POCL_CACHE_DIR");
-    assert_ok(ocl_context_create(0, &(ocl_context_options){.cache_dir = NULL}, &c));
-    run(c, "warmed", 8); /* makes the driver unpack what the store has */
+    assert_ok(ocl_context_create(0, &(ocl_context_options){.cache_dir = NULL}, &ocl));
+    run(ocl, "warmed", 8); /* makes the driver unpack what the store has */
     const size_t n_before = count_objects(driver_cache);
-    run(c, "warmed", local);
+    run(ocl, "warmed", local);
     const size_t n_after = count_objects(driver_cache);
-    ocl_programs_save(c);
+    ocl_programs_save(ocl);
     char line[128];
-    (void)snprintf(line, sizeof line, "%d %d %zu", (int)counters_of(c).programs_compiled,
-                   (int)counters_of(c).programs_loaded, n_after - n_before);
-    ocl_context_free(c);
+    (void)snprintf(line, sizeof line, "%d %d %zu", (int)counters_of(ocl).programs_compiled,
+                   (int)counters_of(ocl).programs_loaded, n_after - n_before);
+    ocl_context_free(ocl);
     return file_write_atomic(result, line, strlen(line)) == CLG_OK ? 0 : 1;
 }
 

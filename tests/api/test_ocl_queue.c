@@ -22,7 +22,7 @@ static void fill_ramp(float *x)
 
 /* ---- transfers --------------------------------------------------------------------------------------------- */
 
-static void check_transfers(ocl_context *c, void *user)
+static void check_transfers(ocl_context *ocl, void *user)
 {
     (void)user;
     float x[N], y[N] = {0};
@@ -31,9 +31,9 @@ static void check_transfers(ocl_context *c, void *user)
     void *mapped;
     const float pattern = 7.5f;
     fill_ramp(x);
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_DEVICE, &a));
-    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_buffer_create(ocl, sizeof x, OCL_BUFFER_DEVICE, &a));
+    assert_ok(ocl_buffer_create(ocl, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
     assert_ok(ocl_queue_write(q, a, 0, x, sizeof x, false));
     assert_ok(ocl_queue_copy(q, a, 0, b, 4 * 32, sizeof x - 4 * 32));
     assert_ok(ocl_queue_fill(q, b, 0, 4 * 32, &pattern, sizeof pattern));
@@ -55,16 +55,16 @@ static void check_transfers(ocl_context *c, void *user)
     assert_ok(ocl_queue_fill(q, a, 0, 0, &pattern, sizeof pattern));
 
     ocl_counters counters;
-    ocl_context_counters(c, &counters);
+    ocl_context_counters(ocl, &counters);
     assert_int_equal(counters.buffer_bytes, 2 * sizeof x);
     ocl_buffer_free(ocl_buffer_retain(a));
     ocl_buffer_free(a);
     ocl_buffer_free(b);
-    ocl_context_counters(c, &counters);
+    ocl_context_counters(ocl, &counters);
     assert_int_equal(counters.buffer_bytes, 0);
     assert_true(counters.buffer_bytes_peak >= 2 * sizeof x);
 
-    assert_ok(ocl_platforms_axpy(c, q, "transfers", 2.0f, N, 8, x));
+    assert_ok(ocl_platforms_axpy(ocl, q, "transfers", 2.0f, N, 8, x));
     for (int i = 0; i < N; i++) assert_true(x[i] == 2.0f * (float)i + 9.0f);
     ocl_queue_free(q);
 }
@@ -77,19 +77,19 @@ TEST_WITH(queue__moves_data, NULL, ocl_platforms_leaks)
 /* ---- waiting ----------------------------------------------------------------------------------------------- */
 
 /* Content that is asked for arrives whether the thread stays awake for it or sleeps in the driver. */
-static void check_short_waits(ocl_context *c, void *user)
+static void check_short_waits(ocl_context *ocl, void *user)
 {
     size_t *n_awake = user;
-    const device_caps *caps = ocl_context_caps(c);
+    const device_caps *caps = ocl_context_caps(ocl);
     const bool awake = caps->kind == CLG_DEVICE_CPU && !caps->is_software;
     float x[N], y[N];
     void *mapped;
     ocl_queue *q;
     ocl_buffer *b;
     fill_ramp(x);
-    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_queue_create(ocl, &q));
     assert_int_equal(q->stays_awake, awake);
-    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    assert_ok(ocl_buffer_create(ocl, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
     for (int round = 0; round < 30; round++) {
         x[round] = -1.0f;
         q->last_wait_ns = round % 2 ? UINT64_MAX : 0;
@@ -111,8 +111,8 @@ static void check_short_waits(ocl_context *c, void *user)
     ocl_queue_free(q);
     assert_memory_equal(x, y, sizeof x);
     ocl_buffer_free(b);
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_platforms_axpy(c, q, "waits", 1.0f, N, 8, y));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_platforms_axpy(ocl, q, "waits", 1.0f, N, 8, y));
     ocl_queue_free(q);
 }
 
@@ -164,7 +164,7 @@ static void shuffle(ocl_queue *q, ocl_buffer *const *buffers, uint32_t *random,
 }
 
 /* Gathered, or left to be waited for. */
-static void check_overlapping(ocl_context *c, void *user)
+static void check_overlapping(ocl_context *ocl, void *user)
 {
     size_t *n_overlapping = user;
     static float got[N_FLOATS];
@@ -173,9 +173,9 @@ static void check_overlapping(ocl_context *c, void *user)
     uint32_t random = 7;
     ocl_queue *q;
     ocl_buffer *buffers[N_BUFFERS];
-    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_queue_create(ocl, &q));
     for (int i = 0; i < N_BUFFERS; i++) {
-        assert_ok(ocl_buffer_create(c, sizeof got, OCL_BUFFER_DEVICE, &buffers[i]));
+        assert_ok(ocl_buffer_create(ocl, sizeof got, OCL_BUFFER_DEVICE, &buffers[i]));
         assert_ok(ocl_queue_fill(q, buffers[i], 0, sizeof got, &zero, sizeof zero));
     }
     for (int round = 0; round < 20; round++) {
@@ -194,8 +194,8 @@ static void check_overlapping(ocl_context *c, void *user)
     ocl_queue_free(q);
     for (int i = 0; i < N_BUFFERS; i++) ocl_buffer_free(buffers[i]);
     fill_ramp(x);
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_platforms_axpy(c, q, "overlapping", 1.0f, N, 8, x));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_platforms_axpy(ocl, q, "overlapping", 1.0f, N, 8, x));
     ocl_queue_free(q);
 }
 
@@ -281,15 +281,15 @@ static void fetch_by(ocl_queue *q, ocl_buffer *b, cl_api functions)
     }
 }
 
-static void check_refusals(ocl_context *c, void *user)
+static void check_refusals(ocl_context *ocl, void *user)
 {
     (void)user;
     float y[N];
     ocl_queue *q;
     ocl_buffer *b;
-    c->machine.caps[c->index].quirks &= ~(uint32_t)QUIRK_FINISHED_QUEUE_USED;
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_buffer_create(c, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b));
+    ocl->machine.caps[ocl->index].quirks &= ~(uint32_t)QUIRK_FINISHED_QUEUE_USED;
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_buffer_create(ocl, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b));
     cl_api functions = cl;
     functions.Flush = refuse_flush;
     fetch_by(q, b, functions);
@@ -303,7 +303,7 @@ static void check_refusals(ocl_context *c, void *user)
     else
         assert_int_equal(n_refused, 0);
     fill_ramp(y);
-    assert_ok(ocl_platforms_axpy(c, q, "refusals", 1.0f, N, 8, y));
+    assert_ok(ocl_platforms_axpy(ocl, q, "refusals", 1.0f, N, 8, y));
     ocl_buffer_free(b);
     ocl_queue_free(q);
 }
@@ -314,10 +314,10 @@ TEST_WITH(queue__loses_nothing_where_queries_fail, NULL, ocl_platforms_leaks)
 }
 
 /* The caller's processor is given up for launches that have work for it, until there is nothing under way. */
-static void check_widths(ocl_context *c, void *user)
+static void check_widths(ocl_context *ocl, void *user)
 {
     (void)user;
-    const uint64_t units = ocl_context_caps(c)->compute_units, ones = 1;
+    const uint64_t units = ocl_context_caps(ocl)->compute_units, ones = 1;
     const kernel_ref ref = {.source = "widths",
                             .entry = "f",
                             .body = "__kernel void f(__global float *y) { y[0] = 1.0f; }",
@@ -325,9 +325,9 @@ static void check_widths(ocl_context *c, void *user)
     ocl_queue *q;
     ocl_kernel *k;
     ocl_buffer *b;
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_kernel_create(c, &ref, &k));
-    assert_ok(ocl_buffer_create(c, 64, OCL_BUFFER_DEVICE, &b));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_kernel_create(ocl, &ref, &k));
+    assert_ok(ocl_buffer_create(ocl, 64, OCL_BUFFER_DEVICE, &b));
     assert_ok(ocl_kernel_set_buffer(k, 0, b));
     for (uint64_t n = 1; n <= units + 1; n++) {
         assert_ok(ocl_queue_launch(q, k, 1, &n, &ones));
@@ -351,31 +351,31 @@ TEST_WITH(queue__detects_launches_for_all_units, NULL, ocl_platforms_leaks)
 
 /* ---- errors ------------------------------------------------------------------------------------------------ */
 
-static void check_errors(ocl_context *c, void *user)
+static void check_errors(ocl_context *ocl, void *user)
 {
     (void)user;
-    const device_record *r = ocl_context_record(c);
+    const device_record *r = ocl_context_record(ocl);
     float y[N];
     ocl_queue *q;
     ocl_buffer *b;
-    assert_error(ocl_buffer_create(c, (size_t)r->max_alloc_bytes + 1, OCL_BUFFER_DEVICE, &b),
+    assert_error(ocl_buffer_create(ocl, (size_t)r->max_alloc_bytes + 1, OCL_BUFFER_DEVICE, &b),
                  CLG_ERROR_OUT_OF_DEVICE_MEMORY, "MiB");
     assert_null(b);
     assert_non_null(strstr(error_text(), r->name));
-    assert_error(ocl_buffer_create(c, SIZE_MAX, OCL_BUFFER_DEVICE, &b),
+    assert_error(ocl_buffer_create(ocl, SIZE_MAX, OCL_BUFFER_DEVICE, &b),
                  CLG_ERROR_OUT_OF_DEVICE_MEMORY, "largest");
 
-    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_queue_create(ocl, &q));
     fill_ramp(y);
-    assert_ok(ocl_platforms_axpy(c, q, "errors", 1.0f, N, 1, y));
+    assert_ok(ocl_platforms_axpy(ocl, q, "errors", 1.0f, N, 1, y));
     const kernel_ref ref = {.source = "launch",
                             .entry = "f",
                             .body = "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
                                     "__kernel void f(__global float *y) { y[0] = 1.0f; }",
                             .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"};
     ocl_kernel *k;
-    assert_ok(ocl_kernel_create(c, &ref, &k));
-    assert_ok(ocl_buffer_create(c, 64, OCL_BUFFER_DEVICE, &b));
+    assert_ok(ocl_kernel_create(ocl, &ref, &k));
+    assert_ok(ocl_buffer_create(ocl, 64, OCL_BUFFER_DEVICE, &b));
     assert_error(ocl_kernel_set_buffer(k, 5, b), CLG_ERROR_INTERNAL, "argument 5");
     assert_ok(ocl_kernel_set_buffer(k, 0, b));
     const uint64_t too_large = r->max_work_group_size * 2;
@@ -386,7 +386,7 @@ static void check_errors(ocl_context *c, void *user)
 
     const kernel_ref absent = {
         .source = "launch", .entry = "g", .body = ref.body, .prelude = ref.prelude};
-    assert_error(ocl_kernel_create(c, &absent, &k), CLG_ERROR_INTERNAL, "kernel 'g' of 'launch'");
+    assert_error(ocl_kernel_create(ocl, &absent, &k), CLG_ERROR_INTERNAL, "kernel 'g' of 'launch'");
     assert_null(k);
     ocl_queue_free(q);
 }
@@ -398,19 +398,19 @@ TEST_WITH(queue__errors_name_kernel_size_and_device, NULL, ocl_platforms_leaks)
 
 /* ---- profiling --------------------------------------------------------------------------------------------- */
 
-static void check_samples(ocl_context *c, void *user)
+static void check_samples(ocl_context *ocl, void *user)
 {
     (void)user;
     float y[N];
     ocl_queue *q;
     ocl_sample *samples;
     size_t n;
-    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_queue_create(ocl, &q));
     fill_ramp(y);
     ocl_queue_set_tag(q, 41);
-    assert_ok(ocl_platforms_axpy(c, q, "samples", 1.0f, N, 8, y));
+    assert_ok(ocl_platforms_axpy(ocl, q, "samples", 1.0f, N, 8, y));
     ocl_queue_set_tag(q, 42);
-    assert_ok(ocl_platforms_axpy(c, q, "samples", 1.0f, N, 8, y));
+    assert_ok(ocl_platforms_axpy(ocl, q, "samples", 1.0f, N, 8, y));
     assert_ok(ocl_queue_finish(q));
     assert_ok(ocl_queue_take_samples(q, &samples, &n));
     assert_int_equal(n, 6); /* write, launch, read, twice */
@@ -461,20 +461,20 @@ static void run_wrapped(ocl_context *wrapped, cl_command_queue queue, cl_mem mem
     ocl_queue_free(other);
 }
 
-static void check_wrapping(ocl_context *c, void *user)
+static void check_wrapping(ocl_context *ocl, void *user)
 {
     (void)user;
     cl_int code;
     float y[N];
     ocl_queue *own;
     ocl_context *wrapped;
-    cl_context context = ocl_context_handle(c);
-    cl_device_id device = ocl_context_device_handle(c);
+    cl_context context = ocl_context_handle(ocl);
+    cl_device_id device = ocl_context_device_handle(ocl);
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
     cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof y, NULL, &code);
     assert_ok(ocl_context_wrap(context, device, queue, &(ocl_context_options){.cache_dir = ""},
                                &wrapped));
-    assert_string_equal(ocl_context_record(wrapped)->name, ocl_context_record(c)->name);
+    assert_string_equal(ocl_context_record(wrapped)->name, ocl_context_record(ocl)->name);
     assert_true(ocl_context_caps(wrapped)->probed);
     run_wrapped(wrapped, queue, memory);
     ocl_context_free(wrapped);
@@ -489,8 +489,8 @@ static void check_wrapping(ocl_context *c, void *user)
         (void)clReleaseCommandQueue(out_of_order);
     }
     fill_ramp(y);
-    assert_ok(ocl_queue_create(c, &own));
-    assert_ok(ocl_platforms_axpy(c, own, "own", 1.0f, N, 8, y));
+    assert_ok(ocl_queue_create(ocl, &own));
+    assert_ok(ocl_platforms_axpy(ocl, own, "own", 1.0f, N, 8, y));
     ocl_queue_free(own);
     assert_int_equal(clReleaseMemObject(memory), CL_SUCCESS);
     assert_int_equal(clReleaseCommandQueue(queue), CL_SUCCESS);
@@ -503,29 +503,29 @@ TEST_WITH(context__wraps_the_callers, NULL, ocl_platforms_leaks)
 
 /* ---- part of a CPU ------------------------------------------------------------------------------------------ */
 
-static void check_one_thread(ocl_context *c, void *user)
+static void check_one_thread(ocl_context *ocl, void *user)
 {
     float y[N];
     ocl_queue *q;
     size_t *n_parts = user;
-    *n_parts += ocl_context_caps(c)->compute_units == 1;
+    *n_parts += ocl_context_caps(ocl)->compute_units == 1;
     fill_ramp(y);
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_platforms_axpy(c, q, "one thread", 1.0f, N, 8, y));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_platforms_axpy(ocl, q, "one thread", 1.0f, N, 8, y));
     assert_true(y[1] == 11.0f);
     ocl_queue_free(q);
-    ocl_programs_save(c);
+    ocl_programs_save(ocl);
 }
 
 /* PoCL 7 as Debian builds it splits no device. */
 static bool can_be_split(size_t device_index)
 {
-    ocl_context *c;
+    ocl_context *ocl;
     cl_uint max = 0;
-    assert_ok(ocl_context_create(device_index, &(ocl_context_options){.cache_dir = ""}, &c));
-    (void)cl.GetDeviceInfo(ocl_context_device_handle(c), CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
+    assert_ok(ocl_context_create(device_index, &(ocl_context_options){.cache_dir = ""}, &ocl));
+    (void)cl.GetDeviceInfo(ocl_context_device_handle(ocl), CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
                            sizeof max, &max, NULL);
-    ocl_context_free(c);
+    ocl_context_free(ocl);
     return max > 1;
 }
 
@@ -536,19 +536,19 @@ TEST_WITH(context__can_take_part_of_a_cpu, NULL, ocl_platforms_leaks)
     size_t n, n_tried = 0, n_parts = 0;
     assert_ok(ocl_enumerate(&records, &caps, &n));
     for (size_t i = 0; i < n; i++) {
-        ocl_context *c;
+        ocl_context *ocl;
         if (caps[i].family != PLATFORM_POCL) continue;
         n_tried++;
         if (caps[i].compute_units > 1 && !can_be_split(i)) {
-            assert_error(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &c),
+            assert_error(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &ocl),
                          CLG_ERROR_UNSUPPORTED_DEVICE, "using 1 of ");
             n_parts++;
             continue;
         }
-        assert_ok(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &c));
-        check_one_thread(c, &n_parts);
-        assert_int_equal(ocl_context_caps(c)->compute_units, 1);
-        ocl_context_free(c);
+        assert_ok(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &ocl));
+        check_one_thread(ocl, &n_parts);
+        assert_int_equal(ocl_context_caps(ocl)->compute_units, 1);
+        ocl_context_free(ocl);
     }
     device_records_free(records, n);
     device_caps_free(caps, n);
@@ -558,10 +558,10 @@ TEST_WITH(context__can_take_part_of_a_cpu, NULL, ocl_platforms_leaks)
 
 TEST_WITH(context__refuses_a_device_that_is_not_there, NULL, ocl_platforms_leaks)
 {
-    ocl_context *c;
-    assert_error(ocl_context_create(9999, &(ocl_context_options){.cache_dir = ""}, &c),
+    ocl_context *ocl;
+    assert_error(ocl_context_create(9999, &(ocl_context_options){.cache_dir = ""}, &ocl),
                  CLG_ERROR_NO_DEVICE, "9999");
-    assert_null(c);
+    assert_null(ocl);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static cl_int CL_API_CALL refuse_to_wait(cl_uint n, const cl_event *events)
 
 /* Transfers and waits without one clFinish; and with one for each wait that is refused. The driver's own functions are back in
  * their places before anything is checked. */
-static void check_waits_by_event(ocl_context *c, void *user)
+static void check_waits_by_event(ocl_context *ocl, void *user)
 {
     (void)user;
     float x[N], y[N] = {0}, z[N] = {0};
@@ -38,9 +38,9 @@ static void check_waits_by_event(ocl_context *c, void *user)
     ocl_queue *q;
     ocl_buffer *b;
     for (int i = 0; i < N; i++) x[i] = (float)i;
-    c->machine.caps[c->index].quirks |= (uint32_t)QUIRK_FINISHED_QUEUE_USED;
-    assert_ok(ocl_queue_create(c, &q));
-    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    ocl->machine.caps[ocl->index].quirks |= (uint32_t)QUIRK_FINISHED_QUEUE_USED;
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_buffer_create(ocl, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
     const cl_api drivers = cl;
     n_refused = n_finished = 0;
     cl.Finish = finish_well;
@@ -60,7 +60,7 @@ static void check_waits_by_event(ocl_context *c, void *user)
     assert_int_equal(n_finished, 2);
     assert_memory_equal(x, y, sizeof x);
     assert_memory_equal(x, z, sizeof x);
-    assert_ok(ocl_platforms_axpy(c, q, "waits", 1.0f, N, 8, x));
+    assert_ok(ocl_platforms_axpy(ocl, q, "waits", 1.0f, N, 8, x));
     for (int i = 0; i < N; i++) assert_true(x[i] == (float)i + 5.0f);
     ocl_buffer_free(b);
     ocl_queue_free(q);

@@ -100,13 +100,13 @@ static void expect_references(cl_uint (*references)(void), cl_uint expected)
 }
 
 /* y = Relu(x), x: [N] */
-static clg_session *relu_session(clg_context *c)
+static clg_session *relu_session(clg_context *context)
 {
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
     assert_ok(clg_builder_node(g, NULL, "Relu", "relu", 1, NAMES("x"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    return build_session(c, g, NULL);
+    return build_session(context, g, NULL);
 }
 
 /* y of a run over memory[OFFSET..OFFSET+N) filled with factor a */
@@ -118,11 +118,11 @@ static void expect_relu(const float *y, float a)
     }
 }
 
-static void set_memory_as_input(clg_context *c, clg_session *s)
+static void set_memory_as_input(clg_context *context, clg_session *s)
 {
     clg_value *x;
-    assert_ok(
-        clg_value_create_opencl(c, memory, OFFSET * sizeof(float), CLG_FLOAT32, 1, DIMS(N), &x));
+    assert_ok(clg_value_create_opencl(context, memory, OFFSET * sizeof(float), CLG_FLOAT32, 1,
+                                      DIMS(N), &x));
     assert_ok(clg_session_set_input(s, "x", x));
     clg_value_free(x);
 }
@@ -131,28 +131,28 @@ static void set_memory_as_input(clg_context *c, clg_session *s)
 
 TEST(sharing__kernels_before_a_run_are_seen)
 {
-    clg_context *c;
+    clg_context *context;
     float y[N];
     enqueue_fill(queue, 0,
                  NULL); /* what the driver keeps for the kernel's argument, it keeps from here on */
     assert_int_equal(clFinish(queue), CL_SUCCESS);
     const cl_uint of_context = context_references(), of_memory = memory_references(),
                   of_queue = queue_references();
-    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &c));
-    assert_ptr_equal(clg_context_opencl(c), app);
-    assert_ptr_equal(clg_context_opencl_device(c), device);
-    clg_session *s = relu_session(c), *other;
+    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &context));
+    assert_ptr_equal(clg_context_opencl(context), app);
+    assert_ptr_equal(clg_context_opencl_device(context), device);
+    clg_session *s = relu_session(context), *other;
     assert_ptr_equal(clg_session_opencl_queue(s), queue);
     assert_ok(clg_session_clone(s, &other));
     assert_ptr_not_equal(clg_session_opencl_queue(other), queue);
-    set_memory_as_input(c, s);
+    set_memory_as_input(context, s);
     for (int i = 1; i <= 10; i++) {
         enqueue_fill(queue, (float)i, NULL); /* not waited for */
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
         expect_relu(y, (float)i);
     }
-    clg_context_free(c);
+    clg_context_free(context);
     clg_session_free(other);
     clg_session_free(s);
     expect_references(context_references, of_context);
@@ -162,11 +162,11 @@ TEST(sharing__kernels_before_a_run_are_seen)
 
 TEST(sharing__the_queue_stays_when_values_are_kept)
 {
-    clg_context *c;
+    clg_context *context;
     float y[N];
-    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &c));
-    clg_session *s = relu_session(c);
-    set_memory_as_input(c, s);
+    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &context));
+    clg_session *s = relu_session(context);
+    set_memory_as_input(context, s);
     assert_ok(clg_session_keep_values(s, NULL, 0));
     assert_ptr_equal(clg_session_opencl_queue(s), queue);
     enqueue_fill(queue, 3, NULL);
@@ -174,11 +174,11 @@ TEST(sharing__the_queue_stays_when_values_are_kept)
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     expect_relu(y, 3);
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* y = x W where x and y are parts of one buffer that is the application's */
-static void multiply_within_memory(clg_context *c, clg_kernel_class kernels, bool no_blas)
+static void multiply_within_memory(clg_context *context, clg_kernel_class kernels, bool no_blas)
 {
     enum { K = 5, COLUMNS = 4, ROWS = 6, X = 7, Y = 90 };
     float all[TOTAL], w[K * COLUMNS], x[ROWS * K];
@@ -199,10 +199,10 @@ static void multiply_within_memory(clg_context *c, clg_kernel_class kernels, boo
     assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, COLUMNS), w));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    s = build_session(c, g, &options);
-    assert_ok(
-        clg_value_create_opencl(c, memory, X * sizeof(float), CLG_FLOAT32, 2, DIMS(ROWS, K), &in));
-    assert_ok(clg_value_create_opencl(c, memory, Y * sizeof(float), CLG_FLOAT32, 2,
+    s = build_session(context, g, &options);
+    assert_ok(clg_value_create_opencl(context, memory, X * sizeof(float), CLG_FLOAT32, 2,
+                                      DIMS(ROWS, K), &in));
+    assert_ok(clg_value_create_opencl(context, memory, Y * sizeof(float), CLG_FLOAT32, 2,
                                       DIMS(ROWS, COLUMNS), &out));
     assert_ok(clg_session_set_input(s, "x", in));
     assert_ok(clg_session_bind_output(s, "y", out));
@@ -226,24 +226,24 @@ static void multiply_within_memory(clg_context *c, clg_kernel_class kernels, boo
 
 TEST(sharing__parts_of_a_buffer_as_input_and_output)
 {
-    clg_context *c;
-    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
-    multiply_within_memory(c, CLG_KERNELS_SIMD, true);
-    multiply_within_memory(c, CLG_KERNELS_SIMT, true);
-    multiply_within_memory(c, CLG_KERNELS_SIMT, false);
-    clg_context_free(c);
+    clg_context *context;
+    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &context));
+    multiply_within_memory(context, CLG_KERNELS_SIMD, true);
+    multiply_within_memory(context, CLG_KERNELS_SIMT, true);
+    multiply_within_memory(context, CLG_KERNELS_SIMT, false);
+    clg_context_free(context);
 }
 
 TEST(sharing__memory_of_ours_is_seen)
 {
-    clg_context *c;
+    clg_context *context;
     clg_value *y;
     cl_mem seen;
     size_t offset;
     float got[N];
-    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &c));
-    clg_session *s = relu_session(c);
-    set_memory_as_input(c, s);
+    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &context));
+    clg_session *s = relu_session(context);
+    set_memory_as_input(context, s);
     enqueue_fill(queue, 2, NULL);
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_device(s, "y", &y));
@@ -257,34 +257,35 @@ TEST(sharing__memory_of_ours_is_seen)
                  "not on a device");
     clg_value_free(y);
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 TEST(sharing__what_does_not_fit_is_refused)
 {
-    clg_context *c, *none;
+    clg_context *context, *none;
     clg_value *v;
     cl_int error;
     const size_t unit = sizeof(float);
-    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
-    assert_error(clg_value_create_opencl(c, memory, 2, CLG_FLOAT32, 1, DIMS(4), &v),
+    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &context));
+    assert_error(clg_value_create_opencl(context, memory, 2, CLG_FLOAT32, 1, DIMS(4), &v),
                  CLG_ERROR_INVALID_ARGUMENT, "offset 2");
     assert_null(v);
-    assert_error(clg_value_create_opencl(c, memory, unit, CLG_FLOAT32, 1, DIMS(TOTAL), &v),
+    assert_error(clg_value_create_opencl(context, memory, unit, CLG_FLOAT32, 1, DIMS(TOTAL), &v),
                  CLG_ERROR_INVALID_ARGUMENT, "too small");
-    assert_error(clg_value_create_opencl(c, memory, unit * TOTAL + unit, CLG_FLOAT32, 0, NULL, &v),
-                 CLG_ERROR_INVALID_ARGUMENT, "too small");
-    assert_error(clg_value_create_opencl(c, memory, 0, CLG_FLOAT32, 1, DIMS(-1), &v),
+    assert_error(
+        clg_value_create_opencl(context, memory, unit * TOTAL + unit, CLG_FLOAT32, 0, NULL, &v),
+        CLG_ERROR_INVALID_ARGUMENT, "too small");
+    assert_error(clg_value_create_opencl(context, memory, 0, CLG_FLOAT32, 1, DIMS(-1), &v),
                  CLG_ERROR_INVALID_ARGUMENT, "negative");
-    assert_error(clg_value_create_opencl(c, memory, 0, CLG_STRING, 1, DIMS(1), &v),
+    assert_error(clg_value_create_opencl(context, memory, 0, CLG_STRING, 1, DIMS(1), &v),
                  CLG_ERROR_INVALID_ARGUMENT, "string");
-    assert_error(clg_value_create_opencl(c, NULL, 0, CLG_FLOAT32, 1, DIMS(1), &v),
+    assert_error(clg_value_create_opencl(context, NULL, 0, CLG_FLOAT32, 1, DIMS(1), &v),
                  CLG_ERROR_INVALID_ARGUMENT, "memory is NULL");
     cl_context stranger = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
     cl_mem foreign = clCreateBuffer(stranger, CL_MEM_READ_WRITE, 64, NULL, &error);
     cl_command_queue wild =
         clCreateCommandQueue(app, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
-    assert_error(clg_value_create_opencl(c, foreign, 0, CLG_FLOAT32, 1, DIMS(4), &v),
+    assert_error(clg_value_create_opencl(context, foreign, 0, CLG_FLOAT32, 1, DIMS(4), &v),
                  CLG_ERROR_INVALID_ARGUMENT, "another OpenCL context");
     assert_error(clg_context_create_opencl(stranger, device, queue, NULL, &none),
                  CLG_ERROR_INVALID_ARGUMENT, "another OpenCL context");
@@ -295,7 +296,7 @@ TEST(sharing__what_does_not_fit_is_refused)
     (void)clReleaseCommandQueue(wild);
     (void)clReleaseMemObject(foreign);
     (void)clReleaseContext(stranger);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
@@ -310,13 +311,13 @@ static cl_int state_of(cl_event event)
 
 TEST(events__a_run_waits_for_the_application)
 {
-    clg_context *c;
+    clg_context *context;
     cl_int error;
     cl_event go, done, marked;
     float y[N];
-    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
-    clg_session *s = relu_session(c);
-    set_memory_as_input(c, s);
+    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &context));
+    clg_session *s = relu_session(context);
+    set_memory_as_input(context, s);
     for (int i = 1; i <= 5; i++) {
         go = clCreateUserEvent(app, &error);
         assert_int_equal(error, CL_SUCCESS);
@@ -342,12 +343,12 @@ TEST(events__a_run_waits_for_the_application)
         (void)clReleaseEvent(go);
     }
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 TEST(events__the_application_waits_for_a_run)
 {
-    clg_context *c;
+    clg_context *context;
     clg_value *out;
     cl_int error;
     cl_event go, done;
@@ -355,10 +356,10 @@ TEST(events__the_application_waits_for_a_run)
     cl_mem target = clCreateBuffer(app, CL_MEM_READ_WRITE, sizeof y, NULL, &error);
     cl_mem copy = clCreateBuffer(app, CL_MEM_READ_WRITE, sizeof y, NULL, &error);
     assert_int_equal(error, CL_SUCCESS);
-    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
-    clg_session *s = relu_session(c);
-    set_memory_as_input(c, s);
-    assert_ok(clg_value_create_opencl(c, target, 0, CLG_FLOAT32, 1, DIMS(N), &out));
+    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &context));
+    clg_session *s = relu_session(context);
+    set_memory_as_input(context, s);
+    assert_ok(clg_value_create_opencl(context, target, 0, CLG_FLOAT32, 1, DIMS(N), &out));
     assert_ok(clg_session_bind_output(s, "y", out));
     clg_value_free(out);
     enqueue_fill(queue, 4, NULL);
@@ -375,7 +376,7 @@ TEST(events__the_application_waits_for_a_run)
     (void)clReleaseEvent(go);
     (void)clReleaseEvent(done);
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
     (void)clReleaseMemObject(target);
     (void)clReleaseMemObject(copy);
 }
@@ -393,13 +394,13 @@ static void run_wider(clg_session *s, int n)
 
 TEST(events__runs_that_wait_hold_nobody_up)
 {
-    clg_context *c;
+    clg_context *context;
     clg_session *waiting[2], *other;
     cl_int error;
     cl_event go, done[2];
     float y[N];
-    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &c));
-    waiting[0] = relu_session(c);
+    assert_ok(clg_context_create_opencl(app, device, queue, NULL, &context));
+    waiting[0] = relu_session(context);
     assert_ok(clg_session_clone(waiting[0], &waiting[1]));
     assert_ok(clg_session_clone(waiting[0], &other));
     for (int i = 1; i <= 4; i++) {
@@ -409,7 +410,7 @@ TEST(events__runs_that_wait_hold_nobody_up)
         go = clCreateUserEvent(app, &error);
         assert_int_equal(error, CL_SUCCESS);
         for (int k = 0; k < 2; k++) {
-            set_memory_as_input(c, waiting[k]);
+            set_memory_as_input(context, waiting[k]);
             if (k == 0 && in_queue)
                 assert_int_equal(clEnqueueBarrierWithWaitList(queue, 1, &go, NULL), CL_SUCCESS);
             else
@@ -430,17 +431,17 @@ TEST(events__runs_that_wait_hold_nobody_up)
     }
     for (int k = 0; k < 2; k++) clg_session_free(waiting[k]);
     clg_session_free(other);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 TEST(events__of_runs_that_fail_complete_too)
 {
-    clg_context *c;
+    clg_context *context;
     cl_int error;
     cl_event go, done, left;
-    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
-    clg_session *s = relu_session(c);
-    set_memory_as_input(c, s);
+    assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &context));
+    clg_session *s = relu_session(context);
+    set_memory_as_input(context, s);
     assert_ok(clg_session_run(s));
     clg_status status = CLG_OK;
     for (int i = 0; i < 20 && status == CLG_OK; i++) { /* a run may be too far to be cancelled */
@@ -465,7 +466,7 @@ TEST(events__of_runs_that_fail_complete_too)
     assert_true(state_of(left) <= CL_COMPLETE);
     (void)clReleaseEvent(left);
     (void)clReleaseEvent(go);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 TEST_GROUP(open_app, close_app)

@@ -47,10 +47,10 @@ static bool same(const float *x, const float *y, size_t n)
 static clg_context *open_context(void)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *c;
+    clg_context *context;
     options.cache_dir = scratch_path("store");
-    assert_ok(clg_context_create("pocl", &options, &c));
-    return c;
+    assert_ok(clg_context_create("pocl", &options, &context));
+    return context;
 }
 
 static int open_layer(void **state)
@@ -96,9 +96,9 @@ static bool reads_what_was_written(cl_context app, cl_device_id device, ordering
 
 TEST(layer__shows_queues_without_order)
 {
-    clg_context *c = open_context();
-    cl_context app = clg_context_opencl(c);
-    cl_device_id device = clg_context_opencl_device(c);
+    clg_context *context = open_context();
+    cl_context app = clg_context_opencl(context);
+    cl_device_id device = clg_context_opencl_device(context);
     for (size_t i = 0; i < 2; i++) {
         const char *which = i ? "0" : "all";
         opencl_delay_queues(&delay, which);
@@ -111,13 +111,13 @@ TEST(layer__shows_queues_without_order)
     opencl_delay_queues(&delay, NULL);
     assert_true(reads_what_was_written(app, device, UNORDERED));
     assert_true(delay.n_late() >= 10);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* ---- what a context orders --------------------------------------------------------------------------------- */
 
 /* y = x w + (b + 1), where b + 1 is computed when the session is made; w is packed. */
-static clg_session *make_matmul_by(clg_context *c, float b, float w,
+static clg_session *make_matmul_by(clg_context *context, float b, float w,
                                    const clg_session_options *options)
 {
     float all_b[N], all_w[N * N] = {0};
@@ -133,12 +133,12 @@ static clg_session *make_matmul_by(clg_context *c, float b, float w,
     assert_ok(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("p")));
     assert_ok(clg_builder_node(g, NULL, "Add", "sum", 2, NAMES("p", "b1"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    return build_session(c, g, options);
+    return build_session(context, g, options);
 }
 
-static clg_session *make_matmul(clg_context *c, float b, float w)
+static clg_session *make_matmul(clg_context *context, float b, float w)
 {
-    return make_matmul_by(c, b, w, NULL);
+    return make_matmul_by(context, b, w, NULL);
 }
 
 static void fill(float *x, float value)
@@ -170,26 +170,26 @@ static bool run_matmul(clg_session *s, float b, float w)
     return right;
 }
 
-static bool constants_arrive(clg_context *c)
+static bool constants_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
-    return run_matmul(make_matmul(c, b, w), b, w);
+    return run_matmul(make_matmul(context, b, w), b, w);
 }
 
 /* By CLBlast, which takes queues and no wait lists. */
-static bool constants_of_clblast_arrive(clg_context *c)
+static bool constants_of_clblast_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     options.kernels = CLG_KERNELS_SIMT;
     options.preferred_impls = NAMES("blas");
     options.n_preferred_impls = 1;
-    return run_matmul(make_matmul_by(c, b, w, &options), b, w);
+    return run_matmul(make_matmul_by(context, b, w, &options), b, w);
 }
 
 /* Steps that do not depend on each other may overlap (decision 35), once the driver has had
  * their kernels: in the second session. */
-static bool branches_arrive(clg_context *c)
+static bool branches_arrive(clg_context *context)
 {
     enum { BRANCHES = 4 };
     static const char *const outputs[BRANCHES] = {"y0", "y1", "y2", "y3"};
@@ -210,7 +210,7 @@ static bool branches_arrive(clg_context *c)
                                        NAMES(inputs[i], constants[i]), 1, NAMES(outputs[i])));
             assert_ok(clg_builder_output(g, outputs[i]));
         }
-        clg_session *s = build_session(c, g, NULL);
+        clg_session *s = build_session(context, g, NULL);
         for (int i = 0; i < BRANCHES; i++)
             assert_ok(clg_session_set_input_data(s, inputs[i], CLG_FLOAT32, 2, DIMS(ROWS, N), x));
         assert_ok(clg_session_run(s));
@@ -224,14 +224,14 @@ static bool branches_arrive(clg_context *c)
 }
 
 /* A value on the device is written again and again, and goes from one session to another. */
-static bool device_values_arrive(clg_context *c)
+static bool device_values_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
     float x[ROWS * N], y[ROWS * N];
     bool right = true;
     clg_value *v, *between;
-    clg_session *s = make_matmul(c, b, w), *t = make_matmul(c, 1, 2);
-    assert_ok(clg_value_create_device(c, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
+    clg_session *s = make_matmul(context, b, w), *t = make_matmul(context, 1, 2);
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
     assert_ok(clg_session_set_input(s, "x", v));
     for (int run = 0; run < 3; run++) {
         const float value = fresh();
@@ -256,11 +256,11 @@ static bool device_values_arrive(clg_context *c)
 }
 
 /* A queue of the application's own. */
-static cl_command_queue own_queue(clg_context *c)
+static cl_command_queue own_queue(clg_context *context)
 {
     cl_int code;
-    cl_command_queue q =
-        clCreateCommandQueue(clg_context_opencl(c), clg_context_opencl_device(c), 0, &code);
+    cl_command_queue q = clCreateCommandQueue(clg_context_opencl(context),
+                                              clg_context_opencl_device(context), 0, &code);
     assert_int_equal(code, CL_SUCCESS);
     return q;
 }
@@ -276,13 +276,13 @@ static void read_in(cl_command_queue q, const clg_value *v, void *to, size_t siz
         0);
 }
 
-static bool own_queue_sees_values(clg_context *c)
+static bool own_queue_sees_values(clg_context *context)
 {
-    cl_command_queue q = own_queue(c);
+    cl_command_queue q = own_queue(context);
     float x[ROWS * N], y[ROWS * N] = {0};
     clg_value *v;
     fill(x, fresh());
-    assert_ok(clg_value_create_device(c, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
     assert_ok(clg_value_write(v, x, sizeof x));
     read_in(q, v, y, sizeof y, NULL);
     clg_value_free(v);
@@ -291,9 +291,9 @@ static bool own_queue_sees_values(clg_context *c)
 }
 
 /* An output that the host knew before anything ran. */
-static bool own_queue_sees_known_outputs(clg_context *c)
+static bool own_queue_sees_known_outputs(clg_context *context)
 {
-    cl_command_queue q = own_queue(c);
+    cl_command_queue q = own_queue(context);
     const int64_t rows = (int64_t)fresh();
     int64_t got[2] = {0};
     float *x = calloc((size_t)rows, sizeof *x);
@@ -305,7 +305,7 @@ static bool own_queue_sees_known_outputs(clg_context *c)
     assert_ok(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("x"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "n"));
     assert_ok(clg_builder_output(g, "y"));
-    clg_session *s = build_session(c, g, NULL);
+    clg_session *s = build_session(context, g, NULL);
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, 1), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_device(s, "n", &v));
@@ -318,16 +318,16 @@ static bool own_queue_sees_known_outputs(clg_context *c)
 }
 
 /* Its commands wait for the event of a run, before and after the run is over. */
-static bool own_queue_waits_for_runs(clg_context *c)
+static bool own_queue_waits_for_runs(clg_context *context)
 {
-    cl_command_queue q = own_queue(c);
+    cl_command_queue q = own_queue(context);
     const float b = fresh(), w = fresh();
     float x[ROWS * N], y[ROWS * N];
     bool right = true;
     clg_value *v;
     cl_event done;
-    clg_session *s = make_matmul(c, b, w);
-    assert_ok(clg_value_create_device(c, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
+    clg_session *s = make_matmul(context, b, w);
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
     assert_ok(clg_session_bind_output(s, "y", v));
     for (int run = 0; run < 4; run++) {
         const float value = fresh();
@@ -347,13 +347,13 @@ static bool own_queue_waits_for_runs(clg_context *c)
     return right;
 }
 
-static bool inputs_that_are_mapped_arrive(clg_context *c)
+static bool inputs_that_are_mapped_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
     float y[ROWS * N];
     void *x;
     bool right = true;
-    clg_session *s = make_matmul(c, b, w), *other;
+    clg_session *s = make_matmul(context, b, w), *other;
     assert_ok(clg_session_clone(s, &other));
     for (int run = 0; run < 4; run++) {
         clg_session *one = run % 2 ? other : s;
@@ -371,11 +371,12 @@ static bool inputs_that_are_mapped_arrive(clg_context *c)
 
 /* Batches through slots whose memory is copied by queues of their own, and through memory that
  * is mapped. */
-static bool streams_arrive(clg_context *c)
+static bool streams_arrive(clg_context *context)
 {
     clg_model *m = stream_rows_model(-1);
     for (int staged = 0; staged < 2; staged++) {
-        clg_session *s[2] = {stream_rows_session_of(c, m), stream_rows_session_of(c, m)};
+        clg_session *s[2] = {stream_rows_session_of(context, m),
+                             stream_rows_session_of(context, m)};
         clg_stream *stream =
             stream_rows_make(s, 2, 4, 2, staged ? STREAM_MEMORY_STAGED : STREAM_MEMORY_AUTO);
         stream_rows_run(stream, 43, 3);
@@ -391,7 +392,7 @@ static bool streams_arrive(clg_context *c)
 /* ---- threads ----------------------------------------------------------------------------------------------- */
 
 typedef struct clone_work {
-    clg_session *s;
+    clg_session *session;
     float b, w;
     bool right;
 } clone_work;
@@ -401,15 +402,16 @@ static void *run_clone(void *argument)
     clone_work *work = argument;
     float x[ROWS * N], y[ROWS * N];
     fill(x, work->b);
-    work->right = clg_session_set_input_data(work->s, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x) == 0 &&
-                  clg_session_run(work->s) == 0 &&
-                  clg_session_get_output_data(work->s, "y", y, sizeof y) == 0 &&
-                  check(y, work->b, work->w, work->b);
+    work->right =
+        clg_session_set_input_data(work->session, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x) == 0 &&
+        clg_session_run(work->session) == 0 &&
+        clg_session_get_output_data(work->session, "y", y, sizeof y) == 0 &&
+        check(y, work->b, work->w, work->b);
     return NULL;
 }
 
 /* One of them brings the weights up, and the others use them. */
-static bool clones_share_weights(clg_context *c)
+static bool clones_share_weights(clg_context *context)
 {
     enum { CLONES = 3 };
     const float b = fresh(), w = fresh();
@@ -419,9 +421,9 @@ static bool clones_share_weights(clg_context *c)
     for (int i = 0; i < CLONES; i++) {
         work[i] = (clone_work){NULL, b, w, false};
         if (i == 0)
-            work[i].s = make_matmul(c, b, w);
+            work[i].session = make_matmul(context, b, w);
         else
-            assert_ok(clg_session_clone(work[0].s, &work[i].s));
+            assert_ok(clg_session_clone(work[0].session, &work[i].session));
     }
     for (int i = 0; i < CLONES; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run_clone, &work[i]), 0);
@@ -429,7 +431,7 @@ static bool clones_share_weights(clg_context *c)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         right = right && work[i].right;
     }
-    for (int i = 0; i < CLONES; i++) clg_session_free(work[i].s);
+    for (int i = 0; i < CLONES; i++) clg_session_free(work[i].session);
     return right;
 }
 
@@ -456,10 +458,10 @@ TEST(order__holds_whichever_queue_is_late)
     for (size_t k = 0; k < sizeof which_late / sizeof *which_late; k++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             opencl_delay_queues(&delay, which_late[k]);
-            clg_context *c = open_context();
-            if (!cases[i].body(c))
+            clg_context *context = open_context();
+            if (!cases[i].body(context))
                 fail_msg("%s are wrong where queues are late: %s", cases[i].name, which_late[k]);
-            clg_context_free(c);
+            clg_context_free(context);
         }
     print_message("%ld late commands\n", delay.n_late() - n_late);
     assert_true(delay.n_late() - n_late > 1000);
@@ -470,14 +472,14 @@ TEST(order__holds_for_clblast)
 {
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
-        clg_context *c = open_context();
-        const bool has_blas = ocl_blas_available(c->ocl);
+        clg_context *context = open_context();
+        const bool has_blas = ocl_blas_available(context->ocl);
         if (!has_blas) print_message("CLBlast is not there\n");
-        assert_true(!has_blas || constants_of_clblast_arrive(c));
+        assert_true(!has_blas || constants_of_clblast_arrive(context));
         ocl_counters counters;
-        ocl_context_counters(c->ocl, &counters);
+        ocl_context_counters(context->ocl, &counters);
         assert_true(!has_blas || counters.blas_calls >= 3);
-        clg_context_free(c);
+        clg_context_free(context);
     }
 }
 
@@ -486,11 +488,11 @@ TEST(order__is_missed_where_uploads_are_not_waited_for)
 {
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
-        clg_context *c = open_context();
-        const bool host_waits = context_has_quirk(c->ocl, QUIRK_FINISHED_QUEUE_USED);
-        ocl_context_ignore_uploads(c->ocl);
-        const bool arrive = constants_arrive(c);
-        clg_context_free(c);
+        clg_context *context = open_context();
+        const bool host_waits = context_has_quirk(context->ocl, QUIRK_FINISHED_QUEUE_USED);
+        ocl_context_ignore_uploads(context->ocl);
+        const bool arrive = constants_arrive(context);
+        clg_context_free(context);
         /* Where the host waits for the event of each transfer, uploads are complete without an order. */
         if (host_waits) skip();
         assert_false(arrive);

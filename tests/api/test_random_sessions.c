@@ -29,8 +29,8 @@ static clg_model *random_model(uint64_t seed, bool data_dependent)
     random_graph_options o = {.n_nodes = 6 + seed % 16, .data_dependent = data_dependent};
     plan_case_start(&k, CLG_KERNELS_SIMD);
     random_graph_make(&k, seed, &o);
-    assert_ok(model_create(k.g, false, &m));
-    k.g = NULL;
+    assert_ok(model_create(k.graph, false, &m));
+    k.graph = NULL;
     plan_case_end(&k);
     return m;
 }

@@ -32,10 +32,10 @@ static void listen(void *user, clg_log_level level, const char *message)
     (void)snprintf(refusal, sizeof refusal, "%s", message);
 }
 
-static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
+static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
     wd_answer a;
-    assert_ok(wd_run(c, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
+    assert_ok(wd_run(context, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
@@ -46,19 +46,19 @@ TEST(refused__another_implementation_serves)
     wd_driver_is(&winograd, NULL);
     clg_model *m = wd_convolution();
     for (int process = 1; process <= 2; process++) {
-        clg_context *c = wd_context("refused", CLG_SELFTEST_ON);
-        expect_conv(c, m, false);
-        expect_conv(c, m, false); /* asked once */
+        clg_context *context = wd_context("refused", CLG_SELFTEST_ON);
+        expect_conv(context, m, false);
+        expect_conv(context, m, false); /* asked once */
         assert_int_equal(n_refusals, process);
         assert_non_null(strstr(refusal, "'winograd_4x4'"));
         assert_non_null(strstr(refusal, "not with me"));
-        clg_context_free(c);
+        clg_context_free(context);
     }
     wd_driver_is(&wd_no_fault, NULL); /* the same driver, in a better mood */
-    clg_context *c = wd_context("refused", CLG_SELFTEST_ON);
-    expect_conv(c, m, true);
+    clg_context *context = wd_context("refused", CLG_SELFTEST_ON);
+    expect_conv(context, m, true);
     assert_int_equal(n_refusals, 2);
-    clg_context_free(c);
+    clg_context_free(context);
     clg_model_free(m);
 }
 
@@ -71,7 +71,7 @@ TEST(refused__without_a_self_test_too)
     float y[8];
     n_refusals = 0;
     wd_driver_is(&gemm_simt, NULL);
-    clg_context *c = wd_context("einsum", CLG_SELFTEST_ON);
+    clg_context *context = wd_context("einsum", CLG_SELFTEST_ON);
     options.kernels = CLG_KERNELS_SIMT;
     options.preferred_impls = NAMES("einsum");
     options.n_preferred_impls = 1;
@@ -81,7 +81,7 @@ TEST(refused__without_a_self_test_too)
     assert_ok(clg_builder_node(g, NULL, "Einsum", "sums", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_attribute_string(g, "equation", "mk,kn->mn"));
     assert_ok(clg_builder_output(g, "y"));
-    clg_session *s = build_session(c, g, &options);
+    clg_session *s = build_session(context, g, &options);
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
@@ -89,12 +89,12 @@ TEST(refused__without_a_self_test_too)
     assert_int_equal(n_refusals, 1);
     assert_non_null(strstr(refusal, "'einsum'"));
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* ---- few registers ------------------------------------------------------------------------------------------ */
 
-static clg_session *unary(clg_context *c, const char *op_type)
+static clg_session *unary(clg_context *context, const char *op_type)
 {
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_builder *g = start_graph();
@@ -102,15 +102,15 @@ static clg_session *unary(clg_context *c, const char *op_type)
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, -1), NULL));
     assert_ok(clg_builder_node(g, NULL, op_type, "node", 1, NAMES("x"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    return build_session(c, g, &options);
+    return build_session(context, g, &options);
 }
 
 TEST(refused__groups_shrink)
 {
     static float x[700], y[700];
     wd_driver_is(&wd_no_fault, NULL);
-    clg_context *c = wd_context("shrink", CLG_SELFTEST_ON);
-    clg_session *s = unary(c, "Neg");
+    clg_context *context = wd_context("shrink", CLG_SELFTEST_ON);
+    clg_session *s = unary(context, "Neg");
     for (int i = 0; i < 700; i++) x[i] = (float)i;
     for (int max = 1; max <= 64; max *= 4) {
         char number[16];
@@ -123,7 +123,7 @@ TEST(refused__groups_shrink)
     }
     wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_session_free(s);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 TEST(refused__groups_that_cannot_shrink)
@@ -133,21 +133,21 @@ TEST(refused__groups_that_cannot_shrink)
     n_refusals = 0;
     wd_driver_is(&wd_no_fault, NULL);
     wd_set_or_clear("CLG_KERNEL_ITEMS", "128");
-    clg_context *c = wd_context("registers", CLG_SELFTEST_ON);
+    clg_context *context = wd_context("registers", CLG_SELFTEST_ON);
     clg_model *m = wd_gemm();
-    assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, "gemm_simt", wd_gemms, &a));
+    assert_ok(wd_run(context, m, CLG_KERNELS_SIMT, "gemm_simt", wd_gemms, &a));
     assert_string_equal(a.impl, "blas"); /* CLBlast's groups have 64 work-items */
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(n_refusals, 1);
     assert_non_null(strstr(refusal, "in groups of 16 x 16 x 1"));
     wd_set_or_clear("CLG_KERNEL_ITEMS", "4");
-    clg_session *s = unary(c, "Softmax"); /* whose row is a group's */
+    clg_session *s = unary(context, "Softmax"); /* whose row is a group's */
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
     assert_error(clg_session_run(s), CLG_ERROR_UNSUPPORTED_DEVICE, "CL_INVALID_WORK_GROUP_SIZE");
     wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_session_free(s);
     clg_model_free(m);
-    clg_context_free(c);
+    clg_context_free(context);
 }
 
 /* Products with smaller groups than usual, down to one work-item. */
@@ -165,12 +165,12 @@ TEST(refused__smaller_groups_serve)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         n_refusals = 0;
         wd_set_or_clear("CLG_KERNEL_ITEMS", cases[i].items);
-        clg_context *c = wd_context(cases[i].store, CLG_SELFTEST_ON);
-        assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_gemms, &a));
+        clg_context *context = wd_context(cases[i].store, CLG_SELFTEST_ON);
+        assert_ok(wd_run(context, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_gemms, &a));
         assert_string_equal(a.impl, cases[i].impl);
         assert_true(a.worst <= WD_RIGHT);
         assert_int_equal(n_refusals, cases[i].refusals);
-        clg_context_free(c);
+        clg_context_free(context);
     }
     wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_model_free(m);

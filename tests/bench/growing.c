@@ -22,7 +22,7 @@ enum { WARM_UP = 4 };
 
 typedef struct times {
     double *plan_ms, *run_ms; /* of each step */
-    size_t n;
+    size_t count;
 } times;
 
 static double now_ms(void)
@@ -35,7 +35,7 @@ static double now_ms(void)
 static clg_status take_steps(clg_session *session, times *t)
 {
     clg_memory_estimate estimate = CLG_MEMORY_ESTIMATE_INIT;
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = 0; i < t->count; i++) {
         double start = now_ms();
         clg_status s = clg_session_memory(session, &estimate); /* plans what the run then finds */
         double planned = now_ms();
@@ -85,8 +85,8 @@ static clg_status measure(clg_context *context, clg_session *session, const clg_
         if (s == CLG_OK) s = take_steps(session, t);
         if (s != CLG_OK) break;
         print_counters(rounds[r], context);
-        print_times("  planning", t->plan_ms, t->n);
-        print_times("  running", t->run_ms, t->n);
+        print_times("  planning", t->plan_ms, t->count);
+        print_times("  running", t->run_ms, t->count);
     }
     return s;
 }
@@ -104,9 +104,9 @@ int main(int argc, char **argv)
     clg_context *context = NULL;
     clg_model *model = NULL;
     clg_session *session = NULL;
-    times t = {.n = (size_t)steps};
-    t.plan_ms = malloc(t.n * sizeof *t.plan_ms);
-    t.run_ms = malloc(t.n * sizeof *t.run_ms);
+    times t = {.count = (size_t)steps};
+    t.plan_ms = malloc(t.count * sizeof *t.plan_ms);
+    t.run_ms = malloc(t.count * sizeof *t.run_ms);
     clg_status s = t.plan_ms && t.run_ms ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (s == CLG_OK) s = counting_alloc_install();
     if (s == CLG_OK) s = clg_context_create(NULL, NULL, &context);

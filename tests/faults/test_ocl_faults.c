@@ -27,14 +27,14 @@ typedef struct job {
     bool profiling;
 } job;
 
-static clg_status use_queue(ocl_context *c, ocl_queue *q)
+static clg_status use_queue(ocl_context *ocl, ocl_queue *q)
 {
     float y[N];
     ocl_buffer *b = NULL;
     void *mapped, *event = NULL;
     ocl_sample *samples = NULL;
     size_t n_samples;
-    clg_status status = ocl_buffer_create(c, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b);
+    clg_status status = ocl_buffer_create(ocl, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b);
     CLG_TRY_GOTO(status, out);
     CLG_TRY_GOTO(ocl_queue_map(q, b, 0, sizeof y, true, true, &mapped), out);
     memset(mapped, 0, sizeof y);
@@ -43,7 +43,7 @@ static clg_status use_queue(ocl_context *c, ocl_queue *q)
     CLG_TRY_GOTO(ocl_queue_read(q, b, 0, y, sizeof y, true), out);
     CLG_TRY_GOTO(ocl_queue_marker(q, &event), out);
     CLG_TRY_GOTO(ocl_queue_wait_for(q, 1, &event), out);
-    CLG_TRY_GOTO(ocl_platforms_axpy(c, q, "faults", 2.0f, N, 8, y), out);
+    CLG_TRY_GOTO(ocl_platforms_axpy(ocl, q, "faults", 2.0f, N, 8, y), out);
     CLG_TRY_GOTO(ocl_queue_finish(q), out);
     CLG_TRY_GOTO(ocl_queue_take_samples(q, &samples, &n_samples), out);
     for (int i = 0; i < N; i++)
@@ -58,15 +58,15 @@ out:
 static clg_status do_job(void *user)
 {
     const job *j = user;
-    ocl_context *c = NULL;
+    ocl_context *ocl = NULL;
     ocl_queue *q = NULL;
     const ocl_context_options options = {.cache_dir = j->cache_dir, .profiling = j->profiling};
-    CLG_TRY(ocl_context_create(0, &options, &c));
-    clg_status status = ocl_queue_create(c, &q);
-    if (status == CLG_OK) status = use_queue(c, q);
-    if (status == CLG_OK) ocl_programs_save(c);
+    CLG_TRY(ocl_context_create(0, &options, &ocl));
+    clg_status status = ocl_queue_create(ocl, &q);
+    if (status == CLG_OK) status = use_queue(ocl, q);
+    if (status == CLG_OK) ocl_programs_save(ocl);
     ocl_queue_free(q);
-    ocl_context_free(c);
+    ocl_context_free(ocl);
     return status;
 }
 

@@ -134,7 +134,7 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
     /* Each step has a shape that was forgotten since, so it plans: nothing else may come of it. */
     assert_int_equal(third[STEPS - 1].counters.plans_made - second[STEPS - 1].counters.plans_made,
                      STEPS);
-    assert_true(session->e->n_plans <= MAX_PLANS);
+    assert_true(session->exec->n_plans <= MAX_PLANS);
     for (int i = 0; i < STEPS; i++) {
         assert_int_equal(second[i].counters.device_bytes, third[i].counters.device_bytes);
         assert_int_equal(second[i].host_bytes, third[i].host_bytes);

@@ -38,8 +38,8 @@ typedef struct comparison_result {
 } comparison_result;
 
 typedef struct bench {
-    const options *o;
-    engine e; /* the model; the current device */
+    const options *options;
+    engine engine; /* the model; the current device */
     input_set inputs;
     size_t *batches, n_batches;
     device_choice choice;
@@ -54,7 +54,7 @@ static int count_flops(const bench *b, const input_set *inputs, double *out_flop
 {
     size_t n;
     clg_shape_override *shapes = inputs_shapes(inputs, &n);
-    clg_status status = clg_model_flops(b->e.model, shapes, n, out_flops);
+    clg_status status = clg_model_flops(b->engine.model, shapes, n, out_flops);
     free(shapes);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
 }
@@ -71,14 +71,14 @@ static uint64_t n_launched(const clg_context *context)
 static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
 {
     clg_value **outputs;
-    int code = measure_once(b->e.session, inputs, b->e.model, &r->first_run_ms);
-    if (code == CODE_DONE) code = outputs_fetch(b->e.session, b->e.model, &outputs);
+    int code = measure_once(b->engine.session, inputs, b->engine.model, &r->first_run_ms);
+    if (code == CODE_DONE) code = outputs_fetch(b->engine.session, b->engine.model, &outputs);
     if (code != CODE_DONE) return code;
-    r->digest = outputs_digest(outputs, b->e.model).state;
-    outputs_free(outputs, b->e.model);
-    uint64_t before = n_launched(b->e.context);
-    code = measure_once(b->e.session, inputs, b->e.model, NULL);
-    r->steps = n_launched(b->e.context) - before;
+    r->digest = outputs_digest(outputs, b->engine.model).state;
+    outputs_free(outputs, b->engine.model);
+    uint64_t before = n_launched(b->engine.context);
+    code = measure_once(b->engine.session, inputs, b->engine.model, NULL);
+    r->steps = n_launched(b->engine.context) - before;
     return code;
 }
 
@@ -92,7 +92,7 @@ static int measure_device_time(const bench *b, clg_session *session, const input
         clg_step_profile *steps;
         size_t n;
         double sum_us = 0;
-        code = measure_once(session, inputs, b->e.model, NULL);
+        code = measure_once(session, inputs, b->engine.model, NULL);
         if (code != CODE_DONE) break;
         clg_status status = clg_session_profile(session, &steps, &n);
         if (status != CLG_OK) {
@@ -104,7 +104,7 @@ static int measure_device_time(const bench *b, clg_session *session, const input
         if (i > 0) times_add(&sums, sum_us / 1e3);
     }
     r->device_time = times_stats(&sums);
-    r->has_device_time = sums.n > 0;
+    r->has_device_time = sums.count > 0;
     times_free(&sums);
     return code;
 }
@@ -115,8 +115,9 @@ static int measure_device_times(bench *b, const clg_device_info *device, bench_r
 {
     clg_context *context = NULL;
     clg_session *session = NULL;
-    int code = engine_open_context(b->o, device, true, &context);
-    if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
+    int code = engine_open_context(b->options, device, true, &context);
+    if (code == CODE_DONE)
+        code = engine_create_session(b->options, context, b->engine.model, &session);
     for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++) {
         input_set inputs;
         code = inputs_with_batch(&b->inputs, b->batches[i], &inputs);
@@ -132,8 +133,8 @@ static int measure_memory(const bench *b, bench_result *r)
 {
     clg_counters counters = {.struct_size = sizeof counters};
     clg_memory_estimate memory = {.struct_size = sizeof memory};
-    clg_status status = clg_context_counters(b->e.context, &counters);
-    if (status == CLG_OK) status = clg_session_memory(b->e.session, &memory);
+    clg_status status = clg_context_counters(b->engine.context, &counters);
+    if (status == CLG_OK) status = clg_session_memory(b->engine.session, &memory);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     r->peak_rss_bytes = peak_rss_bytes();
     r->device_bytes = counters.device_bytes_peak;
@@ -152,19 +153,20 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
     bench_result r = {.device = must_copy(device->id),
                       .selector = must_copy(device->selector),
                       .batch = batch,
-                      .precision = engine_precision(b->e.session),
-                      .load_ms = b->e.load_ms};
-    load how = {.warmup = b->o->has_warmup ? b->o->warmup : 3,
-                .runs = b->o->runs,
-                .concurrency = b->o->concurrency > 0 ? b->o->concurrency : 1};
+                      .precision = engine_precision(b->engine.session),
+                      .load_ms = b->engine.load_ms};
+    load how = {.warmup = b->options->has_warmup ? b->options->warmup : 3,
+                .runs = b->options->runs,
+                .concurrency = b->options->concurrency > 0 ? b->options->concurrency : 1};
     int code = inputs_with_batch(&b->inputs, batch, &inputs);
     if (code == CODE_DONE) code = variations_make(&inputs, &varied);
     if (code == CODE_DONE) code = count_flops(b, &inputs, &r.flops);
     if (code == CODE_DONE) code = first_runs(b, &inputs, &r);
     if (code == CODE_DONE)
-        code = measure_load(b->e.session, &varied, b->e.model, &how, &measured, &r.elapsed_ms);
+        code = measure_load(b->engine.session, &varied, b->engine.model, &how, &measured,
+                            &r.elapsed_ms);
     if (code == CODE_DONE) {
-        r.runs = measured.n;
+        r.runs = measured.count;
         r.latency = times_stats(&measured);
         r.throughput = how.concurrency > 1 ? (double)(batch * r.runs) * 1e3 / r.elapsed_ms
                                            : (double)batch * 1e3 / r.latency.median;
@@ -180,20 +182,21 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
 
 static int open_device(bench *b, const clg_device_info *device, double model_ms)
 {
-    int code = engine_open_device(b->o, device, false, &b->e.context);
+    int code = engine_open_device(b->options, device, false, &b->engine.context);
     double start = now_ms();
     if (code == CODE_DONE)
-        code = engine_create_session(b->o, b->e.context, b->e.model, &b->e.session);
-    b->e.load_ms = model_ms + now_ms() - start;
+        code = engine_create_session(b->options, b->engine.context, b->engine.model,
+                                     &b->engine.session);
+    b->engine.load_ms = model_ms + now_ms() - start;
     return code;
 }
 
 static void close_device(bench *b)
 {
-    clg_session_free(b->e.session);
-    clg_context_free(b->e.context);
-    b->e.session = NULL;
-    b->e.context = NULL;
+    clg_session_free(b->engine.session);
+    clg_context_free(b->engine.context);
+    b->engine.session = NULL;
+    b->engine.context = NULL;
 }
 
 static int measure_device(bench *b, const clg_device_info *device, double model_ms)
@@ -211,24 +214,24 @@ static int measure_device(bench *b, const clg_device_info *device, double model_
 static int compare_outputs(const bench *b, clg_session *other, comparison_result *c)
 {
     clg_value **want = NULL, **got = NULL;
-    int code = outputs_fetch(b->e.session, b->e.model, &want);
-    if (code == CODE_DONE) code = outputs_fetch(other, b->e.model, &got);
+    int code = outputs_fetch(b->engine.session, b->engine.model, &want);
+    if (code == CODE_DONE) code = outputs_fetch(other, b->engine.model, &got);
     c->holds = true;
-    for (size_t i = 0; i < clg_model_n_outputs(b->e.model) && code == CODE_DONE; i++) {
+    for (size_t i = 0; i < clg_model_n_outputs(b->engine.model) && code == CODE_DONE; i++) {
         value_stats s = stats_of(want[i]);
         double largest = isnan(s.mean) ? 0 : fmax(fabs(s.min), fabs(s.max));
-        comparison each =
-            compare_values(got[i], want[i], b->o->rtol, options_atol(b->o, 1e-4 * largest));
+        comparison each = compare_values(got[i], want[i], b->options->rtol,
+                                         options_atol(b->options, 1e-4 * largest));
         c->max_abs = fmax(c->max_abs, each.max_abs);
         c->max_rel = fmax(c->max_rel, each.max_rel);
         if (c->holds && !each.holds) {
             (void)snprintf(c->text, sizeof c->text, "output '%s': %.400s",
-                           printable(clg_model_output(b->e.model, i)->name), each.text);
+                           printable(clg_model_output(b->engine.model, i)->name), each.text);
         }
         c->holds &= each.holds;
     }
-    outputs_free(want, b->e.model);
-    outputs_free(got, b->e.model);
+    outputs_free(want, b->engine.model);
+    outputs_free(got, b->engine.model);
     return code;
 }
 
@@ -236,23 +239,25 @@ static int compare_outputs(const bench *b, clg_session *other, comparison_result
 static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine,
                        times *theirs)
 {
-    size_t warmup = b->o->has_warmup ? b->o->warmup : 3;
+    size_t warmup = b->options->has_warmup ? b->options->warmup : 3;
     double start = now_ms(), ms;
     int code = CODE_DONE;
     for (size_t i = 0; code == CODE_DONE; i++) {
         bool measured = i >= warmup;
         if (i == warmup) start = now_ms();
         size_t n = measured ? i - warmup : 0;
-        if (measured && (b->o->runs > 0 ? n >= b->o->runs : n >= 10 && now_ms() - start > 4000))
+        if (measured &&
+            (b->options->runs > 0 ? n >= b->options->runs : n >= 10 && now_ms() - start > 4000))
             break;
         const input_set *inputs = &varied->sets[i % N_VARIATIONS];
-        code = measure_once(b->e.session, inputs, b->e.model, &ms);
+        code = measure_once(b->engine.session, inputs, b->engine.model, &ms);
         if (code == CODE_DONE && measured) times_add(mine, ms);
-        if (code == CODE_DONE) code = measure_once(other, inputs, b->e.model, &ms);
+        if (code == CODE_DONE) code = measure_once(other, inputs, b->engine.model, &ms);
         if (code == CODE_DONE && measured) times_add(theirs, ms);
     }
-    if (code == CODE_DONE) code = measure_once(b->e.session, &varied->sets[0], b->e.model, NULL);
-    if (code == CODE_DONE) code = measure_once(other, &varied->sets[0], b->e.model, NULL);
+    if (code == CODE_DONE)
+        code = measure_once(b->engine.session, &varied->sets[0], b->engine.model, NULL);
+    if (code == CODE_DONE) code = measure_once(other, &varied->sets[0], b->engine.model, NULL);
     return code;
 }
 
@@ -267,7 +272,7 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
     c->device = must_copy(device->id);
     c->selector = must_copy(device->selector);
     int code = engine_open_device(other, device, false, &context);
-    if (code == CODE_DONE) code = engine_create_session(other, context, b->e.model, &session);
+    if (code == CODE_DONE) code = engine_create_session(other, context, b->engine.model, &session);
     if (code == CODE_DONE) c->precision = engine_precision(session);
     if (code == CODE_DONE) code = inputs_with_batch(&b->inputs, b->batches[0], &inputs);
     if (code == CODE_DONE) code = variations_make(&inputs, &varied);
@@ -275,7 +280,7 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
     if (code == CODE_DONE) code = compare_outputs(b, session, c);
     if (code == CODE_DONE) {
         b->results[0].latency = times_stats(&mine);
-        b->results[0].runs = mine.n;
+        b->results[0].runs = mine.count;
         b->results[0].throughput = (double)b->results[0].batch * 1e3 / b->results[0].latency.median;
         c->latency = times_stats(&theirs);
         c->speedup = b->results[0].latency.median / c->latency.median;
@@ -293,16 +298,17 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
 /* Compares with the device of "SELECTOR[@PRECISION]". */
 static int compare(bench *b)
 {
-    char *selector = must_copy(b->o->compare), *at = strrchr(selector, '@');
+    char *selector = must_copy(b->options->compare), *at = strrchr(selector, '@');
     device_choice choice;
-    options other = *b->o;
+    options other = *b->options;
     int code = CODE_DONE;
     if (at) {
         *at = '\0';
         other.precision = at + 1;
         code = engine_check(&other);
     }
-    if (code == CODE_DONE) code = devices_choose(b->o, selector[0] ? selector : NULL, &choice);
+    if (code == CODE_DONE)
+        code = devices_choose(b->options, selector[0] ? selector : NULL, &choice);
     if (code == CODE_DONE) {
         code = compare_devices(b, &other, devices_chosen(&choice, 0));
         devices_free(&choice);
@@ -368,7 +374,7 @@ static json_t *result_json(const bench *b, const bench_result *r)
     return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, "
                      "s:I, s:I, s:I, "
                      "s:I, s:s}",
-                     "model", output_json_text(b->e.model_path), "device",
+                     "model", output_json_text(b->engine.model_path), "device",
                      output_json_text(r->device), "precision", r->precision, "batch",
                      (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms,
                      "first_run_ms", r->first_run_ms, "latency_ms", latency_json(&r->latency),
@@ -391,7 +397,7 @@ static json_t *comparison_json(const comparison_result *c)
 static int print_json(const bench *b)
 {
     json_t *json = result_json(b, &b->results[0]);
-    if (b->n_results > 1 || b->o->each) {
+    if (b->n_results > 1 || b->options->each) {
         char *text = summary(b);
         json_t *list = json_array();
         for (size_t i = 0; i < b->n_results; i++)
@@ -408,7 +414,7 @@ static int print_json(const bench *b)
 static void print_one(const bench *b, const bench_result *r)
 {
     const time_stats *t = &r->latency;
-    (void)printf("%s, device %s, fp32, batch %zu, %zu runs\n", b->e.model_path, r->selector,
+    (void)printf("%s, device %s, fp32, batch %zu, %zu runs\n", b->engine.model_path, r->selector,
                  r->batch, r->runs);
     (void)printf("  latency     median %.4g ms (min %.4g, mean %.4g, p90 %.4g, p99 %.4g)\n",
                  t->median, t->min, t->mean, t->p90, t->p99);
@@ -449,7 +455,7 @@ static void print_many(const bench *b)
 
 static void print_text(const bench *b)
 {
-    if (b->n_results > 1 || b->o->each) {
+    if (b->n_results > 1 || b->options->each) {
         print_many(b);
     } else {
         print_one(b, &b->results[0]);
@@ -468,12 +474,12 @@ static void print_text(const bench *b)
 
 static int prepare(bench *b)
 {
-    const options *o = b->o;
+    const options *o = b->options;
     if (o->compare && (o->each || (o->batch && strchr(o->batch, ',')))) {
         return fail_usage("--compare takes one device and one batch at a time");
     }
-    int code = engine_load(o, o->arguments[0], &b->e);
-    if (code == CODE_DONE) code = inputs_gather(o, b->e.model, INPUTS_FILL, &b->inputs);
+    int code = engine_load(o, o->arguments[0], &b->engine);
+    if (code == CODE_DONE) code = inputs_gather(o, b->engine.model, INPUTS_FILL, &b->inputs);
     if (code == CODE_DONE && o->batch)
         code = option_sizes("--batch", o->batch, &b->batches, &b->n_batches);
     if (code == CODE_DONE && !o->batch) {
@@ -493,12 +499,12 @@ static int prepare(bench *b)
 
 static int run_all(bench *b)
 {
-    double model_ms = b->e.load_ms;
-    size_t n = b->o->each ? b->choice.n_chosen : 1;
+    double model_ms = b->engine.load_ms;
+    size_t n = b->options->each ? b->choice.n_chosen : 1;
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++)
         code = measure_device(b, devices_chosen(&b->choice, i), model_ms);
-    if (code != CODE_DONE || !b->o->compare) return code;
+    if (code != CODE_DONE || !b->options->compare) return code;
     code = open_device(b, devices_chosen(&b->choice, 0), model_ms);
     return code == CODE_DONE ? compare(b) : code;
 }
@@ -515,12 +521,12 @@ static void release(bench *b)
     free(b->batches);
     devices_free(&b->choice);
     inputs_free(&b->inputs);
-    engine_close(&b->e);
+    engine_close(&b->engine);
 }
 
 int cmd_bench(const options *o)
 {
-    bench b = {.o = o};
+    bench b = {.options = o};
     int code = prepare(&b);
     if (code == CODE_DONE) code = run_all(&b);
     if (code == CODE_DONE && o->json) {

@@ -21,7 +21,7 @@
 
 /* One of the two sides. */
 typedef struct side {
-    options o; /* of the command, as modified for this side */
+    options options; /* of the command, as modified for this side */
     clg_context *context;
     clg_session *kept; /* holds all values of one run; NULL for files */
     char *selector;    /* of the device */
@@ -35,7 +35,7 @@ typedef struct compared_value {
 } compared_value;
 
 typedef struct diff {
-    const options *o;
+    const options *options;
     const char *path;
     clg_model *model;
     input_set inputs;
@@ -64,7 +64,7 @@ static int apply_word(options *o, const char *word)
     } else if (strcmp(word, "no-blas") == 0) {
         o->no_blas = true;
     } else if (strncmp(word, without, sizeof without - 1) == 0) {
-        o->disabled_passes.items[o->disabled_passes.n++] = word + sizeof without - 1;
+        o->disabled_passes.items[o->disabled_passes.count++] = word + sizeof without - 1;
     } else {
         (void)fail_usage("--against does not know what '@%s' is", word);
         fail_hint("after '@' use fp32, fp16, auto, simd, simt, no-blas or without-PASS, with "
@@ -77,12 +77,12 @@ static int apply_word(options *o, const char *word)
 /* Reads the other side's options: those of the command, modified by --against. */
 static int read_against(diff *d)
 {
-    options *o = &d->there.o;
-    size_t n = d->o->disabled_passes.n;
-    d->words = must_copy(d->o->against);
+    options *o = &d->there.options;
+    size_t n = d->options->disabled_passes.count;
+    d->words = must_copy(d->options->against);
     const char **passes = must_alloc(n + strlen(d->words) + 1, sizeof *passes);
-    if (n > 0) memcpy(passes, d->o->disabled_passes.items, n * sizeof *passes);
-    o->disabled_passes = (text_list){.items = passes, .n = n};
+    if (n > 0) memcpy(passes, d->options->disabled_passes.items, n * sizeof *passes);
+    o->disabled_passes = (text_list){.items = passes, .count = n};
     char *rest = strrchr(d->words, '@'), *word;
     int code = CODE_DONE;
     if (rest) *rest++ = '\0';
@@ -95,12 +95,12 @@ static int read_against(diff *d)
 static int open_device(side *w)
 {
     device_choice choice;
-    int code = devices_choose(&w->o, NULL, &choice);
+    int code = devices_choose(&w->options, NULL, &choice);
     if (code != CODE_DONE) return code;
     if (choice.n_chosen > 1)
         output_note("one device serves: the first of the %zu that are selected", choice.n_chosen);
     const clg_device_info *device = devices_chosen(&choice, 0);
-    code = engine_open_device(&w->o, device, false, &w->context);
+    code = engine_open_device(&w->options, device, false, &w->context);
     if (code == CODE_DONE) {
         w->selector = must_copy(device->selector);
         w->id = must_copy(clg_context_device(w->context)->id);
@@ -119,7 +119,7 @@ static int run_session(const diff *d, clg_session *session)
 static int start(const diff *d, const side *w, const char *const *names, size_t n_names,
                  clg_session **out_session)
 {
-    int code = engine_create_session(&w->o, w->context, d->model, out_session);
+    int code = engine_create_session(&w->options, w->context, d->model, out_session);
     if (code != CODE_DONE) return code;
     clg_status status = clg_session_keep_values(*out_session, names, n_names);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
@@ -158,8 +158,8 @@ static int load_value(const char *folder, const char *name, clg_value **out_valu
 
 static int get_expected(const diff *d, const char *name, clg_value **out_value)
 {
-    return d->o->reference ? load_value(d->o->reference, name, out_value)
-                           : get_value(d->there.kept, name, out_value);
+    return d->options->reference ? load_value(d->options->reference, name, out_value)
+                                 : get_value(d->there.kept, name, out_value);
 }
 
 /* Compares two values. Default tolerance, without --atol: for floats a fraction of the largest,
@@ -167,7 +167,7 @@ static int get_expected(const diff *d, const char *name, clg_value **out_value)
 static comparison compare(const diff *d, const clg_value *got, const clg_value *want)
 {
     clg_dtype dtype = clg_value_dtype(want);
-    double atol = 0, rtol = d->o->rtol;
+    double atol = 0, rtol = d->options->rtol;
     if (dtype_is_floating(dtype)) {
         value_stats s = stats_of(want);
         atol = dtype == CLG_FLOAT16 ? 4e-3 : dtype == CLG_BFLOAT16 ? 3e-2 : 1e-4;
@@ -177,7 +177,7 @@ static comparison compare(const diff *d, const clg_value *got, const clg_value *
         rtol = 0;
         if (dtype == CLG_UINT8 || dtype == CLG_INT8) atol = 1;
     }
-    return compare_values(got, want, rtol, options_atol(d->o, atol));
+    return compare_values(got, want, rtol, options_atol(d->options, atol));
 }
 
 /* *out_is_there: both sides have it. */
@@ -230,9 +230,10 @@ static int compare_nodes(diff *d)
     if (code == CODE_DONE && interrupt_seen()) {
         code = fail_status(CLG_ERROR_CANCELLED, STAGE_WORK, NULL);
     } else if (code == CODE_DONE && d->n_values == 0) {
-        code = d->o->reference ? fail_file("'%s' holds none of the model's values", d->o->reference)
-                               : fail_usage("the model has no values to compare");
-        if (d->o->reference)
+        code = d->options->reference
+                   ? fail_file("'%s' holds none of the model's values", d->options->reference)
+                   : fail_usage("the model has no values to compare");
+        if (d->options->reference)
             fail_hint("'cltool run MODEL --dump all -o DIR' writes them as NAME.npy");
     }
     if (d->first != SIZE_MAX) d->first_text = must_copy(d->values[d->first].result.text);
@@ -312,8 +313,8 @@ static int compare_plain(diff *d)
 {
     const side *sides[] = {&d->here, &d->there};
     int code = CODE_DONE;
-    for (size_t i = 0; i < (d->o->reference ? 1u : 2u) && code == CODE_DONE && d->first == SIZE_MAX;
-         i++) {
+    for (size_t i = 0;
+         i < (d->options->reference ? 1u : 2u) && code == CODE_DONE && d->first == SIZE_MAX; i++) {
         comparison c;
         size_t wrong;
         code = find_wrong_output(d, sides[i], &c, &wrong);
@@ -372,7 +373,7 @@ static void print_counts(const diff *d)
 
 static void print_text(const diff *d)
 {
-    if (d->o->verbose > 0) print_table(d);
+    if (d->options->verbose > 0) print_table(d);
     if (d->first == SIZE_MAX) {
         print_counts(d);
         output_mark(stdout, MARK_GOOD, d->n_values == 1 ? "agrees" : "agree");
@@ -415,8 +416,8 @@ static int print_json(const diff *d)
     return output_json(
         json_pack("{s:o, s:o, s:o, s:b, s:I, s:I, s:o, s:o}", "model", output_json_text(d->path),
                   "device", output_json_text(d->here.id), "against",
-                  output_json_text(d->o->reference ? d->o->reference : d->there.id), "holds",
-                  d->first == SIZE_MAX, "compared", (json_int_t)d->n_values, "parted",
+                  output_json_text(d->options->reference ? d->options->reference : d->there.id),
+                  "holds", d->first == SIZE_MAX, "compared", (json_int_t)d->n_values, "parted",
                   (json_int_t)d->n_parted, "first", first, "values", values));
 }
 
@@ -424,13 +425,13 @@ static int print_json(const diff *d)
 
 static int prepare(diff *d)
 {
-    const options *o = d->o;
+    const options *o = d->options;
     if ((o->against != NULL) == (o->reference != NULL)) {
         (void)fail_usage("'cltool diff' takes --against or --reference");
         fail_hint("'--against @simt' runs the same device with other kernels");
         return CODE_USAGE;
     }
-    d->here.o = d->there.o = *o;
+    d->here.options = d->there.options = *o;
     int code = engine_check(o);
     if (code == CODE_DONE && o->against) code = read_against(d);
     if (code == CODE_DONE && o->reference && !path_is_folder(o->reference))
@@ -445,9 +446,10 @@ static int prepare(diff *d)
 static int run_sides(diff *d)
 {
     int code = open_device(&d->here);
-    if (code == CODE_DONE && d->o->against) code = open_device(&d->there);
+    if (code == CODE_DONE && d->options->against) code = open_device(&d->there);
     if (code == CODE_DONE) code = start(d, &d->here, NULL, 0, &d->here.kept);
-    if (code == CODE_DONE && d->o->against) code = start(d, &d->there, NULL, 0, &d->there.kept);
+    if (code == CODE_DONE && d->options->against)
+        code = start(d, &d->there, NULL, 0, &d->there.kept);
     return code;
 }
 
@@ -463,7 +465,7 @@ static void release(diff *d)
 {
     close_side(&d->here);
     close_side(&d->there);
-    if (d->o->against && d->words) free(d->there.o.disabled_passes.items);
+    if (d->options->against && d->words) free(d->there.options.disabled_passes.items);
     clg_node_list_free(d->nodes, d->n_nodes);
     inputs_free(&d->inputs);
     clg_model_free(d->model);
@@ -474,7 +476,7 @@ static void release(diff *d)
 
 int cmd_diff(const options *o)
 {
-    diff d = {.o = o, .path = o->arguments[0]};
+    diff d = {.options = o, .path = o->arguments[0]};
     int code = prepare(&d);
     if (code == CODE_DONE) code = run_sides(&d);
     if (code == CODE_DONE) code = compare_nodes(&d);

@@ -17,7 +17,7 @@
 /* One operator and the number of its nodes. */
 typedef struct operator_count {
     const char *domain, *op_type;
-    size_t n;
+    size_t count;
     bool supported;
 } operator_count;
 
@@ -56,7 +56,7 @@ static operator_count *count_of(inspection *x, const clg_node_info *node)
 static int max_frequent_first(const void *a, const void *b)
 {
     const operator_count *x = a, *y = b;
-    if (x->n != y->n) return x->n < y->n ? 1 : -1;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
     int order = strcmp(x->op_type, y->op_type);
     return order != 0 ? order : strcmp(x->domain, y->domain);
 }
@@ -65,7 +65,7 @@ static void count_operators(inspection *x)
 {
     for (size_t i = 0; i < x->n_all; i++) {
         operator_count *c = count_of(x, &x->all[i]);
-        c->n++;
+        c->count++;
         if (!x->all[i].supported) {
             c->supported = false;
             x->n_unsupported++;
@@ -103,7 +103,7 @@ static int estimate(const options *o, inspection *x)
     if (status == CLG_OK) status = clg_model_memory(x->model, shapes, n, &x->memory);
     free(shapes);
     x->is_estimated = status == CLG_OK;
-    if (status == CLG_ERROR_SHAPE && o->dims.n == 0 && o->shapes.n == 0) {
+    if (status == CLG_ERROR_SHAPE && o->dims.count == 0 && o->shapes.count == 0) {
         output_note("no estimate: free dimensions of 1 do not fit together: %s", clg_last_error());
         return CODE_DONE;
     }
@@ -238,10 +238,10 @@ static json_t *operators_json(const inspection *x)
     json_t *list = json_array();
     for (size_t i = 0; i < x->n_operators; i++) {
         const operator_count *c = &x->operators[i];
-        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:b}", "domain",
-                                                    output_json_text(c->domain), "name",
-                                                    output_json_text(c->op_type), "count",
-                                                    (json_int_t)c->n, "supported", c->supported));
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:o, s:I, s:b}", "domain", output_json_text(c->domain), "name",
+                            output_json_text(c->op_type), "count", (json_int_t)c->count,
+                            "supported", c->supported));
     }
     return list;
 }
@@ -382,7 +382,7 @@ static void print_operators(const inspection *x)
     table_begin(&t, 3, headers);
     for (size_t i = 0; i < x->n_operators; i++) {
         const operator_count *c = &x->operators[i];
-        table_cell(&t, MARK_NONE, "%zu", c->n);
+        table_cell(&t, MARK_NONE, "%zu", c->count);
         table_cell(&t, MARK_NONE, "%s%s%s", printable(c->domain), c->domain[0] ? "." : "",
                    printable(c->op_type));
         table_cell(&t, MARK_BAD, "%s", c->supported ? "" : "not supported");

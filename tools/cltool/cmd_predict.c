@@ -32,8 +32,8 @@ typedef struct target {
 } target;
 
 typedef struct predict {
-    const options *o;
-    engine e; /* only the model */
+    const options *options;
+    engine engine; /* only the model */
     device_choice choice;
     clg_context **contexts;
     clg_session **sessions;
@@ -57,7 +57,7 @@ typedef struct predict {
 
 static int unknown_output(const predict *p, const char *name)
 {
-    const clg_model *model = p->e.model;
+    const clg_model *model = p->engine.model;
     (void)fail_usage("-o: the model has no output '%s'; its first is '%s'", printable(name),
                      clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name)
                                                     : "");
@@ -68,7 +68,7 @@ static int unknown_output(const predict *p, const char *name)
 /* Parses "NAME=FILE", or "FILE" where there is one output. An output's name may contain '='. */
 static int find_target(const predict *p, const char *text, target *t)
 {
-    const clg_model *model = p->e.model;
+    const clg_model *model = p->engine.model;
     t->path = text;
     for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
         const clg_port *port = clg_model_output(model, i);
@@ -120,21 +120,21 @@ static int read_target(predict *p, const char *text)
     if (!path_ends_in(t->path, ".npy"))
         return fail_usage("-o takes a file that ends in .npy, not '%s'", t->path);
     p->n_targets++;
-    code = file_may_be_written(t->path, p->o->force);
+    code = file_may_be_written(t->path, p->options->force);
     return code == CODE_DONE ? check_folder(t->path) : code;
 }
 
 static int read_targets(predict *p)
 {
     int code = CODE_DONE;
-    if (p->o->outputs.n == 0) {
+    if (p->options->outputs.count == 0) {
         (void)fail_usage("where do results go?");
         fail_hint("-o NAME=FILE.npy");
         return CODE_USAGE;
     }
-    p->targets = must_alloc(p->o->outputs.n, sizeof *p->targets);
-    for (size_t i = 0; i < p->o->outputs.n && code == CODE_DONE; i++)
-        code = read_target(p, p->o->outputs.items[i]);
+    p->targets = must_alloc(p->options->outputs.count, sizeof *p->targets);
+    for (size_t i = 0; i < p->options->outputs.count && code == CODE_DONE; i++)
+        code = read_target(p, p->options->outputs.items[i]);
     return code;
 }
 
@@ -142,8 +142,8 @@ static int read_targets(predict *p)
 static int take_shard(predict *p)
 {
     size_t part, parts;
-    if (!p->o->shard) return CODE_DONE;
-    char *text = must_copy(p->o->shard), *slash = strchr(text, '/');
+    if (!p->options->shard) return CODE_DONE;
+    char *text = must_copy(p->options->shard), *slash = strchr(text, '/');
     if (slash) *slash = '\0';
     int code = slash ? option_size("--shard", text, 1, &part)
                      : fail_usage("--shard takes I/N, not '%s'", text);
@@ -151,7 +151,7 @@ static int take_shard(predict *p)
     free(text);
     if (code != CODE_DONE) return code;
     if (part > parts || parts > INT32_MAX)
-        return fail_usage("--shard %s: parts are 1 to %zu", p->o->shard, parts);
+        return fail_usage("--shard %s: parts are 1 to %zu", p->options->shard, parts);
     int64_t n = p->n_rows, size = n / (int64_t)parts, larger = n % (int64_t)parts;
     int64_t before = (int64_t)part - 1;
     p->first_row = before * size + (before < larger ? before : larger);
@@ -162,7 +162,7 @@ static int take_shard(predict *p)
 /* Reports rows of a shape that the model does not accept, with the shape in the file. */
 static int check_shapes(const predict *p)
 {
-    for (size_t i = 0; i < p->inputs.n; i++) {
+    for (size_t i = 0; i < p->inputs.count; i++) {
         const input_item *item = &p->inputs.items[i];
         const clg_port *port = item->port;
         if (!item->rows || port->rank < 0) continue;
@@ -183,7 +183,7 @@ static int check_shapes(const predict *p)
 static int count_rows(predict *p)
 {
     const input_item *first = NULL;
-    for (size_t i = 0; i < p->inputs.n; i++) {
+    for (size_t i = 0; i < p->inputs.count; i++) {
         const input_item *item = &p->inputs.items[i];
         if (!item->rows || dataset_rows(item->rows) < 0) continue;
         if (!first) first = item;
@@ -206,7 +206,7 @@ static int count_rows(predict *p)
 
 static int give_shapes(predict *p, clg_session *session)
 {
-    for (size_t i = 0; i < p->inputs.n; i++) {
+    for (size_t i = 0; i < p->inputs.count; i++) {
         if (p->inputs.items[i].rows) p->inputs.items[i].dims[0] = (int64_t)p->batch;
     }
     return inputs_give(&p->inputs, session);
@@ -215,15 +215,17 @@ static int give_shapes(predict *p, clg_session *session)
 static int open_devices(predict *p)
 {
     size_t n;
-    int code = devices_choose(p->o, NULL, &p->choice);
+    int code = devices_choose(p->options, NULL, &p->choice);
     if (code != CODE_DONE) return code;
     n = p->choice.n_chosen;
     p->contexts = must_alloc(n, sizeof *p->contexts);
     p->sessions = must_alloc(n, sizeof *p->sessions);
     for (size_t i = 0; i < n && code == CODE_DONE; i++) {
-        code = engine_open_device(p->o, devices_chosen(&p->choice, i), false, &p->contexts[i]);
+        code =
+            engine_open_device(p->options, devices_chosen(&p->choice, i), false, &p->contexts[i]);
         if (code == CODE_DONE)
-            code = engine_create_session(p->o, p->contexts[i], p->e.model, &p->sessions[i]);
+            code =
+                engine_create_session(p->options, p->contexts[i], p->engine.model, &p->sessions[i]);
         if (code == CODE_DONE && i == 0) p->precision = engine_precision(p->sessions[i]);
     }
     return code;
@@ -234,12 +236,13 @@ static int open_devices(predict *p)
 static int decide_batch(predict *p)
 {
     int64_t fixed = -1, given = inputs_given_batch(&p->inputs);
-    for (size_t i = 0; i < p->inputs.n; i++) {
+    for (size_t i = 0; i < p->inputs.count; i++) {
         const clg_port *port = p->inputs.items[i].port;
         if (p->inputs.items[i].rows && port->rank > 0 && port->dims[0] >= 0) fixed = port->dims[0];
     }
     if (given > 0) p->batch = (size_t)given;
-    int code = p->o->batch ? option_size("--batch", p->o->batch, 1, &p->batch) : CODE_DONE;
+    int code =
+        p->options->batch ? option_size("--batch", p->options->batch, 1, &p->batch) : CODE_DONE;
     if (code != CODE_DONE) return code;
     if (fixed >= 0 && p->batch > 0 && (int64_t)p->batch != fixed)
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
@@ -271,9 +274,9 @@ static int make_stream(predict *p)
     clg_status status = clg_stream_create(p->sessions, p->choice.n_chosen, &given, &p->stream);
     free(names);
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
-    p->rows = must_alloc(p->inputs.n, sizeof(dataset *));
+    p->rows = must_alloc(p->inputs.count, sizeof(dataset *));
     size_t n = 0;
-    for (size_t i = 0; i < p->inputs.n; i++) {
+    for (size_t i = 0; i < p->inputs.count; i++) {
         if (p->inputs.items[i].rows) p->rows[n++] = p->inputs.items[i].rows;
     }
     return CODE_DONE;
@@ -281,9 +284,10 @@ static int make_stream(predict *p)
 
 static int prepare(predict *p, const char *model_path)
 {
-    int code = engine_load(p->o, model_path, &p->e);
+    int code = engine_load(p->options, model_path, &p->engine);
     if (code == CODE_DONE) code = read_targets(p);
-    if (code == CODE_DONE) code = inputs_gather(p->o, p->e.model, INPUTS_STREAM, &p->inputs);
+    if (code == CODE_DONE)
+        code = inputs_gather(p->options, p->engine.model, INPUTS_STREAM, &p->inputs);
     if (code == CODE_DONE) code = check_shapes(p);
     if (code == CODE_DONE) code = count_rows(p);
     if (code == CODE_DONE) code = open_devices(p);
@@ -430,11 +434,11 @@ static int print_json(const predict *p)
     }
     return output_json(json_pack(
         "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "model",
-        output_json_text(p->e.model_path), "devices", devices, "precision", p->precision, "batch",
-        (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds", p->stats.seconds,
-        "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share, "read_seconds",
-        p->stats.read_seconds, "write_seconds", p->stats.write_seconds, "peak_rss_bytes",
-        (json_int_t)peak_rss_bytes(), "outputs", outputs));
+        output_json_text(p->engine.model_path), "devices", devices, "precision", p->precision,
+        "batch", (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds",
+        p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share,
+        "read_seconds", p->stats.read_seconds, "write_seconds", p->stats.write_seconds,
+        "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs", outputs));
 }
 
 static void print_text(const predict *p)
@@ -462,13 +466,13 @@ static void close_all(predict *p)
     free(p->rows);
     inputs_free(&p->inputs);
     devices_free(&p->choice);
-    engine_close(&p->e);
+    engine_close(&p->engine);
 }
 
 int cmd_predict(const options *o)
 {
     predict *p = must_alloc(1, sizeof *p);
-    p->o = o;
+    p->options = o;
     int code = prepare(p, o->arguments[0]);
     if (code == CODE_DONE) code = work(p);
     if (code == CODE_DONE && o->json) code = print_json(p);

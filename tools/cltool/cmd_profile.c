@@ -30,8 +30,8 @@ typedef struct operator_row {
 } operator_row;
 
 typedef struct profile {
-    const options *o;
-    engine e;
+    const options *options;
+    engine engine;
     input_set inputs;
     clg_measurement peaks;
     step_row *steps;
@@ -66,7 +66,7 @@ static int add_run(profile *p, double started_ms)
 {
     clg_step_profile *steps;
     size_t n;
-    clg_status status = clg_session_profile(p->e.session, &steps, &n);
+    clg_status status = clg_session_profile(p->engine.session, &steps, &n);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     double sum = 0;
     if (n != p->n_steps) start_rows(p, steps, n);
@@ -89,7 +89,7 @@ static int add_run(profile *p, double started_ms)
 static int run_once(profile *p, const char *name, bool measured)
 {
     double start = now_ms(), ms;
-    int code = measure_once(p->e.session, &p->inputs, p->e.model, &ms);
+    int code = measure_once(p->engine.session, &p->inputs, p->engine.model, &ms);
     if (code != CODE_DONE) return code;
     trace_host(&p->events, name, start * 1e3, ms * 1e3);
     if (!measured) return CODE_DONE;
@@ -101,7 +101,7 @@ static int measure_peaks(profile *p)
 {
     p->peaks.struct_size = sizeof p->peaks;
     output_progress("measuring what the device can do", 0, 0);
-    clg_status status = clg_context_measure(p->e.context, &p->peaks);
+    clg_status status = clg_context_measure(p->engine.context, &p->peaks);
     output_progress_clear();
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
@@ -109,12 +109,14 @@ static int measure_peaks(profile *p)
 static int start(profile *p)
 {
     double before = now_ms();
-    int code = p->o->trace ? file_may_be_written(p->o->trace, p->o->force) : CODE_DONE;
-    if (code == CODE_DONE) code = engine_load(p->o, p->o->arguments[0], &p->e);
+    int code =
+        p->options->trace ? file_may_be_written(p->options->trace, p->options->force) : CODE_DONE;
+    if (code == CODE_DONE) code = engine_load(p->options, p->options->arguments[0], &p->engine);
     trace_host(&p->events, "load model", before * 1e3, (now_ms() - before) * 1e3);
-    if (code == CODE_DONE) code = inputs_gather(p->o, p->e.model, INPUTS_FILL, &p->inputs);
+    if (code == CODE_DONE)
+        code = inputs_gather(p->options, p->engine.model, INPUTS_FILL, &p->inputs);
     before = now_ms();
-    if (code == CODE_DONE) code = engine_start(p->o, true, &p->e);
+    if (code == CODE_DONE) code = engine_start(p->options, true, &p->engine);
     trace_host(&p->events, "open device, create session", before * 1e3, (now_ms() - before) * 1e3);
     if (code == CODE_DONE) code = run_once(p, "first run", false);
     if (code == CODE_DONE) code = run_once(p, "second run", false);
@@ -269,8 +271,9 @@ static int print_json(const profile *p)
     times host = p->host_ms, device = p->device_ms;
     return output_json(json_pack(
         "{s:o, s:o, s:s, s:I, s:f, s:f, s:{s:f, s:f, s:f}, s:o, s:o}", "model",
-        output_json_text(p->e.model_path), "device", output_json_text(engine_device_id(&p->e)),
-        "precision", engine_precision(p->e.session), "runs", (json_int_t)p->n_runs, "latency_ms",
+        output_json_text(p->engine.model_path), "device",
+        output_json_text(engine_device_id(&p->engine)), "precision",
+        engine_precision(p->engine.session), "runs", (json_int_t)p->n_runs, "latency_ms",
         times_stats(&host).median, "device_ms", times_stats(&device).median, "peaks", "fp32_gflops",
         p->peaks.fp32_gflops, "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us",
         p->peaks.launch_us, "steps", steps, "operators", operators));
@@ -287,12 +290,12 @@ static void release(profile *p)
     times_free(&p->device_ms);
     trace_free(&p->events);
     inputs_free(&p->inputs);
-    engine_close(&p->e);
+    engine_close(&p->engine);
 }
 
 int cmd_profile(const options *o)
 {
-    profile p = {.o = o, .n_runs = o->runs > 0 ? o->runs : DEFAULT_RUNS};
+    profile p = {.options = o, .n_runs = o->runs > 0 ? o->runs : DEFAULT_RUNS};
     trace_begin(&p.events, o->trace != NULL);
     int code = start(&p);
     for (size_t i = 0; i < p.n_runs && code == CODE_DONE; i++) {

@@ -39,8 +39,8 @@ typedef struct expectation {
 } expectation;
 
 typedef struct run {
-    const options *o;
-    engine e;
+    const options *options;
+    engine engine;
     input_set inputs;
     shown *values;
     size_t n_values;
@@ -56,8 +56,8 @@ typedef struct run {
 static int read_labels(run *r)
 {
     char *text;
-    if (!r->o->labels) return CODE_DONE;
-    int code = file_read_text(r->o->labels, &text);
+    if (!r->options->labels) return CODE_DONE;
+    int code = file_read_text(r->options->labels, &text);
     if (code != CODE_DONE) return code;
     char *rest = text, *line;
     while ((line = split_next(&rest, '\n')) != NULL) {
@@ -83,7 +83,7 @@ static const clg_port *output_named(const clg_model *model, const char *name)
 static int read_expectation(run *r, const char *text, expectation *x)
 {
     bool is_pair = option_pair(text, &x->name_copy, &x->path);
-    const clg_model *model = r->e.model;
+    const clg_model *model = r->engine.model;
     x->name = x->name_copy;
     if (!is_pair && clg_model_n_outputs(model) == 1) x->name = clg_model_output(model, 0)->name;
     if (!x->name) return fail_usage("--expect takes NAME=FILE, not '%s'", text);
@@ -102,9 +102,10 @@ static int read_expectation(run *r, const char *text, expectation *x)
 static int read_expectations(run *r)
 {
     int code = CODE_DONE;
-    r->expectations = must_alloc(r->o->expect.n, sizeof *r->expectations);
-    for (size_t i = 0; i < r->o->expect.n && code == CODE_DONE; i++) {
-        code = read_expectation(r, r->o->expect.items[i], &r->expectations[r->n_expectations++]);
+    r->expectations = must_alloc(r->options->expect.count, sizeof *r->expectations);
+    for (size_t i = 0; i < r->options->expect.count && code == CODE_DONE; i++) {
+        code =
+            read_expectation(r, r->options->expect.items[i], &r->expectations[r->n_expectations++]);
     }
     return code;
 }
@@ -123,7 +124,7 @@ static int find_dumped(run *r, const char *what)
 {
     clg_node_info *nodes;
     size_t n;
-    clg_status status = clg_model_nodes(r->e.model, &nodes, &n);
+    clg_status status = clg_model_nodes(r->engine.model, &nodes, &n);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     bool all = strcmp(what, "all") == 0, is_known = all;
     r->dumps_all |= all;
@@ -133,7 +134,7 @@ static int find_dumped(run *r, const char *what)
             const char *name = nodes[i].outputs[k];
             if (name[0] == '\0' || (!is_node && strcmp(name, what) != 0)) continue;
             is_known = true;
-            if (!output_named(r->e.model, name)) add_shown(r, name, true);
+            if (!output_named(r->engine.model, name)) add_shown(r, name, true);
         }
     }
     clg_node_list_free(nodes, n);
@@ -146,14 +147,14 @@ static int find_dumped(run *r, const char *what)
 static int find_all_dumped(run *r)
 {
     int code = CODE_DONE;
-    for (size_t i = 0; i < r->o->dump.n && code == CODE_DONE; i++)
-        code = find_dumped(r, r->o->dump.items[i]);
+    for (size_t i = 0; i < r->options->dump.count && code == CODE_DONE; i++)
+        code = find_dumped(r, r->options->dump.items[i]);
     return code;
 }
 
 static int keep_dumped(run *r)
 {
-    if (r->o->dump.n == 0) return CODE_DONE;
+    if (r->options->dump.count == 0) return CODE_DONE;
     const char **names = must_alloc(r->n_values, sizeof *names);
     size_t n = 0;
     for (size_t i = 0; i < r->n_values; i++) {
@@ -161,7 +162,7 @@ static int keep_dumped(run *r)
     }
     clg_status status = CLG_OK;
     if (n > 0)
-        status = clg_session_keep_values(r->e.session, r->dumps_all ? NULL : names,
+        status = clg_session_keep_values(r->engine.session, r->dumps_all ? NULL : names,
                                          r->dumps_all ? 0 : n);
     free(names);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "--dump");
@@ -175,8 +176,8 @@ static char *keys_file(const shown *v)
 
 static int file_is_free(const run *r, const char *file)
 {
-    char *path = path_join(r->o->output, file);
-    int code = file_may_be_written(path, r->o->force);
+    char *path = path_join(r->options->output, file);
+    int code = file_may_be_written(path, r->options->force);
     free(path);
     return code;
 }
@@ -184,10 +185,10 @@ static int file_is_free(const run *r, const char *file)
 /* Names the files and checks that they may be written, before any work is done. */
 static int plan_files(run *r)
 {
-    if (!r->o->output) return CODE_DONE;
+    if (!r->options->output) return CODE_DONE;
     for (size_t i = 0; i < r->n_values; i++) {
         shown *v = &r->values[i];
-        const clg_port *port = output_named(r->e.model, v->name);
+        const clg_port *port = output_named(r->engine.model, v->name);
         if (port && port->kind != CLG_VALUE_TENSOR && port->key_dtype == CLG_DTYPE_NONE)
             continue; /* no file format for it yet */
         char *base = name_to_file(v->name);
@@ -209,18 +210,19 @@ static int plan_files(run *r)
 
 static int prepare(run *r, const char *model_path)
 {
-    int code = engine_load(r->o, model_path, &r->e);
-    if (code == CODE_DONE) code = inputs_gather(r->o, r->e.model, INPUTS_REQUIRED, &r->inputs);
+    int code = engine_load(r->options, model_path, &r->engine);
+    if (code == CODE_DONE)
+        code = inputs_gather(r->options, r->engine.model, INPUTS_REQUIRED, &r->inputs);
     if (code == CODE_DONE) code = read_labels(r);
     if (code == CODE_DONE) code = read_expectations(r);
-    for (size_t i = 0; code == CODE_DONE && i < clg_model_n_outputs(r->e.model); i++) {
-        add_shown(r, clg_model_output(r->e.model, i)->name, false);
+    for (size_t i = 0; code == CODE_DONE && i < clg_model_n_outputs(r->engine.model); i++) {
+        add_shown(r, clg_model_output(r->engine.model, i)->name, false);
     }
     if (code == CODE_DONE) code = find_all_dumped(r);
     if (code == CODE_DONE) code = plan_files(r);
-    if (code == CODE_DONE) code = engine_start(r->o, false, &r->e);
+    if (code == CODE_DONE) code = engine_start(r->options, false, &r->engine);
     if (code == CODE_DONE) code = keep_dumped(r);
-    if (code == CODE_DONE) code = inputs_give(&r->inputs, r->e.session);
+    if (code == CODE_DONE) code = inputs_give(&r->inputs, r->engine.session);
     return code;
 }
 
@@ -245,7 +247,7 @@ static int collect(run *r)
     size_t n = 0;
     for (size_t i = 0; i < r->n_values; i++) {
         shown v = r->values[i];
-        clg_status status = clg_session_get_output(r->e.session, v.name, &v.value);
+        clg_status status = clg_session_get_output(r->engine.session, v.name, &v.value);
         if (status == CLG_ERROR_NOT_FOUND && v.is_dump && r->dumps_all) {
             free(v.name);
             free(v.file);
@@ -266,7 +268,7 @@ static int write_keys(const run *r, const shown *v)
 {
     if (!v->keys) return CODE_DONE;
     char *file = keys_file(v);
-    char *path = path_join(r->o->output, file);
+    char *path = path_join(r->options->output, file);
     int code = maps_keys_save(v->keys, path);
     free(path);
     free(file);
@@ -275,12 +277,12 @@ static int write_keys(const run *r, const shown *v)
 
 static int write_files(run *r)
 {
-    int code = r->o->output ? folder_make(r->o->output) : CODE_DONE;
+    int code = r->options->output ? folder_make(r->options->output) : CODE_DONE;
     if (code != CODE_DONE) return code;
     for (size_t i = 0; i < r->n_values; i++) {
         const shown *v = &r->values[i];
         if (!v->file) continue;
-        char *path = path_join(r->o->output, v->file);
+        char *path = path_join(r->options->output, v->file);
         interrupt_begin(NULL);
         clg_status status = clg_value_save(v->table, path);
         interrupt_end(NULL);
@@ -337,7 +339,7 @@ static const char *label_of(const run *r, const shown *v, int64_t index)
 /* Returns the image that a row came from; NULL when there is none. */
 static const char *row_source(const run *r, size_t row)
 {
-    for (size_t i = 0; i < r->inputs.n; i++) {
+    for (size_t i = 0; i < r->inputs.count; i++) {
         if (row < r->inputs.items[i].n_images) return r->inputs.items[i].images[row];
     }
     return NULL;
@@ -345,7 +347,7 @@ static const char *row_source(const run *r, size_t row)
 
 static bool has_ranking(const run *r, const shown *v)
 {
-    return r->o->top > 0 && !v->is_dump && clg_value_get_kind(v->table) == CLG_VALUE_TENSOR &&
+    return r->options->top > 0 && !v->is_dump && clg_value_get_kind(v->table) == CLG_VALUE_TENSOR &&
            dtype_is_numeric(clg_value_dtype(v->table));
 }
 
@@ -377,7 +379,7 @@ static void print_ranking(const run *r, const shown *v)
     for (size_t i = 0; i < n_rows; i++) {
         ranked *list = rank_row(v->table, i, &n);
         row_name(r, i, n_rows, name, sizeof name);
-        for (size_t k = 0; k < n && k < r->o->top; k++) {
+        for (size_t k = 0; k < n && k < r->options->top; k++) {
             const char *label = label_of(r, v, list[k].index);
             (void)printf("  %-*s%s%4" PRId64 "  %.6g%s%s\n", (int)width, k == 0 ? name : "",
                          width > 0 ? "  " : "", list[k].index, list[k].value, label[0] ? "  " : "",
@@ -446,7 +448,7 @@ static json_t *ranking_json(const run *r, const shown *v)
         ranked *list = rank_row(v->table, i, &n);
         const char *source = row_source(r, i);
         json_t *classes = json_array();
-        for (size_t k = 0; k < n && k < r->o->top; k++) {
+        for (size_t k = 0; k < n && k < r->options->top; k++) {
             (void)json_array_append_new(
                 classes, json_pack("{s:I, s:o, s:o}", "index", (json_int_t)list[k].index, "label",
                                    output_json_text(label_of(r, v, list[k].index)), "value",
@@ -491,10 +493,11 @@ static int print_json(const run *r)
                                 output_json_real(c->max_abs), "max_rel_diff",
                                 output_json_real(c->max_rel), "text", output_json_text(c->text)));
     }
-    json_t *json = json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->e.model_path),
-                             "device", output_json_text(engine_device_id(&r->e)), "precision",
-                             engine_precision(r->e.session), "outputs", outputs);
-    if (r->o->dump.n > 0) (void)json_object_set(json, "dumped", dumped);
+    json_t *json =
+        json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->engine.model_path), "device",
+                  output_json_text(engine_device_id(&r->engine)), "precision",
+                  engine_precision(r->engine.session), "outputs", outputs);
+    if (r->options->dump.count > 0) (void)json_object_set(json, "dumped", dumped);
     if (r->n_expectations > 0) (void)json_object_set(json, "expected", expected);
     json_decref(dumped);
     json_decref(expected);
@@ -514,7 +517,8 @@ static int check_expectations(run *r)
             const clg_value *got = is_tensor ? r->values[k].table : r->values[k].value;
             clg_status status = compare_cast(got, &x->want);
             if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", x->path);
-            x->result = compare_values(got, x->want, r->o->rtol, options_atol(r->o, DEFAULT_ATOL));
+            x->result = compare_values(got, x->want, r->options->rtol,
+                                       options_atol(r->options, DEFAULT_ATOL));
         }
     }
     return CODE_DONE;
@@ -538,14 +542,14 @@ static void release(run *r)
     free(r->expectations);
     free(r->labels);
     inputs_free(&r->inputs);
-    engine_close(&r->e);
+    engine_close(&r->engine);
 }
 
 int cmd_run(const options *o)
 {
-    run r = {.o = o};
+    run r = {.options = o};
     int code = prepare(&r, o->arguments[0]);
-    if (code == CODE_DONE) code = engine_run(r.e.session);
+    if (code == CODE_DONE) code = engine_run(r.engine.session);
     if (code == CODE_DONE) code = collect(&r);
     if (code == CODE_DONE) code = check_expectations(&r);
     if (code == CODE_DONE) code = write_files(&r);

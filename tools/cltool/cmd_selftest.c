@@ -10,7 +10,7 @@
 #include "output.h"
 
 typedef struct selftest {
-    const options *o;
+    const options *options;
     clg_context *context;
     clg_selftest_case *cases;
     size_t n_cases, n_failed;
@@ -25,8 +25,9 @@ static const char *class_name(const selftest *t)
 static int test(selftest *t)
 {
     interrupt_begin(NULL);
-    clg_status status = clg_context_selftest(
-        t->context, t->kernels, t->o->all, output_progress_callback, NULL, &t->cases, &t->n_cases);
+    clg_status status =
+        clg_context_selftest(t->context, t->kernels, t->options->all, output_progress_callback,
+                             NULL, &t->cases, &t->n_cases);
     interrupt_end(NULL);
     output_progress_clear();
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
@@ -96,7 +97,7 @@ static int print_json(const selftest *t)
 
 int cmd_selftest(const options *o)
 {
-    selftest t = {.o = o};
+    selftest t = {.options = o};
     int code = engine_check(o);
     if (code == CODE_DONE) code = engine_open(o, false, &t.context);
     if (code == CODE_DONE) {

@@ -37,8 +37,8 @@ typedef struct problem_row {
 } problem_row;
 
 typedef struct tuning {
-    const options *o;
-    engine e;
+    const options *options;
+    engine engine;
     input_set inputs;
     problem_row *rows;
     size_t n_rows;
@@ -103,7 +103,7 @@ static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
 {
     clg_step_profile *steps;
     size_t n;
-    int code = measure_once(session, &t->inputs, t->e.model, NULL);
+    int code = measure_once(session, &t->inputs, t->engine.model, NULL);
     if (code != CODE_DONE || !counts) return code;
     clg_status status = clg_session_profile(session, &steps, &n);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
@@ -115,13 +115,13 @@ static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
 /* Runs one session for some time, with an implementation or (NULL) with estimated choices. */
 static int measure_impl(tuning *t, const char *impl, double ms)
 {
-    clg_session_options given = engine_session_options(t->o);
+    clg_session_options given = engine_session_options(t->options);
     clg_session *session;
     /* a name that no implementation has: disables choices measured earlier */
     const char *const preferred[] = {impl ? impl : ""};
     given.preferred_impls = preferred;
     given.n_preferred_impls = 1;
-    clg_status status = clg_session_create(t->e.context, t->e.model, &given, &session);
+    clg_status status = clg_session_create(t->engine.context, t->engine.model, &given, &session);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     int code = run_once(t, session, !impl, false); /* compiles and packs */
     const double start = now_ms();
@@ -152,7 +152,7 @@ static size_t list_impls(const tuning *t, const char ***out_names)
 static int measure_impls(tuning *t)
 {
     const char **names;
-    const double ms = (t->o->time > 0 ? t->o->time : DEFAULT_SECONDS) * 1e3;
+    const double ms = (t->options->time > 0 ? t->options->time : DEFAULT_SECONDS) * 1e3;
     int code = measure_impl(t, NULL, 0); /* lists the implementations */
     if (code != CODE_DONE) return code;
     const size_t n = list_impls(t, &names), n_rounds = ROUNDS * (n + 1);
@@ -193,13 +193,13 @@ static char *choose(tuning *t)
 static int keep(tuning *t)
 {
     char *lines = choose(t), *all = NULL;
-    clg_status status = clg_context_add_choices(t->e.context, lines);
+    clg_status status = clg_context_add_choices(t->engine.context, lines);
     free(lines);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    if (!t->o->export_file) return CODE_DONE;
-    status = clg_context_choices(t->e.context, &all);
+    if (!t->options->export_file) return CODE_DONE;
+    status = clg_context_choices(t->engine.context, &all);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    int code = file_write(t->o->export_file, all, strlen(all));
+    int code = file_write(t->options->export_file, all, strlen(all));
     clg_text_free(all);
     return code;
 }
@@ -249,8 +249,8 @@ static int print_json(const tuning *t)
                                                         row->impls[row->best].name, "us", impls));
     }
     return output_json(json_pack(
-        "{s:o, s:o, s:f, s:f, s:o}", "model", output_json_text(t->e.model_path), "device",
-        output_json_text(engine_device_id(&t->e)), "device_ms_estimated", t->whole_us[0] / 1e3,
+        "{s:o, s:o, s:f, s:f, s:o}", "model", output_json_text(t->engine.model_path), "device",
+        output_json_text(engine_device_id(&t->engine)), "device_ms_estimated", t->whole_us[0] / 1e3,
         "device_ms_measured", t->whole_us[1] / 1e3, "problems", problems));
 }
 
@@ -267,16 +267,16 @@ static void release(tuning *t)
     }
     free(t->rows);
     inputs_free(&t->inputs);
-    engine_close(&t->e);
+    engine_close(&t->engine);
 }
 
 int cmd_tune(const options *o)
 {
-    tuning t = {.o = o};
+    tuning t = {.options = o};
     int code = o->export_file ? file_may_be_written(o->export_file, o->force) : CODE_DONE;
-    if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t.e);
-    if (code == CODE_DONE) code = inputs_gather(o, t.e.model, INPUTS_FILL, &t.inputs);
-    if (code == CODE_DONE) code = engine_start(o, true, &t.e);
+    if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t.engine);
+    if (code == CODE_DONE) code = inputs_gather(o, t.engine.model, INPUTS_FILL, &t.inputs);
+    if (code == CODE_DONE) code = engine_start(o, true, &t.engine);
     if (code == CODE_DONE) code = measure_impls(&t);
     if (code == CODE_DONE) code = keep(&t);
     if (code == CODE_DONE && o->json)

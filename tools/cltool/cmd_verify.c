@@ -18,7 +18,7 @@
 #include <string.h>
 
 typedef struct verification {
-    const options *o;
+    const options *options;
     clg_context *context;
     case_list cases;
     json_t *tolerances; /* NULL: none */
@@ -221,7 +221,7 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
         status = reinterpret(&got, clg_value_dtype(want));
     }
     if (status != CLG_OK) return set_failed(c, status, "");
-    double rtol = v->o->rtol, atol = options_atol(v->o, DEFAULT_ATOL);
+    double rtol = v->options->rtol, atol = options_atol(v->options, DEFAULT_ATOL);
     json_t *own = json_object_get(v->tolerances, c->name);
     if (!own) own = json_object_get(v->tolerances, "default");
     if (own) {
@@ -290,7 +290,7 @@ static bool run_sets(const verification *v, test_case *c, const clg_model *model
 
 static clg_status open_session(const verification *v, clg_model *model, clg_session **out_session)
 {
-    clg_session_options given = engine_session_options(v->o);
+    clg_session_options given = engine_session_options(v->options);
     interrupt_begin(NULL);
     clg_status status = clg_session_create(v->context, model, &given, out_session);
     interrupt_end(NULL);
@@ -328,24 +328,25 @@ static void run_case(const verification *v, test_case *c)
 static int load_tolerances(verification *v)
 {
     json_error_t error;
-    if (!v->o->tolerance) return CODE_DONE;
+    if (!v->options->tolerance) return CODE_DONE;
     char *text;
-    int code = file_read_text(v->o->tolerance, &text);
+    int code = file_read_text(v->options->tolerance, &text);
     if (code != CODE_DONE) return code;
     v->tolerances = json_loads(text, 0, &error);
     free(text);
     if (!v->tolerances)
-        return fail_file("'%s', line %d: %s", v->o->tolerance, error.line, error.text);
+        return fail_file("'%s', line %d: %s", v->options->tolerance, error.line, error.text);
     const char *name;
     json_t *pair;
-    if (!json_is_object(v->tolerances)) return fail_file("'%s' holds no object", v->o->tolerance);
+    if (!json_is_object(v->tolerances))
+        return fail_file("'%s' holds no object", v->options->tolerance);
     json_object_foreach(v->tolerances, name, pair)
     {
         if (json_array_size(pair) == 2 && json_is_number(json_array_get(pair, 0)) &&
             json_is_number(json_array_get(pair, 1))) {
             continue;
         }
-        return fail_file("'%s': '%s' must be [rtol, atol]", v->o->tolerance, printable(name));
+        return fail_file("'%s': '%s' must be [rtol, atol]", v->options->tolerance, printable(name));
     }
     return CODE_DONE;
 }
@@ -354,8 +355,8 @@ static int load_tolerances(verification *v)
 static int load_expected(verification *v)
 {
     char *text;
-    if (!v->o->expect_pass) return CODE_DONE;
-    int code = file_read_text(v->o->expect_pass, &text);
+    if (!v->options->expect_pass) return CODE_DONE;
+    int code = file_read_text(v->options->expect_pass, &text);
     if (code != CODE_DONE) return code;
     char *rest = text, *line;
     while ((line = split_next(&rest, '\n')) != NULL) {
@@ -370,7 +371,7 @@ static int load_expected(verification *v)
 
 static const test_case *case_named(const verification *v, const char *name)
 {
-    for (size_t i = 0; i < v->cases.n; i++) {
+    for (size_t i = 0; i < v->cases.count; i++) {
         if (strcmp(v->cases.items[i].name, name) == 0) return &v->cases.items[i];
     }
     return NULL;
@@ -411,7 +412,7 @@ static void print_skipped(const verification *v)
 {
     const test_case **skipped = must_alloc(v->n_skipped, sizeof *skipped);
     size_t n = 0;
-    for (size_t i = 0; i < v->cases.n; i++) {
+    for (size_t i = 0; i < v->cases.count; i++) {
         if (v->cases.items[i].result == CASE_SKIP) skipped[n++] = &v->cases.items[i];
     }
     if (n > 0) qsort(skipped, n, sizeof *skipped, by_reason);
@@ -429,7 +430,7 @@ static void print_skipped(const verification *v)
 static int print_json(const verification *v)
 {
     json_t *cases = json_array(), *lost = json_array();
-    for (size_t i = 0; i < v->cases.n; i++) {
+    for (size_t i = 0; i < v->cases.count; i++) {
         const test_case *c = &v->cases.items[i];
         json_t *json = json_pack(
             "{s:o, s:s, s:o, s:o}", "name", output_json_text(c->name), "result",
@@ -448,7 +449,7 @@ static int print_json(const verification *v)
     json_t *json =
         json_pack("{s:I, s:I, s:I, s:O}", "passed", (json_int_t)v->n_passed, "failed",
                   (json_int_t)v->n_failed, "skipped", (json_int_t)v->n_skipped, "cases", cases);
-    if (v->o->expect_pass) (void)json_object_set(json, "lost", lost);
+    if (v->options->expect_pass) (void)json_object_set(json, "lost", lost);
     json_decref(cases);
     json_decref(lost);
     return output_json(json);
@@ -470,11 +471,11 @@ static void print_lost(const verification *v)
 static int prepare(verification *v)
 {
     device_choice choice;
-    const options *o = v->o;
+    const options *o = v->options;
     int code = engine_check(o);
     for (size_t i = 0; i < o->n_arguments && code == CODE_DONE; i++)
         code = cases_find(o->arguments[i], &v->cases);
-    if (code == CODE_DONE && v->cases.n == 0) {
+    if (code == CODE_DONE && v->cases.count == 0) {
         code = fail_file("there is no test case in '%s'", o->arguments[0]);
         fail_hint("a case is a folder with model.onnx and test_data_set_0; Debian's "
                   "libonnx-testdata has some");
@@ -490,18 +491,18 @@ static int prepare(verification *v)
 
 static int run_all(verification *v)
 {
-    for (size_t i = 0; i < v->cases.n; i++) {
+    for (size_t i = 0; i < v->cases.count; i++) {
         test_case *c = &v->cases.items[i];
-        if (v->o->json) output_progress("case", i + 1, v->cases.n);
+        if (v->options->json) output_progress("case", i + 1, v->cases.count);
         run_case(v, c);
         if (interrupt_seen() || c->result == CASE_OPEN) {
             return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted after %zu of %zu cases",
-                        i, v->cases.n);
+                        i, v->cases.count);
         }
         v->n_passed += c->result == CASE_PASS;
         v->n_failed += c->result == CASE_FAIL;
         v->n_skipped += c->result == CASE_SKIP;
-        if (!v->o->json && (!v->o->quiet || c->result == CASE_FAIL)) print_case(c);
+        if (!v->options->json && (!v->options->quiet || c->result == CASE_FAIL)) print_case(c);
     }
     return CODE_DONE;
 }
@@ -517,7 +518,7 @@ static void release(verification *v)
 
 int cmd_verify(const options *o)
 {
-    verification v = {.o = o};
+    verification v = {.options = o};
     int code = prepare(&v);
     if (code == CODE_DONE) code = run_all(&v);
     if (code == CODE_DONE && o->json) {

@@ -66,7 +66,7 @@ static clg_status describe_platform(strbuf *report, const machine_info *m, cl_pl
         size_t n_devices = 0;
         strbuf_printf(report, "  %d '%s', %s\n", index, named->platform_name,
                       named->platform_version);
-        for (size_t i = 0; i < m->n; i++)
+        for (size_t i = 0; i < m->count; i++)
             if (m->records[i].platform_index == index) {
                 describe_device(report, &m->records[i], &m->caps[i]);
                 n_devices++;
@@ -103,7 +103,7 @@ static clg_status describe(strbuf *report)
     } else {
         strbuf_printf(report, "  %s\n", error_hint_text());
     }
-    diagnose_system(report, m.records, m.n);
+    diagnose_system(report, m.records, m.count);
     strbuf_printf(report, "CLBlast\n  %s\n", blas_why_not()[0] ? blas_why_not() : "loads");
     describe_variables(report);
     machine_deinit(&m);

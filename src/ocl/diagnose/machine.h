@@ -11,7 +11,7 @@
 /* Parallel arrays: records[i], caps[i] and devices[i] are one device. Released by machine_deinit;
  * zero-initialized is empty. */
 typedef struct machine_info {
-    size_t n;
+    size_t count;
     device_record *records;
     device_caps *caps;
     cl_device_id *devices;

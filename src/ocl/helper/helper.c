@@ -113,9 +113,9 @@ void helper_pool_free(helper_pool *pool)
     memory_free(pool);
 }
 
-bool helper_is_on(ocl_context *c)
+bool helper_is_on(ocl_context *ocl)
 {
-    helper_pool *pool = c->helpers;
+    helper_pool *pool = ocl->helpers;
     if (!pool) return false;
     mutex_lock(&pool->lock);
     const bool is_on = !pool->is_off;
@@ -163,17 +163,17 @@ static clg_status exchange(const helper_pool *pool, process *p, const strbuf *me
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static clg_status greet(ocl_context *c, process *p, helper_reply *out_reply)
+static clg_status greet(ocl_context *ocl, process *p, helper_reply *out_reply)
 {
     const helper_hello hello = {.version = HELPER_VERSION,
-                                .device_index = c->index,
-                                .identity = c->identity,
-                                .limit_s = c->helpers->limit_s,
-                                .max_memory_bytes = (uint64_t)c->helpers->limit_mib << 20};
+                                .device_index = ocl->index,
+                                .identity = ocl->identity,
+                                .limit_s = ocl->helpers->limit_s,
+                                .max_memory_bytes = (uint64_t)ocl->helpers->limit_mib << 20};
     strbuf t;
     strbuf_init(&t, 0);
     helper_write_hello(&t, &hello);
-    const clg_status status = exchange(c->helpers, p, &t, NULL, NULL, out_reply);
+    const clg_status status = exchange(ocl->helpers, p, &t, NULL, NULL, out_reply);
     strbuf_deinit(&t);
     return status;
 }
@@ -194,16 +194,16 @@ static void switch_off(helper_pool *pool, const char *why)
 }
 
 /* Starts a helper; tries twice, since the first may have been killed from outside. */
-static process *start(ocl_context *c)
+static process *start(ocl_context *ocl)
 {
-    helper_pool *pool = c->helpers;
+    helper_pool *pool = ocl->helpers;
     helper_reply reply = {0};
     process *p = NULL;
     clg_status status = CLG_ERROR_IO;
     for (int i = 0; i < 2 && status == CLG_ERROR_IO; i++) {
         process_end(p);
         status = process_start(pool->path, &p);
-        if (status == CLG_OK) status = greet(c, p, &reply);
+        if (status == CLG_OK) status = greet(ocl, p, &reply);
     }
     if (status == CLG_OK && reply.outcome == HELPER_DONE) return p;
     switch_off(pool, status != CLG_OK ? error_text() : reply.text ? reply.text : "no reason given");
@@ -213,9 +213,9 @@ static process *start(ocl_context *c)
 }
 
 /* Returns an idle helper or a new one; NULL when the pool is off. */
-static process *take(ocl_context *c, bool *out_is_new)
+static process *take(ocl_context *ocl, bool *out_is_new)
 {
-    helper_pool *pool = c->helpers;
+    helper_pool *pool = ocl->helpers;
     process *p = NULL;
     mutex_lock(&pool->lock);
     while (!pool->is_off && pool->n_idle == 0 && pool->n_busy >= helper_n_parallel())
@@ -228,7 +228,7 @@ static process *take(ocl_context *c, bool *out_is_new)
     mutex_unlock(&pool->lock);
     *out_is_new = !p;
     if (is_off) return NULL;
-    if (!p) p = start(c);
+    if (!p) p = start(ocl);
     if (p) return p;
     mutex_lock(&pool->lock);
     pool->n_busy--;
@@ -248,27 +248,27 @@ static void give_back(helper_pool *pool, process *p)
 
 /* Exchanges one request and reply with one helper. *out_stale: an idle helper had ended meanwhile
  * (they do after a while); try another one. */
-static clg_status request_one(ocl_context *c, const strbuf *message,
+static clg_status request_one(ocl_context *ocl, const strbuf *message,
                               process_keep_waiting keep_waiting, void *user,
                               helper_reply *out_reply, bool *out_stale)
 {
     bool is_new;
     *out_stale = false;
-    process *p = take(c, &is_new);
+    process *p = take(ocl, &is_new);
     if (!p) {
         out_reply->outcome = HELPER_UNABLE;
         return CLG_OK;
     }
-    const clg_status status = exchange(c->helpers, p, message, keep_waiting, user, out_reply);
+    const clg_status status = exchange(ocl->helpers, p, message, keep_waiting, user, out_reply);
     if (status != CLG_OK) process_end(p);
-    give_back(c->helpers, status == CLG_OK ? p : NULL);
+    give_back(ocl->helpers, status == CLG_OK ? p : NULL);
     if (status != CLG_ERROR_IO) return status;
     *out_stale = !is_new;
     out_reply->outcome = HELPER_KILLED;
     return CLG_OK;
 }
 
-clg_status helper_call(ocl_context *c, const helper_request *request,
+clg_status helper_call(ocl_context *ocl, const helper_request *request,
                        process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
 {
     strbuf message;
@@ -278,7 +278,7 @@ clg_status helper_call(ocl_context *c, const helper_request *request,
     strbuf_init(&message, HELPER_MESSAGE_MAX_BYTES);
     helper_write_request(&message, request);
     for (int i = 0; i <= MAX_HELPERS && is_stale && status == CLG_OK; i++)
-        status = request_one(c, &message, keep_waiting, user, out_reply, &is_stale);
+        status = request_one(ocl, &message, keep_waiting, user, out_reply, &is_stale);
     strbuf_deinit(&message);
     return status;
 }

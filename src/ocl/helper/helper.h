@@ -20,12 +20,12 @@
 clg_status helper_pool_create(const ocl_context_options *options, helper_pool **out_pool);
 void helper_pool_free(helper_pool *pool); /* accepts NULL; ends the helpers */
 /* Returns whether requests may be made: false once it is known that there is no helper. */
-bool helper_is_on(ocl_context *c);
+bool helper_is_on(ocl_context *ocl);
 /* Returns how many requests can be served concurrently. */
 size_t helper_n_parallel(void);
 /* Has a helper execute the request; any thread, waits for a free helper. HELPER_UNABLE also where
  * there is none. keep_waiting (may be NULL) returning false ends the helper at work: CANCELLED. */
-clg_status helper_call(ocl_context *c, const helper_request *request,
+clg_status helper_call(ocl_context *ocl, const helper_request *request,
                        process_keep_waiting keep_waiting, void *user, helper_reply *out_reply);
 
 #endif

@@ -50,7 +50,7 @@ clg_status helper_open_device(const helper_hello *hello, helper_device *out_devi
 /* The OpenCL objects of a request. */
 typedef struct trial {
     helper_device *device;
-    ocl_context *c;
+    ocl_context *ocl;
     const helper_request *request;
     cl_program program; /* owned by the device */
     cl_kernel kernel;
@@ -62,21 +62,22 @@ static void clear(trial *t)
 {
     ocl_queue_free(t->queue); /* waits */
     if (t->kernel) (void)cl.ReleaseKernel(t->kernel);
-    for (size_t i = 0; t->buffers && i < t->request->args.n; i++) ocl_buffer_free(t->buffers[i]);
+    for (size_t i = 0; t->buffers && i < t->request->args.count; i++)
+        ocl_buffer_free(t->buffers[i]);
     memory_free(t->buffers);
 }
 
-static bool is_on_cpu(const ocl_context *c) { return context_caps(c)->kind == CLG_DEVICE_CPU; }
+static bool is_on_cpu(const ocl_context *ocl) { return context_caps(ocl)->kind == CLG_DEVICE_CPU; }
 
 static bool may_launch(const trial *t)
 {
     size_t n_bytes = 0;
-    for (size_t i = 0; i < t->request->args.n; i++) {
+    for (size_t i = 0; i < t->request->args.count; i++) {
         const kernel_arg *arg = &t->request->args.items[i];
         if (arg->kind == KERNEL_ARG_UNSET) return false;
         if (arg->kind == KERNEL_ARG_BUFFER) n_bytes += arg->size_bytes;
     }
-    return t->request->has_launch && (is_on_cpu(t->c) || n_bytes <= GPU_MAX_BYTES);
+    return t->request->has_launch && (is_on_cpu(t->ocl) || n_bytes <= GPU_MAX_BYTES);
 }
 
 /* Returns the buffer of the first earlier argument with the same identity; NULL when there is
@@ -98,12 +99,12 @@ static clg_status make_buffer(trial *t, size_t index)
         *out = ocl_buffer_retain(same);
         return CLG_OK;
     }
-    CLG_TRY(ocl_buffer_create(t->c, arg->size_bytes, OCL_BUFFER_DEVICE, out));
+    CLG_TRY(ocl_buffer_create(t->ocl, arg->size_bytes, OCL_BUFFER_DEVICE, out));
     if (arg->has_content)
         return ocl_queue_write(t->queue, *out, 0, t->request->args.bytes + arg->at, arg->size_bytes,
                                true);
     const size_t n_bytes = ocl_buffer_size(*out);
-    if (is_on_cpu(t->c) && n_bytes > CPU_CLEAR_BYTES) return CLG_OK;
+    if (is_on_cpu(t->ocl) && n_bytes > CPU_CLEAR_BYTES) return CLG_OK;
     return ocl_queue_fill(t->queue, *out, 0, n_bytes, &zero, sizeof zero);
 }
 
@@ -121,7 +122,7 @@ static clg_status set_arg(trial *t, size_t index)
     } else if (arg->kind == KERNEL_ARG_VALUE) {
         value = t->request->args.bytes + arg->at;
     }
-    CL_TRY(t->c, SetKernelArg, (t->kernel, (cl_uint)index, n_bytes, value));
+    CL_TRY(t->ocl, SetKernelArg, (t->kernel, (cl_uint)index, n_bytes, value));
     return CLG_OK;
 }
 
@@ -134,7 +135,7 @@ static void choose_range(const trial *t, size_t global[3], size_t local[3])
         local[i] = l->has_local && l->local[i] ? (size_t)l->local[i] : 1;
         global[i] = l->has_local ? local[i] : (size_t)l->global[i];
         if (i < l->n_dims && l->has_local && l->global[i] >= WIDE_ITEMS &&
-            context_has_quirk(t->c, QUIRK_GLOBAL_SIZE_RECOMPILES))
+            context_has_quirk(t->ocl, QUIRK_GLOBAL_SIZE_RECOMPILES))
             global[i] = (WIDE_ITEMS + local[i] - 1) / local[i] * local[i];
     }
 }
@@ -142,12 +143,12 @@ static void choose_range(const trial *t, size_t global[3], size_t local[3])
 static clg_status launch(trial *t)
 {
     size_t global[3], local[3];
-    t->buffers = memory_zalloc(t->request->args.n + 1, sizeof *t->buffers);
+    t->buffers = memory_zalloc(t->request->args.count + 1, sizeof *t->buffers);
     if (!t->buffers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(ocl_queue_create_own(t->c, &t->queue));
-    for (size_t i = 0; i < t->request->args.n; i++) CLG_TRY(set_arg(t, i));
+    CLG_TRY(ocl_queue_create_own(t->ocl, &t->queue));
+    for (size_t i = 0; i < t->request->args.count; i++) CLG_TRY(set_arg(t, i));
     choose_range(t, global, local);
-    CL_TRY(t->c, EnqueueNDRangeKernel,
+    CL_TRY(t->ocl, EnqueueNDRangeKernel,
            (ocl_queue_handle(t->queue), t->kernel, t->request->launch.n_dims, NULL, global,
             t->request->launch.has_local ? local : NULL, 0, NULL, NULL));
     return ocl_queue_finish(t->queue);
@@ -156,7 +157,7 @@ static clg_status launch(trial *t)
 static clg_status read_content(trial *t, helper_reply *reply)
 {
     const int32_t which = t->request->content_arg;
-    if (which < 0 || (size_t)which >= t->request->args.n || !t->buffers[which]) return CLG_OK;
+    if (which < 0 || (size_t)which >= t->request->args.count || !t->buffers[which]) return CLG_OK;
     const size_t n_bytes = t->request->args.items[which].size_bytes;
     reply->content = memory_alloc(n_bytes + 1);
     if (!reply->content) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -173,7 +174,7 @@ static clg_status find_program(trial *t)
     const hash128 key = hash128_bytes(r->source, r->source_bytes);
     if (!d->last_program || !same(d->last_text, key) || !r->has_launch) {
         cl_program program;
-        CLG_TRY(program_compile(t->c, r->name, r->source, r->source_bytes, true, &program));
+        CLG_TRY(program_compile(t->ocl, r->name, r->source, r->source_bytes, true, &program));
         if (d->last_program) (void)cl.ReleaseProgram(d->last_program);
         d->last_program = program;
         d->last_text = key;
@@ -189,7 +190,7 @@ static clg_status build(trial *t)
     CLG_TRY(find_program(t));
     if (!r->entry[0]) return CLG_OK;
     t->kernel = cl.CreateKernel(t->program, r->entry, &code);
-    return cl_check(code, "clCreateKernel", context_record(t->c)->name);
+    return cl_check(code, "clCreateKernel", context_record(t->ocl)->name);
 }
 
 static clg_status execute(trial *t, helper_reply *reply)
@@ -200,12 +201,12 @@ static clg_status execute(trial *t, helper_reply *reply)
         CLG_TRY(read_content(t, reply));
     }
     if (!t->request->wants_binary) return CLG_OK;
-    return program_binary(t->c, t->program, 0, &reply->binary, &reply->binary_bytes);
+    return program_binary(t->ocl, t->program, 0, &reply->binary, &reply->binary_bytes);
 }
 
 void helper_execute(helper_device *device, const helper_request *request, helper_reply *out_reply)
 {
-    trial t = {.device = device, .c = device->context, .request = request};
+    trial t = {.device = device, .ocl = device->context, .request = request};
     *out_reply = (helper_reply){.outcome = HELPER_DONE};
     const clg_status status = execute(&t, out_reply);
     if (status != CLG_OK) {

@@ -84,8 +84,8 @@ void helper_write_request(strbuf *t, const helper_request *request)
     for (int i = 0; i < 3; i++) put_u64(t, l->local[i]);
     put_u64(t, (uint64_t)(int64_t)request->content_arg);
     put_u64(t, request->wants_binary);
-    put_u64(t, request->args.n);
-    for (size_t i = 0; i < request->args.n; i++)
+    put_u64(t, request->args.count);
+    for (size_t i = 0; i < request->args.count; i++)
         put_arg(t, &request->args, &request->args.items[i]);
     end(t, at);
 }
@@ -193,9 +193,9 @@ bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_r
     const uint64_t n_args = get_u64(&c);
     if (c.damaged || n_args > MAX_ARGS || l->n_dims > 3) return false;
     r->args.bytes = (char *)(uintptr_t)data; /* read only */
-    r->args.n = (size_t)n_args;
+    r->args.count = (size_t)n_args;
     r->args.items = memory_zalloc((size_t)n_args + 1, sizeof *r->args.items);
-    for (size_t i = 0; r->args.items && i < r->args.n; i++)
+    for (size_t i = 0; r->args.items && i < r->args.count; i++)
         get_arg(&c, &r->args, &r->args.items[i]);
     if (r->args.items && is_whole(&c)) return true;
     memory_free(r->args.items);

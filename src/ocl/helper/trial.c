@@ -74,20 +74,21 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
 }
 
 /* Returns what earlier processes found; HASH_MAP_NONE when nothing. Call with the table's lock held. */
-static size_t recall(ocl_context *c, hash128 key, const char **out_refusal)
+static size_t recall(ocl_context *ocl, hash128 key, const char **out_refusal)
 {
-    trial_table *t = &c->trials;
+    trial_table *t = &ocl->trials;
     char name[FACT_BYTES], *stored;
     size_t n_bytes;
     fact_name(key, name);
-    if (!ocl_context_recall(c, name, &stored, &n_bytes)) return HASH_MAP_NONE;
+    if (!ocl_context_recall(ocl, name, &stored, &n_bytes)) return HASH_MAP_NONE;
     char *refusal = n_bytes > 0 ? memory_strndup(stored, n_bytes) : NULL;
     memory_free(stored);
     if ((n_bytes > 0 && !refusal) || keep(t, key, refusal) != CLG_OK) return HASH_MAP_NONE;
     return find(t, key, out_refusal);
 }
 
-void trial_keep_passes(ocl_context *c, const ocl_program *p, const uint64_t *forms, size_t n_forms)
+void trial_keep_passes(ocl_context *ocl, const ocl_program *p, const uint64_t *forms,
+                       size_t n_forms)
 {
     char name[FACT_BYTES];
     strbuf what;
@@ -95,7 +96,7 @@ void trial_keep_passes(ocl_context *c, const ocl_program *p, const uint64_t *for
     strbuf_printf(&what, "program %s compiles", p->name);
     for (size_t i = 0; what.status == CLG_OK && i < n_forms; i++) {
         fact_name(key_of(p->key, forms[i]), name);
-        ocl_context_remember(c, name, strbuf_data(&what), "", 0);
+        ocl_context_remember(ocl, name, strbuf_data(&what), "", 0);
     }
     strbuf_deinit(&what);
 }
@@ -107,24 +108,24 @@ static clg_status refuse(const char *text)
     return status;
 }
 
-bool trial_has_failed(ocl_context *c, hash128 program_key, uint64_t form)
+bool trial_has_failed(ocl_context *ocl, hash128 program_key, uint64_t form)
 {
     const hash128 key = key_of(program_key, form);
     const char *refusal;
-    mutex_lock(&c->trials.lock);
-    if (find(&c->trials, key, &refusal) == HASH_MAP_NONE) (void)recall(c, key, &refusal);
+    mutex_lock(&ocl->trials.lock);
+    if (find(&ocl->trials, key, &refusal) == HASH_MAP_NONE) (void)recall(ocl, key, &refusal);
     if (refusal) (void)refuse(refusal);
-    mutex_unlock(&c->trials.lock);
+    mutex_unlock(&ocl->trials.lock);
     return refusal != NULL;
 }
 
-bool trial_knows_refusals(ocl_context *c)
+bool trial_knows_refusals(ocl_context *ocl)
 {
-    trial_table *t = &c->trials;
+    trial_table *t = &ocl->trials;
     char *nothing;
     size_t n_bytes;
     mutex_lock(&t->lock);
-    if (!t->searched && ocl_context_recall(c, MARK, &nothing, &n_bytes)) {
+    if (!t->searched && ocl_context_recall(ocl, MARK, &nothing, &n_bytes)) {
         t->has_mark = true;
         memory_free(nothing);
     }
@@ -134,19 +135,19 @@ bool trial_knows_refusals(ocl_context *c)
     return knows;
 }
 
-size_t trial_n_refusals(ocl_context *c)
+size_t trial_n_refusals(ocl_context *ocl)
 {
-    mutex_lock(&c->trials.lock);
-    const size_t n = c->trials.n_refusals;
-    mutex_unlock(&c->trials.lock);
+    mutex_lock(&ocl->trials.lock);
+    const size_t n = ocl->trials.n_refusals;
+    mutex_unlock(&ocl->trials.lock);
     return n;
 }
 
 /* ---- one trial ------------------------------------------------------------------------------- */
 
 typedef struct attempt {
-    ocl_context *c;
-    ocl_program *p;
+    ocl_context *ocl;
+    ocl_program *program;
     const helper_request *request;
     process_keep_waiting keep_waiting;
     void *user;
@@ -155,8 +156,8 @@ typedef struct attempt {
 /* Writes what happened to the driver's compiler, for messages. */
 static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
 {
-    const char *device = context_record(a->c)->name;
-    const char *driver = context_record(a->c)->driver_version;
+    const char *device = context_record(a->ocl)->name;
+    const char *driver = context_record(a->ocl)->driver_version;
     strbuf_printf(t, "the compiler of driver '%s' on '%s' ", driver, device);
     switch (reply->outcome) {
     case HELPER_CRASHED:
@@ -171,7 +172,7 @@ static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
     case HELPER_OUT_OF_MEMORY: strbuf_append(t, "exceeds the memory limit"); break;
     default: strbuf_append(t, "was killed"); break;
     }
-    strbuf_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->p->name);
+    strbuf_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->program->name);
     if (reply->text && reply->text[0]) strbuf_printf(t, ": %s", reply->text);
 }
 
@@ -189,15 +190,15 @@ static clg_status keep_failure(const attempt *a, hash128 key, const helper_reply
         fact_name(key, name);
         strbuf_init(&what, 0);
         strbuf_printf(&what, "compiler crash on kernel '%s' of '%s'", a->request->entry,
-                      a->p->name);
+                      a->program->name);
         if (what.status == CLG_OK)
-            ocl_context_remember(a->c, name, strbuf_data(&what), refusal, strlen(refusal));
-        ocl_context_remember(a->c, MARK, "compiler crashes are known", "", 0);
+            ocl_context_remember(a->ocl, name, strbuf_data(&what), refusal, strlen(refusal));
+        ocl_context_remember(a->ocl, MARK, "compiler crashes are known", "", 0);
         strbuf_deinit(&what);
     }
-    mutex_lock(&a->c->trials.lock);
-    (void)keep(&a->c->trials, key, refusal);
-    mutex_unlock(&a->c->trials.lock);
+    mutex_lock(&a->ocl->trials.lock);
+    (void)keep(&a->ocl->trials, key, refusal);
+    mutex_unlock(&a->ocl->trials.lock);
     return status;
 }
 
@@ -229,38 +230,38 @@ static clg_status try_twice(const attempt *a, hash128 key, helper_reply *reply)
     const uint64_t begun_ns = time_now_ns();
     for (int i = 0; i < N_TRIES; i++) {
         helper_reply_deinit(reply);
-        CLG_TRY(helper_call(a->c, a->request, a->keep_waiting, a->user, reply));
+        CLG_TRY(helper_call(a->ocl, a->request, a->keep_waiting, a->user, reply));
         if (!is_death(reply->outcome)) break;
     }
     switch (reply->outcome) {
     case HELPER_REFUSED: return pass_refusal_on(reply);
-    case HELPER_UNABLE: say_unable(a->p->name, reply->text); return CLG_OK;
+    case HELPER_UNABLE: say_unable(a->program->name, reply->text); return CLG_OK;
     case HELPER_DONE: break;
     default: return keep_failure(a, key, reply);
     }
     log_write(CLG_LOG_DEBUG, "the compile helper compiled '%s' of '%s' in %.0f ms",
-              a->request->entry, a->p->name, (double)(time_now_ns() - begun_ns) * 1e-6);
-    mutex_lock(&a->c->trials.lock);
-    clg_status status = keep(&a->c->trials, key, NULL);
+              a->request->entry, a->program->name, (double)(time_now_ns() - begun_ns) * 1e-6);
+    mutex_lock(&a->ocl->trials.lock);
+    clg_status status = keep(&a->ocl->trials, key, NULL);
     if (status == CLG_OK) /* a launch includes a build */
-        status = keep(&a->c->trials, key_of(a->p->key, TRIAL_FORM_OF_BUILD), NULL);
-    if (reply->binary && !a->p->binary) {
-        a->p->binary = reply->binary;
-        a->p->binary_bytes = reply->binary_bytes;
+        status = keep(&a->ocl->trials, key_of(a->program->key, TRIAL_FORM_OF_BUILD), NULL);
+    if (reply->binary && !a->program->binary) {
+        a->program->binary = reply->binary;
+        a->program->binary_bytes = reply->binary_bytes;
         reply->binary = NULL;
     }
-    mutex_unlock(&a->c->trials.lock);
+    mutex_unlock(&a->ocl->trials.lock);
     return status;
 }
 
 /* Runs the trial unless its result is known. */
 static clg_status try_once(const attempt *a, hash128 key, helper_reply *reply)
 {
-    trial_table *t = &a->c->trials;
+    trial_table *t = &a->ocl->trials;
     const char *refusal;
     mutex_lock(&t->lock);
     size_t known = find(t, key, &refusal);
-    if (known == HASH_MAP_NONE) known = recall(a->c, key, &refusal);
+    if (known == HASH_MAP_NONE) known = recall(a->ocl, key, &refusal);
     const clg_status status = refusal ? refuse(refusal) : CLG_OK;
     mutex_unlock(&t->lock);
     if (known != HASH_MAP_NONE) return status;
@@ -281,15 +282,15 @@ static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *glo
 
 /* Returns whether to take the helper's binary: where it can be loaded and reading it does not
  * compile, the helper alone compiles a program. */
-static bool wants_binary(ocl_context *c, ocl_program *p)
+static bool wants_binary(ocl_context *ocl, ocl_program *p)
 {
-    return !program_handle(c, p) && !context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
-           !context_has_quirk(c, QUIRK_NO_BINARIES);
+    return !program_handle(ocl, p) && !context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
+           !context_has_quirk(ocl, QUIRK_NO_BINARIES);
 }
 
-clg_status trial_of_build(ocl_context *c, ocl_program *p, const char *entry)
+clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry)
 {
-    if (!helper_is_on(c)) {
+    if (!helper_is_on(ocl)) {
         say_unable(p->name, NULL);
         return CLG_OK;
     }
@@ -298,8 +299,8 @@ clg_status trial_of_build(ocl_context *c, ocl_program *p, const char *entry)
                                     .source = p->source,
                                     .source_bytes = p->source_bytes,
                                     .content_arg = HELPER_NO_ARG,
-                                    .wants_binary = wants_binary(c, p)};
-    const attempt a = {.c = c, .p = p, .request = &request};
+                                    .wants_binary = wants_binary(ocl, p)};
+    const attempt a = {.ocl = ocl, .program = p, .request = &request};
     helper_reply reply = {0};
     const clg_status status = try_once(&a, key_of(p->key, TRIAL_FORM_OF_BUILD), &reply);
     helper_reply_deinit(&reply);
@@ -320,21 +321,25 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
                               .content_arg = HELPER_NO_ARG,
                               .wants_binary = wants_binary(k->context, p)};
     describe_launch(&request.launch, n_dims, global, local);
-    const attempt a = {
-        .c = k->context, .p = p, .request = &request, .keep_waiting = keep_waiting, .user = user};
+    const attempt a = {.ocl = k->context,
+                       .program = p,
+                       .request = &request,
+                       .keep_waiting = keep_waiting,
+                       .user = user};
     helper_reply reply = {0};
     const clg_status status = try_once(&a, key_of(p->key, form), &reply);
     helper_reply_deinit(&reply);
     return status;
 }
 
-bool trial_take_binary(ocl_context *c, ocl_program *p, char **out_binary, size_t *out_binary_bytes)
+bool trial_take_binary(ocl_context *ocl, ocl_program *p, char **out_binary,
+                       size_t *out_binary_bytes)
 {
-    mutex_lock(&c->trials.lock);
+    mutex_lock(&ocl->trials.lock);
     *out_binary = p->binary;
     *out_binary_bytes = p->binary_bytes;
     p->binary = NULL;
-    mutex_unlock(&c->trials.lock);
+    mutex_unlock(&ocl->trials.lock);
     return *out_binary != NULL;
 }
 
@@ -353,12 +358,12 @@ static clg_status copy_binary(const helper_reply *reply, size_t prefix_bytes, ch
     return CLG_OK;
 }
 
-clg_status trial_read_binary(ocl_context *c, ocl_program *p, size_t prefix_bytes, char **out_data,
+clg_status trial_read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_bytes, char **out_data,
                              size_t *out_binary_bytes)
 {
     *out_data = NULL;
     *out_binary_bytes = 0;
-    if (!p->source || !helper_is_on(c)) return CLG_OK;
+    if (!p->source || !helper_is_on(ocl)) return CLG_OK;
     const helper_request request = {.name = p->name,
                                     .entry = "",
                                     .source = p->source,
@@ -366,7 +371,7 @@ clg_status trial_read_binary(ocl_context *c, ocl_program *p, size_t prefix_bytes
                                     .content_arg = HELPER_NO_ARG,
                                     .wants_binary = true};
     helper_reply reply;
-    CLG_TRY(helper_call(c, &request, NULL, NULL, &reply));
+    CLG_TRY(helper_call(ocl, &request, NULL, NULL, &reply));
     const clg_status status = copy_binary(&reply, prefix_bytes, out_data, out_binary_bytes);
     helper_reply_deinit(&reply);
     return status;

@@ -31,26 +31,28 @@ void trial_table_deinit(trial_table *t);
 /* Call before building the program from its text here. KERNEL_BUILD when the driver's compiler
  * rejects it or crashes on it. Also OK where no trial is possible; a log line then says that the
  * build is about to run in this process. */
-clg_status trial_of_build(ocl_context *c, ocl_program *p, const char *entry);
+clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry);
 /* Call before launching the kernel in a form that is new to its program, with its current
  * arguments. form: as for program_note_form. */
 clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
                            const size_t *local, process_keep_waiting keep_waiting, void *user);
 /* Caches that p compiles in the forms it was launched in: for drivers whose binaries cannot be
  * cached. */
-void trial_keep_passes(ocl_context *c, const ocl_program *p, const uint64_t *forms, size_t n_forms);
+void trial_keep_passes(ocl_context *ocl, const ocl_program *p, const uint64_t *forms,
+                       size_t n_forms);
 /* Returns whether trial_has_failed may be true for any launch. Check it first: trial_has_failed
  * reads the cache for each launch. */
-bool trial_knows_refusals(ocl_context *c);
-size_t trial_n_refusals(ocl_context *c);
+bool trial_knows_refusals(ocl_context *ocl);
+size_t trial_n_refusals(ocl_context *ocl);
 /* Returns whether a trial of this launch has failed, here or in an earlier process; the thread's
  * error text then says how. Runs no trial. */
-bool trial_has_failed(ocl_context *c, hash128 program_key, uint64_t form);
+bool trial_has_failed(ocl_context *ocl, hash128 program_key, uint64_t form);
 /* Moves the binary that a trial of p made to the caller, who owns it; false when there is none. */
-bool trial_take_binary(ocl_context *c, ocl_program *p, char **out_binary, size_t *out_binary_bytes);
+bool trial_take_binary(ocl_context *ocl, ocl_program *p, char **out_binary,
+                       size_t *out_binary_bytes);
 /* Reads the binary of p with its compiled kernels in the helper, after prefix_bytes (memory_free).
  * *out_data is NULL with CLG_OK where there is no helper; then it may be read here. */
-clg_status trial_read_binary(ocl_context *c, ocl_program *p, size_t prefix_bytes, char **out_data,
+clg_status trial_read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_bytes, char **out_data,
                              size_t *out_binary_bytes);
 
 #endif

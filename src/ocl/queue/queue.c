@@ -15,32 +15,32 @@
 /* ---- creating -------------------------------------------------------------------------------- */
 
 /* Returns the caller's queue to the first caller, NULL afterwards. */
-static cl_command_queue take_callers_queue(ocl_context *c)
+static cl_command_queue take_callers_queue(ocl_context *ocl)
 {
-    mutex_lock(&c->lock);
-    cl_command_queue handle = c->callers_queue;
-    c->callers_queue = NULL;
-    mutex_unlock(&c->lock);
+    mutex_lock(&ocl->lock);
+    cl_command_queue handle = ocl->callers_queue;
+    ocl->callers_queue = NULL;
+    mutex_unlock(&ocl->lock);
     return handle;
 }
 
-static ocl_queue *allocate(ocl_context *c)
+static ocl_queue *allocate(ocl_context *ocl)
 {
     ocl_queue *q = memory_zalloc(1, sizeof *q);
     if (!q) return NULL;
-    q->context = ocl_context_retain(c);
-    q->stays_awake = queue_may_stay_awake(c);
+    q->context = ocl_context_retain(ocl);
+    q->stays_awake = queue_may_stay_awake(ocl);
     return q;
 }
 
 static clg_status open_own(ocl_queue *q, bool profiling)
 {
-    ocl_context *c = q->context;
+    ocl_context *ocl = q->context;
     cl_int code;
     q->profiling = profiling;
-    q->handle = cl.CreateCommandQueue(c->handle, c->device,
+    q->handle = cl.CreateCommandQueue(ocl->handle, ocl->device,
                                       profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-    return cl_check(code, "clCreateCommandQueue", context_record(c)->name);
+    return cl_check(code, "clCreateCommandQueue", context_record(ocl)->name);
 }
 
 static clg_status open_callers(ocl_queue *q, cl_command_queue handle)
@@ -54,13 +54,13 @@ static clg_status open_callers(ocl_queue *q, cl_command_queue handle)
     return CLG_OK;
 }
 
-clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue)
+clg_status ocl_queue_create(ocl_context *ocl, ocl_queue **out_queue)
 {
     *out_queue = NULL;
-    ocl_queue *q = allocate(c);
+    ocl_queue *q = allocate(ocl);
     if (!q) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    cl_command_queue callers = take_callers_queue(c);
-    clg_status status = callers ? open_callers(q, callers) : open_own(q, c->profiling);
+    cl_command_queue callers = take_callers_queue(ocl);
+    clg_status status = callers ? open_callers(q, callers) : open_own(q, ocl->profiling);
     if (status != CLG_OK) {
         ocl_queue_free(q);
         return status;
@@ -69,10 +69,10 @@ clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue)
     return CLG_OK;
 }
 
-static clg_status create_own(ocl_context *c, bool is_upload, ocl_queue **out_queue)
+static clg_status create_own(ocl_context *ocl, bool is_upload, ocl_queue **out_queue)
 {
     *out_queue = NULL;
-    ocl_queue *q = allocate(c);
+    ocl_queue *q = allocate(ocl);
     if (!q) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     q->is_upload = is_upload;
     clg_status status = open_own(q, false);
@@ -84,14 +84,14 @@ static clg_status create_own(ocl_context *c, bool is_upload, ocl_queue **out_que
     return CLG_OK;
 }
 
-clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
+clg_status ocl_queue_create_own(ocl_context *ocl, ocl_queue **out_queue)
 {
-    return create_own(c, false, out_queue);
+    return create_own(ocl, false, out_queue);
 }
 
-clg_status ocl_queue_create_upload(ocl_context *c, ocl_queue **out_queue)
+clg_status ocl_queue_create_upload(ocl_context *ocl, ocl_queue **out_queue)
 {
-    return create_own(c, true, out_queue);
+    return create_own(ocl, true, out_queue);
 }
 
 static void release_events(ocl_queue *q)

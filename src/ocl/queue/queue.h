@@ -65,7 +65,7 @@ clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *fo
  * anything. */
 void queue_leave(ocl_queue *q, bool finished);
 /* Returns whether threads may poll instead of sleeping while they wait for this device. */
-bool queue_may_stay_awake(const ocl_context *c);
+bool queue_may_stay_awake(const ocl_context *ocl);
 /* Releases the event of `watched`. */
 void queue_unwatch(ocl_queue *q);
 
@@ -74,7 +74,7 @@ void queue_unwatch(ocl_queue *q);
 void overlap_begin(const ocl_queue *q, queue_command *c);
 void concurrent_keep(ocl_queue *q, const queue_command *c);
 /* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
-clg_status queue_drain(ocl_context *c, cl_command_queue handle);
+clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 
 /* Waits for the overlapping commands and closes the overlap. */
 clg_status overlap_finish(ocl_queue *q);

@@ -19,40 +19,40 @@ static void drop_event(upload_order *o)
 
 void order_publish(ocl_queue *q, cl_event written)
 {
-    ocl_context *c = q->context;
-    mutex_lock(&c->lock);
-    drop_event(&c->uploads);
-    c->uploads.last = written;
-    atomic_fetch_add_explicit(&c->uploads.count, 1, memory_order_release);
-    mutex_unlock(&c->lock);
+    ocl_context *ocl = q->context;
+    mutex_lock(&ocl->lock);
+    drop_event(&ocl->uploads);
+    ocl->uploads.last = written;
+    atomic_fetch_add_explicit(&ocl->uploads.count, 1, memory_order_release);
+    mutex_unlock(&ocl->lock);
 }
 
 clg_status order_wait(ocl_queue *q)
 {
-    ocl_context *c = q->context;
+    ocl_context *ocl = q->context;
     clg_status status = CLG_OK;
     /* Overlapping commands come after the marker that ocl_queue_fork enqueued, and so after all
      * uploads before it. */
     if (q->is_upload || q->overlap.is_open) return CLG_OK;
-    mutex_lock(&c->lock);
-    if (c->uploads.last && !c->uploads.is_ignored) {
-        status = CL_DO(context_record(c)->name, EnqueueBarrierWithWaitList,
-                       (q->handle, 1, &c->uploads.last, NULL));
+    mutex_lock(&ocl->lock);
+    if (ocl->uploads.last && !ocl->uploads.is_ignored) {
+        status = CL_DO(context_record(ocl)->name, EnqueueBarrierWithWaitList,
+                       (q->handle, 1, &ocl->uploads.last, NULL));
         q->has_waited = status == CLG_OK;
     }
-    if (status == CLG_OK) q->n_uploads = atomic_load(&c->uploads.count);
-    mutex_unlock(&c->lock);
+    if (status == CLG_OK) q->n_uploads = atomic_load(&ocl->uploads.count);
+    mutex_unlock(&ocl->lock);
     return status;
 }
 
 void order_settle(ocl_queue *q)
 {
-    ocl_context *c = q->context;
+    ocl_context *ocl = q->context;
     if (!q->is_upload && !q->has_waited) return;
-    mutex_lock(&c->lock);
-    if (q->is_upload || q->n_uploads == atomic_load(&c->uploads.count)) drop_event(&c->uploads);
-    mutex_unlock(&c->lock);
+    mutex_lock(&ocl->lock);
+    if (q->is_upload || q->n_uploads == atomic_load(&ocl->uploads.count)) drop_event(&ocl->uploads);
+    mutex_unlock(&ocl->lock);
     q->has_waited = false;
 }
 
-void ocl_context_ignore_uploads(ocl_context *c) { c->uploads.is_ignored = true; }
+void ocl_context_ignore_uploads(ocl_context *ocl) { ocl->uploads.is_ignored = true; }

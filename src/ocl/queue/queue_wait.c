@@ -17,9 +17,9 @@
 /* Drivers of GPUs poll on their own. Software rasterisers need longer than AWAKE_NS for anything,
  * and one of them, rusticl of Mesa 22, does not wait in clFinish for commands that clFlush
  * submitted. */
-bool queue_may_stay_awake(const ocl_context *c)
+bool queue_may_stay_awake(const ocl_context *ocl)
 {
-    return context_caps(c)->kind == CLG_DEVICE_CPU && !context_caps(c)->is_software;
+    return context_caps(ocl)->kind == CLG_DEVICE_CPU && !context_caps(ocl)->is_software;
 }
 
 void queue_leave(ocl_queue *q, bool finished)
@@ -55,17 +55,17 @@ static void wait_awake(ocl_queue *q, uint64_t since_ns)
     }
 }
 
-clg_status queue_drain(ocl_context *c, cl_command_queue handle)
+clg_status queue_drain(ocl_context *ocl, cl_command_queue handle)
 {
-    if (!context_has_quirk(c, QUIRK_FINISHED_QUEUE_USED))
-        return CL_DO(context_record(c)->name, Finish, (handle));
+    if (!context_has_quirk(ocl, QUIRK_FINISHED_QUEUE_USED))
+        return CL_DO(context_record(ocl)->name, Finish, (handle));
     cl_event last = NULL;
     bool is_done = cl.EnqueueMarkerWithWaitList(handle, 0, NULL, &last) == CL_SUCCESS;
     if (is_done) {
         is_done = cl.WaitForEvents(1, &last) == CL_SUCCESS;
         (void)cl.ReleaseEvent(last);
     }
-    return is_done ? CLG_OK : CL_DO(context_record(c)->name, Finish, (handle));
+    return is_done ? CLG_OK : CL_DO(context_record(ocl)->name, Finish, (handle));
 }
 
 clg_status ocl_queue_finish(ocl_queue *q)
@@ -108,16 +108,16 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
     return status;
 }
 
-clg_status ocl_event_create(ocl_context *c, void **out_cl_event)
+clg_status ocl_event_create(ocl_context *ocl, void **out_cl_event)
 {
     cl_int code;
-    *out_cl_event = cl.CreateUserEvent(c->handle, &code);
-    return cl_check(code, "clCreateUserEvent", context_record(c)->name);
+    *out_cl_event = cl.CreateUserEvent(ocl->handle, &code);
+    return cl_check(code, "clCreateUserEvent", context_record(ocl)->name);
 }
 
-clg_status ocl_event_retain(ocl_context *c, void *event)
+clg_status ocl_event_retain(ocl_context *ocl, void *event)
 {
-    CL_TRY(c, RetainEvent, (event));
+    CL_TRY(ocl, RetainEvent, (event));
     return CLG_OK;
 }
 
@@ -128,10 +128,10 @@ void ocl_event_complete(void *event, bool failed)
     (void)cl.ReleaseEvent(event);
 }
 
-clg_status ocl_event_wait(ocl_context *c, void *event)
+clg_status ocl_event_wait(ocl_context *ocl, void *event)
 {
     cl_event waited = event;
-    clg_status status = CL_DO(context_record(c)->name, WaitForEvents, (1, &waited));
+    clg_status status = CL_DO(context_record(ocl)->name, WaitForEvents, (1, &waited));
     (void)cl.ReleaseEvent(waited);
     return status;
 }

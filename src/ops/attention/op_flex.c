@@ -21,7 +21,7 @@ static clg_status flex_check(const node *n)
                          "%s has a softmax_precision that is not a float", node_text(n, shown));
     for (int i = 0; i < 2; i++) {
         const graph_attribute *a = node_attribute(n, names[i]);
-        if (a && (a->as.g->n_inputs != 1 || a->as.g->n_outputs != 1))
+        if (a && (a->as.graph->n_inputs != 1 || a->as.graph->n_outputs != 1))
             return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s does not make one tensor of one",
                              node_text(n, shown), names[i]);
     }

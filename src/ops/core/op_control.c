@@ -17,9 +17,8 @@ static clg_status if_check(const node *n)
     const graph_attribute *then_branch = node_attribute(n, "then_branch"),
                           *else_branch = node_attribute(n, "else_branch");
     char text[NODE_TEXT_BYTES];
-    if (then_branch->as.g->n_inputs == 0 && else_branch->as.g->n_inputs == 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs",
-                     node_text(n, text));
+    if (then_branch->as.graph->n_inputs == 0 && else_branch->as.graph->n_inputs == 0) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs", node_text(n, text));
 }
 
 static const op_types bool_and_any[] = {{'B', DTYPE_BIT(CLG_BOOL)}, {0}};

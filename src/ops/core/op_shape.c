@@ -81,9 +81,11 @@ static clg_status constant_check(const node *n)
 static clg_status constant_infer(op_context *c)
 {
     const graph_attribute *a = &c->node->attributes[0];
-    shape dims = {.rank = 1, .dims = {(int64_t)a->n}}, scalar = shape_scalar();
+    shape dims = {.rank = 1, .dims = {(int64_t)a->count}}, scalar = shape_scalar();
     switch (a->type) {
-    case ATTRIBUTE_TENSOR: fact_set(&c->outputs[0], a->as.t->dtype, &a->as.t->dims); return CLG_OK;
+    case ATTRIBUTE_TENSOR:
+        fact_set(&c->outputs[0], a->as.tensor->dtype, &a->as.tensor->dims);
+        return CLG_OK;
     case ATTRIBUTE_FLOAT: fact_set(&c->outputs[0], CLG_FLOAT32, &scalar); return CLG_OK;
     case ATTRIBUTE_FLOATS: fact_set(&c->outputs[0], CLG_FLOAT32, &dims); return CLG_OK;
     case ATTRIBUTE_INT: fact_set(&c->outputs[0], CLG_INT64, &scalar); return CLG_OK;
@@ -100,7 +102,7 @@ static clg_status constant_eval(op_context *c, tensor **out_tensors)
 {
     const graph_attribute *a = &c->node->attributes[0];
     if (a->type == ATTRIBUTE_TENSOR) {
-        out_tensors[0] = tensor_retain(a->as.t);
+        out_tensors[0] = tensor_retain(a->as.tensor);
         return CLG_OK;
     }
     CLG_TRY(tensor_create(c->outputs[0].dtype, &c->outputs[0].dims, &out_tensors[0]));
@@ -108,15 +110,15 @@ static clg_status constant_eval(op_context *c, tensor **out_tensors)
     switch (a->type) {
     case ATTRIBUTE_FLOAT: tensor_set_float(t, 0, a->as.f); break;
     case ATTRIBUTE_INT: tensor_set_int(t, 0, a->as.i); break;
-    case ATTRIBUTE_STRING: return op_prefix(c, tensor_set_string(t, 0, a->as.s, a->n));
+    case ATTRIBUTE_STRING: return op_prefix(c, tensor_set_string(t, 0, a->as.s, a->count));
     case ATTRIBUTE_FLOATS:
-        if (a->n > 0) memcpy(t->data, a->as.floats, t->size_bytes);
+        if (a->count > 0) memcpy(t->data, a->as.floats, t->size_bytes);
         break;
     case ATTRIBUTE_INTS:
-        if (a->n > 0) memcpy(t->data, a->as.ints, t->size_bytes);
+        if (a->count > 0) memcpy(t->data, a->as.ints, t->size_bytes);
         break;
     case ATTRIBUTE_STRINGS:
-        for (size_t i = 0; i < a->n; i++) {
+        for (size_t i = 0; i < a->count; i++) {
             CLG_TRY(op_prefix(
                 c, tensor_set_string(t, (int64_t)i, a->as.strings[i], strlen(a->as.strings[i]))));
         }
@@ -133,7 +135,7 @@ static clg_status constant_eval(op_context *c, tensor **out_tensors)
 static const tensor *fill_value(const node *n)
 {
     const graph_attribute *a = node_attribute(n, "value");
-    return a ? a->as.t : NULL;
+    return a ? a->as.tensor : NULL;
 }
 
 /* One number, of a dtype that memory can be filled with. */

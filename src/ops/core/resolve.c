@@ -24,7 +24,7 @@ typedef struct missing_operator {
 typedef struct missing_list {
     hash_map index; /* "domain\0op_type\0opset" -> position */
     missing_operator *operators;
-    size_t n, capacity, n_nodes;
+    size_t count, capacity, n_nodes;
 } missing_list;
 
 static void missing_deinit(missing_list *list)
@@ -43,11 +43,11 @@ static clg_status note_missing(missing_list *list, const node *n)
     strbuf_printf(&key, "%lld", (long long)n->opset);
     CLG_TRY_GOTO(key.status, done);
     size_t at = hash_map_get(&list->index, key.data, key.size_bytes);
-    if (at >= list->n) { /* HASH_MAP_NONE */
-        at = list->n;
-        CLG_TRY_GOTO(MEMORY_RESERVE(list->operators, list->capacity, list->n + 1), done);
+    if (at >= list->count) { /* HASH_MAP_NONE */
+        at = list->count;
+        CLG_TRY_GOTO(MEMORY_RESERVE(list->operators, list->capacity, list->count + 1), done);
         CLG_TRY_GOTO(hash_map_set(&list->index, key.data, key.size_bytes, at), done);
-        list->operators[list->n++] = (missing_operator){.n_nodes = 0};
+        list->operators[list->count++] = (missing_operator){.n_nodes = 0};
     }
     missing_operator *m = &list->operators[at];
     if (m->n_nodes < MAX_NODES_NAMED) m->nodes[m->n_nodes] = n;
@@ -67,7 +67,7 @@ static clg_status find_rows(graph *g, missing_list *list)
         if (!n->op) CLG_TRY(note_missing(list, n));
         for (size_t k = 0; k < n->n_attributes; k++) {
             if (n->attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(find_rows(n->attributes[k].as.g, list));
+                CLG_TRY(find_rows(n->attributes[k].as.graph, list));
         }
     }
     return CLG_OK;
@@ -94,21 +94,23 @@ static void describe(strbuf *out, const missing_operator *m, size_t n_named)
 /* Every operator is named; of how many nodes the names fit depends on how many operators there are. */
 static clg_status report_missing(const missing_list *list)
 {
-    size_t n_named = list->n <= 12 ? MAX_NODES_NAMED : list->n <= 30 ? 1 : 0;
+    size_t n_named = list->count <= 12 ? MAX_NODES_NAMED : list->count <= 30 ? 1 : 0;
     const size_t room = ERROR_TEXT_BYTES - 512;
     strbuf names;
     strbuf_init(&names, 0);
     size_t n_listed = 0;
-    for (; n_listed < list->n && names.size_bytes < room; n_listed++) {
+    for (; n_listed < list->count && names.size_bytes < room; n_listed++) {
         if (n_listed > 0) strbuf_append(&names, ", ");
         describe(&names, &list->operators[n_listed], n_named);
     }
-    if (n_listed < list->n) strbuf_printf(&names, " and %zu more operators", list->n - n_listed);
+    if (n_listed < list->count)
+        strbuf_printf(&names, " and %zu more operators", list->count - n_listed);
     clg_status status = names.status;
     if (status == CLG_OK) {
         status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
-                           "%zu operator%s of the model %s not supported: %s", list->n,
-                           list->n > 1 ? "s" : "", list->n > 1 ? "are" : "is", strbuf_data(&names));
+                           "%zu operator%s of the model %s not supported: %s", list->count,
+                           list->count > 1 ? "s" : "", list->count > 1 ? "are" : "is",
+                           strbuf_data(&names));
         error_hint("`cltool inspect` lists the operators of a model, docs/operators.md those that "
                    "are supported");
     }
@@ -212,7 +214,7 @@ static clg_status check_nodes(const graph *g)
         CLG_TRY(ops_check_node(n));
         for (size_t k = 0; k < n->n_attributes; k++) {
             if (n->attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(check_nodes(n->attributes[k].as.g));
+                CLG_TRY(check_nodes(n->attributes[k].as.graph));
         }
     }
     return CLG_OK;
@@ -222,7 +224,7 @@ clg_status ops_resolve(graph *g)
 {
     missing_list missing = {0};
     clg_status status = find_rows(g, &missing);
-    if (status == CLG_OK && missing.n > 0) status = report_missing(&missing);
+    if (status == CLG_OK && missing.count > 0) status = report_missing(&missing);
     missing_deinit(&missing);
     if (status != CLG_OK) return status;
     if (graph_opset(g, "") > OPS_NEWEST_OPSET) {

@@ -102,8 +102,8 @@ static bool find_packing(const candidate *impl, uint32_t input, const char *reci
 
 /* How x becomes `lines` tiles or panels of `line` x k elements. */
 typedef struct pack_job {
-    const gemm_job *j;
-    const gemm_matrix *x;
+    const gemm_job *job;
+    const gemm_matrix *matrix;
     operand to;
     const char *prelude;
     packed_batch batches;
@@ -120,25 +120,25 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
                         int64_t length, int64_t k0, int64_t k)
 {
     step_builder *b = &c->build;
-    gemm_matrix from = *p->x;
+    gemm_matrix from = *p->matrix;
     operand to = p->to;
     from.at.offset_elems += at * p->line_stride + k0 * p->k_stride;
-    to.offset_elems += at * p->j->k + k0 * p->line;
+    to.offset_elems += at * p->job->k + k0 * p->line;
     step *s = step_pack_kernel(b, impl, p->to, "gemm_simd", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
                                p->prelude);
     step_arg_int(b, s, p->is_a ? length : k);
     step_arg_int(b, s, p->is_a ? k : length);
     step_arg_int(b, s, p->batches.inner);
-    gemm_step_matrix(b, s, &from, p->j->dtype);
-    step_arg_buffer(b, s, to, p->j->dtype);
-    step_arg_int(b, s, p->j->k);
+    gemm_step_matrix(b, s, &from, p->job->dtype);
+    step_arg_buffer(b, s, to, p->job->dtype);
+    step_arg_int(b, s, p->job->k);
     if (p->is_a) step_arg_int(b, s, p->tile_m);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, work_ceil_div(length, p->line), 1),
                                work_items(c, work_ceil_div(k, 16), 1),
                                (uint64_t)(p->batches.outer * p->batches.inner)};
     step_range(b, s, 3, range, ones);
-    const size_t size = dtype_size(p->j->dtype);
+    const size_t size = dtype_size(p->job->dtype);
     s->window_offset = (size_t)from.at.offset_elems * size;
     s->window_bytes = (size_t)((length - 1) * p->line_stride + (k - 1) * p->k_stride + 1) * size;
     return s;
@@ -147,7 +147,7 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
 /* A large matrix whose rows lie together goes piece by piece, so that little of it is there in both forms at once. */
 static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
 {
-    const int64_t size = (int64_t)dtype_size(p->j->dtype), k = p->j->k;
+    const int64_t size = (int64_t)dtype_size(p->job->dtype), k = p->job->k;
     const int64_t piece = PACK_PIECE_BYTES / size;
     const bool one = p->batches.outer * p->batches.inner == 1;
     if (one && p->length > 2 * piece / k && p->k_stride == 1 && p->line_stride >= k) {
@@ -171,8 +171,8 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *impl, const gemm_job
 {
     step_builder *b = &c->build;
     const packed_batch batches = count_batches(j, x);
-    pack_job p = {.j = j,
-                  .x = x,
+    pack_job p = {.job = j,
+                  .matrix = x,
                   .batches = batches,
                   .is_a = is_a,
                   .line = is_a ? t->tile_m : t->nr,

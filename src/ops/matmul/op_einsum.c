@@ -31,7 +31,7 @@ typedef struct term {
 } term;
 
 typedef struct einsum {
-    lower_context *c;
+    lower_context *context;
     candidate *impl;
     bool blas;
     clg_dtype dtype; /* of arithmetic: small integers and bfloat16 are computed in 32 bits */
@@ -136,14 +136,15 @@ static clg_status term_scratch(einsum *e, const label_list *list, term *out)
     *out = term_dense(e, e->scratch, e->dtype, list);
     out->at.offset_elems = (int64_t)(e->scratch_bytes / dtype_size(e->dtype));
     e->scratch_bytes += (bytes + 63) / 64 * 64;
-    if (e->c->build.status == CLG_OK) e->impl->scratch_bytes[e->scratch.index] = e->scratch_bytes;
+    if (e->context->build.status == CLG_OK)
+        e->impl->scratch_bytes[e->scratch.index] = e->scratch_bytes;
     return CLG_OK;
 }
 
 /* The node's output where it is what comes last, else scratch. */
 static clg_status term_result(einsum *e, const label_list *list, bool last, term *out)
 {
-    bool same = last && e->dtype == e->c->outputs[0].dtype && list->n == e->out.n;
+    bool same = last && e->dtype == e->context->outputs[0].dtype && list->n == e->out.n;
     for (int i = 0; same && i < list->n; i++) same = list->labels[i] == e->out.labels[i];
     if (!same) return term_scratch(e, list, out);
     *out = term_dense(e, operand_output(0), e->dtype, list);
@@ -158,7 +159,7 @@ static clg_status term_operand(const einsum *e, const term *t, const label_list 
 {
     *out = (lower_operand){.dtype = t->dtype, .dims = {.rank = list->n}};
     if (list->n > CLG_MAX_RANK)
-        return lower_error(e->c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+        return lower_error(e->context, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                            "needs a matmul of more than %d dimensions", CLG_MAX_RANK);
     for (int i = 0; i < list->n; i++) {
         const int l = list->labels[i];
@@ -193,7 +194,7 @@ static clg_status combine(einsum *e, const term *a, const term *b, const label_l
     CLG_TRY(pointwise_add_cast(&g, r[0], to->dtype, &r[0]));
     CLG_TRY(pointwise_add_output(&g, r[0]));
     const pointwise_binding out = {to->at, &what[2]};
-    return pointwise_lower(e->c, e->impl, &g, in, &out);
+    return pointwise_lower(e->context, e->impl, &g, in, &out);
 }
 
 /* *t moves to scratch, dense in this order. */
@@ -218,7 +219,7 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
     CLG_TRY(term_operand(e, t, &list, &what));
     for (int i = 0; i < list.n; i++) reduced[i] = (labels & LABEL(list.labels[i])) != 0;
     CLG_TRY(term_result(e, &kept, last, &to));
-    CLG_TRY(reduce_append_sum_to(e->c, e->impl, &what, t->at, reduced, to.at));
+    CLG_TRY(reduce_append_sum_to(e->context, e->impl, &what, t->at, reduced, to.at));
     *t = to;
     return CLG_OK;
 }
@@ -331,7 +332,7 @@ static clg_status multiply(einsum *e, product *p)
     j.b = matrix_of(e, &p->b, p, &p->sum, &p->cols, ends, n_blocks);
     j.c = matrix_of(e, &p->c, p, &p->rows, &p->cols, ends, n_blocks);
     if (j.n == 1 || (j.c.cs != 1 && j.c.rs == 1 && j.m > 1)) transpose(&j);
-    return gemm_append(e->c, e->impl, &j, e->blas && gemm_fits_blas(&j));
+    return gemm_append(e->context, e->impl, &j, e->blas && gemm_fits_blas(&j));
 }
 
 /* ---- pairs -------------------------------------------------------------------------------------------------------------- */
@@ -360,7 +361,7 @@ static clg_status contract(einsum *e, size_t i, size_t j)
     p.cols = last ? by_output(e, cols) : by_stride(cols, p.b.strides);
     label_list all = list_join(&p.batch, &p.rows, &p.cols);
     if (sum != 0 && (rows | cols) != 0) {
-        const bool to_output = last && e->dtype == e->c->outputs[0].dtype;
+        const bool to_output = last && e->dtype == e->context->outputs[0].dtype;
         if (to_output)
             p.c = term_dense(e, operand_output(0), e->dtype, &e->out);
         else
@@ -417,7 +418,7 @@ static clg_dtype arithmetic_of(clg_dtype dtype)
 
 static term input_term(const einsum *e, size_t i)
 {
-    const lower_operand *in = &e->c->inputs[i];
+    const lower_operand *in = &e->context->inputs[i];
     term t = {.at = operand_input((uint32_t)i), .dtype = in->dtype, .constant = in->constant};
     for (int d = 0; d < in->dims.rank; d++) {
         const int l = e->equation.terms[i].labels[d];
@@ -432,7 +433,7 @@ static clg_status add_impl(lower_context *c, const einsum_equation *equation, bo
 {
     einsum *e = arena_alloc(c->memory, 1, sizeof *e);
     if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    *e = (einsum){.c = c, .blas = blas, .equation = *equation, .n_terms = c->n_inputs};
+    *e = (einsum){.context = c, .blas = blas, .equation = *equation, .n_terms = c->n_inputs};
     e->dtype = arithmetic_of(c->outputs[0].dtype);
     e->impl = step_candidate(&c->build, blas ? "einsum_blas" : "einsum");
     e->scratch = step_scratch(&c->build, e->impl, 64);

@@ -10,7 +10,7 @@
 static const graph_attribute *list_of(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);
-    return a && a->n > 0 ? a : NULL;
+    return a && a->count > 0 ? a : NULL;
 }
 
 static const graph_attribute *words_of(const node *n) { return list_of(n, "classlabels_strings"); }
@@ -24,7 +24,7 @@ static const graph_attribute *numbers_of(const node *n)
 size_t labels_count(const node *n)
 {
     const graph_attribute *a = words_of(n) ? words_of(n) : numbers_of(n);
-    return a ? a->n : 0;
+    return a ? a->count : 0;
 }
 
 clg_status labels_check(const node *n)
@@ -45,10 +45,10 @@ clg_status labels_of(const node *n, tensor **out_labels)
     tensor *t;
     clg_status status = CLG_OK;
     CLG_TRY(tensor_create(labels_dtype(n), &dims, &t));
-    for (size_t i = 0; words && i < words->n && status == CLG_OK; i++)
+    for (size_t i = 0; words && i < words->count && status == CLG_OK; i++)
         status =
             tensor_set_string(t, (int64_t)i, words->as.strings[i], strlen(words->as.strings[i]));
-    for (size_t i = 0; !words && numbers && i < numbers->n; i++)
+    for (size_t i = 0; !words && numbers && i < numbers->count; i++)
         tensor_set_int(t, (int64_t)i, numbers->as.ints[i]);
     if (status == CLG_OK)
         *out_labels = t;

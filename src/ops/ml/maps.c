@@ -43,7 +43,7 @@ static clg_status look_up(const graph_attribute *vocabulary, const hash_map *ind
                           const tensor *values, tensor *to)
 {
     const bool words = vocabulary->type == ATTRIBUTE_STRINGS;
-    for (size_t i = 0; i < vocabulary->n; i++) {
+    for (size_t i = 0; i < vocabulary->count; i++) {
         const char *word = words ? vocabulary->as.strings[i] : NULL;
         const size_t at = words ? hash_map_get(index, word, strlen(word))
                                 : hash_map_get(index, &vocabulary->as.ints[i], sizeof(int64_t));
@@ -58,11 +58,11 @@ static clg_status vectorize(const node *n, const tensor *keys, const tensor *val
     const graph_attribute *vocabulary = node_attribute(n, "string_vocabulary");
     char shown[NODE_TEXT_BYTES];
     hash_map index = {0};
-    if (!vocabulary || vocabulary->n == 0) vocabulary = node_attribute(n, "int64_vocabulary");
+    if (!vocabulary || vocabulary->count == 0) vocabulary = node_attribute(n, "int64_vocabulary");
     if (keys && (keys->dtype == CLG_STRING) != (vocabulary->type == ATTRIBUTE_STRINGS))
         return error_set(CLG_ERROR_INVALID_MODEL, "%s: its input has keys of %s",
                          node_text(n, shown), dtype_name(keys->dtype));
-    CLG_TRY(make_row(values ? values->dtype : CLG_FLOAT32, (int64_t)vocabulary->n, out_tensor));
+    CLG_TRY(make_row(values ? values->dtype : CLG_FLOAT32, (int64_t)vocabulary->count, out_tensor));
     clg_status status = keys ? index_keys(keys, &index) : CLG_OK;
     if (status == CLG_OK && values) status = look_up(vocabulary, &index, values, *out_tensor);
     hash_map_deinit(&index);

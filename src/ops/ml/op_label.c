@@ -13,53 +13,55 @@
 
 /* A list from an attribute: strings, int64s, floats, or a tensor of any of these. */
 typedef struct list {
-    const graph_attribute *a;
+    const graph_attribute *attribute;
     clg_dtype dtype;
     int64_t n;
 } list;
 
 static list list_of(const node *n, const char *name)
 {
-    list l = {.a = node_attribute(n, name)};
-    if (!l.a) return l;
-    l.n = (int64_t)l.a->n;
-    switch (l.a->type) {
+    list l = {.attribute = node_attribute(n, name)};
+    if (!l.attribute) return l;
+    l.n = (int64_t)l.attribute->count;
+    switch (l.attribute->type) {
     case ATTRIBUTE_STRINGS: l.dtype = CLG_STRING; break;
     case ATTRIBUTE_INTS: l.dtype = CLG_INT64; break;
     case ATTRIBUTE_FLOATS: l.dtype = CLG_FLOAT32; break;
-    default: l.dtype = l.a->as.t->dtype; l.n = l.a->as.t->n_elements;
+    default: l.dtype = l.attribute->as.tensor->dtype; l.n = l.attribute->as.tensor->n_elements;
     }
-    if (l.n == 0) l.a = NULL;
+    if (l.n == 0) l.attribute = NULL;
     return l;
 }
 
 /* The one list of several names that is there. */
 static list first_of(const node *n, const char *const *names)
 {
-    list l = {.a = NULL};
-    for (; *names && !l.a; names++) l = list_of(n, *names);
+    list l = {.attribute = NULL};
+    for (; *names && !l.attribute; names++) l = list_of(n, *names);
     return l;
 }
 
 /* A list without an attribute counts, and has no words. */
 static const char *string_at(const list *l, int64_t i)
 {
-    if (!l->a) return "";
-    return l->a->type == ATTRIBUTE_STRINGS ? l->a->as.strings[i] : tensor_get_string(l->a->as.t, i);
+    if (!l->attribute) return "";
+    return l->attribute->type == ATTRIBUTE_STRINGS ? l->attribute->as.strings[i]
+                                                   : tensor_get_string(l->attribute->as.tensor, i);
 }
 
 static double number_at(const list *l, int64_t i)
 {
-    if (!l->a) return (double)i;
-    return l->a->type == ATTRIBUTE_FLOATS ? (double)l->a->as.floats[i]
-           : l->a->type == ATTRIBUTE_INTS ? (double)l->a->as.ints[i]
-                                          : tensor_get_float(l->a->as.t, i);
+    if (!l->attribute) return (double)i;
+    return l->attribute->type == ATTRIBUTE_FLOATS ? (double)l->attribute->as.floats[i]
+           : l->attribute->type == ATTRIBUTE_INTS ? (double)l->attribute->as.ints[i]
+                                                  : tensor_get_float(l->attribute->as.tensor, i);
 }
 
 static int64_t int_at(const list *l, int64_t i)
 {
-    if (!l->a) return i;
-    return l->a->type == ATTRIBUTE_INTS ? l->a->as.ints[i] : tensor_get_int(l->a->as.t, i);
+    if (!l->attribute) return i;
+    return l->attribute->type == ATTRIBUTE_INTS ? l->attribute->as.ints[i]
+                                                : tensor_get_int(l->attribute->as.tensor, i);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------ */
@@ -170,7 +172,7 @@ static clg_status label_infer(op_context *c)
 static clg_status put_default(const node *n, tensor *y, int64_t i)
 {
     const graph_attribute *given = node_attribute(n, "default_tensor");
-    const tensor *t = given && given->as.t->n_elements == 1 ? given->as.t : NULL;
+    const tensor *t = given && given->as.tensor->n_elements == 1 ? given->as.tensor : NULL;
     if (y->dtype == CLG_STRING) {
         const char *s = t ? tensor_get_string(t, 0) : node_string(n, "default_string", "_Unused");
         return tensor_set_string(y, i, s, strlen(s));
@@ -200,12 +202,12 @@ static clg_status look_up(const node *n, const list *keys, const list *values, c
                           tensor *y)
 {
     hash_map table = {0};
-    clg_status status = keys->a ? map_keys(keys, &table) : CLG_OK;
+    clg_status status = keys->attribute ? map_keys(keys, &table) : CLG_OK;
     for (int64_t i = 0; i < x->n_elements && status == CLG_OK; i++) {
         key k = {0};
         size_t at = HASH_MAP_NONE;
         key_of_tensor(&k, x, i);
-        if (keys->a)
+        if (keys->attribute)
             at = hash_map_get(&table, k.data, k.n_bytes);
         else if (k.i >= 0 && k.i < keys->n)
             at = (size_t)k.i;
@@ -230,7 +232,7 @@ static clg_status onehot_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
     const list numbers = list_of(n, "cats_int64s"), words = list_of(n, "cats_strings");
-    if ((numbers.a == NULL) != (words.a == NULL)) return CLG_OK;
+    if ((numbers.attribute == NULL) != (words.attribute == NULL)) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_MODEL,
                      "%s: it must have one of cats_int64s and cats_strings", node_text(n, shown));
 }

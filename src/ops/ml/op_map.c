@@ -27,7 +27,7 @@ static clg_status zipmap_infer(op_context *c)
 static size_t count_of(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);
-    return a ? a->n : 0;
+    return a ? a->count : 0;
 }
 
 static clg_status dict_check(const node *n)

@@ -19,7 +19,7 @@ static clg_status bad(const node *n, const char *what)
 static size_t count_of(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);
-    return a ? a->n : 0;
+    return a ? a->count : 0;
 }
 
 /* Only what a pass left where it does not look. */

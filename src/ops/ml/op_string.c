@@ -69,7 +69,7 @@ static bool is_stopword(const node *n, const char *s)
 {
     const graph_attribute *words = node_attribute(n, "stopwords");
     const bool case_counts = node_int(n, "is_case_sensitive", 0) != 0;
-    for (size_t i = 0; words && i < words->n; i++)
+    for (size_t i = 0; words && i < words->count; i++)
         if (is_same_word(s, words->as.strings[i], case_counts)) return true;
     return false;
 }

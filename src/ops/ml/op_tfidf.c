@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct pool {
-    const node *n;
+    const node *node;
     const graph_attribute *strings, *numbers; /* one of them */
     const int64_t *counts, *indexes; /* where n-grams of each length start; columns of the output */
     const float *weights;            /* NULL: all 1 */
@@ -26,7 +26,10 @@ static clg_status pool_error(const node *n, const char *what)
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(n, shown), what);
 }
 
-static size_t pool_size(const pool *p) { return p->strings ? p->strings->n : p->numbers->n; }
+static size_t pool_size(const pool *p)
+{
+    return p->strings ? p->strings->count : p->numbers->count;
+}
 
 /* n-grams of length i + 1 lie between these places of the pool. */
 static size_t start_of(const pool *p, size_t i)
@@ -41,26 +44,26 @@ static clg_status pool_check(const pool *p)
         if (p->counts[i] < 0 || (uint64_t)p->counts[i] > pool_size(p) ||
             start_of(p, i) > start_of(p, i + 1) ||
             (start_of(p, i + 1) - start_of(p, i)) % (i + 1) != 0)
-            return pool_error(p->n, "ngram_counts does not divide the pool into n-grams");
+            return pool_error(p->node, "ngram_counts does not divide the pool into n-grams");
         n_grams += (start_of(p, i + 1) - start_of(p, i)) / (i + 1);
     }
     if (n_grams != p->n_grams)
-        return pool_error(p->n, "ngram_indexes has not one number for each n-gram of the pool");
+        return pool_error(p->node, "ngram_indexes has not one number for each n-gram of the pool");
     for (size_t i = 0; i < p->n_grams; i++)
         if (p->indexes[i] < 0 || p->indexes[i] >= INT32_MAX)
-            return pool_error(p->n, "a number of ngram_indexes is not a column");
+            return pool_error(p->node, "a number of ngram_indexes is not a column");
     if (p->weights && p->n_weights != p->n_grams)
-        return pool_error(p->n, "weights has not one number for each n-gram of the pool");
+        return pool_error(p->node, "weights has not one number for each n-gram of the pool");
     if (p->min < 1 || p->max < p->min || p->skips < 0)
-        return pool_error(p->n, "lengths of n-grams must be at least 1, skips at least 0");
+        return pool_error(p->node, "lengths of n-grams must be at least 1, skips at least 0");
     if ((uint64_t)p->min > p->n_lengths || (uint64_t)p->max > p->n_lengths)
-        return pool_error(p->n, "ngram_counts says nothing of the longest n-grams");
+        return pool_error(p->node, "ngram_counts says nothing of the longest n-grams");
     return CLG_OK;
 }
 
 static clg_status pool_read(const node *n, pool *p)
 {
-    *p = (pool){.n = n,
+    *p = (pool){.node = n,
                 .strings = node_attribute(n, "pool_strings"),
                 .numbers = node_attribute(n, "pool_int64s"),
                 .min = node_int(n, "min_gram_length", 1),
@@ -69,8 +72,8 @@ static clg_status pool_read(const node *n, pool *p)
     p->counts = node_ints(n, "ngram_counts", &p->n_lengths);
     p->indexes = node_ints(n, "ngram_indexes", &p->n_grams);
     p->weights = node_floats(n, "weights", &p->n_weights);
-    if (p->strings && p->strings->n == 0) p->strings = NULL;
-    if (p->strings && p->numbers && p->numbers->n == 0) p->numbers = NULL;
+    if (p->strings && p->strings->count == 0) p->strings = NULL;
+    if (p->strings && p->numbers && p->numbers->count == 0) p->numbers = NULL;
     if (!p->strings == !p->numbers)
         return pool_error(n, "it has not one of pool_strings and pool_int64s");
     CLG_TRY(pool_check(p));
@@ -109,7 +112,7 @@ static clg_status fill_map(pool *p, strbuf *key)
             CLG_TRY(key->status);
             if ((int64_t)i + 1 < p->min || (int64_t)i + 1 > p->max) continue;
             if (hash_map_get(&p->grams, key->data, key->size_bytes) != HASH_MAP_NONE)
-                return pool_error(p->n, "an n-gram is twice in the pool");
+                return pool_error(p->node, "an n-gram is twice in the pool");
             CLG_TRY(hash_map_set(&p->grams, key->data, key->size_bytes, gram));
         }
     }
@@ -151,7 +154,7 @@ static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_
         CLG_TRY(key->status);
         if (length < p->min || (length == 1 && step > 1)) continue;
         const size_t gram = hash_map_get(&p->grams, key->data, key->size_bytes);
-        if (gram != HASH_MAP_NONE) count_gram(p, weighing_of(p->n), gram, y);
+        if (gram != HASH_MAP_NONE) count_gram(p, weighing_of(p->node), gram, y);
     }
     return CLG_OK;
 }

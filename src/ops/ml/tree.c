@@ -41,13 +41,13 @@ int ml_transform_of(const node *n)
 /* Floats of an attribute, or of the tensor that stands for it. */
 typedef struct number_list {
     const float *floats;
-    const tensor *t;
-    size_t n;
+    const tensor *tensor;
+    size_t count;
 } number_list;
 
 typedef struct reader {
-    const node *n;
-    tree_forest *f;
+    const node *node;
+    tree_forest *forest;
     const int64_t *tree_ids, *node_ids, *features, *true_ids, *false_ids, *nan_is_true;
     const char *const *modes;
     number_list values, weights;
@@ -62,35 +62,36 @@ typedef struct reader {
 static clg_status bad(const reader *r, const char *what)
 {
     char shown[NODE_TEXT_BYTES];
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(r->n, shown), what);
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(r->node, shown), what);
 }
 
 static number_list read_numbers(const node *n, const char *name, const char *tensor_name)
 {
-    number_list l = {.floats = node_floats(n, name, &l.n)};
+    number_list l = {.floats = node_floats(n, name, &l.count)};
     const graph_attribute *a = node_attribute(n, tensor_name);
-    if (a && l.n == 0) l = (number_list){.t = a->as.t, .n = (size_t)a->as.t->n_elements};
+    if (a && l.count == 0)
+        l = (number_list){.tensor = a->as.tensor, .count = (size_t)a->as.tensor->n_elements};
     return l;
 }
 
 static double number_at(const number_list *l, size_t i)
 {
-    return l->t ? tensor_get_float(l->t, (int64_t)i) : (double)l->floats[i];
+    return l->tensor ? tensor_get_float(l->tensor, (int64_t)i) : (double)l->floats[i];
 }
 
 /* A list of one number a node or vote. */
 static clg_status read_ints(const reader *r, const char *name, size_t n, const int64_t **out)
 {
     size_t count;
-    *out = node_ints(r->n, name, &count);
+    *out = node_ints(r->node, name, &count);
     return count == n ? CLG_OK : bad(r, "its lists are not of the same length");
 }
 
 static clg_status read_lists(reader *r, bool is_classifier)
 {
-    const graph_attribute *modes = node_attribute(r->n, "nodes_modes");
+    const graph_attribute *modes = node_attribute(r->node, "nodes_modes");
     size_t n_missing;
-    r->n_nodes = modes ? modes->n : 0;
+    r->n_nodes = modes ? modes->count : 0;
     r->modes = modes ? modes->as.strings : NULL;
     if (r->n_nodes == 0) return bad(r, "it has no nodes");
     if (r->n_nodes > INT32_MAX / 8) return bad(r, "it has too many nodes");
@@ -99,15 +100,16 @@ static clg_status read_lists(reader *r, bool is_classifier)
     CLG_TRY(read_ints(r, "nodes_featureids", r->n_nodes, &r->features));
     CLG_TRY(read_ints(r, "nodes_truenodeids", r->n_nodes, &r->true_ids));
     CLG_TRY(read_ints(r, "nodes_falsenodeids", r->n_nodes, &r->false_ids));
-    r->nan_is_true = node_ints(r->n, "nodes_missing_value_tracks_true", &n_missing);
+    r->nan_is_true = node_ints(r->node, "nodes_missing_value_tracks_true", &n_missing);
     if (n_missing == 0) r->nan_is_true = NULL;
     if (n_missing != 0 && n_missing != r->n_nodes)
         return bad(r, "its lists are not of the same length");
-    r->values = read_numbers(r->n, "nodes_values", "nodes_values_as_tensor");
-    if (r->values.n != r->n_nodes) return bad(r, "its lists are not of the same length");
-    r->weights = is_classifier ? read_numbers(r->n, "class_weights", "class_weights_as_tensor")
-                               : read_numbers(r->n, "target_weights", "target_weights_as_tensor");
-    r->n_votes = r->weights.n;
+    r->values = read_numbers(r->node, "nodes_values", "nodes_values_as_tensor");
+    if (r->values.count != r->n_nodes) return bad(r, "its lists are not of the same length");
+    r->weights = is_classifier
+                     ? read_numbers(r->node, "class_weights", "class_weights_as_tensor")
+                     : read_numbers(r->node, "target_weights", "target_weights_as_tensor");
+    r->n_votes = r->weights.count;
     if (r->n_votes > INT32_MAX / 8) return bad(r, "it has too many votes");
     CLG_TRY(read_ints(r, is_classifier ? "class_treeids" : "target_treeids", r->n_votes,
                       &r->vote_trees));
@@ -144,7 +146,7 @@ static clg_status count_parents(reader *r)
         if (r->features[i] < 0 || r->features[i] >= INT32_MAX)
             return bad(r, "a node's feature is out of range");
         if (is_leaf(r, i)) continue;
-        if (r->features[i] >= r->f->n_features) r->f->n_features = r->features[i] + 1;
+        if (r->features[i] >= r->forest->n_features) r->forest->n_features = r->features[i] + 1;
         const size_t yes = find_node(r, r->tree_ids[i], r->true_ids[i]),
                      no = find_node(r, r->tree_ids[i], r->false_ids[i]);
         if (yes == HASH_MAP_NONE || no == HASH_MAP_NONE)
@@ -159,7 +161,7 @@ static clg_status count_parents(reader *r)
 
 static clg_status chain_votes(reader *r)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     f->first_id = r->n_votes ? r->vote_ids[0] : -1;
     f->is_never_negative = true;
     for (size_t v = r->n_votes; v-- > 0;) {
@@ -178,7 +180,7 @@ static clg_status chain_votes(reader *r)
 
 static void put_votes(reader *r, size_t from, int32_t *words)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     words[2] = (int32_t)f->n_votes;
     for (uint32_t v = r->first_vote[from]; v; v = r->next_vote[v], f->n_votes++) {
         f->vote_ids[f->n_votes] = (int32_t)r->vote_ids[v - 1];
@@ -190,7 +192,7 @@ static void put_votes(reader *r, size_t from, int32_t *words)
 /* The tree below `root`, the true side first. stack: pairs of a node and the word that is to lead there. */
 static void put_tree(reader *r, size_t root, size_t (*stack)[2])
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     size_t n_stack = 0;
     stack[n_stack][0] = root;
     stack[n_stack++][1] = SIZE_MAX;
@@ -220,7 +222,7 @@ static void put_tree(reader *r, size_t root, size_t (*stack)[2])
 
 static clg_status put_all(reader *r)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     hash_map trees = {0};
     clg_status status = CLG_OK;
     size_t(*stack)[2] = memory_zalloc(r->n_nodes + 2, sizeof *stack);
@@ -252,38 +254,39 @@ static void settle_single_impls(tree_forest *f)
 
 static clg_status count_targets(reader *r, bool is_classifier)
 {
-    const graph_attribute *ints = node_attribute(r->n, "classlabels_int64s"),
-                          *strings = node_attribute(r->n, "classlabels_strings");
-    const size_t n_ints = ints ? ints->n : 0, n_strings = strings ? strings->n : 0;
-    r->f->n_targets =
-        is_classifier ? (int64_t)(n_ints + n_strings) : node_int(r->n, "n_targets", 0);
+    const graph_attribute *ints = node_attribute(r->node, "classlabels_int64s"),
+                          *strings = node_attribute(r->node, "classlabels_strings");
+    const size_t n_ints = ints ? ints->count : 0, n_strings = strings ? strings->count : 0;
+    r->forest->n_targets =
+        is_classifier ? (int64_t)(n_ints + n_strings) : node_int(r->node, "n_targets", 0);
     if (is_classifier && (n_ints == 0) == (n_strings == 0))
         return bad(r, "it must have labels that are numbers or strings, and not both");
-    if (r->f->n_targets < 1 || r->f->n_targets > 1 << 20)
+    if (r->forest->n_targets < 1 || r->forest->n_targets > 1 << 20)
         return bad(r, "it has no targets, or too many");
-    if (ml_transform_of(r->n) < 0) return bad(r, "its post_transform is unknown");
-    const int how = find_word(node_string(r->n, "aggregate_function", "SUM"), aggregate_names, 4);
+    if (ml_transform_of(r->node) < 0) return bad(r, "its post_transform is unknown");
+    const int how =
+        find_word(node_string(r->node, "aggregate_function", "SUM"), aggregate_names, 4);
     if (how < 0) return bad(r, "its aggregate_function is unknown");
-    r->f->aggregate = (tree_aggregate)how;
+    r->forest->aggregate = (tree_aggregate)how;
     return CLG_OK;
 }
 
 static clg_status read_base(reader *r)
 {
-    const number_list base = read_numbers(r->n, "base_values", "base_values_as_tensor");
-    tree_forest *f = r->f;
-    f->n_base = base.n;
-    if (base.n > 1 && base.n != (size_t)f->n_targets)
+    const number_list base = read_numbers(r->node, "base_values", "base_values_as_tensor");
+    tree_forest *f = r->forest;
+    f->n_base = base.count;
+    if (base.count > 1 && base.count != (size_t)f->n_targets)
         return bad(r, "it has not one base value for each class or target");
     f->base = arena_alloc(&f->memory, (size_t)f->n_targets, sizeof *f->base);
     if (!f->base) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < base.n; i++) f->base[i] = number_at(&base, i);
+    for (size_t i = 0; i < base.count; i++) f->base[i] = number_at(&base, i);
     return CLG_OK;
 }
 
 static clg_status make_room(reader *r)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     arena *m = &f->memory;
     f->nodes = arena_alloc(m, r->n_nodes * TREE_NODE_WORDS, sizeof *f->nodes);
     f->values = arena_alloc(m, r->n_nodes, sizeof *f->values);
@@ -308,14 +311,14 @@ static clg_status read_all(reader *r, bool is_classifier)
     CLG_TRY(count_parents(r));
     CLG_TRY(chain_votes(r));
     CLG_TRY(put_all(r));
-    settle_single_impls(r->f);
+    settle_single_impls(r->forest);
     return CLG_OK;
 }
 
 clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest)
 {
     *out_forest = (tree_forest){.n_features = 1};
-    reader r = {.n = n, .f = out_forest};
+    reader r = {.node = n, .forest = out_forest};
     const clg_status status = read_all(&r, is_classifier);
     hash_map_deinit(&r.index);
     if (status != CLG_OK) tree_deinit(out_forest);

@@ -11,8 +11,8 @@
 #define MODE_MEMBER 6
 
 typedef struct reader {
-    const node *n;
-    tree_forest *f;
+    const node *node;
+    tree_forest *forest;
     const int64_t *features, *ids[2], *leafs[2], *nan_is_true, *roots, *leaf_targets;
     const tensor *modes, *splits, *leaf_weights, *members;
     size_t n_nodes, n_roots, n_leaves, n_packed;
@@ -30,29 +30,29 @@ typedef struct pending {
 static clg_status bad(const reader *r, const char *what)
 {
     char shown[NODE_TEXT_BYTES];
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(r->n, shown), what);
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(r->node, shown), what);
 }
 
 static const tensor *tensor_of(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);
-    return a ? a->as.t : NULL;
+    return a ? a->as.tensor : NULL;
 }
 
 static clg_status read_ints(const reader *r, const char *name, size_t n, const int64_t **out)
 {
     size_t count;
-    *out = node_ints(r->n, name, &count);
+    *out = node_ints(r->node, name, &count);
     return count == n ? CLG_OK : bad(r, "its lists are not of the same length");
 }
 
 static clg_status read_lists(reader *r)
 {
     size_t n_missing;
-    r->modes = tensor_of(r->n, "nodes_modes");
-    r->splits = tensor_of(r->n, "nodes_splits");
-    r->leaf_weights = tensor_of(r->n, "leaf_weights");
-    r->members = tensor_of(r->n, "membership_values");
+    r->modes = tensor_of(r->node, "nodes_modes");
+    r->splits = tensor_of(r->node, "nodes_splits");
+    r->leaf_weights = tensor_of(r->node, "leaf_weights");
+    r->members = tensor_of(r->node, "membership_values");
     if (!r->modes || !r->splits || !r->leaf_weights || r->modes->n_elements == 0 ||
         r->leaf_weights->n_elements == 0)
         return bad(r, "it has no nodes or no leaves");
@@ -68,9 +68,9 @@ static clg_status read_lists(reader *r)
     CLG_TRY(read_ints(r, "nodes_trueleafs", r->n_nodes, &r->leafs[0]));
     CLG_TRY(read_ints(r, "nodes_falseleafs", r->n_nodes, &r->leafs[1]));
     CLG_TRY(read_ints(r, "leaf_targetids", r->n_leaves, &r->leaf_targets));
-    r->nan_is_true = node_ints(r->n, "nodes_missing_value_tracks_true", &n_missing);
+    r->nan_is_true = node_ints(r->node, "nodes_missing_value_tracks_true", &n_missing);
     if (n_missing == 0) r->nan_is_true = NULL;
-    r->roots = node_ints(r->n, "tree_roots", &r->n_roots);
+    r->roots = node_ints(r->node, "tree_roots", &r->n_roots);
     if (n_missing != 0 && n_missing != r->n_nodes)
         return bad(r, "its lists are not of the same length");
     return r->n_roots > 0 && r->n_roots <= r->n_nodes ? CLG_OK
@@ -103,7 +103,7 @@ static clg_status check_nodes(reader *r)
         if (mode < 0 || mode > MODE_MEMBER) return bad(r, "a node's mode is unknown");
         if (r->features[i] < 0 || r->features[i] >= INT32_MAX)
             return bad(r, "a node's feature is out of range");
-        if (r->features[i] >= r->f->n_features) r->f->n_features = r->features[i] + 1;
+        if (r->features[i] >= r->forest->n_features) r->forest->n_features = r->features[i] + 1;
         for (int side = 0; side < 2; side++) {
             const int64_t id = r->ids[side][i];
             const bool is_leaf = r->leafs[side][i] != 0;
@@ -121,7 +121,7 @@ static clg_status check_nodes(reader *r)
         r->is_below[r->roots[i]] = true;
     }
     for (size_t i = 0; i < r->n_leaves; i++)
-        if (r->leaf_targets[i] < 0 || r->leaf_targets[i] >= r->f->n_targets)
+        if (r->leaf_targets[i] < 0 || r->leaf_targets[i] >= r->forest->n_targets)
             return bad(r, "a leaf is for a target that is not there");
     return CLG_OK;
 }
@@ -141,7 +141,7 @@ static int32_t word_of(int64_t mode)
 /* A node of a set becomes one for each member: true leads behind them all, false to the next. */
 static void put_node(reader *r, size_t from, size_t at, size_t count)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     const int64_t mode = tensor_get_int(r->modes, (int64_t)from);
     for (size_t k = 0; k < count; k++) {
         int32_t *words = &f->nodes[(at + k) * TREE_NODE_WORDS];
@@ -157,7 +157,7 @@ static void put_node(reader *r, size_t from, size_t at, size_t count)
 
 static void put_leaf(reader *r, int64_t id)
 {
-    int32_t *words = &r->f->nodes[r->f->n_nodes++ * TREE_NODE_WORDS];
+    int32_t *words = &r->forest->nodes[r->forest->n_nodes++ * TREE_NODE_WORDS];
     words[1] = TREE_LEAF;
     words[2] = (int32_t)id;
     words[3] = 1;
@@ -165,7 +165,7 @@ static void put_leaf(reader *r, int64_t id)
 
 static void put_tree(reader *r, int64_t root, pending *stack)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     size_t n_stack = 0;
     f->roots[f->n_trees++] = (int32_t)f->n_nodes;
     stack[n_stack++] = (pending){.id = root, .is_root = true};
@@ -192,7 +192,7 @@ static void put_tree(reader *r, int64_t root, pending *stack)
 
 static clg_status make_room(reader *r)
 {
-    tree_forest *f = r->f;
+    tree_forest *f = r->forest;
     arena *m = &f->memory;
     const size_t max = r->n_packed + 2 * r->n_nodes + 1; /* a leaf for each way to one */
     f->nodes = arena_alloc(m, max * TREE_NODE_WORDS, sizeof *f->nodes);
@@ -209,12 +209,12 @@ static clg_status make_room(reader *r)
 static clg_status read_all(reader *r)
 {
     static const tree_aggregate hows[] = {TREE_AVERAGE, TREE_SUM, TREE_MIN, TREE_MAX};
-    tree_forest *f = r->f;
-    const int64_t how = node_int(r->n, "aggregate_function", 1);
-    f->n_targets = node_int(r->n, "n_targets", 1);
+    tree_forest *f = r->forest;
+    const int64_t how = node_int(r->node, "aggregate_function", 1);
+    f->n_targets = node_int(r->node, "n_targets", 1);
     if (f->n_targets < 1 || f->n_targets > 1 << 20) return bad(r, "it has no targets, or too many");
     if (how < 0 || how > 3) return bad(r, "its aggregate_function is unknown");
-    if (ml_transform_of(r->n) < 0) return bad(r, "its post_transform is unknown");
+    if (ml_transform_of(r->node) < 0) return bad(r, "its post_transform is unknown");
     f->aggregate = hows[how];
     CLG_TRY(read_lists(r));
     r->set_first = arena_alloc(&f->memory, r->n_nodes, sizeof *r->set_first);
@@ -238,7 +238,7 @@ static clg_status read_all(reader *r)
 clg_status tree_read_5(const node *n, tree_forest *out_forest)
 {
     *out_forest = (tree_forest){.n_features = 1, .first_id = -1};
-    reader r = {.n = n, .f = out_forest};
+    reader r = {.node = n, .forest = out_forest};
     const clg_status status = read_all(&r);
     if (status != CLG_OK) tree_deinit(out_forest);
     return status;

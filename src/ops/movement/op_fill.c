@@ -22,7 +22,7 @@ static int64_t count(const shape *dims)
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 typedef struct fill_step {
-    step *s;
+    step *step;
     bool wide_index;
     int64_t n, chunk;
 } fill_step;
@@ -37,15 +37,15 @@ static fill_step start_step(lower_context *c, const char *entry, int dtype, int 
     const char *prelude =
         prelude_text(&c->build, "P_T=%d P_SIZE=%d P_FP64=%d P_VALUE=%d P_INDEX=%d P_VEC=1", dtype,
                      (int)dtype_size(out->dtype), fp64, parameter, f.wide_index ? 64 : 32);
-    f.s = step_kernel(&c->build, step_candidate(&c->build, entry), "fill", entry, prelude);
-    f.s->bytes = (double)f.n * (double)dtype_size(out->dtype);
+    f.step = step_kernel(&c->build, step_candidate(&c->build, entry), "fill", entry, prelude);
+    f.step->bytes = (double)f.n * (double)dtype_size(out->dtype);
     return f;
 }
 
 static void finish_step(lower_context *c, const fill_step *f)
 {
-    step_arg_buffer(&c->build, f->s, operand_output(0), c->outputs[0].dtype);
-    grid_range_1d(c, f->s, (f->n + f->chunk - 1) / f->chunk);
+    step_arg_buffer(&c->build, f->step, operand_output(0), c->outputs[0].dtype);
+    grid_range_1d(c, f->step, (f->n + f->chunk - 1) / f->chunk);
 }
 
 /* ---- Range ----------------------------------------------------------------------------------------------------------- */
@@ -118,10 +118,10 @@ static clg_status range_lower(lower_context *c)
     const clg_dtype dtype = c->outputs[0].dtype;
     CLG_TRY(work_check_dtype(c, dtype));
     const fill_step f = start_step(c, "range", dtype, 0);
-    grid_arg(c, f.s, f.wide_index, f.n);
-    step_arg_int(&c->build, f.s, f.chunk);
-    step_arg_buffer(&c->build, f.s, operand_input(0), dtype);
-    step_arg_buffer(&c->build, f.s, operand_input(2), dtype);
+    grid_arg(c, f.step, f.wide_index, f.n);
+    step_arg_int(&c->build, f.step, f.chunk);
+    step_arg_buffer(&c->build, f.step, operand_input(0), dtype);
+    step_arg_buffer(&c->build, f.step, operand_input(2), dtype);
     finish_step(c, &f);
     return CLG_OK;
 }
@@ -161,11 +161,11 @@ static clg_status eye_lower(lower_context *c)
 {
     const lower_operand *out = &c->outputs[0];
     const fill_step f = start_step(c, "eye", 0, 0);
-    grid_arg(c, f.s, f.wide_index, out->dims.dims[0]);
-    grid_arg(c, f.s, f.wide_index, out->dims.dims[1]);
-    step_arg_int(&c->build, f.s, f.chunk);
-    step_arg_long(&c->build, f.s, node_int(c->node, "k", 0));
-    step_arg_long(&c->build, f.s, one_of(out->dtype));
+    grid_arg(c, f.step, f.wide_index, out->dims.dims[0]);
+    grid_arg(c, f.step, f.wide_index, out->dims.dims[1]);
+    step_arg_int(&c->build, f.step, f.chunk);
+    step_arg_long(&c->build, f.step, node_int(c->node, "k", 0));
+    step_arg_long(&c->build, f.step, one_of(out->dtype));
     finish_step(c, &f);
     return CLG_OK;
 }
@@ -189,13 +189,13 @@ static clg_status trilu_lower(lower_context *c)
     if (lower_has_input(c, 1) && count(&c->inputs[1].dims) != 1)
         return lower_error(c, CLG_ERROR_SHAPE, "k must be one number");
     const fill_step f = start_step(c, "trilu", 0, lower_has_input(c, 1));
-    grid_arg(c, f.s, f.wide_index, f.n);
-    grid_arg(c, f.s, f.wide_index, dims->dims[dims->rank - 2]);
-    grid_arg(c, f.s, f.wide_index, dims->dims[dims->rank - 1]);
-    step_arg_int(&c->build, f.s, f.chunk);
-    step_arg_int(&c->build, f.s, node_int(c->node, "upper", 1) != 0);
-    if (lower_has_input(c, 1)) step_arg_buffer(&c->build, f.s, operand_input(1), CLG_INT64);
-    step_arg_buffer(&c->build, f.s, operand_input(0), c->inputs[0].dtype);
+    grid_arg(c, f.step, f.wide_index, f.n);
+    grid_arg(c, f.step, f.wide_index, dims->dims[dims->rank - 2]);
+    grid_arg(c, f.step, f.wide_index, dims->dims[dims->rank - 1]);
+    step_arg_int(&c->build, f.step, f.chunk);
+    step_arg_int(&c->build, f.step, node_int(c->node, "upper", 1) != 0);
+    if (lower_has_input(c, 1)) step_arg_buffer(&c->build, f.step, operand_input(1), CLG_INT64);
+    step_arg_buffer(&c->build, f.step, operand_input(0), c->inputs[0].dtype);
     finish_step(c, &f);
     return CLG_OK;
 }
@@ -238,12 +238,12 @@ static clg_status onehot_lower(lower_context *c)
         inner *= i > axis ? dims->dims[i] : 1;
     }
     const fill_step f = start_step(c, "onehot", 0, c->inputs[0].dtype);
-    grid_arg(c, f.s, f.wide_index, outer);
-    grid_arg(c, f.s, f.wide_index, dims->dims[axis]);
-    grid_arg(c, f.s, f.wide_index, inner);
-    step_arg_int(&c->build, f.s, f.chunk);
-    step_arg_buffer(&c->build, f.s, operand_input(0), c->inputs[0].dtype);
-    step_arg_buffer(&c->build, f.s, operand_input(2), c->inputs[2].dtype);
+    grid_arg(c, f.step, f.wide_index, outer);
+    grid_arg(c, f.step, f.wide_index, dims->dims[axis]);
+    grid_arg(c, f.step, f.wide_index, inner);
+    step_arg_int(&c->build, f.step, f.chunk);
+    step_arg_buffer(&c->build, f.step, operand_input(0), c->inputs[0].dtype);
+    step_arg_buffer(&c->build, f.step, operand_input(2), c->inputs[2].dtype);
     finish_step(c, &f);
     return CLG_OK;
 }

@@ -19,7 +19,7 @@ static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 /* ---- steps ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct gather_step {
-    step *s;
+    step *step;
     bool wide_index;
 } gather_step;
 
@@ -38,9 +38,9 @@ static gather_step start_step(lower_context *c, const char *entry, int rank, int
         prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
                      (int)dtype_size(data->dtype), vec, g.wide_index ? 64 : 32,
                      indices->dtype == CLG_INT32 ? 32 : 64, rank);
-    g.s = step_kernel(&c->build, step_candidate(&c->build, entry), "gather", entry, prelude);
-    g.s->bytes = 2.0 * (double)shape_product(&out->dims, 0, out->dims.rank) *
-                 (double)dtype_size(data->dtype);
+    g.step = step_kernel(&c->build, step_candidate(&c->build, entry), "gather", entry, prelude);
+    g.step->bytes = 2.0 * (double)shape_product(&out->dims, 0, out->dims.rank) *
+                    (double)dtype_size(data->dtype);
     return g;
 }
 
@@ -206,14 +206,14 @@ static clg_status elements_lower(lower_context *c)
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     const gather_step g = start_step(c, "gather_elements", data->dims.rank, 1);
     for (int i = 0; i < data->dims.rank; i++) {
-        grid_arg(c, g.s, g.wide_index, indices->dims.dims[i]);
-        grid_arg(c, g.s, g.wide_index, i == axis ? 0 : data->strides[i]);
+        grid_arg(c, g.step, g.wide_index, indices->dims.dims[i]);
+        grid_arg(c, g.step, g.wide_index, i == axis ? 0 : data->strides[i]);
     }
-    grid_arg(c, g.s, g.wide_index, data->dims.dims[axis]);
-    grid_arg(c, g.s, g.wide_index, data->strides[axis]);
-    step_arg_int(&c->build, g.s, chunk);
-    buffers(c, g.s);
-    grid_range_1d(c, g.s, (n + chunk - 1) / chunk);
+    grid_arg(c, g.step, g.wide_index, data->dims.dims[axis]);
+    grid_arg(c, g.step, g.wide_index, data->strides[axis]);
+    step_arg_int(&c->build, g.step, chunk);
+    buffers(c, g.step);
+    grid_range_1d(c, g.step, (n + chunk - 1) / chunk);
     return CLG_OK;
 }
 
@@ -265,12 +265,12 @@ static clg_status nd_lower(lower_context *c)
     const gather_step g = start_step(c, "gather_nd", k, inner);
     const int64_t sizes[] = {tuples, inner, per_batch,
                              shape_product(&data->dims, batch, data->dims.rank)};
-    for (int i = 0; i < 4; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);
+    for (int i = 0; i < 4; i++) grid_arg(c, g.step, g.wide_index, sizes[i]);
     for (int i = 0; i < k; i++) {
-        grid_arg(c, g.s, g.wide_index, data->dims.dims[batch + i]);
-        grid_arg(c, g.s, g.wide_index, data->strides[batch + i]);
+        grid_arg(c, g.step, g.wide_index, data->dims.dims[batch + i]);
+        grid_arg(c, g.step, g.wide_index, data->strides[batch + i]);
     }
-    finish_rows(c, g.s, tuples, inner);
+    finish_rows(c, g.step, tuples, inner);
     return CLG_OK;
 }
 

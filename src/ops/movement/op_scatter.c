@@ -50,7 +50,7 @@ static clg_status scatter_check(const node *n)
 
 /* Inputs by place; TensorScatter has the updates first. */
 typedef struct scatter_step {
-    step *s;
+    step *step;
     bool wide_index, reduces;
     uint32_t updates, indices;
 } scatter_step;
@@ -85,26 +85,26 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
     const int vec = !vectors ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
     const lower_operand *indices = lower_input(c, out->indices),
                         *updates = lower_input(c, out->updates);
-    out->s = step_kernel(
+    out->step = step_kernel(
         &c->build, impl, "scatter", entry,
         prelude_text(&c->build,
                      "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d P_REDUCE=%d P_T=%d",
                      (int)dtype_size(dtype), vec, out->wide_index ? 64 : 32,
                      indices->dtype == CLG_INT32 ? 32 : 64, rank, (int)r,
                      out->reduces ? (int)dtype : CLG_FLOAT32));
-    out->s->bytes = 2.0 * (double)shape_product(&updates->dims, 0, updates->dims.rank) *
-                    (double)dtype_size(dtype);
+    out->step->bytes = 2.0 * (double)shape_product(&updates->dims, 0, updates->dims.rank) *
+                       (double)dtype_size(dtype);
     return CLG_OK;
 }
 
 static void buffers(lower_context *c, const scatter_step *g)
 {
     const bool given = lower_has_input(c, g->indices);
-    step_arg_buffer(&c->build, g->s, operand_input(given ? g->indices : g->updates),
+    step_arg_buffer(&c->build, g->step, operand_input(given ? g->indices : g->updates),
                     given ? c->inputs[g->indices].dtype : CLG_INT64);
-    step_arg_buffer(&c->build, g->s, operand_input(g->updates), c->inputs[0].dtype);
-    step_arg_buffer(&c->build, g->s, operand_output(0), c->inputs[0].dtype);
-    step_arg_fault(&c->build, g->s, STEP_FAULT_INDEX);
+    step_arg_buffer(&c->build, g->step, operand_input(g->updates), c->inputs[0].dtype);
+    step_arg_buffer(&c->build, g->step, operand_output(0), c->inputs[0].dtype);
+    step_arg_fault(&c->build, g->step, STEP_FAULT_INDEX);
 }
 
 /* The rest of a step that copies rows of `inner` elements. */
@@ -114,13 +114,13 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
     const int64_t chunk = simd ? SIMD_CHUNK : 1;
     int64_t block = simd ? SIMD_CHUNK / at_least_one(inner) : 1;
     block = at_least_one(block < SIMD_ROWS ? block : SIMD_ROWS);
-    step_arg_int(&c->build, g->s, chunk);
-    step_arg_int(&c->build, g->s, block);
+    step_arg_int(&c->build, g->step, chunk);
+    step_arg_int(&c->build, g->step, block);
     buffers(c, g);
     const int64_t pieces[2] = {divide_up(inner, chunk), divide_up(rows, block)};
     const uint64_t along = simd ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
     const uint64_t local[2] = {along, simd ? 1 : 128 / along};
-    grid_range(c, g->s, 2, pieces, local);
+    grid_range(c, g->step, 2, pieces, local);
 }
 
 /* How many owners share n places, so that `others` times as many work-items have work. */
@@ -172,27 +172,27 @@ static clg_status elements_lower(lower_context *c)
     int64_t lines = shape_product(m, 0, m->rank);
     if (g.reduces) lines = shape_product(m, 0, axis) * shape_product(m, axis + 1, m->rank);
     for (int i = 0; i < m->rank; i++) {
-        grid_arg(c, g.s, g.wide_index, g.reduces && i == axis ? 1 : m->dims[i]);
-        grid_arg(c, g.s, g.wide_index, i == axis ? 0 : data->strides[i]);
-        grid_arg(c, g.s, g.wide_index, indices->strides[i]);
+        grid_arg(c, g.step, g.wide_index, g.reduces && i == axis ? 1 : m->dims[i]);
+        grid_arg(c, g.step, g.wide_index, i == axis ? 0 : data->strides[i]);
+        grid_arg(c, g.step, g.wide_index, indices->strides[i]);
     }
-    grid_arg(c, g.s, g.wide_index, data->dims.dims[axis]);
-    grid_arg(c, g.s, g.wide_index, data->strides[axis]);
-    grid_arg(c, g.s, g.wide_index, m->dims[axis]);
-    grid_arg(c, g.s, g.wide_index, indices->strides[axis]);
+    grid_arg(c, g.step, g.wide_index, data->dims.dims[axis]);
+    grid_arg(c, g.step, g.wide_index, data->strides[axis]);
+    grid_arg(c, g.step, g.wide_index, m->dims[axis]);
+    grid_arg(c, g.step, g.wide_index, indices->strides[axis]);
     const int64_t chunk = !simd       ? 1
                           : g.reduces ? at_least_one(SIMD_ROWS / at_least_one(m->dims[axis]))
                                       : SIMD_ROWS;
     const int64_t owners = g.reduces ? count_owners(c, data->dims.dims[axis], lines) : 1;
-    step_arg_int(&c->build, g.s, chunk);
+    step_arg_int(&c->build, g.step, chunk);
     if (g.reduces) {
-        step_arg_int(&c->build, g.s, owners);
-        grid_arg(c, g.s, g.wide_index, at_least_one(divide_up(data->dims.dims[axis], owners)));
+        step_arg_int(&c->build, g.step, owners);
+        grid_arg(c, g.step, g.wide_index, at_least_one(divide_up(data->dims.dims[axis], owners)));
     }
     buffers(c, &g);
     const int64_t pieces[2] = {m->dims[axis] > 0 ? divide_up(lines, chunk) : 0, owners};
     const uint64_t local[2] = {simd ? 1 : work_power_of_two(lines, 64), 1};
-    grid_range(c, g.s, 2, pieces, local);
+    grid_range(c, g.step, 2, pieces, local);
     return CLG_OK;
 }
 
@@ -266,13 +266,13 @@ static void finish_owners(lower_context *c, const scatter_step *g, int64_t n, in
 {
     const int64_t owners = count_owners(c, n / at_least_one(inner), inner);
     const bool simd = lower_is_simd(c);
-    step_arg_int(&c->build, g->s, owners);
-    grid_arg(c, g->s, g->wide_index, at_least_one(divide_up(n, owners)));
+    step_arg_int(&c->build, g->step, owners);
+    grid_arg(c, g->step, g->wide_index, at_least_one(divide_up(n, owners)));
     buffers(c, g);
     const int64_t lanes = simd ? work_units(c) : inner;
     const int64_t pieces[2] = {tuples > 0 ? (lanes < inner ? lanes : inner) : 0, owners};
     const uint64_t local[2] = {simd ? 1 : work_power_of_two(inner, 64), 1};
-    grid_range(c, g->s, 2, pieces, local);
+    grid_range(c, g->step, 2, pieces, local);
 }
 
 static clg_status nd_lower(lower_context *c)
@@ -285,11 +285,11 @@ static clg_status nd_lower(lower_context *c)
                   inner = shape_product(&data->dims, k, data->dims.rank);
     scatter_step g = {.reduces = r != REDUCE_NONE, .indices = 1, .updates = 2};
     CLG_TRY(start_step(c, "scatter_nd", k, r, &g));
-    grid_arg(c, g.s, g.wide_index, tuples);
-    grid_arg(c, g.s, g.wide_index, inner);
+    grid_arg(c, g.step, g.wide_index, tuples);
+    grid_arg(c, g.step, g.wide_index, inner);
     for (int i = 0; i < k; i++) {
-        grid_arg(c, g.s, g.wide_index, data->dims.dims[i]);
-        grid_arg(c, g.s, g.wide_index, data->strides[i]);
+        grid_arg(c, g.step, g.wide_index, data->dims.dims[i]);
+        grid_arg(c, g.step, g.wide_index, data->strides[i]);
     }
     if (g.reduces)
         finish_owners(c, &g, shape_product(&data->dims, 0, data->dims.rank), tuples, inner);
@@ -346,9 +346,10 @@ static clg_status tensor_lower(lower_context *c)
                   inner = shape_product(past, axis + 1, past->rank);
     const int64_t sizes[] = {prefixes, shape_product(past, 1, axis), past->dims[axis],
                              update->dims[axis], inner};
-    for (int i = 0; i < 5; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);
-    step_arg_int(&c->build, g.s, strcmp(node_string(c->node, "mode", "linear"), "circular") == 0);
-    step_arg_int(&c->build, g.s, lower_has_input(c, 2));
+    for (int i = 0; i < 5; i++) grid_arg(c, g.step, g.wide_index, sizes[i]);
+    step_arg_int(&c->build, g.step,
+                 strcmp(node_string(c->node, "mode", "linear"), "circular") == 0);
+    step_arg_int(&c->build, g.step, lower_has_input(c, 2));
     finish_rows(c, &g, prefixes * update->dims[axis], inner);
     return CLG_OK;
 }

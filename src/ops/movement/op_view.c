@@ -234,7 +234,7 @@ static clg_status flatten_infer(op_context *c)
 
 typedef struct axis_list {
     int64_t axes[OP_MAX_INTS];
-    size_t n;
+    size_t count;
     bool given, known;
 } axis_list;
 
@@ -242,16 +242,17 @@ typedef struct axis_list {
 static clg_status read_axes(op_context *c, axis_list *list)
 {
     clg_status status = CLG_OK;
-    *list = (axis_list){.n = 0};
+    *list = (axis_list){.count = 0};
     if (c->row->since >= 13) {
         list->given = op_has_input(c, 1);
-        list->known = op_need_ints(c, 1, list->axes, &list->n, &status);
+        list->known = op_need_ints(c, 1, list->axes, &list->count, &status);
         return status;
     }
-    const int64_t *axes = node_ints(c->node, "axes", &list->n);
+    const int64_t *axes = node_ints(c->node, "axes", &list->count);
     list->given = list->known = axes != NULL;
-    if (list->n > OP_MAX_INTS) return op_error(c, CLG_ERROR_SHAPE, "there are %zu axes", list->n);
-    if (axes && list->n > 0) memcpy(list->axes, axes, list->n * sizeof *axes);
+    if (list->count > OP_MAX_INTS)
+        return op_error(c, CLG_ERROR_SHAPE, "there are %zu axes", list->count);
+    if (axes && list->count > 0) memcpy(list->axes, axes, list->count * sizeof *axes);
     return CLG_OK;
 }
 
@@ -259,7 +260,7 @@ static clg_status read_axes(op_context *c, axis_list *list)
 static clg_status mark_axes(const op_context *c, const axis_list *list, int rank,
                             bool marks[CLG_MAX_RANK])
 {
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         int axis;
         CLG_TRY(op_prefix(c, shape_axis(list->axes[i], rank, "axes", &axis)));
         if (marks[axis]) return op_error(c, CLG_ERROR_SHAPE, "axis %d is given twice", axis);
@@ -311,12 +312,12 @@ static clg_status unsqueeze_infer(op_context *c)
     bool marks[CLG_MAX_RANK] = {false};
     CLG_TRY(read_axes(c, &list));
     if (!list.known) return CLG_OK;
-    if (list.n > (size_t)(CLG_MAX_RANK - in->rank)) {
+    if (list.count > (size_t)(CLG_MAX_RANK - in->rank)) {
         return op_error(c, CLG_ERROR_SHAPE,
                         "the output would have %zu axes, more than the %d supported",
-                        list.n + (size_t)in->rank, CLG_MAX_RANK);
+                        list.count + (size_t)in->rank, CLG_MAX_RANK);
     }
-    shape dims = {.rank = in->rank + (int)list.n};
+    shape dims = {.rank = in->rank + (int)list.count};
     CLG_TRY(mark_axes(c, &list, dims.rank, marks));
     for (int i = 0, from = 0; i < dims.rank; i++) dims.dims[i] = marks[i] ? 1 : in->dims[from++];
     c->outputs[0].dims = dims;

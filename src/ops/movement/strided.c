@@ -196,7 +196,7 @@ void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *sou
 
 void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to)
 {
-    grid_dims *g = w->g;
+    grid_dims *g = w->grid;
     g->dims[g->rank] = n;
     g->strides[STRIDED_FROM][g->rank] = from;
     g->strides[STRIDED_TO][g->rank++] = to;
@@ -227,7 +227,7 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
                       .in_strides = in_strides,
                       .known = known,
                       .n_known = 6,
-                      .g = &g};
+                      .grid = &g};
     CLG_TRY(((const strided_op *)c->row->param)->walk(&w));
     CLG_TRY(tensor_create(from->dtype, &c->outputs[0].dims, &t));
     strided_copy_host(&g, size, (const char *)from->data + w.offset_elems * (int64_t)size, t->data);
@@ -240,7 +240,7 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
 
 static bool is_good_view(const strided_walk *w)
 {
-    const grid_dims *g = w->g;
+    const grid_dims *g = w->grid;
     int64_t dense[CLG_MAX_RANK];
     if (g->rank != w->out->rank) return false;
     shape_strides(w->out, dense);
@@ -271,20 +271,20 @@ clg_status strided_lower(lower_context *c)
                       .in_strides = in->strides,
                       .known = known,
                       .n_known = 6,
-                      .g = strided_grid(c->memory, 0, NULL)};
-    if (!w.g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+                      .grid = strided_grid(c->memory, 0, NULL)};
+    if (!w.grid) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const clg_status status = op->walk(&w);
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     if (is_good_view(&w)) {
         c->is_view = true;
         c->views[0].offset_elems = w.offset_elems;
-        memcpy(c->views[0].strides, w.g->strides[STRIDED_FROM],
-               (size_t)w.g->rank * sizeof w.g->strides[0][0]);
+        memcpy(c->views[0].strides, w.grid->strides[STRIDED_FROM],
+               (size_t)w.grid->rank * sizeof w.grid->strides[0][0]);
         return CLG_OK;
     }
     operand source = operand_input(0);
     source.offset_elems = w.offset_elems;
-    strided_copy(c, step_candidate(&c->build, op->variant), w.g, source, operand_output(0),
+    strided_copy(c, step_candidate(&c->build, op->variant), w.grid, source, operand_output(0),
                  in->dtype);
     return CLG_OK;
 }

@@ -33,7 +33,7 @@ typedef struct strided_walk {
     const int64_t *in_strides;
     const tensor *const *known; /* contents of the node's inputs, NULL where not known */
     size_t n_known;
-    grid_dims *g;
+    grid_dims *grid;
     int64_t offset_elems;
 } strided_walk;
 

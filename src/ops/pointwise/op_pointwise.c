@@ -25,10 +25,10 @@ static clg_status expand_clip(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out)
 {
     *out = s->registers[0];
-    if (s->n > 1 && s->registers[1] != POINTWISE_NONE)
+    if (s->count > 1 && s->registers[1] != POINTWISE_NONE)
         CLG_TRY(
             pointwise_add(g, "ClipLow", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
-    if (s->n > 2 && s->registers[2] != POINTWISE_NONE)
+    if (s->count > 2 && s->registers[2] != POINTWISE_NONE)
         CLG_TRY(
             pointwise_add(g, "ClipHigh", (pointwise_register[]){*out, s->registers[2]}, NULL, out));
     return CLG_OK;
@@ -124,7 +124,7 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
 {
     const pointwise_op *op = s->row->param;
     *out = s->registers[0];
-    if (s->n > 1 && s->registers[1] != POINTWISE_NONE)
+    if (s->count > 1 && s->registers[1] != POINTWISE_NONE)
         CLG_TRY(pointwise_add(g, "Add", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
     return pointwise_add(g, op->def, out, NULL, out);
 }

@@ -100,7 +100,7 @@ typedef struct pointwise_source {
     const op_row *row;
     const pointwise_register *registers;
     const tensor *const *known;
-    size_t n; /* of registers */
+    size_t count; /* of registers */
 } pointwise_source;
 
 /* Whether a node (resolved) is one of the pointwise operators; clgraph.Pointwise itself is none. */

@@ -48,9 +48,9 @@ static reg_type reg_of(clg_dtype dtype)
 /* ---- expressions ---------------------------------------------------------------------------------------------- */
 
 typedef struct emitter {
-    const pointwise_group *g;
+    const pointwise_group *group;
     strbuf *out;
-    const pointwise_instruction *i;
+    const pointwise_instruction *instruction;
     reg_type type; /* of the operands */
     bool by_lane;  /* one lane at a time */
 } emitter;
@@ -62,9 +62,10 @@ static clg_dtype kind_dtype(const pointwise_group *g, const pointwise_instructio
 
 static void emit_operand(const emitter *e, int k)
 {
-    const pointwise_register r = e->i->operands[k];
+    const pointwise_register r = e->instruction->operands[k];
     if (e->by_lane)
-        strbuf_printf(e->out, "LANE(r%d, const %s, l)", r, reg_of(pointwise_dtype(e->g, r)).lane);
+        strbuf_printf(e->out, "LANE(r%d, const %s, l)", r,
+                      reg_of(pointwise_dtype(e->group, r)).lane);
     else
         strbuf_printf(e->out, "r%d", r);
 }
@@ -72,7 +73,7 @@ static void emit_operand(const emitter *e, int k)
 static void emit_scalar(const emitter *e, int k)
 {
     strbuf_printf(e->out, e->by_lane ? "((%s)p%d)" : "((v%s)p%d)", e->type.lane,
-                  e->i->first_scalar + k);
+                  e->instruction->first_scalar + k);
 }
 
 /* "x)" after $k( : the number as a literal of the type. Returns what follows. */
@@ -135,15 +136,15 @@ static bool is_computed_with(const pointwise_group *g, pointwise_register r)
 
 static void emit_cast(const emitter *e, pointwise_register result)
 {
-    const pointwise_register from = e->i->operands[0];
-    const clg_dtype from_dtype = pointwise_dtype(e->g, from), to_dtype = e->i->dtype;
+    const pointwise_register from = e->instruction->operands[0];
+    const clg_dtype from_dtype = pointwise_dtype(e->group, from), to_dtype = e->instruction->dtype;
     const reg_type to = reg_of(to_dtype);
     strbuf_printf(e->out, "const v%s r%d = ", to.lane, result);
     if (to.kind == DTYPE_KIND_BOOL)
         strbuf_printf(e->out, "to_vuchar((r%d != (v%s)0) & (mask_%s)1);\n", from, e->type.lane,
                       e->type.mask_lane);
     else if ((to_dtype == CLG_FLOAT16 || to_dtype == CLG_BFLOAT16) && to_dtype != from_dtype &&
-             is_computed_with(e->g, result))
+             is_computed_with(e->group, result))
         strbuf_printf(e->out, "round_%s(to_vfloat(r%d));\n", dtype_find(to_dtype)->name, from);
     else if (to.kind != DTYPE_KIND_FLOAT && e->type.kind == DTYPE_KIND_FLOAT)
         /* Not every driver saturates NaN to 0. */
@@ -156,7 +157,7 @@ static void emit_cast(const emitter *e, pointwise_register result)
 static void emit_instruction(const pointwise_group *g, size_t index, strbuf *out)
 {
     const pointwise_instruction *i = &g->instructions[index];
-    emitter e = {.g = g, .out = out, .i = i, .type = reg_of(kind_dtype(g, i))};
+    emitter e = {.group = g, .out = out, .instruction = i, .type = reg_of(kind_dtype(g, i))};
     const pointwise_register result = POINTWISE_RESULT(index);
     const char *lane = reg_of(i->dtype).lane;
     strbuf_append(out, "            ");

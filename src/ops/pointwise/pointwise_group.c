@@ -132,7 +132,7 @@ clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n)
     }
     for (size_t i = 0; i < g->n_outputs; i++) outputs[i] = g->outputs[i];
     const graph_attribute names = {
-        .name = "ops", .type = ATTRIBUTE_STRINGS, .n = g->n_instructions, .as.strings = ops};
+        .name = "ops", .type = ATTRIBUTE_STRINGS, .count = g->n_instructions, .as.strings = ops};
     CLG_TRY(node_add_attribute(in, n, &names));
     CLG_TRY(node_set_ints(in, n, "wiring", g->n_instructions * WIRING_INTS, wiring));
     CLG_TRY(node_set_floats(in, n, "scalars", g->n_scalars, g->scalars));
@@ -183,14 +183,14 @@ clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_grou
     const float *scalars = node_floats(n, "scalars", &n_scalars);
     const int64_t *outputs = node_ints(n, "outputs", &n_outputs);
     *g = (pointwise_group){.n_inputs = n->n_inputs};
-    if (!ops || ops->type != ATTRIBUTE_STRINGS || n_wiring != ops->n * WIRING_INTS)
+    if (!ops || ops->type != ATTRIBUTE_STRINGS || n_wiring != ops->count * WIRING_INTS)
         return malformed("operations and wiring that do not belong together");
     if (n->n_inputs > POINTWISE_MAX_INPUTS || n_outputs != n->n_outputs ||
         n_scalars > POINTWISE_MAX_SCALARS)
         return malformed("too many inputs, outputs or scalars");
     memcpy(g->inputs, inputs, n->n_inputs * sizeof inputs[0]);
     if (n_scalars) memcpy(g->scalars, scalars, n_scalars * sizeof scalars[0]);
-    for (size_t i = 0; i < ops->n; i++)
+    for (size_t i = 0; i < ops->count; i++)
         CLG_TRY(read_instruction(g, ops->as.strings[i], wiring + i * WIRING_INTS, n_scalars));
     for (size_t i = 0; i < n_outputs; i++) {
         if (!is_register(g, outputs[i])) return malformed("a wrong output");

@@ -10,15 +10,15 @@
 
 typedef struct text_key {
     uint32_t words[KEY_MAX];
-    size_t n;
+    size_t count;
 } text_key;
 
-static void add(text_key *k, size_t word) { k->words[k->n++] = (uint32_t)word; }
+static void add(text_key *k, size_t word) { k->words[k->count++] = (uint32_t)word; }
 
 /* All that pointwise_text and pointwise_label read, word by word: structs have gaps. */
 static void make_key(const pointwise_group *g, const pointwise_layout *l, bool label, text_key *k)
 {
-    k->n = 0;
+    k->count = 0;
     add(k, label);
     add(k, g->n_inputs);
     add(k, g->n_instructions);
@@ -47,7 +47,7 @@ static const char *kept_text(lower_context *c, const pointwise_group *g, const p
 {
     text_key key;
     make_key(g, l, label, &key);
-    const size_t key_bytes = key.n * sizeof key.words[0];
+    const size_t key_bytes = key.count * sizeof key.words[0];
     const char *string = c->texts ? step_texts_find(c->texts, key.words, key_bytes) : NULL;
     if (string) return string;
     strbuf fresh;

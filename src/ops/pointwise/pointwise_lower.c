@@ -14,7 +14,7 @@
 
 typedef struct launch {
     pointwise_layout layout;
-    grid_dims *g; /* operand p: pattern p */
+    grid_dims *grid; /* operand p: pattern p */
     int vec;
     bool wide_index;
     bool lanes[POINTWISE_MAX_INPUTS + 1]; /* by pattern: one vector for a whole row */
@@ -54,7 +54,7 @@ static clg_status find_patterns(lower_context *c, const pointwise_group *g,
         all->dims[0] = 1;
         for (size_t p = 0; p < all->n_operands; p++) all->strides[p][0] = 0;
     }
-    out->g = all;
+    out->grid = all;
     return CLG_OK;
 }
 
@@ -67,10 +67,10 @@ static bool is_scalar(const grid_dims *g, size_t pattern)
 
 static pointwise_access classify(const launch *l, size_t pattern)
 {
-    const int64_t inner = l->g->strides[pattern][l->g->rank - 1];
+    const int64_t inner = l->grid->strides[pattern][l->grid->rank - 1];
     if (l->lanes[pattern]) return POINTWISE_LANES;
-    if (is_scalar(l->g, pattern)) return POINTWISE_SCALAR;
-    if (grid_is_dense(l->g, pattern)) return POINTWISE_DENSE;
+    if (is_scalar(l->grid, pattern)) return POINTWISE_SCALAR;
+    if (grid_is_dense(l->grid, pattern)) return POINTWISE_DENSE;
     if (l->layout.mode == POINTWISE_SINGLE) return POINTWISE_STRIDED;
     return inner == 1 ? POINTWISE_NEXT : inner == 0 ? POINTWISE_SAME : POINTWISE_STRIDED;
 }
@@ -90,7 +90,7 @@ static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
  * operands either go on from one to the next, or begin again. */
 static void join_vectors(launch *l)
 {
-    grid_dims *g = l->g;
+    grid_dims *g = l->grid;
     const int last = g->rank - 1;
     if (last < 1 || g->dims[last] != l->vec) return;
     for (size_t p = 0; p < g->n_operands; p++) {
@@ -112,12 +112,12 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
     if (c->caution >= LOWER_HALF_VECTORS && l->vec > 1) l->vec /= 2;
     if (c->caution >= LOWER_SCALAR) l->vec = 1;
     if (simd) join_vectors(l);
-    const int64_t inner = l->g->dims[l->g->rank - 1];
-    l->layout.rank = l->g->rank;
+    const int64_t inner = l->grid->dims[l->grid->rank - 1];
+    l->layout.rank = l->grid->rank;
     l->layout.mode =
-        l->g->rank == 1 || inner >= (simd ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
+        l->grid->rank == 1 || inner >= (simd ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
     for (size_t p = 0; p < l->layout.n_patterns; p++) l->layout.patterns[p] = classify(l, p);
-    l->wide_index = grid_needs_64_bits(l->g);
+    l->wide_index = grid_needs_64_bits(l->grid);
     const int64_t chunk = is_heavy(g) ? SIMD_CHUNK_HEAVY : SIMD_CHUNK;
     l->chunk = simd ? chunk : l->vec;
     l->block = simd ? at_least_one(chunk / at_least_one(inner)) : 1;
@@ -125,7 +125,7 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
 
 static void set_range(lower_context *c, step *s, const launch *l)
 {
-    const grid_dims *g = l->g;
+    const grid_dims *g = l->grid;
     const int64_t inner = g->dims[g->rank - 1], n = grid_n_elements(g);
     const int64_t rows = inner == 0 ? 0 : n / inner;
     if (l->layout.mode == POINTWISE_SINGLE || g->rank == 1)
@@ -138,10 +138,10 @@ static void set_range(lower_context *c, step *s, const launch *l)
 /* Kernel arguments that the layout needs. */
 static size_t count_args(const pointwise_group *g, const launch *l)
 {
-    size_t n = (size_t)l->g->rank + 2 + g->n_inputs + g->n_outputs + g->n_scalars;
+    size_t n = (size_t)l->grid->rank + 2 + g->n_inputs + g->n_outputs + g->n_scalars;
     for (size_t p = 0; p < l->layout.n_patterns; p++)
         if (l->layout.patterns[p] != POINTWISE_DENSE && l->layout.patterns[p] != POINTWISE_SCALAR)
-            n += (size_t)l->g->rank;
+            n += (size_t)l->grid->rank;
     return n;
 }
 
@@ -167,19 +167,20 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
                                        l->vec, uses_fp64(g), l->wide_index ? 64 : 32);
     step *s = step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, body);
     s->label = label;
-    for (int d = 0; d < l->g->rank; d++) grid_arg(c, s, l->wide_index, l->g->dims[d]);
+    for (int d = 0; d < l->grid->rank; d++) grid_arg(c, s, l->wide_index, l->grid->dims[d]);
     step_arg_int(&c->build, s, l->chunk);
-    if (l->layout.mode == POINTWISE_ROWS && l->g->rank > 1) step_arg_int(&c->build, s, l->block);
+    if (l->layout.mode == POINTWISE_ROWS && l->grid->rank > 1) step_arg_int(&c->build, s, l->block);
     for (size_t p = 0; p < l->layout.n_patterns; p++)
         if (l->layout.patterns[p] != POINTWISE_DENSE && l->layout.patterns[p] != POINTWISE_SCALAR)
-            for (int d = 0; d < l->g->rank; d++) grid_arg(c, s, l->wide_index, l->g->strides[p][d]);
+            for (int d = 0; d < l->grid->rank; d++)
+                grid_arg(c, s, l->wide_index, l->grid->strides[p][d]);
     for (size_t i = 0; i < g->n_inputs; i++)
         step_arg_buffer(&c->build, s, inputs[i].where, g->inputs[i]);
     for (size_t i = 0; i < g->n_outputs; i++)
         step_arg_buffer(&c->build, s, outputs[i].where, pointwise_dtype(g, g->outputs[i]));
     for (size_t i = 0; i < g->n_scalars; i++) step_arg_float(&c->build, s, g->scalars[i]);
     set_range(c, s, l);
-    const double n = (double)grid_n_elements(l->g);
+    const double n = (double)grid_n_elements(l->grid);
     s->flops = n * (double)g->n_instructions;
     for (size_t i = 0; i < g->n_inputs; i++) s->bytes += n * (double)dtype_size(g->inputs[i]);
     for (size_t i = 0; i < g->n_outputs; i++)

@@ -48,7 +48,7 @@ clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwi
 {
     const pointwise_op *op = s->row->param;
     *out = s->registers[0];
-    for (size_t i = 1; i < s->n; i++)
+    for (size_t i = 1; i < s->count; i++)
         CLG_TRY(
             pointwise_add(g, op->def, (pointwise_register[]){*out, s->registers[i]}, NULL, out));
     return CLG_OK;

@@ -16,8 +16,8 @@
 
 /* A group in the making: what its inputs are. */
 typedef struct qlinear {
-    lower_context *c;
-    pointwise_group g;
+    lower_context *context;
+    pointwise_group group;
     pointwise_binding inputs[POINTWISE_MAX_INPUTS];
     lower_operand operands[POINTWISE_MAX_INPUTS];
 } qlinear;
@@ -35,8 +35,8 @@ typedef struct qlinear_op {
 static clg_status add_input(qlinear *q, operand where, const lower_operand *what,
                             pointwise_register *out)
 {
-    const size_t i = q->g.n_inputs;
-    CLG_TRY(pointwise_add_input(&q->g, what->dtype, out));
+    const size_t i = q->group.n_inputs;
+    CLG_TRY(pointwise_add_input(&q->group, what->dtype, out));
     q->operands[i] = *what;
     q->inputs[i] = (pointwise_binding){where, &q->operands[i]};
     return CLG_OK;
@@ -45,16 +45,17 @@ static clg_status add_input(qlinear *q, operand where, const lower_operand *what
 /* Input i of the node, one number, as float32. */
 static clg_status add_number(qlinear *q, uint32_t i, pointwise_register *out)
 {
-    lower_operand one = *lower_input(q->c, i);
+    lower_operand one = *lower_input(q->context, i);
     one.dims = shape_scalar();
     CLG_TRY(add_input(q, operand_input(i), &one, out));
-    return one.dtype == CLG_FLOAT32 ? CLG_OK : pointwise_add_cast(&q->g, *out, CLG_FLOAT32, out);
+    return one.dtype == CLG_FLOAT32 ? CLG_OK
+                                    : pointwise_add_cast(&q->group, *out, CLG_FLOAT32, out);
 }
 
 static clg_status combine(qlinear *q, const char *def, pointwise_register a, pointwise_register b,
                           pointwise_register *out)
 {
-    return pointwise_add(&q->g, def, (pointwise_register[]){a, b}, NULL, out);
+    return pointwise_add(&q->group, def, (pointwise_register[]){a, b}, NULL, out);
 }
 
 /* (x - zero) * scale; scale is input `at`, the zero point the one behind it, which may be absent. */
@@ -62,9 +63,9 @@ static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, poin
 {
     pointwise_register scale, zero;
     *out = x;
-    if (pointwise_dtype(&q->g, x) != CLG_FLOAT32)
-        CLG_TRY(pointwise_add_cast(&q->g, x, CLG_FLOAT32, out));
-    if (lower_has_input(q->c, at + 1)) {
+    if (pointwise_dtype(&q->group, x) != CLG_FLOAT32)
+        CLG_TRY(pointwise_add_cast(&q->group, x, CLG_FLOAT32, out));
+    if (lower_has_input(q->context, at + 1)) {
         CLG_TRY(add_number(q, at + 1, &zero));
         CLG_TRY(combine(q, "Sub", *out, zero, out));
     }
@@ -75,32 +76,32 @@ static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, poin
 /* saturate(round(x / scale) + zero) as the group's output. */
 static clg_status quantize(qlinear *q, pointwise_register x, uint32_t at)
 {
-    const clg_dtype dtype = q->c->outputs[0].dtype;
+    const clg_dtype dtype = q->context->outputs[0].dtype;
     const float unsigned_range[] = {0, 255}, signed_range[] = {-128, 127};
     pointwise_register scale, zero;
     CLG_TRY(add_number(q, at, &scale));
     CLG_TRY(combine(q, "Div", x, scale, &x));
-    CLG_TRY(pointwise_add(&q->g, "RoundNear", &x, NULL, &x));
-    if (lower_has_input(q->c, at + 1)) {
+    CLG_TRY(pointwise_add(&q->group, "RoundNear", &x, NULL, &x));
+    if (lower_has_input(q->context, at + 1)) {
         CLG_TRY(add_number(q, at + 1, &zero));
         CLG_TRY(combine(q, "Add", x, zero, &x));
     }
-    CLG_TRY(
-        pointwise_add(&q->g, "Clip", &x, dtype == CLG_INT8 ? signed_range : unsigned_range, &x));
-    CLG_TRY(pointwise_add_cast(&q->g, x, dtype, &x));
-    return pointwise_add_output(&q->g, x);
+    CLG_TRY(pointwise_add(&q->group, "Clip", &x, dtype == CLG_INT8 ? signed_range : unsigned_range,
+                          &x));
+    CLG_TRY(pointwise_add_cast(&q->group, x, dtype, &x));
+    return pointwise_add_output(&q->group, x);
 }
 
 static clg_status finish(qlinear *q, candidate *impl, operand to, const lower_operand *what)
 {
     const pointwise_binding output = {to, what};
-    return pointwise_lower(q->c, impl, &q->g, q->inputs, &output);
+    return pointwise_lower(q->context, impl, &q->group, q->inputs, &output);
 }
 
 static qlinear *start(lower_context *c)
 {
     qlinear *q = arena_alloc(c->memory, 1, sizeof *q);
-    if (q) q->c = c;
+    if (q) q->context = c;
     return q;
 }
 
@@ -148,7 +149,7 @@ static clg_status elements_lower(lower_context *c)
         CLG_TRY(dequantize(q, x, 3 * i + 1, &r[i]));
     }
     const float scalar = op->scalar ? node_float(c->node, op->scalar, op->fallback) : 0;
-    CLG_TRY(pointwise_add(&q->g, op->def, r, op->scalar ? &scalar : NULL, &x));
+    CLG_TRY(pointwise_add(&q->group, op->def, r, op->scalar ? &scalar : NULL, &x));
     CLG_TRY(quantize(q, x, 3 * (uint32_t)op->n_operands));
     return finish(q, step_candidate(&c->build, "qlinear"), operand_output(0), &c->outputs[0]);
 }
@@ -193,8 +194,8 @@ static clg_status pool_lower(lower_context *c)
     lower_operand what = c->outputs[0];
     CLG_TRY(reduce_append_sum(c, impl, reduced, &sums, &what.dtype));
     CLG_TRY(add_input(q, sums, &what, &v));
-    CLG_TRY(pointwise_add_cast(&q->g, v, CLG_FLOAT32, &v));
-    CLG_TRY(pointwise_add(&q->g, "DivScalar", &v, &count, &v));
+    CLG_TRY(pointwise_add_cast(&q->group, v, CLG_FLOAT32, &v));
+    CLG_TRY(pointwise_add(&q->group, "DivScalar", &v, &count, &v));
     CLG_TRY(dequantize(q, v, 1, &v));
     CLG_TRY(quantize(q, v, 3));
     return finish(q, impl, operand_output(0), &c->outputs[0]);
@@ -253,7 +254,7 @@ static clg_status window_pool_lower(lower_context *c)
     CLG_TRY(float_scratch(c, impl, &c->outputs[0], &means, &to));
     CLG_TRY(add_input(before, operand_input(0), lower_input(c, 0), &v));
     CLG_TRY(dequantize(before, v, 1, &v));
-    CLG_TRY(pointwise_add_output(&before->g, v));
+    CLG_TRY(pointwise_add_output(&before->group, v));
     CLG_TRY(finish(before, impl, from, &reals));
     CLG_TRY(pool_append_average(c, impl, from, to));
     CLG_TRY(add_input(after, to, &means, &v));

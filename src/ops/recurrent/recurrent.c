@@ -31,12 +31,12 @@ static int find_activation(const char *name)
 /* Numbers of activation_alpha or activation_beta, taken one by one by the activations that have such a number. */
 typedef struct number_list {
     const float *numbers;
-    size_t n, next;
+    size_t count, next;
 } number_list;
 
 static float take(number_list *list, bool wanted, float fallback)
 {
-    return wanted && list->next < list->n ? list->numbers[list->next++] : fallback;
+    return wanted && list->next < list->count ? list->numbers[list->next++] : fallback;
 }
 
 static clg_status read_activations(const node *n, const recurrent_kind *kind, recurrent_desc *out)
@@ -45,11 +45,11 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
     const graph_attribute *given = node_attribute(n, "activations");
     const size_t wanted = (size_t)out->n_dirs * (size_t)kind->n_activations;
     number_list alphas = {.next = 0}, betas = {.next = 0};
-    alphas.numbers = node_floats(n, "activation_alpha", &alphas.n);
-    betas.numbers = node_floats(n, "activation_beta", &betas.n);
-    if (given && given->n != wanted)
+    alphas.numbers = node_floats(n, "activation_alpha", &alphas.count);
+    betas.numbers = node_floats(n, "activation_beta", &betas.count);
+    if (given && given->count != wanted)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has %zu activations where %zu are wanted",
-                         node_text(n, shown), given->n, wanted);
+                         node_text(n, shown), given->count, wanted);
     for (int d = 0; d < out->n_dirs; d++) {
         for (int i = 0; i < kind->n_activations; i++) {
             const char *name =

@@ -32,7 +32,7 @@ enum {
 };
 
 typedef struct recurrent_plan {
-    recurrent_desc r;
+    recurrent_desc desc;
     clg_dtype dtype, state_dtype;
     int64_t length, batch, input, hidden;
     int64_t width;   /* gates * hidden: what a direction has of product columns */
@@ -67,18 +67,18 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     const shape *x = &lower_input(c, IN_X)->dims, *weights = &lower_input(c, IN_R)->dims;
     p->dtype = lower_input(c, IN_X)->dtype;
     p->state_dtype = p->dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-    p->length = x->dims[p->r.batch_first ? 1 : 0];
-    p->batch = x->dims[p->r.batch_first ? 0 : 1];
+    p->length = x->dims[p->desc.batch_first ? 1 : 0];
+    p->batch = x->dims[p->desc.batch_first ? 0 : 1];
     p->input = x->dims[2];
     p->hidden = weights->dims[2];
-    p->width = p->r.n_gates * p->hidden;
+    p->width = p->desc.n_gates * p->hidden;
     p->simd = lower_is_simd(c) && p->dtype != CLG_FLOAT64;
-    p->one_launch = p->r.n_dirs == 1 || directions_agree(&p->r);
+    p->one_launch = p->desc.n_dirs == 1 || directions_agree(&p->desc);
     const int64_t step_bytes = p->batch * p->width * (int64_t)dtype_size(p->dtype);
     const int64_t max = MAX_GEMM_BYTES / (step_bytes > 0 ? step_bytes : 1);
     p->chunk = p->length;
-    if (max >= p->length * (p->one_launch ? p->r.n_dirs : 1)) return;
-    p->one_launch = p->r.n_dirs == 1;
+    if (max >= p->length * (p->one_launch ? p->desc.n_dirs : 1)) return;
+    p->one_launch = p->desc.n_dirs == 1;
     p->chunk = max < 1 ? 1 : max < p->length ? max : p->length;
 }
 
@@ -87,16 +87,16 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
 static void size_simd(const lower_context *c, recurrent_plan *p)
 {
     static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
-    const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
+    const int64_t dirs = p->one_launch ? p->desc.n_dirs : 1;
     const int64_t units = work_units(c) > dirs ? work_units(c) / dirs : 1;
     p->lanes = work_lanes(c, p->hidden) < 4 ? 4 : work_lanes(c, p->hidden);
-    p->tile_vectors = vectors[p->r.cell];
+    p->tile_vectors = vectors[p->desc.cell];
     /* 24 accumulators of 32 registers, 8 of 16. */
     p->tile_rows_max = (p->lanes == 16 ? 24 : 8) / p->tile_vectors;
     p->slice_rows = work_ceil_div(p->batch, p->batch < units ? p->batch : units);
     p->padded = work_ceil_div(p->hidden, p->lanes) * p->lanes;
-    const int64_t panels = p->r.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
-                           : p->r.cell == CELL_GRU
+    const int64_t panels = p->desc.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
+                           : p->desc.cell == CELL_GRU
                                ? p->padded / p->lanes + work_ceil_div(p->padded / p->lanes, 2)
                                : p->padded / p->lanes;
     p->weights_dir = panels * p->hidden * p->tile_vectors * p->lanes;
@@ -104,7 +104,7 @@ static void size_simd(const lower_context *c, recurrent_plan *p)
 
 static void size_simt(const lower_context *c, recurrent_plan *p)
 {
-    const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
+    const int64_t dirs = p->one_launch ? p->desc.n_dirs : 1;
     const int64_t room = (int64_t)c->caps->local_mem_bytes < MAX_LOCAL_BYTES
                              ? (int64_t)c->caps->local_mem_bytes
                              : MAX_LOCAL_BYTES;
@@ -129,7 +129,7 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
                                prelude_text(b, "P_T=%d P_VEC=1", (int)p->dtype));
     step_arg_buffer(b, s, operand_input(input), p->dtype);
     step_arg_buffer(b, s, to, p->dtype);
-    step_arg_int(b, s, p->r.n_dirs);
+    step_arg_int(b, s, p->desc.n_dirs);
     return s;
 }
 
@@ -143,7 +143,7 @@ static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, i
     step_builder *b = &c->build;
     step *s = pack_step(c, p, to, IN_R, "recurrent_pack_lanes");
     step_arg_int(b, s, p->hidden);
-    step_arg_int(b, s, p->r.n_gates);
+    step_arg_int(b, s, p->desc.n_gates);
     step_arg_int(b, s, gate0);
     step_arg_int(b, s, gates);
     step_arg_int(b, s, units);
@@ -152,36 +152,36 @@ static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, i
     step_arg_long(b, s, p->weights_dir);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, panels, 1), work_items(c, p->hidden, 1),
-                               (uint64_t)p->r.n_dirs};
+                               (uint64_t)p->desc.n_dirs};
     step_range(b, s, 3, range, ones);
 }
 
 static void pack_weights(lower_context *c, recurrent_plan *p)
 {
     step_builder *b = &c->build;
-    const size_t size_bytes = (size_t)(p->r.n_dirs * p->weights_dir) * dtype_size(p->dtype);
+    const size_t size_bytes = (size_t)(p->desc.n_dirs * p->weights_dir) * dtype_size(p->dtype);
     char recipe[64];
     if (p->simd) {
-        (void)snprintf(recipe, sizeof recipe, "recurrent_lanes cell=%d vec=%d", (int)p->r.cell,
+        (void)snprintf(recipe, sizeof recipe, "recurrent_lanes cell=%d vec=%d", (int)p->desc.cell,
                        p->lanes);
         p->weights = step_packing(b, p->impl, IN_R, recipe, size_bytes);
-        if (p->r.cell == CELL_GRU) {
+        if (p->desc.cell == CELL_GRU) {
             pack_panels(c, p, 0, 0, 2);
             pack_panels(c, p, p->padded / p->lanes * p->hidden * p->tile_vectors * p->lanes, 2, 1);
         } else {
-            pack_panels(c, p, 0, 0, p->r.n_gates);
+            pack_panels(c, p, 0, 0, p->desc.n_gates);
         }
         return;
     }
-    (void)snprintf(recipe, sizeof recipe, "recurrent_fours gates=%d", p->r.n_gates);
+    (void)snprintf(recipe, sizeof recipe, "recurrent_fours gates=%d", p->desc.n_gates);
     p->weights = step_packing(b, p->impl, IN_R, recipe, size_bytes);
     step *s = pack_step(c, p, p->weights, IN_R, "recurrent_pack_fours");
     step_arg_int(b, s, p->hidden);
-    step_arg_int(b, s, p->r.n_gates);
+    step_arg_int(b, s, p->desc.n_gates);
     const uint64_t local[3] = {work_power_of_two(p->hidden, p->local), 1, 1};
     const uint64_t range[3] = {work_items(c, p->hidden, local[0]),
                                work_items(c, work_ceil_div(p->hidden, 4), 1),
-                               (uint64_t)p->r.n_gates};
+                               (uint64_t)p->desc.n_gates};
     step_range(b, s, 3, range, local);
 }
 
@@ -189,17 +189,17 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
 static void pack_bias(lower_context *c, recurrent_plan *p)
 {
     step_builder *b = &c->build;
-    const int64_t joined = p->r.cell == CELL_GRU_LINEAR ? 2 * p->hidden : p->width;
+    const int64_t joined = p->desc.cell == CELL_GRU_LINEAR ? 2 * p->hidden : p->width;
     char recipe[64];
     if (!lower_has_input(c, IN_B)) return;
-    (void)snprintf(recipe, sizeof recipe, "recurrent_bias gates=%d joined=%lld", p->r.n_gates,
+    (void)snprintf(recipe, sizeof recipe, "recurrent_bias gates=%d joined=%lld", p->desc.n_gates,
                    (long long)joined);
     p->bias = step_packing(b, p->impl, IN_B, recipe,
-                           (size_t)(p->r.n_dirs * p->width) * dtype_size(p->dtype));
+                           (size_t)(p->desc.n_dirs * p->width) * dtype_size(p->dtype));
     step *s = pack_step(c, p, p->bias, IN_B, "recurrent_pack_bias");
     step_arg_int(b, s, p->width);
     step_arg_int(b, s, joined);
-    work_range_1d(c, s, p->r.n_dirs * p->width, 1);
+    work_range_1d(c, s, p->desc.n_dirs * p->width, 1);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ typedef struct launch {
 static gemm_job gemm_job_of(const lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const int64_t columns = l->n_dirs * p->width;
-    const bool is_split = p->r.batch_first && l->n < p->length;
+    const bool is_split = p->desc.batch_first && l->n < p->length;
     gemm_job j = {.dtype = p->dtype,
                   .m = is_split ? l->n : l->n * p->batch,
                   .n = columns,
@@ -224,7 +224,7 @@ static gemm_job gemm_job_of(const lower_context *c, const recurrent_plan *p, con
                   .epilogue = {.alpha = 1, .beta = 1}};
     j.a = (gemm_matrix){
         operand_input(IN_X), p->input, 1, 0, is_split ? p->length * p->input : 0, false};
-    j.a.at.offset_elems = l->t0 * p->input * (p->r.batch_first ? 1 : p->batch);
+    j.a.at.offset_elems = l->t0 * p->input * (p->desc.batch_first ? 1 : p->batch);
     j.b = (gemm_matrix){operand_input(IN_W), 1, p->input, 0, 0, lower_input(c, IN_W)->constant};
     j.b.at.offset_elems = l->dir0 * p->width * p->input;
     j.c = (gemm_matrix){p->product, columns, 1, 0, is_split ? l->n * columns : 0, false};
@@ -240,7 +240,7 @@ static gemm_job gemm_job_of(const lower_context *c, const recurrent_plan *p, con
 static int parts_of(const lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const bool forward_first = l->t0 == 0, forward_last = l->t0 + l->n == p->length;
-    const bool backwards = p->r.direction == DIRECTION_REVERSE || l->dir0 == 1;
+    const bool backwards = p->desc.direction == DIRECTION_REVERSE || l->dir0 == 1;
     int parts = lower_has_input(c, IN_LENS) ? HAS_LENS : 0;
     parts |= lower_has_input(c, IN_H0) ? HAS_H0 : 0;
     parts |= lower_has_input(c, IN_C0) ? HAS_C0 : 0;
@@ -260,8 +260,8 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_builder *b = &c->build;
     const int64_t columns = l->n_dirs * p->width;
     step_arg_buffer(b, s, p->product, p->dtype);
-    step_arg_long(b, s, p->r.batch_first ? columns : p->batch * columns);
-    step_arg_long(b, s, p->r.batch_first ? l->n * columns : columns);
+    step_arg_long(b, s, p->desc.batch_first ? columns : p->batch * columns);
+    step_arg_long(b, s, p->desc.batch_first ? l->n * columns : columns);
     step_arg_buffer(b, s, p->weights, p->dtype);
     step_arg_long(b, s, p->weights_dir);
     static const uint32_t inputs[] = {IN_B, IN_P, IN_LENS, IN_H0, IN_C0};
@@ -271,7 +271,7 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     for (uint32_t i = 0; i < 3; i++)
         step_arg_buffer(b, s, work_has_output(c, i) ? operand_output(i) : p->product, p->dtype);
     step_arg_buffer(b, s, p->state, p->state_dtype);
-    step_arg_long(b, s, p->r.n_dirs * p->batch * p->padded);
+    step_arg_long(b, s, p->desc.n_dirs * p->batch * p->padded);
 }
 
 /* The rest of RECURRENT_ARGS. */
@@ -279,9 +279,9 @@ static void number_args(lower_context *c, step *s, const recurrent_plan *p, cons
 {
     static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */
     step_builder *b = &c->build;
-    const int64_t dirs = p->r.n_dirs, units = p->hidden;
+    const int64_t dirs = p->desc.n_dirs, units = p->hidden;
     step_arg_int(b, s, parts_of(c, p, l));
-    step_arg_int(b, s, reverse[p->r.direction]);
+    step_arg_int(b, s, reverse[p->desc.direction]);
     step_arg_int(b, s, l->dir0);
     step_arg_int(b, s, l->n_dirs);
     step_arg_int(b, s, p->batch);
@@ -289,7 +289,7 @@ static void number_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_arg_int(b, s, p->length);
     step_arg_int(b, s, l->t0);
     step_arg_int(b, s, l->n);
-    if (p->r.batch_first) {
+    if (p->desc.batch_first) {
         step_arg_long(b, s, dirs * units);
         step_arg_long(b, s, p->length * dirs * units);
         step_arg_long(b, s, units);
@@ -303,21 +303,21 @@ static void number_args(lower_context *c, step *s, const recurrent_plan *p, cons
         step_arg_long(b, s, p->batch * units);
     }
     step_arg_int(b, s, p->slice_rows);
-    step_arg_float(b, s, (double)p->r.clip);
+    step_arg_float(b, s, (double)p->desc.clip);
     for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
-        step_arg_float(b, s, (double)p->r.activations[l->dir0][i].alpha);
-        step_arg_float(b, s, (double)p->r.activations[l->dir0][i].beta);
+        step_arg_float(b, s, (double)p->desc.activations[l->dir0][i].alpha);
+        step_arg_float(b, s, (double)p->desc.activations[l->dir0][i].beta);
     }
     step_arg_fault(b, s, STEP_FAULT_COUNT);
 }
 
 static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const launch *l)
 {
-    const recurrent_activation *a = p->r.activations[l->dir0];
-    const int n = p->r.cell == CELL_LSTM ? 3 : p->r.cell == CELL_RNN ? 1 : 2;
+    const recurrent_activation *a = p->desc.activations[l->dir0];
+    const int n = p->desc.cell == CELL_LSTM ? 3 : p->desc.cell == CELL_RNN ? 1 : 2;
     const char *cell =
         arena_printf(c->memory, "P_CELL=%d P_COUPLED=%d P_F=%d P_G=%d P_H=%d P_T=%d P_FMA=%d",
-                     (int)p->r.cell, p->r.coupled, a[0].code, n > 1 ? a[1].code : 1,
+                     (int)p->desc.cell, p->desc.coupled, a[0].code, n > 1 ? a[1].code : 1,
                      n > 2 ? a[2].code : 1, (int)p->dtype, work_fma(c));
     if (!cell) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     return cell ? cell : "";
@@ -376,7 +376,7 @@ static clg_status add_launch(lower_context *c, const recurrent_plan *p, const la
 
 static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
 {
-    const launch whole = {0, p->one_launch ? p->r.n_dirs : 1, 0, p->chunk};
+    const launch whole = {0, p->one_launch ? p->desc.n_dirs : 1, 0, p->chunk};
     const gemm_job j = gemm_job_of(c, p, &whole);
     return !p->simd && p->dtype == CLG_FLOAT32 && !lower_is_simd(c) && gemm_fits_blas(&j);
 }
@@ -384,18 +384,19 @@ static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
 static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char *variant)
 {
     step_builder *b = &c->build;
-    const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
+    const int64_t dirs = p->one_launch ? p->desc.n_dirs : 1;
     const int64_t product = p->chunk * p->batch * dirs * p->width;
     p->impl = step_candidate(b, variant);
     /* A sequence of no steps has no product, and the kernel gets a buffer all the same. */
     p->product =
         step_scratch(b, p->impl, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
-    p->state = step_scratch(
-        b, p->impl, (size_t)(3 * p->r.n_dirs * p->batch * p->padded) * dtype_size(p->state_dtype));
+    p->state = step_scratch(b, p->impl,
+                            (size_t)(3 * p->desc.n_dirs * p->batch * p->padded) *
+                                dtype_size(p->state_dtype));
     pack_weights(c, p);
     pack_bias(c, p);
-    for (int dir = 0; dir < p->r.n_dirs; dir += (int)dirs) {
-        const bool backwards = p->r.direction == DIRECTION_REVERSE || dir == 1;
+    for (int dir = 0; dir < p->desc.n_dirs; dir += (int)dirs) {
+        const bool backwards = p->desc.direction == DIRECTION_REVERSE || dir == 1;
         int64_t done = 0;
         do {
             const int64_t n = p->length - done < p->chunk ? p->length - done : p->chunk;
@@ -410,7 +411,7 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
 clg_status recurrent_lower(lower_context *c)
 {
     recurrent_plan p = {.chunk = 0};
-    CLG_TRY(recurrent_read(c->node, &p.r));
+    CLG_TRY(recurrent_read(c->node, &p.desc));
     CLG_TRY(work_check_dtype(c, lower_input(c, IN_X)->dtype));
     read_sizes(c, &p);
     if (p.simd)

@@ -124,7 +124,7 @@ typedef struct resize_contents {
 
 typedef struct axis_list {
     int axes[CLG_MAX_RANK];
-    size_t n;
+    size_t count;
 } axis_list;
 
 static clg_status fail(const node *n, const char *what)
@@ -138,9 +138,9 @@ static clg_status read_axes(const node *n, int rank, axis_list *out)
     size_t count;
     const int64_t *values = node_ints(n, "axes", &count);
     bool seen[CLG_MAX_RANK] = {false};
-    out->n = values ? count : (size_t)rank;
-    if (out->n > (size_t)rank) return fail(n, "axes names more axes than there are");
-    for (size_t i = 0; i < out->n; i++) {
+    out->count = values ? count : (size_t)rank;
+    if (out->count > (size_t)rank) return fail(n, "axes names more axes than there are");
+    for (size_t i = 0; i < out->count; i++) {
         out->axes[i] = (int)i;
         if (values) CLG_TRY(shape_axis(values[i], rank, "axes", &out->axes[i]));
         if (seen[out->axes[i]]) return fail(n, "axes names an axis twice");
@@ -153,8 +153,8 @@ static clg_status take_scales(const node *n, const shape *x, const axis_list *li
                               const resize_contents *from, resize_request *out)
 {
     size_t count = from->scales ? (size_t)from->scales->n_elements : from->n_scale_list;
-    if (count != list->n) return fail(n, "scales does not have one number for each axis");
-    for (size_t i = 0; i < list->n; i++) {
+    if (count != list->count) return fail(n, "scales does not have one number for each axis");
+    for (size_t i = 0; i < list->count; i++) {
         const int axis = list->axes[i];
         const float scale =
             from->scales ? (float)tensor_get_float(from->scales, (int64_t)i) : from->scale_list[i];
@@ -170,11 +170,11 @@ static clg_status take_scales(const node *n, const shape *x, const axis_list *li
 static clg_status take_sizes(const node *n, const shape *x, const axis_list *list,
                              const tensor *sizes, aspect_policy policy, resize_request *out)
 {
-    if ((size_t)sizes->n_elements != list->n)
+    if ((size_t)sizes->n_elements != list->count)
         return fail(n, "sizes does not have one number for each axis");
     out->from_sizes = true;
     double best = 0;
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         const int axis = list->axes[i];
         const int64_t size = tensor_get_int(sizes, (int64_t)i), in = x->dims[axis];
         if (size < 0 || size > INT32_MAX || (size > 0 && in == 0))
@@ -188,7 +188,7 @@ static clg_status take_sizes(const node *n, const shape *x, const axis_list *lis
             out->ratio_den = in;
         }
     }
-    for (size_t i = 0; i < list->n && out->ratio_den > 0; i++) {
+    for (size_t i = 0; i < list->count && out->ratio_den > 0; i++) {
         const int axis = list->axes[i];
         out->outputs[axis] = (int64_t)floor(best * (double)x->dims[axis] + 0.5);
     }
@@ -203,15 +203,16 @@ static clg_status take_roi(const node *n, const axis_list *list, const tensor *r
         out->roi[out->rank + i] = 1;
     }
     if (!roi) return CLG_OK;
-    if ((size_t)roi->n_elements != 2 * list->n)
+    if ((size_t)roi->n_elements != 2 * list->count)
         return fail(n, "roi does not have a start and an end for each axis");
     for (int64_t i = 0; i < roi->n_elements; i++) {
         if (!(fabs(tensor_get_float(roi, i)) < 1e6))
             return fail(n, "roi holds a number that is not inside an image");
     }
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         out->roi[list->axes[i]] = (float)tensor_get_float(roi, (int64_t)i);
-        out->roi[out->rank + list->axes[i]] = (float)tensor_get_float(roi, (int64_t)(list->n + i));
+        out->roi[out->rank + list->axes[i]] =
+            (float)tensor_get_float(roi, (int64_t)(list->count + i));
     }
     return CLG_OK;
 }
@@ -227,7 +228,7 @@ static clg_status read_request(const node *n, const shape *x, const resize_setti
         out->scales[i] = 1;
         out->outputs[i] = x->dims[i];
     }
-    for (size_t i = 0; i < list.n; i++) out->named[list.axes[i]] = true;
+    for (size_t i = 0; i < list.count; i++) out->named[list.axes[i]] = true;
     const bool has_sizes = from->sizes && from->sizes->n_elements > 0;
     if (setting->coordinates == COORDINATES_CROP)
         CLG_TRY(take_roi(n, &list, from->roi && from->roi->n_elements > 0 ? from->roi : NULL, out));

@@ -14,20 +14,23 @@
 clg_status decompose_add(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          value_id *out)
 {
-    return rewrite_part(w->g, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs, out);
+    return rewrite_part(w->graph, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs, out);
 }
 
-node_id decompose_producer(const decomposition *w, value_id v) { return w->g->values[v].producer; }
+node_id decompose_producer(const decomposition *w, value_id v)
+{
+    return w->graph->values[v].producer;
+}
 
 clg_status decompose_become(decomposition *w, const char *op, size_t n_inputs,
                             const value_id *inputs)
 {
-    return rewrite_become(w->g, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs);
+    return rewrite_become(w->graph, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs);
 }
 
 clg_status decompose_tensor(decomposition *w, tensor *t, value_id *out)
 {
-    const clg_status status = graph_add_constant(w->g, "", t, out);
+    const clg_status status = graph_add_constant(w->graph, "", t, out);
     tensor_free(t);
     return status;
 }
@@ -52,7 +55,7 @@ clg_status decompose_number(decomposition *w, clg_dtype dtype, double number, va
 clg_status decompose_floats(decomposition *w, const char *name, int64_t n_rows, value_id *out)
 {
     size_t n;
-    const float *floats = node_floats(&w->n, name, &n);
+    const float *floats = node_floats(&w->node, name, &n);
     shape s = {.rank = 1, .dims = {(int64_t)n}};
     if (n_rows > 0) s = (shape){.rank = 2, .dims = {n_rows, (int64_t)n / n_rows}};
     tensor *t;
@@ -72,18 +75,18 @@ clg_status decompose_words(decomposition *w, const int32_t *words, size_t n, val
 
 clg_dtype decompose_dtype(const decomposition *w, size_t i)
 {
-    return w->s->facts[w->n.inputs[i]].dtype;
+    return w->info->facts[w->node.inputs[i]].dtype;
 }
 
 clg_status decompose_cast(decomposition *w, value_id v, clg_dtype to, value_id *out)
 {
     CLG_TRY(decompose_add(w, "Cast", 1, &v, out));
-    return node_set_int(w->g, decompose_producer(w, *out), "to", to);
+    return node_set_int(w->graph, decompose_producer(w, *out), "to", to);
 }
 
 clg_status decompose_input(decomposition *w, value_id *out)
 {
-    *out = w->n.inputs[0];
+    *out = w->node.inputs[0];
     return decompose_dtype(w, 0) == CLG_FLOAT32 ? CLG_OK
                                                 : decompose_cast(w, *out, CLG_FLOAT32, out);
 }
@@ -92,8 +95,8 @@ clg_status decompose_rows(decomposition *w, value_id *out)
 {
     value_id dims;
     CLG_TRY(decompose_input(w, out));
-    if (w->s->facts[w->n.inputs[0]].dims.rank != 1) return CLG_OK;
-    CLG_TRY(rewrite_ints(w->g, 2, (int64_t[]){1, -1}, &dims));
+    if (w->info->facts[w->node.inputs[0]].dims.rank != 1) return CLG_OK;
+    CLG_TRY(rewrite_ints(w->graph, 2, (int64_t[]){1, -1}, &dims));
     return decompose_add(w, "Reshape", 2, (value_id[]){*out, dims}, out);
 }
 
@@ -102,33 +105,33 @@ clg_status decompose_rows(decomposition *w, value_id *out)
 /* Output i of the node is given by somebody else from here on; a value of its own when it was not asked for. */
 static clg_status take_output(decomposition *w, size_t i, value_id *out)
 {
-    node *n = &w->g->nodes[w->id];
-    if (i >= n->n_outputs || n->outputs[i] == VALUE_NONE) return graph_add_value(w->g, "", out);
+    node *n = &w->graph->nodes[w->id];
+    if (i >= n->n_outputs || n->outputs[i] == VALUE_NONE) return graph_add_value(w->graph, "", out);
     *out = n->outputs[i];
     n->outputs[i] = VALUE_NONE;
-    w->g->values[*out].producer = NODE_NONE;
+    w->graph->values[*out].producer = NODE_NONE;
     return CLG_OK;
 }
 
 clg_status decompose_set_finish(decomposition *w, node_id n, const decompose_finish *f)
 {
-    CLG_TRY(node_set_int(w->g, n, "form", f->form));
-    CLG_TRY(node_set_int(w->g, n, "transform", ml_transform_of(&w->n)));
-    return node_set_float(w->g, n, "limit", f->limit);
+    CLG_TRY(node_set_int(w->graph, n, "form", f->form));
+    CLG_TRY(node_set_int(w->graph, n, "transform", ml_transform_of(&w->node)));
+    return node_set_float(w->graph, n, "limit", f->limit);
 }
 
 clg_status decompose_finish_regressor(decomposition *w, value_id scores)
 {
-    if (ml_transform_of(&w->n) == ML_NONE) return decompose_become(w, "Identity", 1, &scores);
-    CLG_TRY(rewrite_become(w->g, w->id, DOMAIN_INTERNAL, "Scores",
-                           graph_opset(w->g, DOMAIN_INTERNAL), 1, &scores));
+    if (ml_transform_of(&w->node) == ML_NONE) return decompose_become(w, "Identity", 1, &scores);
+    CLG_TRY(rewrite_become(w->graph, w->id, DOMAIN_INTERNAL, "Scores",
+                           graph_opset(w->graph, DOMAIN_INTERNAL), 1, &scores));
     return decompose_set_finish(w, w->id, &(decompose_finish){0, 0});
 }
 
 static clg_status add_labels(decomposition *w, value_id *out)
 {
     tensor *t;
-    CLG_TRY(labels_of(&w->n, &t));
+    CLG_TRY(labels_of(&w->node, &t));
     return decompose_tensor(w, t, out);
 }
 
@@ -136,10 +139,10 @@ clg_status decompose_own(decomposition *w, const char *op, size_t n_inputs, cons
                          size_t n_outputs, value_id *outputs, node_id *out_node)
 {
     for (size_t i = 0; i < n_outputs; i++)
-        if (outputs[i] == VALUE_NONE) CLG_TRY(graph_add_value(w->g, "", &outputs[i]));
-    CLG_TRY(graph_add_node(w->g, DOMAIN_INTERNAL, op, "", n_inputs, inputs, n_outputs, outputs,
+        if (outputs[i] == VALUE_NONE) CLG_TRY(graph_add_value(w->graph, "", &outputs[i]));
+    CLG_TRY(graph_add_node(w->graph, DOMAIN_INTERNAL, op, "", n_inputs, inputs, n_outputs, outputs,
                            out_node));
-    w->g->nodes[*out_node].label = w->n.label;
+    w->graph->nodes[*out_node].label = w->node.label;
     return CLG_OK;
 }
 
@@ -157,12 +160,12 @@ clg_status decompose_scores(decomposition *w, value_id scores, const decompose_f
 clg_status decompose_finish_labels(decomposition *w, value_id index)
 {
     value_id labels;
-    if (w->g->nodes[w->id].outputs[0] == VALUE_NONE) {
-        graph_remove_node(w->g, w->id);
+    if (w->graph->nodes[w->id].outputs[0] == VALUE_NONE) {
+        graph_remove_node(w->graph, w->id);
         return CLG_OK;
     }
     CLG_TRY(add_labels(w, &labels));
-    w->g->nodes[w->id].n_outputs = 1;
+    w->graph->nodes[w->id].n_outputs = 1;
     return decompose_become(w, "Gather", 2, (value_id[]){labels, index});
 }
 

@@ -11,10 +11,10 @@
 #define DECOMPOSE_OPSET 13 /* what operators of the default domain mean here */
 
 typedef struct decomposition {
-    graph *g;
-    const graph_info *s;
+    graph *graph;
+    const graph_info *info;
     node_id id;
-    node n; /* as it was */
+    node node; /* as it was */
 } decomposition;
 
 /* An operator of the default domain; *out may be among the inputs. */

@@ -12,7 +12,7 @@
 static clg_status add_vectors(decomposition *w, const svm_model *m, value_id *out)
 {
     size_t n;
-    const float *numbers = node_floats(&w->n, "support_vectors", &n);
+    const float *numbers = node_floats(&w->node, "support_vectors", &n);
     const shape dims = {.rank = 2, .dims = {m->n_features, m->n_vectors}};
     tensor *t;
     CLG_TRY(tensor_create(CLG_FLOAT32, &dims, &t));
@@ -33,7 +33,8 @@ static clg_status add_gemm(decomposition *w, const svm_model *m, value_id x, val
         CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){(double)m->coef0},
                                   &in[2]));
     CLG_TRY(decompose_add(w, "Gemm", plain ? 2 : 3, in, out));
-    return plain ? CLG_OK : node_set_float(w->g, decompose_producer(w, *out), "alpha", m->gamma);
+    return plain ? CLG_OK
+                 : node_set_float(w->graph, decompose_producer(w, *out), "alpha", m->gamma);
 }
 
 /* How like rows are to support vectors, [N,V]. */
@@ -46,7 +47,7 @@ static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *o
     if (m->kernel == SVM_RBF) {
         CLG_TRY(decompose_own(w, "SvmRbf", 2, in, 1, &k, &n));
         *out = k;
-        return node_set_float(w->g, n, "gamma", m->gamma);
+        return node_set_float(w->graph, n, "gamma", m->gamma);
     }
     CLG_TRY(add_gemm(w, m, in[0], in[1], out));
     if (m->kernel == SVM_SIGMOID) return decompose_add(w, "Tanh", 1, out, out);
@@ -63,7 +64,7 @@ static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, va
     CLG_TRY(
         decompose_numbers(w, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){(double)m->rho}, &in[2]));
     CLG_TRY(decompose_add(w, "Gemm", 3, in, out));
-    return node_set_int(w->g, decompose_producer(w, *out), "transB", 1);
+    return node_set_int(w->graph, decompose_producer(w, *out), "transB", 1);
 }
 
 /* Where the vectors of each class begin, and where the last one's end. */
@@ -95,7 +96,7 @@ static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *
 static decompose_finish check_scores(const decomposition *w, const svm_model *m)
 {
     const bool is_pair = m->n_classes == 2 && !m->has_probabilities;
-    const int form = !is_pair ? 0 : ml_transform_of(&w->n) == ML_NONE ? 2 : 1;
+    const int form = !is_pair ? 0 : ml_transform_of(&w->node) == ML_NONE ? 2 : 1;
     return (decompose_finish){form, 0};
 }
 
@@ -104,7 +105,7 @@ clg_status decompose_svm_classifier(decomposition *w)
     svm_model m;
     value_id scores, in[3], out[2] = {VALUE_NONE, VALUE_NONE};
     node_id n;
-    CLG_TRY(svm_read(&w->n, &m));
+    CLG_TRY(svm_read(&w->node, &m));
     if (m.n_vectors == 0) {
         CLG_TRY(decompose_rows(w, &scores));
         CLG_TRY(add_lines(w, &m, scores, &scores));
@@ -118,7 +119,7 @@ clg_status decompose_svm_classifier(decomposition *w)
     }
     CLG_TRY(decompose_own(w, "SvmVotes", m.has_probabilities ? 3 : 1, in,
                           m.has_probabilities ? 2 : 1, out, &n));
-    CLG_TRY(node_set_int(w->g, n, "classes", m.n_classes));
+    CLG_TRY(node_set_int(w->graph, n, "classes", m.n_classes));
     CLG_TRY(decompose_scores(w, m.has_probabilities ? out[1] : in[0], &how, NULL));
     return decompose_finish_labels(w, out[0]);
 }
@@ -138,9 +139,9 @@ clg_status decompose_svm_regressor(decomposition *w)
 {
     svm_model m;
     value_id x, score;
-    CLG_TRY(svm_read(&w->n, &m));
+    CLG_TRY(svm_read(&w->node, &m));
     CLG_TRY(m.n_vectors == 0 ? decompose_rows(w, &x) : add_likeness(w, &m, &x));
     CLG_TRY(add_lines(w, &m, x, &score));
-    return node_int(&w->n, "one_class", 0) ? finish_one_class(w, score)
-                                           : decompose_finish_regressor(w, score);
+    return node_int(&w->node, "one_class", 0) ? finish_one_class(w, score)
+                                              : decompose_finish_regressor(w, score);
 }

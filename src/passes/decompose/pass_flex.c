@@ -9,9 +9,9 @@
 #include <string.h>
 
 typedef struct flex {
-    graph *g;
+    graph *graph;
     node_id id;
-    node n; /* as it was */
+    node node; /* as it was */
     clg_dtype dtype, precision;
     value_id heads, minus_one; /* [heads of K], [-1] */
 } flex;
@@ -21,28 +21,28 @@ enum { Q, K, V };
 static clg_status add(const flex *f, const char *op, int64_t opset, size_t n,
                       const value_id *inputs, value_id *out)
 {
-    return rewrite_part(f->g, f->id, "", op, opset, n, inputs, out);
+    return rewrite_part(f->graph, f->id, "", op, opset, n, inputs, out);
 }
 
-static node_id producer(const flex *f, value_id v) { return f->g->values[v].producer; }
+static node_id producer(const flex *f, value_id v) { return f->graph->values[v].producer; }
 
 /* Dimensions `from` to below `to` of an input. */
 static clg_status add_dims(const flex *f, size_t input, int64_t from, int64_t to, value_id *out)
 {
-    CLG_TRY(add(f, "Shape", 15, 1, &f->n.inputs[input], out));
-    CLG_TRY(node_set_int(f->g, producer(f, *out), "start", from));
-    return node_set_int(f->g, producer(f, *out), "end", to);
+    CLG_TRY(add(f, "Shape", 15, 1, &f->node.inputs[input], out));
+    CLG_TRY(node_set_int(f->graph, producer(f, *out), "start", from));
+    return node_set_int(f->graph, producer(f, *out), "end", to);
 }
 
 static clg_status add_cast(const flex *f, value_id v, clg_dtype to, value_id *out)
 {
     CLG_TRY(add(f, "Cast", 13, 1, &v, out));
-    return node_set_int(f->g, producer(f, *out), "to", to);
+    return node_set_int(f->graph, producer(f, *out), "to", to);
 }
 
 static clg_status add_input(const flex *f, size_t i, value_id *out)
 {
-    *out = f->n.inputs[i];
+    *out = f->node.inputs[i];
     return f->dtype == f->precision ? CLG_OK : add_cast(f, *out, f->precision, out);
 }
 
@@ -52,21 +52,21 @@ static clg_status add_reshaped(const flex *f, value_id v, size_t n, const value_
 {
     value_id dims;
     CLG_TRY(add(f, "Concat", 13, n, lists, &dims));
-    CLG_TRY(node_set_int(f->g, producer(f, dims), "axis", 0));
+    CLG_TRY(node_set_int(f->graph, producer(f, dims), "axis", 0));
     return add(f, "Reshape", 14, 2, (value_id[]){v, dims}, out);
 }
 
 static clg_status add_shared(const flex *f, value_id v, value_id *out)
 {
     value_id axes;
-    CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){2}, &axes));
+    CLG_TRY(rewrite_ints(f->graph, 1, (int64_t[]){2}, &axes));
     return add(f, "Unsqueeze", 13, 2, (value_id[]){v, axes}, out);
 }
 
 /* Scores times `scale`, or divided by the root of the head's size. */
 static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
 {
-    const graph_attribute *scale = node_attribute(&f->n, "scale");
+    const graph_attribute *scale = node_attribute(&f->node, "scale");
     const shape scalar = shape_scalar();
     value_id by;
     tensor *t;
@@ -78,7 +78,7 @@ static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
     }
     CLG_TRY(tensor_create(f->precision, &scalar, &t));
     tensor_set_float(t, 0, (double)scale->as.f);
-    const clg_status status = graph_add_constant(f->g, "", t, &by);
+    const clg_status status = graph_add_constant(f->graph, "", t, &by);
     tensor_free(t);
     CLG_TRY(status);
     return add(f, "Mul", 14, 2, (value_id[]){scores, by}, out);
@@ -87,9 +87,9 @@ static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
 /* What a graph of an attribute makes of v; v itself without one. */
 static clg_status add_changed(const flex *f, const char *name, value_id v, value_id *out)
 {
-    const graph_attribute *a = node_attribute(&f->n, name);
+    const graph_attribute *a = node_attribute(&f->node, name);
     *out = v;
-    return a ? graph_inline(f->g, a->as.g, &v, out) : CLG_OK;
+    return a ? graph_inline(f->graph, a->as.graph, &v, out) : CLG_OK;
 }
 
 static clg_status add_scores(const flex *f, value_id *out)
@@ -101,7 +101,7 @@ static clg_status add_scores(const flex *f, value_id *out)
     CLG_TRY(add_dims(f, Q, 2, 4, &lengths));
     CLG_TRY(add_reshaped(f, q, 4, (value_id[]){batch, f->heads, f->minus_one, lengths}, &q));
     CLG_TRY(add(f, "Transpose", 13, 1, &k, &k));
-    CLG_TRY(node_set_ints(f->g, producer(f, k), "perm", 4, (int64_t[]){0, 1, 3, 2}));
+    CLG_TRY(node_set_ints(f->graph, producer(f, k), "perm", 4, (int64_t[]){0, 1, 3, 2}));
     CLG_TRY(add_shared(f, k, &k));
     CLG_TRY(add(f, "MatMul", 13, 2, (value_id[]){q, k}, out));
     CLG_TRY(add_dims(f, Q, 0, 3, &leading));
@@ -130,19 +130,19 @@ static clg_status decompose(flex *f)
 {
     value_id v;
     node_id last;
-    CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){-1}, &f->minus_one));
+    CLG_TRY(rewrite_ints(f->graph, 1, (int64_t[]){-1}, &f->minus_one));
     CLG_TRY(add_dims(f, K, 1, 2, &f->heads));
     CLG_TRY(add_scores(f, &v));
     CLG_TRY(add(f, "Softmax", 13, 1, &v, &v));
-    CLG_TRY(node_set_int(f->g, producer(f, v), "axis", -1));
+    CLG_TRY(node_set_int(f->graph, producer(f, v), "axis", -1));
     CLG_TRY(add_changed(f, "prob_mod", v, &v));
     CLG_TRY(add_result(f, v, &v));
-    const value_id out = f->n.outputs[0];
-    graph_remove_node(f->g, f->id);
-    CLG_TRY(graph_add_node(f->g, "", "Cast", "", 1, &v, 1, &out, &last));
-    f->g->nodes[last].opset = 13;
-    f->g->nodes[last].label = f->n.label;
-    return node_set_int(f->g, last, "to", f->dtype);
+    const value_id out = f->node.outputs[0];
+    graph_remove_node(f->graph, f->id);
+    CLG_TRY(graph_add_node(f->graph, "", "Cast", "", 1, &v, 1, &out, &last));
+    f->graph->nodes[last].opset = 13;
+    f->graph->nodes[last].label = f->node.label;
+    return node_set_int(f->graph, last, "to", f->dtype);
 }
 
 static bool is_flex(const node *n)
@@ -162,12 +162,12 @@ clg_status pass_flex(graph *g, const pass_options *options)
     CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
-        flex f = {.g = g, .id = i, .n = g->nodes[i]};
-        if (!is_flex(&f.n)) continue;
-        f.dtype = s.facts[f.n.inputs[Q]].dtype;
+        flex f = {.graph = g, .id = i, .node = g->nodes[i]};
+        if (!is_flex(&f.node)) continue;
+        f.dtype = s.facts[f.node.inputs[Q]].dtype;
         if (f.dtype == CLG_DTYPE_NONE) continue;
         const clg_dtype fallback = f.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-        f.precision = (clg_dtype)node_int(&f.n, "softmax_precision", fallback);
+        f.precision = (clg_dtype)node_int(&f.node, "softmax_precision", fallback);
         status = decompose(&f);
     }
     graph_info_deinit(&s);

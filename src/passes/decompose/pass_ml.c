@@ -16,7 +16,7 @@
 
 static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *out)
 {
-    value_id in[7] = {w->n.inputs[0]};
+    value_id in[7] = {w->node.inputs[0]};
     node_id n;
     const bool exact = decompose_dtype(w, 0) == CLG_FLOAT64;
     const int64_t n_nodes = (int64_t)f->n_nodes, n_votes = (int64_t)f->n_votes;
@@ -27,12 +27,12 @@ static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *o
     CLG_TRY(decompose_words(w, f->vote_ids, f->n_votes, &in[4]));
     CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, &n_votes, f->vote_weights, &in[5]));
     CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, &f->n_targets, f->base, &in[6]));
-    CLG_TRY(graph_add_value(w->g, "", out));
-    CLG_TRY(graph_add_node(w->g, DOMAIN_INTERNAL, "TreeEnsemble", "", 7, in, 1, out, &n));
-    w->g->nodes[n].label = w->n.label;
-    CLG_TRY(node_set_int(w->g, n, "aggregate", f->aggregate));
-    CLG_TRY(node_set_int(w->g, n, "features", f->n_features));
-    return node_set_int(w->g, n, "targets", f->n_targets);
+    CLG_TRY(graph_add_value(w->graph, "", out));
+    CLG_TRY(graph_add_node(w->graph, DOMAIN_INTERNAL, "TreeEnsemble", "", 7, in, 1, out, &n));
+    w->graph->nodes[n].label = w->node.label;
+    CLG_TRY(node_set_int(w->graph, n, "aggregate", f->aggregate));
+    CLG_TRY(node_set_int(w->graph, n, "features", f->n_features));
+    return node_set_int(w->graph, n, "targets", f->n_targets);
 }
 
 /* Two classes of which all votes name one: ONNX Runtime takes the sum for the score of the second class and holds it
@@ -54,7 +54,7 @@ static clg_status decompose_tree_classifier(decomposition *w)
 {
     tree_forest f;
     value_id scores;
-    CLG_TRY(tree_read(&w->n, true, &f));
+    CLG_TRY(tree_read(&w->node, true, &f));
     const decompose_finish how = check_classes(&f);
     clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
@@ -65,7 +65,7 @@ static clg_status decompose_tree_regressor(decomposition *w)
 {
     tree_forest f;
     value_id scores;
-    CLG_TRY(tree_read(&w->n, false, &f));
+    CLG_TRY(tree_read(&w->node, false, &f));
     const clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
     return status == CLG_OK ? decompose_finish_regressor(w, scores) : status;
@@ -76,23 +76,23 @@ static clg_status decompose_tree(decomposition *w)
 {
     tree_forest f;
     value_id scores;
-    CLG_TRY(tree_read_5(&w->n, &f));
+    CLG_TRY(tree_read_5(&w->node, &f));
     const clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
     CLG_TRY(status);
     if (decompose_dtype(w, 0) == CLG_FLOAT32) return decompose_finish_regressor(w, scores);
-    if (ml_transform_of(&w->n) != ML_NONE) {
+    if (ml_transform_of(&w->node) != ML_NONE) {
         value_id transformed;
         node_id n;
-        CLG_TRY(graph_add_value(w->g, "", &transformed));
-        CLG_TRY(
-            graph_add_node(w->g, DOMAIN_INTERNAL, "Scores", "", 1, &scores, 1, &transformed, &n));
-        w->g->nodes[n].label = w->n.label;
+        CLG_TRY(graph_add_value(w->graph, "", &transformed));
+        CLG_TRY(graph_add_node(w->graph, DOMAIN_INTERNAL, "Scores", "", 1, &scores, 1, &transformed,
+                               &n));
+        w->graph->nodes[n].label = w->node.label;
         CLG_TRY(decompose_set_finish(w, n, &(decompose_finish){0, 0}));
         scores = transformed;
     }
     CLG_TRY(decompose_become(w, "Cast", 1, &scores));
-    return node_set_int(w->g, w->id, "to", CLG_FLOAT64);
+    return node_set_int(w->graph, w->id, "to", CLG_FLOAT64);
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------ */
@@ -102,20 +102,20 @@ static clg_status add_lines(decomposition *w, int64_t n_scores, value_id *out)
 {
     value_id in[3];
     size_t n_intercepts;
-    (void)node_floats(&w->n, "intercepts", &n_intercepts);
+    (void)node_floats(&w->node, "intercepts", &n_intercepts);
     CLG_TRY(decompose_rows(w, &in[0]));
     CLG_TRY(decompose_floats(w, "coefficients", n_scores, &in[1]));
     if (n_intercepts > 0) CLG_TRY(decompose_floats(w, "intercepts", 0, &in[2]));
     CLG_TRY(decompose_add(w, "Gemm", n_intercepts > 0 ? 3 : 2, in, out));
-    return node_set_int(w->g, decompose_producer(w, *out), "transB", 1);
+    return node_set_int(w->graph, decompose_producer(w, *out), "transB", 1);
 }
 
 static clg_status decompose_linear_classifier(decomposition *w)
 {
-    const size_t n_labels = labels_count(&w->n);
+    const size_t n_labels = labels_count(&w->node);
     size_t n_scores;
     value_id scores;
-    (void)node_floats(&w->n, "intercepts", &n_scores);
+    (void)node_floats(&w->node, "intercepts", &n_scores);
     if (n_scores == 0) n_scores = n_labels;
     CLG_TRY(add_lines(w, (int64_t)n_scores, &scores));
     return decompose_finish_classifier(
@@ -125,7 +125,7 @@ static clg_status decompose_linear_classifier(decomposition *w)
 static clg_status decompose_linear_regressor(decomposition *w)
 {
     value_id scores;
-    CLG_TRY(add_lines(w, node_int(&w->n, "targets", 1), &scores));
+    CLG_TRY(add_lines(w, node_int(&w->node, "targets", 1), &scores));
     return decompose_finish_regressor(w, scores);
 }
 
@@ -133,15 +133,15 @@ static clg_status decompose_linear_regressor(decomposition *w)
 
 static clg_status decompose_scaler(decomposition *w)
 {
-    const graph_attribute *offset = node_attribute(&w->n, "offset"),
-                          *scale = node_attribute(&w->n, "scale");
+    const graph_attribute *offset = node_attribute(&w->node, "offset"),
+                          *scale = node_attribute(&w->node, "scale");
     value_id x, by;
     CLG_TRY(decompose_input(w, &x));
-    if (offset && offset->n > 0) {
+    if (offset && offset->count > 0) {
         CLG_TRY(decompose_floats(w, "offset", 0, &by));
         CLG_TRY(decompose_add(w, "Sub", 2, (value_id[]){x, by}, &x));
     }
-    if (!scale || scale->n == 0) return decompose_become(w, "Identity", 1, &x);
+    if (!scale || scale->count == 0) return decompose_become(w, "Identity", 1, &x);
     CLG_TRY(decompose_floats(w, "scale", 0, &by));
     return decompose_become(w, "Mul", 2, (value_id[]){x, by});
 }
@@ -149,26 +149,26 @@ static clg_status decompose_scaler(decomposition *w)
 static clg_status decompose_binarizer(decomposition *w)
 {
     const clg_dtype dtype = decompose_dtype(w, 0);
-    value_id x = w->n.inputs[0], threshold, is_more;
+    value_id x = w->node.inputs[0], threshold, is_more;
     const clg_dtype work = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
     if (dtype != work) CLG_TRY(decompose_cast(w, x, work, &x));
-    CLG_TRY(decompose_number(w, work, (double)node_float(&w->n, "threshold", 0), &threshold));
+    CLG_TRY(decompose_number(w, work, (double)node_float(&w->node, "threshold", 0), &threshold));
     CLG_TRY(decompose_add(w, "Greater", 2, (value_id[]){x, threshold}, &is_more));
     CLG_TRY(decompose_become(w, "Cast", 1, &is_more));
-    return node_set_int(w->g, w->id, "to", dtype);
+    return node_set_int(w->graph, w->id, "to", dtype);
 }
 
 /* Rows by their norm; those whose norm is 0 stay. MAX is the largest number, with its sign. */
 static clg_status decompose_normalizer(decomposition *w)
 {
-    const char *norm = node_string(&w->n, "norm", "MAX");
+    const char *norm = node_string(&w->node, "norm", "MAX");
     const char *reduce = strcmp(norm, "L1") == 0   ? "ReduceL1"
                          : strcmp(norm, "L2") == 0 ? "ReduceL2"
                                                    : "ReduceMax";
     value_id x, by, zero, one, is_zero;
     CLG_TRY(decompose_input(w, &x));
     CLG_TRY(decompose_add(w, reduce, 1, &x, &by));
-    CLG_TRY(node_set_ints(w->g, decompose_producer(w, by), "axes", 1, (int64_t[]){-1}));
+    CLG_TRY(node_set_ints(w->graph, decompose_producer(w, by), "axes", 1, (int64_t[]){-1}));
     CLG_TRY(decompose_number(w, CLG_FLOAT32, 0, &zero));
     CLG_TRY(decompose_number(w, CLG_FLOAT32, 1, &one));
     CLG_TRY(decompose_add(w, "Equal", 2, (value_id[]){by, zero}, &is_zero));
@@ -179,13 +179,13 @@ static clg_status decompose_normalizer(decomposition *w)
 static clg_status decompose_imputer(decomposition *w)
 {
     size_t n_floats, n_ints;
-    const float *floats = node_floats(&w->n, "imputed_value_floats", &n_floats);
-    const int64_t *ints = node_ints(&w->n, "imputed_value_int64s", &n_ints);
+    const float *floats = node_floats(&w->node, "imputed_value_floats", &n_floats);
+    const int64_t *ints = node_ints(&w->node, "imputed_value_int64s", &n_ints);
     const clg_dtype dtype = decompose_dtype(w, 0);
-    const double replaced = n_floats ? (double)node_float(&w->n, "replaced_value_float", 0)
-                                     : (double)node_int(&w->n, "replaced_value_int64", 0);
+    const double replaced = n_floats ? (double)node_float(&w->node, "replaced_value_float", 0)
+                                     : (double)node_int(&w->node, "replaced_value_int64", 0);
     const shape dims = {.rank = 1, .dims = {(int64_t)(n_floats ? n_floats : n_ints)}};
-    value_id is_missing, value, x = w->n.inputs[0];
+    value_id is_missing, value, x = w->node.inputs[0];
     tensor *t;
     CLG_TRY(tensor_create(dtype, &dims, &t));
     for (int64_t i = 0; i < t->n_elements; i++) {
@@ -207,16 +207,16 @@ static clg_status decompose_imputer(decomposition *w)
 
 static clg_status decompose_extractor(decomposition *w)
 {
-    value_id list, columns, x = w->n.inputs[0];
-    CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){-1}, &list));
-    CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){w->n.inputs[1], list}, &columns));
-    if (w->s->facts[x].dims.rank == 1) {
+    value_id list, columns, x = w->node.inputs[0];
+    CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){-1}, &list));
+    CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){w->node.inputs[1], list}, &columns));
+    if (w->info->facts[x].dims.rank == 1) {
         value_id dims;
-        CLG_TRY(rewrite_ints(w->g, 2, (int64_t[]){1, -1}, &dims));
+        CLG_TRY(rewrite_ints(w->graph, 2, (int64_t[]){1, -1}, &dims));
         CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){x, dims}, &x));
     }
     CLG_TRY(decompose_become(w, "Gather", 2, (value_id[]){x, columns}));
-    return node_set_int(w->g, w->id, "axis", -1);
+    return node_set_int(w->graph, w->id, "axis", -1);
 }
 
 /* An input that is not a category asks for place 1 of a list of one: bad data. */
@@ -225,7 +225,7 @@ static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
     value_id zero, one, nothing, found;
     CLG_TRY(decompose_cast(w, is_one, CLG_INT32, &found));
     CLG_TRY(decompose_add(w, "ReduceMax", 1, &found, &found));
-    CLG_TRY(node_set_ints(w->g, decompose_producer(w, found), "axes", 1, (int64_t[]){-1}));
+    CLG_TRY(node_set_ints(w->graph, decompose_producer(w, found), "axes", 1, (int64_t[]){-1}));
     CLG_TRY(decompose_number(w, CLG_INT32, 1, &one));
     CLG_TRY(decompose_add(w, "Sub", 2, (value_id[]){one, found}, &found));
     CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){0}, &zero));
@@ -236,35 +236,35 @@ static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
 static clg_status decompose_onehot(decomposition *w)
 {
     size_t n;
-    const int64_t *categories = node_ints(&w->n, "cats_int64s", &n);
-    value_id x = w->n.inputs[0], axes, list, is_one, y;
+    const int64_t *categories = node_ints(&w->node, "cats_int64s", &n);
+    value_id x = w->node.inputs[0], axes, list, is_one, y;
     if (n == 0) return CLG_OK; /* strings: the host's */
     if (decompose_dtype(w, 0) != CLG_INT64) CLG_TRY(decompose_cast(w, x, CLG_INT64, &x));
-    CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){-1}, &axes));
+    CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){-1}, &axes));
     CLG_TRY(decompose_add(w, "Unsqueeze", 2, (value_id[]){x, axes}, &x));
-    CLG_TRY(rewrite_ints(w->g, n, categories, &list));
+    CLG_TRY(rewrite_ints(w->graph, n, categories, &list));
     CLG_TRY(decompose_add(w, "Equal", 2, (value_id[]){x, list}, &is_one));
     CLG_TRY(decompose_cast(w, is_one, CLG_FLOAT32, &y));
-    if (node_int(&w->n, "zeros", 1) == 0) CLG_TRY(add_check(w, is_one, &y));
+    if (node_int(&w->node, "zeros", 1) == 0) CLG_TRY(add_check(w, is_one, &y));
     return decompose_become(w, "Identity", 1, &y);
 }
 
 static clg_status decompose_vectorizer(decomposition *w)
 {
     size_t count;
-    const int64_t *lengths = node_ints(&w->n, "inputdimensions", &count);
-    value_id *parts = arena_alloc(&w->g->memory, count + 1, sizeof *parts);
+    const int64_t *lengths = node_ints(&w->node, "inputdimensions", &count);
+    value_id *parts = arena_alloc(&w->graph->memory, count + 1, sizeof *parts);
     if (!parts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < count; i++) {
         value_id dims;
-        parts[i] = w->n.inputs[i];
+        parts[i] = w->node.inputs[i];
         if (decompose_dtype(w, i) != CLG_FLOAT32)
             CLG_TRY(decompose_cast(w, parts[i], CLG_FLOAT32, &parts[i]));
-        CLG_TRY(rewrite_ints(w->g, 2, (int64_t[]){-1, lengths[i]}, &dims));
+        CLG_TRY(rewrite_ints(w->graph, 2, (int64_t[]){-1, lengths[i]}, &dims));
         CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){parts[i], dims}, &parts[i]));
     }
     CLG_TRY(decompose_become(w, "Concat", count, parts));
-    return node_set_int(w->g, w->id, "axis", 1);
+    return node_set_int(w->graph, w->id, "axis", 1);
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------------------- */
@@ -303,10 +303,10 @@ static bool is_known(const graph_info *s, const node *n)
 
 static clg_status decompose_node(graph *g, const graph_info *s, node_id id)
 {
-    decomposition w = {.g = g, .s = s, .id = id, .n = g->nodes[id]};
-    if (!is_ml(&w.n) || !is_known(s, &w.n)) return CLG_OK;
+    decomposition w = {.graph = g, .info = s, .id = id, .node = g->nodes[id]};
+    if (!is_ml(&w.node) || !is_known(s, &w.node)) return CLG_OK;
     for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
-        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0)
+        if (strcmp(w.node.op_type, decompositions[i].op_type) == 0)
             return decompositions[i].decompose(&w);
     return CLG_OK;
 }

@@ -19,8 +19,8 @@ typedef enum blocked_role {
 } blocked_role;
 
 typedef struct blocking {
-    graph *g;
-    graph_info s;
+    graph *graph;
+    graph_info info;
     int64_t lanes;
     blocked_role *roles; /* by node; ROLE_NONE: it stays as it is */
     value_id *in_blocks; /* by value: its form in blocks; VALUE_NONE */

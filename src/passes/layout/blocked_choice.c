@@ -25,19 +25,19 @@ static bool is_known(const shape *x)
 
 static bool is_float_map(const blocking *b, value_id v)
 {
-    if (v == VALUE_NONE || b->s.constant[v]) return false;
-    const value_fact *f = &b->s.facts[v];
+    if (v == VALUE_NONE || b->info.constant[v]) return false;
+    const value_fact *f = &b->info.facts[v];
     return f->dtype == CLG_FLOAT32 && f->dims.rank == 4 && is_known(&f->dims);
 }
 
 static bool fills_blocks(const blocking *b, value_id v)
 {
-    return b->s.facts[v].dims.dims[1] % b->lanes == 0;
+    return b->info.facts[v].dims.dims[1] % b->lanes == 0;
 }
 
 int64_t blocked_count(const blocking *b, value_id v)
 {
-    return (b->s.facts[v].dims.dims[1] + b->lanes - 1) / b->lanes;
+    return (b->info.facts[v].dims.dims[1] + b->lanes - 1) / b->lanes;
 }
 
 bool blocked_is_eligible(const blocking *b, node_id n)
@@ -56,7 +56,7 @@ static bool is_filled_map(const blocking *b, value_id v)
 {
     if (!is_float_map(b, v)) return false;
     if (fills_blocks(b, v) || b->in_blocks[v] != VALUE_NONE) return true;
-    const node_id from = b->g->values[v].producer;
+    const node_id from = b->graph->values[v].producer;
     return from != NODE_NONE && (b->roles[from] == ROLE_CONV || b->roles[from] == ROLE_POOL ||
                                  b->roles[from] == ROLE_REDUCE);
 }
@@ -64,7 +64,7 @@ static bool is_filled_map(const blocking *b, value_id v)
 /* Not more than half as much again, or of one pixel. */
 static bool is_worth_filling(const blocking *b, value_id v)
 {
-    const int64_t *d = b->s.facts[v].dims.dims;
+    const int64_t *d = b->info.facts[v].dims.dims;
     return d[2] * d[3] == 1 || 2 * blocked_count(b, v) * b->lanes <= 3 * d[1];
 }
 
@@ -77,7 +77,7 @@ static int64_t window_at(const node *n, const char *name, size_t i)
 
 static bool is_image(const blocking *b, value_id v)
 {
-    const value_fact *f = &b->s.facts[v];
+    const value_fact *f = &b->info.facts[v];
     return f->dtype == CLG_FLOAT32 && f->dims.rank == 4 && is_known(&f->dims) &&
            f->dims.dims[1] <= MAX_PLANES;
 }
@@ -94,8 +94,8 @@ static bool conv_can(const blocking *b, const node *n)
 {
     if (!node_is_conv(n) || n->inputs[1] == VALUE_NONE || !is_worth_filling(b, n->outputs[0]))
         return false;
-    const value_fact *w = &b->s.facts[n->inputs[1]];
-    if (!b->s.constant[n->inputs[1]] || w->dtype != CLG_FLOAT32 || w->dims.rank != 4 ||
+    const value_fact *w = &b->info.facts[n->inputs[1]];
+    if (!b->info.constant[n->inputs[1]] || w->dtype != CLG_FLOAT32 || w->dims.rank != 4 ||
         !groups_can(b, n, &w->dims))
         return false;
     for (size_t i = 0; i < 2; i++) {
@@ -139,8 +139,8 @@ static bool reduce_can(const node *n)
 /* A constant that is one number, or one a channel. */
 static bool is_by_channel(const blocking *b, value_id v)
 {
-    const shape *x = &b->s.facts[v].dims;
-    if (!b->s.constant[v] || x->rank < 0 || x->rank > 4) return false;
+    const shape *x = &b->info.facts[v].dims;
+    if (!b->info.constant[v] || x->rank < 0 || x->rank > 4) return false;
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != 1 && (i != x->rank - 3 || x->dims[i] % b->lanes != 0)) return false;
     return true;
@@ -150,11 +150,11 @@ static bool is_by_channel(const blocking *b, value_id v)
 static bool pointwise_can(const blocking *b, const node *n)
 {
     if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
-    const shape *y = &b->s.facts[n->outputs[0]].dims;
+    const shape *y = &b->info.facts[n->outputs[0]].dims;
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE || is_by_channel(b, n->inputs[i])) continue;
         if (!is_map(b, n->inputs[i])) return false;
-        const shape *x = &b->s.facts[n->inputs[i]].dims;
+        const shape *x = &b->info.facts[n->inputs[i]].dims;
         if (x->dims[1] != y->dims[1]) return false;
     }
     return true;
@@ -164,9 +164,9 @@ static bool batchnorm_can(const blocking *b, const node *n)
 {
     if (!node_is(n, "BatchNormalization") || n->n_outputs != 1 || n->n_inputs != 5) return false;
     for (size_t i = 1; i < 5; i++)
-        if (n->inputs[i] == VALUE_NONE || !b->s.constant[n->inputs[i]] ||
-            b->s.facts[n->inputs[i]].dims.rank != 1 ||
-            b->s.facts[n->inputs[i]].dtype != CLG_FLOAT32)
+        if (n->inputs[i] == VALUE_NONE || !b->info.constant[n->inputs[i]] ||
+            b->info.facts[n->inputs[i]].dims.rank != 1 ||
+            b->info.facts[n->inputs[i]].dtype != CLG_FLOAT32)
             return false;
     return true;
 }
@@ -197,7 +197,7 @@ static blocked_role role_of(const blocking *b, const node *n)
 
 bool blocked_reads(const blocking *b, node_id id, size_t i)
 {
-    const value_id v = b->g->nodes[id].inputs[i];
+    const value_id v = b->graph->nodes[id].inputs[i];
     if (v == VALUE_NONE) return false;
     switch (b->roles[id]) {
     case ROLE_CONV: return (i == 0 || i == 3) && is_filled_map(b, v);
@@ -210,12 +210,12 @@ bool blocked_reads(const blocking *b, node_id id, size_t i)
 /* All but convolutions only follow: what they read is in blocks already. */
 static void find_roles(blocking *b)
 {
-    for (node_id i = 0; i < b->g->n_nodes; i++) {
-        const node *n = &b->g->nodes[i];
+    for (node_id i = 0; i < b->graph->n_nodes; i++) {
+        const node *n = &b->graph->nodes[i];
         b->roles[i] = role_of(b, n);
         for (size_t k = 0; b->roles[i] > ROLE_CONV && k < n->n_inputs; k++) {
             if (!blocked_reads(b, i, k)) continue;
-            const node_id from = b->g->values[n->inputs[k]].producer;
+            const node_id from = b->graph->values[n->inputs[k]].producer;
             if (from == NODE_NONE || b->roles[from] == ROLE_NONE) b->roles[i] = ROLE_NONE;
         }
     }
@@ -235,17 +235,17 @@ static node_id region_of(blocking *b, node_id n)
 /* How often nodes that go along read v in blocks. */
 static uint32_t *count_readings(const blocking *b)
 {
-    uint32_t *count = memory_zalloc(b->s.n_values + 1, sizeof *count);
-    for (node_id i = 0; count && i < b->g->n_nodes; i++)
-        for (size_t k = 0; blocked_is_eligible(b, i) && k < b->g->nodes[i].n_inputs; k++)
-            if (blocked_reads(b, i, k)) count[b->g->nodes[i].inputs[k]]++;
+    uint32_t *count = memory_zalloc(b->info.n_values + 1, sizeof *count);
+    for (node_id i = 0; count && i < b->graph->n_nodes; i++)
+        for (size_t k = 0; blocked_is_eligible(b, i) && k < b->graph->nodes[i].n_inputs; k++)
+            if (blocked_reads(b, i, k)) count[b->graph->nodes[i].inputs[k]]++;
     return count;
 }
 
 /* Elements of an image that turning v takes; a map of one pixel is the same in both forms. */
 static double transposed_elements(const blocking *b, value_id v)
 {
-    const int64_t *d = b->s.facts[v].dims.dims;
+    const int64_t *d = b->info.facts[v].dims.dims;
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
@@ -254,7 +254,8 @@ static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)
         return OPERATIONS_OF_ELEMENT / 2 * transposed_elements(b, n->outputs[0]);
-    const int64_t *w = b->s.facts[n->inputs[1]].dims.dims, *y = b->s.facts[n->outputs[0]].dims.dims;
+    const int64_t *w = b->info.facts[n->inputs[1]].dims.dims,
+                  *y = b->info.facts[n->outputs[0]].dims.dims;
     return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
 }
 
@@ -263,30 +264,30 @@ static clg_status find_costs(blocking *b)
 {
     uint32_t *readings = count_readings(b);
     if (!readings) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (node_id i = 0; i < b->g->n_nodes; i++) b->region[i] = i;
-    for (node_id i = 0; i < b->g->n_nodes; i++)
-        for (size_t k = 0; blocked_is_eligible(b, i) && k < b->g->nodes[i].n_inputs; k++) {
-            const node *n = &b->g->nodes[i];
+    for (node_id i = 0; i < b->graph->n_nodes; i++) b->region[i] = i;
+    for (node_id i = 0; i < b->graph->n_nodes; i++)
+        for (size_t k = 0; blocked_is_eligible(b, i) && k < b->graph->nodes[i].n_inputs; k++) {
+            const node *n = &b->graph->nodes[i];
             if (!blocked_reads(b, i, k)) continue;
-            const node_id from = b->g->values[n->inputs[k]].producer;
+            const node_id from = b->graph->values[n->inputs[k]].producer;
             if (blocked_is_eligible(b, from)) b->region[region_of(b, i)] = region_of(b, from);
         }
-    for (node_id i = 0; i < b->g->n_nodes; i++) {
+    for (node_id i = 0; i < b->graph->n_nodes; i++) {
         if (!blocked_is_eligible(b, i)) continue;
-        const node *n = &b->g->nodes[i];
+        const node *n = &b->graph->nodes[i];
         double *saved = &b->saved[region_of(b, i)];
         if (b->roles[i] == ROLE_CONV) *saved += conv_operations(b, n);
-        if (readings[n->outputs[0]] < b->s.uses[n->outputs[0]])
+        if (readings[n->outputs[0]] < b->info.uses[n->outputs[0]])
             *saved -= OPERATIONS_OF_ELEMENT * transposed_elements(b, n->outputs[0]);
         for (size_t k = 0; k < n->n_inputs; k++) {
             if (!blocked_reads(b, i, k)) continue;
             const value_id v = n->inputs[k];
-            if (!blocked_is_eligible(b, b->g->values[v].producer))
+            if (!blocked_is_eligible(b, b->graph->values[v].producer))
                 *saved -= OPERATIONS_OF_ELEMENT * transposed_elements(b, v) / (double)readings[v];
         }
     }
     memory_free(readings);
-    for (node_id i = 0; i < b->g->n_nodes; i++)
+    for (node_id i = 0; i < b->graph->n_nodes; i++)
         if (blocked_is_eligible(b, i) && b->saved[region_of(b, i)] <= 0) b->roles[i] = ROLE_NONE;
     return CLG_OK;
 }

@@ -21,8 +21,8 @@
 
 /* A node, what its operands come from, and what quantises its result. */
 typedef struct qdq_pattern {
-    const graph_info *s;
-    graph *g;
+    const graph_info *info;
+    graph *graph;
     node_id id;
     qdq_pair x[2]; /* all or the first two of its operands */
     size_t n_x;
@@ -35,15 +35,15 @@ typedef struct qdq_pattern {
 static clg_status add(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                       const value_id *inputs, value_id *out)
 {
-    return rewrite_part(w->g, w->id, domain, op, domain[0] ? 1 : OPSET, n, inputs, out);
+    return rewrite_part(w->graph, w->id, domain, op, domain[0] ? 1 : OPSET, n, inputs, out);
 }
 
 /* The node becomes another operator and keeps its attributes. */
 static clg_status become(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                          const value_id *inputs)
 {
-    CLG_TRY(rewrite_inputs(w->g, w->id, n, inputs));
-    node *what = &w->g->nodes[w->id];
+    CLG_TRY(rewrite_inputs(w->graph, w->id, n, inputs));
+    node *what = &w->graph->nodes[w->id];
     what->domain = domain;
     what->op_type = op;
     what->opset = domain[0] ? 1 : OPSET;
@@ -56,7 +56,7 @@ static clg_status become_quantized(const qdq_pattern *w, const char *domain, con
                                    size_t n, const value_id *inputs)
 {
     CLG_TRY(become(w, domain, op, n, inputs));
-    rewrite_take_output(w->g, w->id, w->y.node);
+    rewrite_take_output(w->graph, w->id, w->y.node);
     return CLG_OK;
 }
 
@@ -65,13 +65,13 @@ static clg_status list_operand(const qdq_pattern *w, const qdq_pair *p, value_id
 {
     out[0] = p->bytes;
     out[1] = p->scale;
-    return qdq_zero_value(w->g, p, &out[2]);
+    return qdq_zero_value(w->graph, p, &out[2]);
 }
 
 static clg_status list_result(const qdq_pattern *w, value_id out[2])
 {
     out[0] = w->y.scale;
-    return qdq_zero_value(w->g, &w->y, &out[1]);
+    return qdq_zero_value(w->graph, &w->y, &out[1]);
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------------------- */
@@ -113,8 +113,8 @@ typedef struct bias_list {
 
 static bool find_bias(const qdq_pattern *w, value_id v, int64_t n, bias_list *out)
 {
-    out->is_quantized = qdq_after(w->s, v, &out->pair);
-    out->numbers = qdq_content(w->s, out->is_quantized ? out->pair.bytes : v);
+    out->is_quantized = qdq_after(w->info, v, &out->pair);
+    out->numbers = qdq_content(w->info, out->is_quantized ? out->pair.bytes : v);
     return out->numbers && out->numbers->n_elements == n && out->numbers->dims.rank == 1 &&
            (out->is_quantized || out->numbers->dtype == CLG_FLOAT32);
 }
@@ -157,7 +157,7 @@ static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t 
         if (tensor_equal(t, b.numbers))
             *out = b.pair.bytes;
         else
-            status = graph_add_constant(w->g, "", t, out);
+            status = graph_add_constant(w->graph, "", t, out);
     }
     tensor_free(t);
     return status;
@@ -171,16 +171,16 @@ static clg_status scale_sums(const qdq_pattern *w, value_id sums, value_id bias,
     value_id scale, dims, in[4] = {w->x[0].scale, w->x[1].scale};
     int64_t along[CLG_MAX_RANK] = {0};
     for (int i = 0; i < rank; i++) along[i] = i == 1 ? -1 : 1;
-    CLG_TRY(rewrite_ints(w->g, (size_t)rank, along, &dims));
+    CLG_TRY(rewrite_ints(w->graph, (size_t)rank, along, &dims));
     CLG_TRY(add(w, "", "Mul", 2, in, &scale));
     CLG_TRY(add(w, "", "Reshape", 2, (value_id[]){scale, dims}, &scale));
     CLG_TRY(add(w, "", "Cast", 1, &sums, &in[0]));
-    CLG_TRY(node_set_int(w->g, w->g->values[in[0]].producer, "to", CLG_FLOAT32));
+    CLG_TRY(node_set_int(w->graph, w->graph->values[in[0]].producer, "to", CLG_FLOAT32));
     in[1] = scale;
-    if (bias == VALUE_NONE) return rewrite_become(w->g, w->id, "", "Mul", OPSET, 2, in);
+    if (bias == VALUE_NONE) return rewrite_become(w->graph, w->id, "", "Mul", OPSET, 2, in);
     CLG_TRY(add(w, "", "Mul", 2, in, &in[0]));
     CLG_TRY(add(w, "", "Reshape", 2, (value_id[]){bias, dims}, &in[1]));
-    return rewrite_become(w->g, w->id, "", "Add", OPSET, 2, in);
+    return rewrite_become(w->graph, w->id, "", "Add", OPSET, 2, in);
 }
 
 static clg_status copy_attributes(graph *g, node_id from, node_id to)
@@ -196,14 +196,14 @@ static clg_status take_unquantized_conv(const qdq_pattern *w, value_id bias, int
     CLG_TRY(list_operand(w, &w->x[0], x));
     CLG_TRY(list_operand(w, &w->x[1], v));
     CLG_TRY(add(w, "", "ConvInteger", 4, (value_id[]){x[0], v[0], x[2], v[2]}, &sums));
-    CLG_TRY(copy_attributes(w->g, w->id, w->g->values[sums].producer));
+    CLG_TRY(copy_attributes(w->graph, w->id, w->graph->values[sums].producer));
     return scale_sums(w, sums, bias, rank);
 }
 
 static clg_status take_conv(qdq_pattern *w)
 {
-    const node *n = &w->g->nodes[w->id];
-    const shape *dims = &w->s->facts[w->x[1].reals].dims;
+    const node *n = &w->graph->nodes[w->id];
+    const shape *dims = &w->info->facts[w->x[1].reals].dims;
     const value_id given = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
     value_id in[9], bias = VALUE_NONE;
     int64_t k = 1;
@@ -234,19 +234,19 @@ static clg_status take_matmul_of(const qdq_pattern *w, const value_id a[3], cons
     value_id in[8] = {a[0], a[1], a[2], b[0], b[1], b[2]};
     if (w->has_y && bias == VALUE_NONE) {
         CLG_TRY(list_result(w, in + 6));
-        CLG_TRY(rewrite_become(w->g, w->id, "", "QLinearMatMul", OPSET, 8, in));
-        rewrite_take_output(w->g, w->id, w->y.node);
+        CLG_TRY(rewrite_become(w->graph, w->id, "", "QLinearMatMul", OPSET, 8, in));
+        rewrite_take_output(w->graph, w->id, w->y.node);
         return CLG_OK;
     }
-    return rewrite_become(w->g, w->id, MICROSOFT, "MatMulIntegerToFloat", 1,
+    return rewrite_become(w->graph, w->id, MICROSOFT, "MatMulIntegerToFloat", 1,
                           bias == VALUE_NONE ? 6 : 7,
                           (value_id[]){a[0], b[0], a[1], b[1], a[2], b[2], bias});
 }
 
 static clg_status take_matmul(qdq_pattern *w)
 {
-    const shape *a_dims = &w->s->facts[w->x[0].reals].dims,
-                *b_dims = &w->s->facts[w->x[1].reals].dims;
+    const shape *a_dims = &w->info->facts[w->x[0].reals].dims,
+                *b_dims = &w->info->facts[w->x[1].reals].dims;
     value_id a[3], b[3];
     if (a_dims->rank < 2 || b_dims->rank < 2 || !qdq_is_plain(&w->x[0]) ||
         !is_whole_or_along(&w->x[1], b_dims->rank - 1) ||
@@ -260,7 +260,7 @@ static clg_status take_matmul(qdq_pattern *w)
 /* Whether a Gemm's C is a number, or one for each column. */
 static bool is_row(const qdq_pattern *w, value_id v, int64_t n)
 {
-    const value_fact *f = &w->s->facts[v];
+    const value_fact *f = &w->info->facts[v];
     if (f->dims.rank == RANK_UNKNOWN || f->dtype != CLG_FLOAT32 || n == DIM_UNKNOWN) return false;
     for (int i = 0; i < f->dims.rank; i++)
         if (f->dims.dims[i] != 1 && (i < f->dims.rank - 1 || f->dims.dims[i] != n)) return false;
@@ -269,9 +269,9 @@ static bool is_row(const qdq_pattern *w, value_id v, int64_t n)
 
 static clg_status take_gemm(qdq_pattern *w)
 {
-    const node *n = &w->g->nodes[w->id];
+    const node *n = &w->graph->nodes[w->id];
     const int transposed = node_int(n, "transB", 0) != 0;
-    const shape *dims = &w->s->facts[w->x[1].reals].dims;
+    const shape *dims = &w->info->facts[w->x[1].reals].dims;
     const value_id bias = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
     value_id a[3], b[3];
     if (dims->rank != 2 || node_int(n, "transA", 0) != 0 || node_float(n, "alpha", 1) != 1 ||
@@ -283,7 +283,8 @@ static clg_status take_gemm(qdq_pattern *w)
     CLG_TRY(list_operand(w, &w->x[1], b));
     if (transposed) {
         CLG_TRY(add(w, "", "Transpose", 1, &b[0], &b[0]));
-        CLG_TRY(node_set_ints(w->g, w->g->values[b[0]].producer, "perm", 2, (int64_t[]){1, 0}));
+        CLG_TRY(
+            node_set_ints(w->graph, w->graph->values[b[0]].producer, "perm", 2, (int64_t[]){1, 0}));
     }
     return take_matmul_of(w, a, b, bias);
 }
@@ -310,7 +311,7 @@ static clg_status take_global_pool(qdq_pattern *w)
 
 static clg_status take_pool(qdq_pattern *w)
 {
-    if (node_attribute(&w->g->nodes[w->id], "dilations")) return CLG_OK;
+    if (node_attribute(&w->graph->nodes[w->id], "dilations")) return CLG_OK;
     return take_elements(w, "QLinearAveragePool");
 }
 
@@ -336,8 +337,8 @@ bool qdq_is_computed(const node *n)
 
 static clg_status take(const graph_info *s, node_id id, size_t row)
 {
-    const node *n = &s->g->nodes[id];
-    qdq_pattern w = {.s = s, .g = s->g, .id = id, .n_x = takers[row].n_operands};
+    const node *n = &s->graph->nodes[id];
+    qdq_pattern w = {.info = s, .graph = s->graph, .id = id, .n_x = takers[row].n_operands};
     if (n->n_inputs < w.n_x || n->outputs[0] == VALUE_NONE || s->constant[n->outputs[0]])
         return CLG_OK;
     for (size_t i = 0; i < w.n_x; i++)
@@ -350,10 +351,10 @@ static clg_status take(const graph_info *s, node_id id, size_t row)
 
 static clg_status take_all(const graph_info *s)
 {
-    const size_t n_nodes = s->g->n_nodes;
+    const size_t n_nodes = s->graph->n_nodes;
     for (node_id i = 0; i < n_nodes; i++)
         for (size_t k = 0; k < N_TAKERS; k++)
-            if (node_is(&s->g->nodes[i], takers[k].op_type)) {
+            if (node_is(&s->graph->nodes[i], takers[k].op_type)) {
                 CLG_TRY(take(s, i, k));
                 break;
             }

@@ -25,7 +25,7 @@ static bool is_source(const graph_info *s, value_id v, qdq_pair *out)
 
 static clg_status dequantize_inputs(const graph_info *s, node_id id)
 {
-    graph *g = s->g;
+    graph *g = s->graph;
     qdq_pair p;
     value_id made;
     for (size_t i = 0; i < g->nodes[id].n_inputs; i++) {
@@ -41,8 +41,8 @@ static clg_status dequantize_inputs(const graph_info *s, node_id id)
 
 static clg_status decompose_quantize(const graph_info *s, const qdq_pair *q)
 {
-    CLG_TRY(rewrite_become(s->g, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
-    CLG_TRY(set_numbers(s->g, q->node, q, q->dtype));
+    CLG_TRY(rewrite_become(s->graph, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
+    CLG_TRY(set_numbers(s->graph, q->node, q, q->dtype));
     return dequantize_inputs(s, q->node);
 }
 
@@ -51,7 +51,7 @@ static clg_status decompose_readers(const graph_info *s, size_t n_nodes)
 {
     qdq_pair q;
     for (node_id i = 0; i < n_nodes; i++) {
-        const node *n = &s->g->nodes[i];
+        const node *n = &s->graph->nodes[i];
         if (qdq_is_pointwise(n) && !s->constant[n->outputs[0]])
             CLG_TRY(dequantize_inputs(s, i));
         else if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q) && !s->constant[q.reals])
@@ -63,12 +63,12 @@ static clg_status decompose_readers(const graph_info *s, size_t n_nodes)
 static clg_status decompose_all(const graph_info *s)
 {
     qdq_pair p;
-    const size_t n_nodes = s->g->n_nodes;
+    const size_t n_nodes = s->graph->n_nodes;
     CLG_TRY(decompose_readers(s, n_nodes));
     for (node_id i = 0; i < n_nodes; i++)
         if (qdq_read(s, i, "DequantizeLinear", &p) && is_source(s, p.reals, &p)) {
-            CLG_TRY(rewrite_become(s->g, i, DOMAIN_INTERNAL, "Dequantized", 1, 1, &p.bytes));
-            CLG_TRY(set_numbers(s->g, i, &p, CLG_FLOAT32));
+            CLG_TRY(rewrite_become(s->graph, i, DOMAIN_INTERNAL, "Dequantized", 1, 1, &p.bytes));
+            CLG_TRY(set_numbers(s->graph, i, &p, CLG_FLOAT32));
         }
     return CLG_OK;
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 
 typedef struct decomposition {
-    graph *g;
+    graph *graph;
     node_id id;
-    node n; /* as it was */
+    node node; /* as it was */
 } decomposition;
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
@@ -19,20 +19,20 @@ typedef struct decomposition {
 static clg_status add(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                       const value_id *inputs, value_id *out)
 {
-    return rewrite_part(w->g, w->id, "", op, opset, n_inputs, inputs, out);
+    return rewrite_part(w->graph, w->id, "", op, opset, n_inputs, inputs, out);
 }
 
 /* Input i; VALUE_NONE where it is left out. */
 static value_id input(const decomposition *w, size_t i)
 {
-    return i < w->n.n_inputs ? w->n.inputs[i] : VALUE_NONE;
+    return i < w->node.n_inputs ? w->node.inputs[i] : VALUE_NONE;
 }
 
 /* The node itself becomes the last operator of its decomposition. */
 static clg_status become(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                          const value_id *inputs)
 {
-    return rewrite_become(w->g, w->id, "", op, opset, n_inputs, inputs);
+    return rewrite_become(w->graph, w->id, "", op, opset, n_inputs, inputs);
 }
 
 static clg_status add_dequantized(const decomposition *w, value_id x, value_id scale, value_id zero,
@@ -45,26 +45,26 @@ static clg_status add_dequantized(const decomposition *w, value_id x, value_id s
 static clg_status add_cast(const decomposition *w, value_id v, clg_dtype to, value_id *out)
 {
     CLG_TRY(add(w, "Cast", 13, 1, &v, out));
-    return node_set_int(w->g, w->g->values[*out].producer, "to", to);
+    return node_set_int(w->graph, w->graph->values[*out].producer, "to", to);
 }
 
 static clg_status add_transposed(const decomposition *w, value_id v, size_t rank,
                                  const int64_t *order, value_id *out)
 {
     CLG_TRY(add(w, "Transpose", 13, 1, &v, out));
-    return node_set_ints(w->g, w->g->values[*out].producer, "perm", rank, order);
+    return node_set_ints(w->graph, w->graph->values[*out].producer, "perm", rank, order);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------------ */
 
 static clg_status decompose_softmax(decomposition *w)
 {
-    const int64_t opset = node_int(&w->n, "opset", 0);
-    const graph_attribute *axis = node_attribute(&w->n, "axis");
+    const int64_t opset = node_int(&w->node, "opset", 0);
+    const graph_attribute *axis = node_attribute(&w->node, "axis");
     value_id y;
     CLG_TRY(add_dequantized(w, input(w, 0), input(w, 1), input(w, 2), &y));
     CLG_TRY(add(w, "Softmax", opset, 1, &y, &y));
-    if (axis) CLG_TRY(node_set_int(w->g, w->g->values[y].producer, "axis", axis->as.i));
+    if (axis) CLG_TRY(node_set_int(w->graph, w->graph->values[y].producer, "axis", axis->as.i));
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 3), input(w, 4)});
 }
 
@@ -83,17 +83,17 @@ static clg_status decompose_where(decomposition *w)
 static clg_status decompose_gemm(decomposition *w)
 {
     static const int64_t transposed_axes[2] = {1, 0};
-    const float alpha = node_float(&w->n, "alpha", 1);
+    const float alpha = node_float(&w->node, "alpha", 1);
     value_id a = input(w, 0), b = input(w, 3), sums, scale, by;
-    if (node_int(&w->n, "transA", 0)) CLG_TRY(add_transposed(w, a, 2, transposed_axes, &a));
-    if (node_int(&w->n, "transB", 0)) CLG_TRY(add_transposed(w, b, 2, transposed_axes, &b));
+    if (node_int(&w->node, "transA", 0)) CLG_TRY(add_transposed(w, a, 2, transposed_axes, &a));
+    if (node_int(&w->node, "transB", 0)) CLG_TRY(add_transposed(w, b, 2, transposed_axes, &b));
     CLG_TRY(add(w, "MatMulInteger", 10, 4, (value_id[]){a, b, input(w, 2), input(w, 5)}, &sums));
     if (input(w, 6) != VALUE_NONE)
         CLG_TRY(add(w, "Add", 14, 2, (value_id[]){sums, input(w, 6)}, &sums));
     CLG_TRY(add_cast(w, sums, CLG_FLOAT32, &sums));
     CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){input(w, 1), input(w, 4)}, &scale));
     if (alpha != 1) {
-        CLG_TRY(rewrite_float(w->g, alpha, &by));
+        CLG_TRY(rewrite_float(w->graph, alpha, &by));
         CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){scale, by}, &scale));
     }
     if (input(w, 7) == VALUE_NONE) return become(w, "Mul", 14, 2, (value_id[]){sums, scale});
@@ -107,9 +107,9 @@ static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scal
 {
     static const int64_t transposed_axes[3] = {0, 2, 1};
     const int64_t n_dirs =
-        strcmp(node_string(&w->n, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
+        strcmp(node_string(&w->node, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
     value_id dims, v, by, from;
-    CLG_TRY(rewrite_ints(w->g, 3, (int64_t[]){n_dirs, 1, -1}, &dims));
+    CLG_TRY(rewrite_ints(w->graph, 3, (int64_t[]){n_dirs, 1, -1}, &dims));
     CLG_TRY(add_cast(w, input(w, i), CLG_FLOAT32, &v));
     CLG_TRY(add_cast(w, input(w, scale + 1), CLG_FLOAT32, &from));
     CLG_TRY(add(w, "Reshape", 14, 2, (value_id[]){from, dims}, &from));
@@ -126,8 +126,8 @@ static clg_status decompose_lstm(decomposition *w)
     for (size_t i = 0; i < 8; i++) in[i] = input(w, i);
     CLG_TRY(add_lstm_weights(w, 1, 8, &in[1]));
     CLG_TRY(add_lstm_weights(w, 2, 10, &in[2]));
-    CLG_TRY(rewrite_inputs(w->g, w->id, 8, in));
-    node *n = &w->g->nodes[w->id];
+    CLG_TRY(rewrite_inputs(w->graph, w->id, 8, in));
+    node *n = &w->graph->nodes[w->id];
     n->domain = "";
     n->op_type = "LSTM"; /* its attributes stay */
     n->opset = 14;
@@ -167,9 +167,9 @@ static clg_status add_rows(const decomposition *w, size_t table, size_t ids, val
 static clg_status add_positions(const decomposition *w, value_id *out)
 {
     value_id zero, count;
-    CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){0}, &zero));
+    CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){0}, &zero));
     CLG_TRY(add(w, "Shape", 15, 1, (value_id[]){input(w, IDS)}, &count));
-    CLG_TRY(node_set_int(w->g, w->g->values[count].producer, "start", 1));
+    CLG_TRY(node_set_int(w->graph, w->graph->values[count].producer, "start", 1));
     CLG_TRY(add(w, "Slice", 13, 4, (value_id[]){input(w, POSITIONS), zero, count, zero}, out));
     return add_table(w, POSITIONS, *out, out);
 }
@@ -177,8 +177,8 @@ static clg_status add_positions(const decomposition *w, value_id *out)
 /* How many of each row of the mask are 1, in place of the node's second output; 0 without a mask. */
 static clg_status decompose_count(const decomposition *w)
 {
-    graph *g = w->g;
-    if (w->n.n_outputs < 2 || w->n.outputs[1] == VALUE_NONE) return CLG_OK;
+    graph *g = w->graph;
+    if (w->node.n_outputs < 2 || w->node.outputs[1] == VALUE_NONE) return CLG_OK;
     const bool has_mask = input(w, MASK) != VALUE_NONE;
     value_id v = has_mask ? input(w, MASK) : input(w, IDS), axis, other;
     node_id n;
@@ -188,18 +188,18 @@ static clg_status decompose_count(const decomposition *w)
     CLG_TRY(add(w, "Equal", 13, 2, (value_id[]){v, has_mask ? other : v}, &v));
     if (!has_mask) CLG_TRY(add(w, "Not", 1, 1, &v, &v));
     CLG_TRY(add_cast(w, v, CLG_INT32, &v));
-    const value_id out = w->n.outputs[1];
+    const value_id out = w->node.outputs[1];
     g->nodes[w->id].n_outputs = 1;
     g->values[out].producer = NODE_NONE;
     CLG_TRY(graph_add_node(g, "", "ReduceSum", "", 2, (value_id[]){v, axis}, 1, &out, &n));
     g->nodes[n].opset = 13;
-    g->nodes[n].label = w->n.label;
+    g->nodes[n].label = w->node.label;
     return node_set_int(g, n, "keepdims", 0);
 }
 
 static clg_status decompose_embed(decomposition *w)
 {
-    const float epsilon = node_float(&w->n, "epsilon", 1e-12f);
+    const float epsilon = node_float(&w->node, "epsilon", 1e-12f);
     value_id sum, more, gamma, beta;
     CLG_TRY(decompose_count(w));
     CLG_TRY(add_rows(w, WORDS, IDS, &sum));
@@ -212,7 +212,7 @@ static clg_status decompose_embed(decomposition *w)
     CLG_TRY(add_table(w, GAMMA, input(w, GAMMA), &gamma));
     CLG_TRY(add_table(w, BETA, input(w, BETA), &beta));
     CLG_TRY(become(w, "LayerNormalization", 17, 3, (value_id[]){sum, gamma, beta}));
-    return node_set_float(w->g, w->id, "epsilon", epsilon);
+    return node_set_float(w->graph, w->id, "epsilon", epsilon);
 }
 
 /* ---- channels that are last -------------------------------------------------------------------------------------------- */
@@ -223,9 +223,9 @@ static clg_status decompose_embed(decomposition *w)
 static clg_status transpose_window(decomposition *w, const char *domain, const char *op,
                                    int64_t opset, size_t rank)
 {
-    graph *g = w->g;
-    const value_id out = w->n.outputs[0];
-    value_id *in = arena_alloc(&g->memory, w->n.n_inputs + 1, sizeof *in), inner;
+    graph *g = w->graph;
+    const value_id out = w->node.outputs[0];
+    value_id *in = arena_alloc(&g->memory, w->node.n_inputs + 1, sizeof *in), inner;
     node_id transposed_axes;
     int64_t to_last[MAX_AXES] = {0}, to_first[MAX_AXES] = {0, (int64_t)rank - 1};
     char shown[NODE_TEXT_BYTES];
@@ -233,20 +233,20 @@ static clg_status transpose_window(decomposition *w, const char *domain, const c
         return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                          "%s has channels that are last, and neither kernel_shape nor weights of "
                          "known rank",
-                         node_text(&w->n, shown));
+                         node_text(&w->node, shown));
     if (!in) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 1; i < rank; i++) to_last[i] = i + 1 < rank ? (int64_t)i + 1 : 1;
     for (size_t i = 2; i < rank; i++) to_first[i] = (int64_t)i - 1;
-    for (size_t i = 0; i < w->n.n_inputs; i++) in[i] = w->n.inputs[i];
+    for (size_t i = 0; i < w->node.n_inputs; i++) in[i] = w->node.inputs[i];
     CLG_TRY(add_transposed(w, in[0], rank, to_first, &in[0]));
-    CLG_TRY(rewrite_inputs(g, w->id, w->n.n_inputs, in));
+    CLG_TRY(rewrite_inputs(g, w->id, w->node.n_inputs, in));
     CLG_TRY(graph_add_value(g, "", &inner));
     g->nodes[w->id].outputs[0] = inner;
     g->values[inner].producer = w->id;
     g->values[out].producer = NODE_NONE;
     CLG_TRY(graph_add_node(g, "", "Transpose", "", 1, &inner, 1, &out, &transposed_axes));
     g->nodes[transposed_axes].opset = 13;
-    g->nodes[transposed_axes].label = w->n.label;
+    g->nodes[transposed_axes].label = w->node.label;
     CLG_TRY(node_set_ints(g, transposed_axes, "perm", rank, to_last));
     node *n = &g->nodes[w->id];
     n->domain = domain;
@@ -260,10 +260,10 @@ static clg_status transpose_window(decomposition *w, const char *domain, const c
 static size_t window_rank(const decomposition *w, size_t weights)
 {
     size_t axes;
-    (void)node_ints(&w->n, "kernel_shape", &axes);
+    (void)node_ints(&w->node, "kernel_shape", &axes);
     if (axes > 0) return axes + 2 <= MAX_AXES ? axes + 2 : 0;
     const value_id v = input(w, weights);
-    const int rank = v == VALUE_NONE ? 0 : w->g->values[v].dims.rank;
+    const int rank = v == VALUE_NONE ? 0 : w->graph->values[v].dims.rank;
     return rank > 2 && rank <= MAX_AXES ? (size_t)rank : 0;
 }
 
@@ -274,8 +274,8 @@ static clg_status decompose_max_pool(decomposition *w)
 
 static clg_status decompose_window(decomposition *w)
 {
-    if (node_int(&w->n, "channels_last", 0) == 0) return CLG_OK;
-    return transpose_window(w, w->n.domain, w->n.op_type, w->n.opset, window_rank(w, 3));
+    if (node_int(&w->node, "channels_last", 0) == 0) return CLG_OK;
+    return transpose_window(w, w->node.domain, w->node.op_type, w->node.opset, window_rank(w, 3));
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------------------------------ */
@@ -294,10 +294,10 @@ static const struct {
 
 static clg_status decompose_node(graph *g, node_id id)
 {
-    decomposition w = {.g = g, .id = id, .n = g->nodes[id]};
-    if (w.n.removed || strcmp(w.n.domain, "com.microsoft") != 0) return CLG_OK;
+    decomposition w = {.graph = g, .id = id, .node = g->nodes[id]};
+    if (w.node.removed || strcmp(w.node.domain, "com.microsoft") != 0) return CLG_OK;
     for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
-        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0)
+        if (strcmp(w.node.op_type, decompositions[i].op_type) == 0)
             return decompositions[i].decompose(&w);
     return CLG_OK;
 }
@@ -309,7 +309,7 @@ static clg_status decompose_graph(graph *g)
     for (node_id i = 0; i < n_nodes; i++) {
         for (size_t k = 0; k < g->nodes[i].n_attributes; k++)
             if (g->nodes[i].attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(decompose_graph(g->nodes[i].attributes[k].as.g));
+                CLG_TRY(decompose_graph(g->nodes[i].attributes[k].as.graph));
         CLG_TRY(decompose_node(g, i));
     }
     return g->n_nodes > n_nodes ? graph_compact(g) : CLG_OK;

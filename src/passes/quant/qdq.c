@@ -14,7 +14,7 @@
 const tensor *qdq_content(const graph_info *s, value_id v)
 {
     if (v == VALUE_NONE) return NULL;
-    const value *what = &s->g->values[v];
+    const value *what = &s->graph->values[v];
     if (what->constant) return what->missing_file ? NULL : what->constant;
     return v < s->n_values && s->constant[v] ? s->facts[v].known : NULL;
 }
@@ -49,7 +49,7 @@ static bool read_axis(const graph_info *s, const node *n, qdq_pair *p)
 
 bool qdq_read(const graph_info *s, node_id id, const char *op_type, qdq_pair *p)
 {
-    const node *n = &s->g->nodes[id];
+    const node *n = &s->graph->nodes[id];
     const bool down = strcmp(op_type, "DequantizeLinear") == 0;
     if (n->removed || strcmp(n->op_type, op_type) != 0 || n->n_inputs < 2 ||
         (n->domain[0] != '\0' && strcmp(n->domain, "com.microsoft") != 0) || !is_ordinary(n))
@@ -67,14 +67,14 @@ bool qdq_read(const graph_info *s, node_id id, const char *op_type, qdq_pair *p)
         return false;
     p->dtype = p->zeros                 ? p->zeros->dtype
                : p->bytes < s->n_values ? s->facts[p->bytes].dtype
-                                        : s->g->values[p->bytes].dtype;
+                                        : s->graph->values[p->bytes].dtype;
     return read_axis(s, n, p) && (p->axis != QDQ_ONE || qdq_is_sound(p));
 }
 
 bool qdq_after(const graph_info *s, value_id v, qdq_pair *p)
 {
     if (v == VALUE_NONE || v >= s->n_values) return false;
-    const node_id n = s->g->values[v].producer;
+    const node_id n = s->graph->values[v].producer;
     return n != NODE_NONE && qdq_read(s, n, "DequantizeLinear", p);
 }
 

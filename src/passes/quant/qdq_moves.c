@@ -94,16 +94,17 @@ static bool are_void(const qdq_pair *q, const double bounds[2])
 static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
 {
     double bounds[2];
-    const node_id id = v < s->n_values && s->uses[v] == 1 ? s->g->values[v].producer : NODE_NONE;
+    const node_id id =
+        v < s->n_values && s->uses[v] == 1 ? s->graph->values[v].producer : NODE_NONE;
     if (id == NODE_NONE) return NODE_NONE;
-    const node *n = &s->g->nodes[id];
+    const node *n = &s->graph->nodes[id];
     const mover *m = find_mover(n);
     if (n->inputs[0] == VALUE_NONE) return NODE_NONE;
     if (m) return m->climbs && takes(n, q->dtype) ? id : NODE_NONE;
     if (!find_bounds(s, n, bounds)) return NODE_NONE;
-    const node_id from = s->g->values[n->inputs[0]].producer;
+    const node_id from = s->graph->values[n->inputs[0]].producer;
     /* Bounds go along with a pointwise operator, unless there are none. */
-    const bool stays = from != NODE_NONE && qdq_is_pointwise(&s->g->nodes[from]);
+    const bool stays = from != NODE_NONE && qdq_is_pointwise(&s->graph->nodes[from]);
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
@@ -111,15 +112,16 @@ static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
 static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
-    const node_id id = v < s->n_values && s->uses[v] == 1 ? s->g->values[v].producer : NODE_NONE;
-    if (id == NODE_NONE || !node_is(&s->g->nodes[id], "Concat")) return false;
-    const node *n = &s->g->nodes[id];
+    const node_id id =
+        v < s->n_values && s->uses[v] == 1 ? s->graph->values[v].producer : NODE_NONE;
+    if (id == NODE_NONE || !node_is(&s->graph->nodes[id], "Concat")) return false;
+    const node *n = &s->graph->nodes[id];
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] >= s->n_values) return false; /* left out, or new */
-        const node_id from = s->g->values[n->inputs[i]].producer;
-        if (!qdq_after(s, n->inputs[i], &p) &&
-            (from == NODE_NONE || s->uses[n->inputs[i]] != 1 ||
-             !(qdq_is_computed(&s->g->nodes[from]) || qdq_is_pointwise(&s->g->nodes[from]))))
+        const node_id from = s->graph->values[n->inputs[i]].producer;
+        if (!qdq_after(s, n->inputs[i], &p) && (from == NODE_NONE || s->uses[n->inputs[i]] != 1 ||
+                                                !(qdq_is_computed(&s->graph->nodes[from]) ||
+                                                  qdq_is_pointwise(&s->graph->nodes[from]))))
             return false;
     }
     return takes(n, CLG_INT8) && takes(n, CLG_UINT8);
@@ -129,10 +131,10 @@ static bool is_joined(const graph_info *s, value_id v)
 static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
 {
     qdq_pair p;
-    const node_id id = v < s->n_values ? s->g->values[v].producer : NODE_NONE;
+    const node_id id = v < s->n_values ? s->graph->values[v].producer : NODE_NONE;
     if (id == NODE_NONE) return false;
     if (qdq_after(s, v, &p)) return qdq_is_same(&p, q);
-    const node *n = &s->g->nodes[id];
+    const node *n = &s->graph->nodes[id];
     if (qdq_is_pointwise(n) || is_joined(s, v)) return true;
     if (!qdq_is_computed(n)) return false;
     for (size_t i = 0; i < n->n_inputs && i < 2; i++)
@@ -173,7 +175,7 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
 /* QuantizeLinear q reads a Concat: each part gets one, and the Concat gives q's output. */
 static clg_status quantize_parts(const graph_info *s, const qdq_pair *q)
 {
-    graph *g = s->g;
+    graph *g = s->graph;
     const node_id joined = g->values[g->nodes[q->node].inputs[0]].producer;
     value_id in[3] = {VALUE_NONE, q->scale}, part;
     CLG_TRY(qdq_zero_value(g, q, &in[2]));
@@ -192,12 +194,13 @@ static clg_status climb(const graph_info *s, const qdq_pair *q)
     value_id top = q->reals;
     node_id passed;
     double bounds[2];
-    while ((passed = find_passed(s, q, top)) != NODE_NONE) top = s->g->nodes[passed].inputs[0];
+    while ((passed = find_passed(s, q, top)) != NODE_NONE) top = s->graph->nodes[passed].inputs[0];
     if (!leads_to_bytes(s, q, top)) return CLG_OK;
-    for (value_id at = q->reals; at != top; at = s->g->nodes[q->node].inputs[0]) {
-        passed = s->g->values[at].producer;
-        const bool clips = find_bounds(s, &s->g->nodes[passed], bounds);
-        CLG_TRY(clips ? pass_bounds(s->g, q, passed, bounds) : change_places(s->g, q, passed));
+    for (value_id at = q->reals; at != top; at = s->graph->nodes[q->node].inputs[0]) {
+        passed = s->graph->values[at].producer;
+        const bool clips = find_bounds(s, &s->graph->nodes[passed], bounds);
+        CLG_TRY(clips ? pass_bounds(s->graph, q, passed, bounds)
+                      : change_places(s->graph, q, passed));
     }
     return is_joined(s, top) ? quantize_parts(s, q) : CLG_OK;
 }
@@ -205,7 +208,7 @@ static clg_status climb(const graph_info *s, const qdq_pair *q)
 clg_status qdq_climb(const graph_info *s)
 {
     qdq_pair q;
-    for (node_id i = 0; i < s->g->n_nodes; i++) /* those that parts of a Concat get, too */
+    for (node_id i = 0; i < s->graph->n_nodes; i++) /* those that parts of a Concat get, too */
         if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q)) CLG_TRY(climb(s, &q));
     return CLG_OK;
 }
@@ -227,7 +230,7 @@ static bool is_taker(const node *n, size_t input, const bool *wanted)
 /* By value: whether all that read it may read bytes. From last to first. */
 static clg_status find_wanted(const graph_info *s, bool **out)
 {
-    const graph *g = s->g;
+    const graph *g = s->graph;
     bool *wanted = memory_zalloc(s->n_values + 1, sizeof *wanted);
     uint32_t *takers = memory_zalloc(s->n_values + 1, sizeof *takers);
     *out = wanted;
@@ -307,7 +310,7 @@ static clg_status read_padding(graph *g, node_id id, const qdq_pair *p, int64_t 
 /* The node works on bytes, and each of its outputs is dequantised. */
 static clg_status sink(const graph_info *s, node_id id, const qdq_pair *pairs, size_t n_pairs)
 {
-    graph *g = s->g;
+    graph *g = s->graph;
     value_id zero, bytes;
     const int axis = moved_axis(s, &g->nodes[id], pairs[0].axis);
     int64_t padding;
@@ -331,7 +334,7 @@ static clg_status sink(const graph_info *s, node_id id, const qdq_pair *pairs, s
 
 static clg_status sink_node(const graph_info *s, node_id id, const bool *wanted)
 {
-    const node *n = &s->g->nodes[id];
+    const node *n = &s->graph->nodes[id];
     const mover *m = find_mover(n);
     qdq_pair pairs[MAX_PIECES];
     if (!m || n->inputs[0] == VALUE_NONE || !find_sources(s, n, m, pairs)) return CLG_OK;
@@ -347,10 +350,10 @@ static clg_status undo(const graph_info *s, const qdq_pair *q)
 {
     qdq_pair p;
     if (!qdq_after(s, q->reals, &p) || !qdq_is_same(&p, q)) return CLG_OK;
-    if (s->g->values[q->bytes].is_output)
-        return rewrite_become(s->g, q->node, "", "Identity", 13, 1, &p.bytes);
-    graph_replace_uses(s->g, q->bytes, p.bytes);
-    graph_remove_node(s->g, q->node);
+    if (s->graph->values[q->bytes].is_output)
+        return rewrite_become(s->graph, q->node, "", "Identity", 13, 1, &p.bytes);
+    graph_replace_uses(s->graph, q->bytes, p.bytes);
+    graph_remove_node(s->graph, q->node);
     return CLG_OK;
 }
 
@@ -358,7 +361,7 @@ clg_status qdq_sink(const graph_info *s)
 {
     bool *wanted;
     qdq_pair q;
-    const size_t n_nodes = s->g->n_nodes;
+    const size_t n_nodes = s->graph->n_nodes;
     clg_status status = find_wanted(s, &wanted);
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
         if (qdq_read(s, i, "QuantizeLinear", &q))

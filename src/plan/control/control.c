@@ -55,7 +55,7 @@ clg_status control_settle(plan_state *s, value_id v, plan_value *out_value)
 /* Copies the nodes of a graph with the state's ids. */
 static clg_status copy_nodes(plan_state *s, plan_scope *scope)
 {
-    const graph *g = scope->g;
+    const graph *g = scope->graph;
     arena *memory = &s->segment->memory;
     node *nodes = arena_alloc(memory, g->n_nodes + 1, sizeof *nodes);
     if (!nodes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -82,9 +82,9 @@ static clg_status copy_nodes(plan_state *s, plan_scope *scope)
 /* The scope's own values as they are before anything runs: constants are known, the rest is nothing yet. */
 static void reset_values(plan_state *s, const plan_scope *scope)
 {
-    for (size_t v = 0; v < scope->g->n_values; v++) {
-        if (scope->g->values[v].is_outer) continue;
-        const tensor *t = scope->g->values[v].constant;
+    for (size_t v = 0; v < scope->graph->n_values; v++) {
+        if (scope->graph->values[v].is_outer) continue;
+        const tensor *t = scope->graph->values[v].constant;
         plan_value *value = &s->values[scope->ids[v]];
         *value = (plan_value){.root = ROOT_NONE, .dense = true};
         if (!t) continue;
@@ -109,7 +109,7 @@ static clg_status push_scope(plan_state *s, const graph *g, const node *owner)
                  : outside->ids         ? outside->ids[outer]
                                         : outer;
     }
-    plan_scope scope = {.g = g, .base = base, .ids = ids, .owner = owner};
+    plan_scope scope = {.graph = g, .base = base, .ids = ids, .owner = owner};
     CLG_TRY(copy_nodes(s, &scope));
     reset_values(s, &scope);
     s->scopes[s->n_scopes++] = scope;
@@ -127,7 +127,7 @@ static void pop_scope(plan_state *s)
 const graph *control_graph(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);
-    return a && a->type == ATTRIBUTE_GRAPH ? a->as.g : NULL;
+    return a && a->type == ATTRIBUTE_GRAPH ? a->as.graph : NULL;
 }
 
 /* ---- If -------------------------------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static clg_status leave_if(plan_state *s)
     for (size_t i = 0; i < scope->owner->n_outputs; i++) {
         plan_value result;
         if (scope->owner->outputs[i] == VALUE_NONE) continue;
-        CLG_TRY(control_settle(s, scope->ids[scope->g->outputs[i]], &result));
+        CLG_TRY(control_settle(s, scope->ids[scope->graph->outputs[i]], &result));
         CLG_TRY(control_copy_value(s, &result, scope->owner->outputs[i]));
     }
     pop_scope(s);
@@ -168,7 +168,7 @@ static clg_status start_iteration(plan_state *s)
 {
     plan_scope *scope = state_scope(s);
     scope->next = 0;
-    s->n_values = scope->base + scope->g->n_values;
+    s->n_values = scope->base + scope->graph->n_values;
     reset_values(s, scope);
     return scope->loop->kind->start(s);
 }
@@ -176,7 +176,7 @@ static clg_status start_iteration(plan_state *s)
 static clg_status finish_loop(plan_state *s)
 {
     const plan_scope scope = *state_scope(s);
-    s->n_values = scope.base + scope.g->n_values;
+    s->n_values = scope.base + scope.graph->n_values;
     for (size_t i = 0; i < scope.owner->n_outputs; i++) {
         value_id to = scope.owner->outputs[i];
         if (to != VALUE_NONE) CLG_TRY(scope.loop->kind->result(s, &scope, i, to));
@@ -199,7 +199,8 @@ static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan
 {
     const plan_loop *loop = scope->loop;
     const value *declared =
-        &scope->g->values[scope->g->outputs[loop->kind->first_output + loop->n_carried + scan]];
+        &scope->graph
+             ->values[scope->graph->outputs[loop->kind->first_output + loop->n_carried + scan]];
     char text[NODE_TEXT_BYTES];
     shape dims = declared->dims;
     int at;
@@ -247,7 +248,7 @@ static clg_status keep_iteration(plan_state *s, plan_scope *scope)
     plan_scan *scan = arena_alloc(memory, 1, sizeof *scan);
     if (!loop || !results || !scan) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < old->n_carried + old->n_scans; i++)
-        CLG_TRY(control_settle(s, scope->ids[scope->g->outputs[old->kind->first_output + i]],
+        CLG_TRY(control_settle(s, scope->ids[scope->graph->outputs[old->kind->first_output + i]],
                                &results[i]));
     *loop = *old; /* an older segment may still go on from the old one */
     loop->iteration++;
@@ -263,7 +264,7 @@ static clg_status keep_iteration(plan_state *s, plan_scope *scope)
 static clg_status leave_loop(plan_state *s, value_id *out_read)
 {
     plan_scope *scope = state_scope(s);
-    value_id condition = scope->ids[scope->g->outputs[0]];
+    value_id condition = scope->ids[scope->graph->outputs[0]];
     char text[NODE_TEXT_BYTES];
     if (scope->loop->has_condition && !s->values[condition].fact.known) {
         *out_read = condition;
@@ -289,7 +290,7 @@ static clg_status start_body(plan_state *s)
 {
     const plan_scope *scope = state_scope(s);
     const plan_loop *loop = scope->loop;
-    const value_id *ids = scope->ids, *inputs = scope->g->inputs;
+    const value_id *ids = scope->ids, *inputs = scope->graph->inputs;
     CLG_TRY(control_set_known(s, ids[inputs[0]], CLG_INT64, loop->iteration));
     CLG_TRY(control_set_known(s, ids[inputs[1]], CLG_BOOL, 1));
     for (size_t i = 0; i < loop->n_carried; i++)

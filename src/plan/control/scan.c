@@ -53,7 +53,7 @@ static clg_status start_scan(plan_state *s)
     const plan_scope *scope = state_scope(s);
     const plan_loop *loop = scope->loop;
     for (size_t i = 0; i < loop->n_inputs; i++) {
-        value_id to = scope->ids[scope->g->inputs[i]];
+        value_id to = scope->ids[scope->graph->inputs[i]];
         plan_value part;
         if (i < loop->n_carried) {
             CLG_TRY(control_copy_value(s, &loop->carried[i], to));
@@ -109,7 +109,7 @@ static clg_status start_scan_8(plan_state *s)
     const int64_t batch = loop->iteration / loop->length, step = loop->iteration % loop->length;
     if (step == 0) CLG_TRY(next_batch(s, loop));
     for (size_t i = 0; i < loop->n_inputs; i++) {
-        value_id to = scope->ids[scope->g->inputs[i]];
+        value_id to = scope->ids[scope->graph->inputs[i]];
         plan_value of_batch, part;
         if (i < loop->n_carried) {
             CLG_TRY(control_copy_value(s, &loop->carried[i], to));
@@ -223,7 +223,7 @@ static clg_status start_map(plan_state *s)
     for (size_t i = 0; i < loop->n_inputs; i++) {
         const plan_value *from = &loop->inputs[i];
         if (from->fact.kind == CLG_VALUE_SEQUENCE) from = &from->items[loop->iteration];
-        CLG_TRY(control_copy_value(s, from, scope->ids[scope->g->inputs[i]]));
+        CLG_TRY(control_copy_value(s, from, scope->ids[scope->graph->inputs[i]]));
     }
     return CLG_OK;
 }
@@ -236,7 +236,8 @@ static clg_status map_result(plan_state *s, const plan_scope *scope, size_t i, v
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const plan_scan *rows = loop->scans;
     for (size_t k = n; k > 0; k--, rows = rows->previous) items[k - 1] = rows->values[i];
-    sequence_set(s, to, n ? items[0].fact.dtype : scope->g->values[scope->g->outputs[i]].dtype,
+    sequence_set(s, to,
+                 n ? items[0].fact.dtype : scope->graph->values[scope->graph->outputs[i]].dtype,
                  items, n);
     return CLG_OK;
 }

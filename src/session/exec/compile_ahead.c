@@ -25,7 +25,7 @@ typedef struct packed_draft {
 } packed_draft;
 
 typedef struct ahead {
-    session_exec *e;
+    session_exec *exec;
     arena memory; /* copies of packings' steps */
     packed_draft *packed;
     size_t n_packed, packed_capacity;
@@ -60,7 +60,7 @@ static clg_status note_packing(void *self, value_id weight, const value_fact *fa
     (void)c;
     CLG_TRY(MEMORY_RESERVE(a->packed, a->packed_capacity, a->n_packed + 1));
     for (const step *s = p->steps; s; s = s->next) {
-        *link = step_clone(s, &a->memory, &a->e->texts);
+        *link = step_clone(s, &a->memory, &a->exec->texts);
         if (!*link) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         link = &(*link)->next;
     }
@@ -75,11 +75,11 @@ static clg_status note_packing(void *self, value_id weight, const value_fact *fa
 
 static clg_status plan_dry(ahead *a, plan **out_plan)
 {
-    plan_context c = a->e->planning;
+    plan_context c = a->exec->planning;
     c.owner = (plan_owner){a, note_packing};
     c.validator.passes = NULL;
     c.notes_choices = false;
-    bool *needed = memory_zalloc(c.g->n_inputs + 1, sizeof *needed);
+    bool *needed = memory_zalloc(c.graph->n_inputs + 1, sizeof *needed);
     if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const clg_status status = plan_create(&c, a->inputs, needed, out_plan);
     memory_free(needed);
@@ -95,7 +95,7 @@ static size_t place_bytes(const ahead *a, place_kind kind, uint32_t index)
     case PLACE_SLAB: return s->slab_bytes[index];
     case PLACE_INPUT: return fact_bytes(&a->inputs[index]);
     case PLACE_OUTPUT: return s->output_bytes[index] == PLAN_NO_OUTPUT ? 0 : s->output_bytes[index];
-    case PLACE_WEIGHT: return fact_bytes(&a->e->weights[index]);
+    case PLACE_WEIGHT: return fact_bytes(&a->exec->weights[index]);
     case PLACE_PACKED: return a->packed[index].packed_bytes;
     case PLACE_LITERAL: return s->literal_bytes;
     case PLACE_NONE: break;
@@ -111,7 +111,8 @@ static clg_status find_buffer(ahead *a, place_kind kind, uint32_t index, ocl_buf
             return CLG_OK;
         }
     CLG_TRY(MEMORY_RESERVE(a->buffers, a->buffers_capacity, a->n_buffers + 1));
-    CLG_TRY(ocl_buffer_create_draft(a->e->context->ocl, place_bytes(a, kind, index), out_buffer));
+    CLG_TRY(
+        ocl_buffer_create_draft(a->exec->context->ocl, place_bytes(a, kind, index), out_buffer));
     a->buffers[a->n_buffers++] = (draft_buffer){kind, index, *out_buffer};
     return CLG_OK;
 }
@@ -141,7 +142,7 @@ static clg_status add_step(ahead *a, const plan_step *s)
         bound[i] = (bound_buffer){.offset_bytes = s->buffers[i].offset_bytes};
         CLG_TRY(find_buffer(a, s->buffers[i].kind, s->buffers[i].index, &bound[i].buffer));
     }
-    CLG_TRY(ocl_kernel_create_draft(a->e->context->ocl, &s->what->kernel, &k));
+    CLG_TRY(ocl_kernel_create_draft(a->exec->context->ocl, &s->what->kernel, &k));
     const clg_status status = launch_set_args(k, s->what, bound, NULL, NULL, (int32_t)s->node);
     if (status == CLG_OK) return add_launch(a, k, s->what);
     ocl_kernel_free(k);
@@ -149,7 +150,7 @@ static clg_status add_step(ahead *a, const plan_step *s)
 }
 
 typedef struct pack_binding {
-    ahead *a;
+    ahead *ahead;
     uint32_t index; /* among the packings */
 } pack_binding;
 
@@ -157,10 +158,10 @@ typedef struct pack_binding {
 static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
     pack_binding *b = self;
-    const packed_draft *p = &b->a->packed[b->index];
+    const packed_draft *p = &b->ahead->packed[b->index];
     const bool is_weight = o->space == OPERAND_INPUT && o->index == p->input;
-    return is_weight ? find_buffer(b->a, PLACE_WEIGHT, p->weight, &to->buffer)
-                     : find_buffer(b->a, PLACE_PACKED, b->index, &to->buffer);
+    return is_weight ? find_buffer(b->ahead, PLACE_WEIGHT, p->weight, &to->buffer)
+                     : find_buffer(b->ahead, PLACE_PACKED, b->index, &to->buffer);
 }
 
 static clg_status add_packing(ahead *a, uint32_t index)
@@ -169,7 +170,7 @@ static clg_status add_packing(ahead *a, uint32_t index)
     for (const step *s = a->packed[index].steps; s; s = s->next) {
         ocl_kernel *k;
         if (s->kind != STEP_KERNEL) continue;
-        CLG_TRY(launch_draft(a->e->context, s, bind_pack_operand, &b, &k));
+        CLG_TRY(launch_draft(a->exec->context, s, bind_pack_operand, &b, &k));
         CLG_TRY(add_launch(a, k, s));
     }
     return CLG_OK;
@@ -180,12 +181,12 @@ static clg_status compile(ahead *a, const plan *p)
     a->segment = p->root;
     for (size_t i = 0; i < p->root->n_steps; i++) CLG_TRY(add_step(a, &p->root->steps[i]));
     for (uint32_t i = 0; i < a->n_packed; i++) CLG_TRY(add_packing(a, i));
-    return ocl_launches_try(a->e->context->ocl, a->launches, a->n_launches);
+    return ocl_launches_try(a->exec->context->ocl, a->launches, a->n_launches);
 }
 
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
 {
-    ahead a = {.e = e, .inputs = inputs};
+    ahead a = {.exec = e, .inputs = inputs};
     plan *p = NULL;
     clg_status status = plan_dry(&a, &p);
     if (status == CLG_OK && p) status = compile(&a, p);

@@ -19,8 +19,8 @@
 
 static bool same_names(name_list a, name_list b)
 {
-    if (a.n != b.n) return false;
-    for (size_t i = 0; i < a.n; i++)
+    if (a.count != b.count) return false;
+    for (size_t i = 0; i < a.count; i++)
         if (strcmp(a.names[i], b.names[i]) != 0) return false;
     return true;
 }
@@ -36,9 +36,9 @@ static bool same_options(const exec_options *a, const exec_options *b)
 /* The list gets strings of its own. */
 static clg_status copy_names(arena *memory, name_list *list)
 {
-    const char **copy = arena_alloc(memory, list->n + 1, sizeof *copy);
+    const char **copy = arena_alloc(memory, list->count + 1, sizeof *copy);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         copy[i] = arena_strdup(memory, list->names[i]);
         if (!copy[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
@@ -54,7 +54,7 @@ static clg_status keep_values(const session_exec *e, graph **out_graph)
     graph *g;
     CLG_TRY(graph_clone(e->model->graph, &g));
     clg_status status = CLG_OK;
-    for (size_t i = 0; i < e->options.keep.n && status == CLG_OK; i++) {
+    for (size_t i = 0; i < e->options.keep.count && status == CLG_OK; i++) {
         value_id v = graph_find_value(g, e->options.keep.names[i]);
         if (v == VALUE_NONE)
             status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value named '%s'",
@@ -83,30 +83,30 @@ static clg_status optimise(session_exec *e)
                             .disabled = e->options.disabled,
                             .fp16 = e->options.fp16,
                             .keep_fp32 = e->options.keep_fp32};
-    if (!e->options.keep_all && e->options.keep.n == 0)
-        return passes_run(e->model->graph, &options, &e->g);
+    if (!e->options.keep_all && e->options.keep.count == 0)
+        return passes_run(e->model->graph, &options, &e->graph);
     graph *kept = NULL;
     CLG_TRY(keep_values(e, &kept));
-    clg_status status = passes_run(kept, &options, &e->g);
+    clg_status status = passes_run(kept, &options, &e->graph);
     graph_free(kept);
     return status;
 }
 
 static clg_status set_constants(session_exec *e)
 {
-    size_t n = e->g->n_values;
+    size_t n = e->graph->n_values;
     e->weights = arena_alloc(&e->memory, n + 1, sizeof *e->weights);
     e->weight_buffers = arena_alloc(&e->memory, n + 1, sizeof(ocl_buffer *));
     e->weight_is_bound = arena_alloc(&e->memory, n + 1, sizeof(bool));
     e->weight_may_go = arena_alloc(&e->memory, n + 1, sizeof(bool));
     e->n_readers = arena_alloc(&e->memory, n + 1, sizeof(uint8_t));
-    e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof(bool));
-    e->host_inputs = arena_alloc(&e->memory, e->g->n_inputs + 1, sizeof(bool));
+    e->node_is_init = arena_alloc(&e->memory, e->graph->n_nodes + 1, sizeof(bool));
+    e->host_inputs = arena_alloc(&e->memory, e->graph->n_inputs + 1, sizeof(bool));
     if (!e->weights || !e->weight_buffers || !e->weight_is_bound || !e->weight_may_go ||
         !e->n_readers || !e->node_is_init || !e->host_inputs)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < n; v++) {
-        const tensor *t = e->g->values[v].constant;
+        const tensor *t = e->graph->values[v].constant;
         if (t) e->weights[v] = (value_fact){.dtype = t->dtype, .dims = t->dims, .known = t};
     }
     return CLG_OK;
@@ -135,7 +135,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
     CLG_TRY(optimise(e));
     CLG_TRY(set_constants(e));
     e->planning = (plan_context){
-        .g = e->g,
+        .graph = e->graph,
         .caps = ocl_context_caps(e->context->ocl),
         .kernel_class = e->options.kernel_class,
         .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
@@ -143,9 +143,9 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
         .blas_accepts = ocl_blas_accepts,
         .weights = e->weights,
         .node_is_init = e->node_is_init,
-        .outputs = e->g->outputs,
-        .n_outputs = e->g->n_outputs,
-        .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->g->n_outputs,
+        .outputs = e->graph->outputs,
+        .n_outputs = e->graph->n_outputs,
+        .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->graph->n_outputs,
         .owner = {e, exec_pack},
         .device = e->context->info.name,
         .driver = e->context->info.driver,
@@ -153,7 +153,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
         .compiler = {e->context, context_compiles},
         .texts = &e->texts,
         .preferred = e->options.preferred.names,
-        .n_preferred = e->options.preferred.n,
+        .n_preferred = e->options.preferred.count,
         .choices = e->choices,
         .notes_choices = e->context->profiling};
     CLG_TRY(exec_find_init(e));
@@ -173,7 +173,7 @@ static void exec_destroy(session_exec *e)
     }
     step_texts_deinit(&e->texts);
     exec_free_weights(e);
-    graph_free(e->g);
+    graph_free(e->graph);
     tuning_table_free(e->choices);
     arena_deinit(&e->memory);
     mutex_deinit(&e->weights_lock);
@@ -358,15 +358,15 @@ static clg_status make_plan(session_exec *e, const value_fact *inputs, plan **ou
 {
     bool needed[256] = {false};
     bool *needs = needed, *allocated = NULL;
-    if (e->g->n_inputs > sizeof needed) {
-        needs = allocated = memory_zalloc(e->g->n_inputs, sizeof(bool));
+    if (e->graph->n_inputs > sizeof needed) {
+        needs = allocated = memory_zalloc(e->graph->n_inputs, sizeof(bool));
         if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     e->ahead_of = ocl_has_helper(e->context->ocl) ? inputs : NULL;
     clg_status status = plan_create(&e->planning, inputs, needs, out_plan);
     e->ahead_of = NULL;
     if (status == CLG_OK && !*out_plan)
-        for (size_t i = 0; i < e->g->n_inputs; i++) e->host_inputs[i] |= needs[i];
+        for (size_t i = 0; i < e->graph->n_inputs; i++) e->host_inputs[i] |= needs[i];
     memory_free(allocated);
     return status;
 }

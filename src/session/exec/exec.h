@@ -38,7 +38,7 @@ typedef struct session_exec {
     clg_model *model;
     exec_options options;
     arena memory; /* copies of option strings, arrays as long as the graph */
-    graph *g;
+    graph *graph;
     bool *node_is_init;
     value_fact *weights; /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs;

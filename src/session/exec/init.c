@@ -17,7 +17,7 @@
 
 static bool is_weight(const session_exec *e, const bool *from_init, value_id v)
 {
-    return v == VALUE_NONE || e->g->values[v].constant || from_init[v];
+    return v == VALUE_NONE || e->graph->values[v].constant || from_init[v];
 }
 
 static void count_reader(uint8_t *n_readers, value_id v, uint8_t n)
@@ -31,7 +31,7 @@ static void count_inputs(const node *n, uint8_t *n_readers)
     for (size_t i = 0; i < n->n_inputs; i++) count_reader(n_readers, n->inputs[i], 1);
     for (size_t a = 0; a < n->n_attributes; a++) {
         const graph *inner =
-            n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.g : NULL;
+            n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.graph : NULL;
         for (size_t v = 0; inner && v < inner->n_values; v++)
             if (inner->values[v].is_outer)
                 count_reader(n_readers, inner->values[v].outer, MANY_READERS);
@@ -60,13 +60,13 @@ static void meet(session_exec *e, node_id *met, value_id v, node_id n)
 /* A small constant does not bind those together that read it: it is brought to the device for each. */
 static bool binds(const session_exec *e, value_id v)
 {
-    const tensor *t = v == VALUE_NONE ? NULL : e->g->values[v].constant;
+    const tensor *t = v == VALUE_NONE ? NULL : e->graph->values[v].constant;
     return v != VALUE_NONE && (!t || t->size_bytes > SMALL_CONSTANT_BYTES);
 }
 
 static void find_parts(session_exec *e, node_id *met)
 {
-    const graph *g = e->g;
+    const graph *g = e->graph;
     for (value_id v = 0; v < g->n_values; v++) met[v] = NODE_NONE;
     for (node_id i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
@@ -81,7 +81,7 @@ static void find_parts(session_exec *e, node_id *met)
 
 clg_status exec_find_init(session_exec *e)
 {
-    const graph *g = e->g;
+    const graph *g = e->graph;
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
     uint8_t *wanted = memory_zalloc(g->n_values + 1, sizeof *wanted); /* by other nodes */
     node_id *met = memory_zalloc(g->n_values + 1, sizeof *met);
@@ -182,25 +182,26 @@ static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
     return frame_check_fault(f, fault);
 }
 
-static clg_status next_segment(const plan_context *c, frame *f, plan_segment *segment,
+static clg_status next_segment(const plan_context *context, frame *f, plan_segment *segment,
                                plan_segment **out_next)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
     clg_status status = read_contents(f, segment, contents);
-    if (status == CLG_OK) status = plan_continue(c, segment, contents, out_next);
+    if (status == CLG_OK) status = plan_continue(context, segment, contents, out_next);
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
     return status;
 }
 
 /* *out_last is a reference, also on failure. */
-static clg_status run_segments(const plan_context *c, frame *f, plan *p, plan_segment **out_last)
+static clg_status run_segments(const plan_context *context, frame *f, plan *p,
+                               plan_segment **out_last)
 {
     *out_last = plan_segment_retain(p->root);
     for (;;) {
         plan_segment *next = NULL;
         CLG_TRY(run_segment(f, p, *out_last));
         if ((*out_last)->last) return CLG_OK;
-        CLG_TRY(next_segment(c, f, *out_last, &next));
+        CLG_TRY(next_segment(context, f, *out_last, &next));
         plan_segment_free(*out_last);
         *out_last = next;
     }
@@ -269,11 +270,11 @@ typedef struct batch {
 
 static void sum_bytes(const session_exec *e, batch *b)
 {
-    for (node_id i = 0; i < e->g->n_nodes; i++) {
-        const node *n = &e->g->nodes[i];
+    for (node_id i = 0; i < e->graph->n_nodes; i++) {
+        const node *n = &e->graph->nodes[i];
         for (size_t k = 0; e->node_is_init[i] && k < n->n_inputs; k++) {
             const tensor *t =
-                n->inputs[k] == VALUE_NONE ? NULL : e->g->values[n->inputs[k]].constant;
+                n->inputs[k] == VALUE_NONE ? NULL : e->graph->values[n->inputs[k]].constant;
             if (t) b->part_bytes[e->init_parts[i]] += t->size_bytes;
         }
     }
@@ -282,7 +283,7 @@ static void sum_bytes(const session_exec *e, batch *b)
 /* The next parts, as many as are small enough together, and one at least. */
 static void next_batch(const session_exec *e, batch *b)
 {
-    const graph *g = e->g;
+    const graph *g = e->graph;
     uint64_t bytes = 0;
     b->n_outputs = 0;
     for (node_id i = 0; i < g->n_nodes; i++) b->in_mask[i] = false;
@@ -317,7 +318,7 @@ static clg_status rerun_part(session_exec *e, const batch *b)
 
 clg_status exec_run_init(session_exec *e)
 {
-    const size_t n_nodes = e->g->n_nodes, n = e->n_init_outputs;
+    const size_t n_nodes = e->graph->n_nodes, n = e->n_init_outputs;
     if (n == 0) return CLG_OK;
     batch b = {.in_mask = memory_zalloc(n_nodes + 1, sizeof *b.in_mask),
                .done = memory_zalloc(n, sizeof *b.done),
@@ -343,7 +344,7 @@ clg_status exec_run_init(session_exec *e)
 /* The nodes of a part; nothing that they give is there. */
 static void mask_part(const session_exec *e, node_id part, bool *mask, value_fact *weights)
 {
-    const graph *g = e->g;
+    const graph *g = e->graph;
     for (value_id v = 0; v < g->n_values; v++) weights[v] = e->weights[v];
     for (node_id i = 0; i < g->n_nodes; i++) {
         mask[i] = e->node_is_init[i] && e->init_parts[i] == part;
@@ -358,16 +359,17 @@ static size_t find_gone(session_exec *e, node_id part, value_id *outputs)
     size_t n = 0;
     for (size_t i = 0; i < e->n_init_outputs; i++) {
         const value_id v = e->init_outputs[i];
-        if (e->init_parts[e->g->values[v].producer] == part && exec_is_gone(e, v)) outputs[n++] = v;
+        if (e->init_parts[e->graph->values[v].producer] == part && exec_is_gone(e, v))
+            outputs[n++] = v;
     }
     return n;
 }
 
 clg_status exec_restore(session_exec *e, value_id v)
 {
-    const node_id part = e->init_parts[e->g->values[v].producer];
-    bool *mask = memory_zalloc(e->g->n_nodes + 1, sizeof *mask);
-    value_fact *weights = memory_zalloc(e->g->n_values + 1, sizeof *weights);
+    const node_id part = e->init_parts[e->graph->values[v].producer];
+    bool *mask = memory_zalloc(e->graph->n_nodes + 1, sizeof *mask);
+    value_fact *weights = memory_zalloc(e->graph->n_values + 1, sizeof *weights);
     value_id *outputs = memory_zalloc(e->n_init_outputs + 1, sizeof *outputs);
     clg_status status = mask && weights && outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) {

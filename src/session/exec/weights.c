@@ -27,11 +27,12 @@ static clg_status find_content(const session_exec *e, value_id v, const tensor *
     const tensor *t = e->weights[v].known;
     *out_content = t;
     if (!t)
-        return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content", e->g->values[v].name);
+        return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content",
+                         e->graph->values[v].name);
     if (t->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "constant '%s': strings cannot be placed on a device",
-                         e->g->values[v].name);
+                         e->graph->values[v].name);
     return CLG_OK;
 }
 
@@ -42,11 +43,11 @@ static clg_status upload_constant(session_exec *e, value_id v, ocl_buffer **out_
     *out_buffer = NULL;
     CLG_TRY(find_content(e, v, &t));
     clg_status status = ocl_buffer_create(e->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &b);
-    if (status != CLG_OK) return error_prefix(status, "weight '%s'", e->g->values[v].name);
+    if (status != CLG_OK) return error_prefix(status, "weight '%s'", e->graph->values[v].name);
     status = upload_content(e, b, t, 0, t->size_bytes);
     if (status != CLG_OK) {
         ocl_buffer_free(b);
-        return error_prefix(status, "weight '%s'", e->g->values[v].name);
+        return error_prefix(status, "weight '%s'", e->graph->values[v].name);
     }
     *out_buffer = b;
     return CLG_OK;
@@ -132,8 +133,8 @@ void exec_keep_weight(session_exec *e, value_id v, ocl_buffer *b)
 void exec_drop_constants(session_exec *e)
 {
     mutex_lock(&e->weights_lock);
-    for (size_t v = 0; v < e->g->n_values; v++)
-        if (e->g->values[v].constant && !e->weight_is_bound[v]) drop_weight(e, (value_id)v);
+    for (size_t v = 0; v < e->graph->n_values; v++)
+        if (e->graph->values[v].constant && !e->weight_is_bound[v]) drop_weight(e, (value_id)v);
     mutex_unlock(&e->weights_lock);
 }
 
@@ -173,8 +174,8 @@ clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **ou
 
 /* What a packing reads and writes. */
 typedef struct pack_work {
-    const packing *p;
-    const candidate *c;
+    const packing *packing;
+    const candidate *candidate;
     ocl_buffer *packed;
     ocl_buffer *raw;       /* borrowed */
     const tensor *content; /* of which a window is in raw; NULL: raw has it all */
@@ -215,7 +216,8 @@ static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
     const size_t offset = s->window_bytes ? s->window_offset : 0;
     const size_t n = s->window_bytes ? s->window_bytes : w->content->size_bytes;
     if (offset > w->content->size_bytes || n > w->content->size_bytes - offset)
-        return error_set(CLG_ERROR_INTERNAL, "packing '%s' reads beyond its weight", w->p->recipe);
+        return error_set(CLG_ERROR_INTERNAL, "packing '%s' reads beyond its weight",
+                         w->packing->recipe);
     if (w->raw && offset == w->window_offset && n == w->window_bytes) return CLG_OK;
     CLG_TRY(reserve_staging(e, n));
     w->raw = e->staging;
@@ -227,24 +229,25 @@ static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
 static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
     const pack_work *w = self;
-    if (o->space == OPERAND_INPUT && o->index == w->p->input) {
+    if (o->space == OPERAND_INPUT && o->index == w->packing->input) {
         to->buffer = w->raw;
         to->offset_bytes -= (int64_t)w->window_offset;
-    } else if (o->space == OPERAND_PACKED && o->index < w->c->n_packings &&
-               &w->c->packings[o->index] == w->p) {
+    } else if (o->space == OPERAND_PACKED && o->index < w->candidate->n_packings &&
+               &w->candidate->packings[o->index] == w->packing) {
         to->buffer = w->packed;
     } else {
         return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own",
-                         w->p->recipe);
+                         w->packing->recipe);
     }
     return CLG_OK;
 }
 
 static clg_status run_packing(session_exec *e, pack_work *w)
 {
-    CLG_TRY(ocl_buffer_create(e->context->ocl, w->p->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
+    CLG_TRY(
+        ocl_buffer_create(e->context->ocl, w->packing->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
     clg_status status = CLG_OK;
-    for (const step *s = w->p->steps; s && status == CLG_OK; s = s->next) {
+    for (const step *s = w->packing->steps; s && status == CLG_OK; s = s->next) {
         status = bring_window(e, s, w);
         if (status == CLG_OK) status = launch_once(e->context, s, bind_pack_operand, w, NULL);
     }
@@ -265,14 +268,14 @@ static void release(session_exec *e, value_id v)
 static clg_status add_packed(session_exec *e, const char *key, value_id weight, const candidate *c,
                              const packing *p)
 {
-    pack_work w = {.p = p, .c = c, .raw = e->weight_buffers[weight]};
+    pack_work w = {.packing = p, .candidate = c, .raw = e->weight_buffers[weight]};
     CLG_TRY(MEMORY_RESERVE(e->packed, e->packed_capacity, e->n_packed + 1));
     if (!w.raw) CLG_TRY(find_content(e, weight, &w.content));
     clg_status status = run_packing(e, &w);
     if (status == CLG_OK) status = hash_map_set_string(&e->packed_keys, key, e->n_packed);
     if (status != CLG_OK) {
         ocl_buffer_free(w.packed);
-        return error_prefix(status, "weight '%s'", e->g->values[weight].name);
+        return error_prefix(status, "weight '%s'", e->graph->values[weight].name);
     }
     e->packed[e->n_packed++].buffer = w.packed;
     e->weight_bytes += ocl_buffer_size(w.packed);
@@ -315,7 +318,7 @@ uint64_t exec_weight_bytes(session_exec *e)
 
 void exec_free_weights(session_exec *e)
 {
-    for (size_t v = 0; e->g && e->weight_buffers && v < e->g->n_values; v++)
+    for (size_t v = 0; e->graph && e->weight_buffers && v < e->graph->n_values; v++)
         ocl_buffer_free(e->weight_buffers[v]);
     for (size_t i = 0; i < e->n_packed; i++) ocl_buffer_free(e->packed[i].buffer);
     for (size_t i = 0; i < e->n_held; i++) tensor_free(e->held[i]);

@@ -73,14 +73,14 @@ clg_status session_event(clg_session *s, void **out_cl_event)
     *out_cl_event = NULL;
     mutex_lock(&w->lock);
     bool in_flight = w->has_work, is_ours = !w->has_work && w->done;
-    if (in_flight && !w->event) status = ocl_event_create(s->e->context->ocl, &w->event);
-    if (in_flight && status == CLG_OK) status = ocl_event_retain(s->e->context->ocl, w->event);
+    if (in_flight && !w->event) status = ocl_event_create(s->exec->context->ocl, &w->event);
+    if (in_flight && status == CLG_OK) status = ocl_event_retain(s->exec->context->ocl, w->event);
     if (in_flight && status == CLG_OK) *out_cl_event = w->event;
-    if (is_ours) status = ocl_queue_marker(s->f->queue, out_cl_event); /* not waited for yet */
+    if (is_ours) status = ocl_queue_marker(s->frame->queue, out_cl_event); /* not waited for yet */
     mutex_unlock(&w->lock);
     if (in_flight || is_ours) return status;
     CLG_TRY(session_enter(s));
-    status = ocl_queue_marker(s->f->queue, out_cl_event);
+    status = ocl_queue_marker(s->frame->queue, out_cl_event);
     session_leave(s);
     return status;
 }

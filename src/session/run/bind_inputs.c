@@ -9,18 +9,18 @@
 /* Making ready for a shape that was set after the value. */
 static bool stands_for_shape(const run_state *r, size_t i)
 {
-    const session_input *in = &r->s->inputs[i];
+    const session_input *in = &r->session->inputs[i];
     return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
 }
 
 /* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared with free dimensions 1. */
 static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 {
-    const session_input *in = &r->s->inputs[i];
-    const value *port = session_input_port(r->s, i);
+    const session_input *in = &r->session->inputs[i];
+    const value *port = session_input_port(r->session, i);
     if (in->carried) {
         *out_dims = in->carried_dims;
-        return session_check_shape(r->s, i, out_dims);
+        return session_check_shape(r->session, i, out_dims);
     }
     if (in->filled)
         *out_dims = in->mapped_dims;
@@ -41,28 +41,29 @@ static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 
 static clg_dtype input_dtype(const run_state *r, size_t i)
 {
-    const session_input *in = &r->s->inputs[i];
-    return in->value ? in->value->dtype : session_input_port(r->s, i)->dtype;
+    const session_input *in = &r->session->inputs[i];
+    return in->value ? in->value->dtype : session_input_port(r->session, i)->dtype;
 }
 
 /* Reads the content of an input into zeroed memory of its size. */
 static clg_status read_content(run_state *r, size_t i, void *to, size_t size_bytes)
 {
-    const session_input *in = &r->s->inputs[i];
-    const frame_memory *m = &r->s->f->inputs[i];
+    const session_input *in = &r->session->inputs[i];
+    const frame_memory *m = &r->session->frame->inputs[i];
     if (in->mapped) {
         memcpy(to, in->mapped, size_bytes);
         return CLG_OK;
     }
     if (in->carried || in->filled)
-        return ocl_queue_read(r->s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, true);
+        return ocl_queue_read(r->session->frame->queue, m->buffer, m->offset_bytes, to, size_bytes,
+                              true);
     return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
 }
 
 /* The content of an input whose content decides shapes, or that holds strings. */
 static clg_status know_content(run_state *r, size_t i)
 {
-    session_input *in = &r->s->inputs[i];
+    session_input *in = &r->session->inputs[i];
     tensor *t;
     if (in->value && r->facts[i].dtype == CLG_STRING && !stands_for_shape(r, i)) {
         in->content = tensor_retain(in->value->host);
@@ -105,8 +106,8 @@ static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_f
 /* A sequence or optional; made ready without one, it is empty. */
 static clg_status aggregate_fact(run_state *r, size_t i)
 {
-    const value *port = session_input_port(r->s, i);
-    const clg_value *v = r->s->inputs[i].value;
+    const value *port = session_input_port(r->session, i);
+    const clg_value *v = r->session->inputs[i].value;
     if (!v && r->mode == RUN_FOR_REAL)
         return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", port->name);
     r->facts[i] = (value_fact){.kind = port->kind, .dtype = port->dtype};
@@ -115,7 +116,7 @@ static clg_status aggregate_fact(run_state *r, size_t i)
 
 clg_status run_find_plan(run_state *r)
 {
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     for (size_t i = 0; i < s->n_inputs; i++) {
         if (session_input_port(s, i)->kind != CLG_VALUE_TENSOR) {
             CLG_TRY(aggregate_fact(r, i));
@@ -124,14 +125,15 @@ clg_status run_find_plan(run_state *r)
         r->facts[i].dtype = input_dtype(r, i);
         CLG_TRY(input_dims(r, i, &r->facts[i].dims));
     }
-    for (size_t tries = 0; tries <= s->n_inputs && !r->p; tries++) {
+    for (size_t tries = 0; tries <= s->n_inputs && !r->plan; tries++) {
         for (size_t i = 0; i < s->n_inputs; i++)
             if (!r->facts[i].known &&
-                (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->e, i)))
+                (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->exec, i)))
                 CLG_TRY(know_content(r, i));
-        CLG_TRY(exec_plan(s->e, r->facts, &r->p));
+        CLG_TRY(exec_plan(s->exec, r->facts, &r->plan));
     }
-    return r->p ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "planning requests contents without end");
+    return r->plan ? CLG_OK
+                   : error_set(CLG_ERROR_INTERNAL, "planning requests contents without end");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
@@ -140,12 +142,12 @@ clg_status run_find_plan(run_state *r)
 static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, size_t size_bytes)
 {
     clg_value *host;
-    frame_memory *m = &r->s->f->inputs[i];
+    frame_memory *m = &r->session->frame->inputs[i];
     CLG_TRY(value_to_host(v, &host));
-    clg_status status = frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
+    clg_status status = frame_reserve(r->session->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
     if (status == CLG_OK && size_bytes)
-        status =
-            ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes, true);
+        status = ocl_queue_write(r->session->frame->queue, m->buffer, 0, value_host_data(host),
+                                 size_bytes, true);
     value_free(host);
     return status;
 }
@@ -153,13 +155,13 @@ static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, siz
 static clg_status bind_zeros(run_state *r, size_t i, size_t size_bytes)
 {
     static const uint8_t zero[4] = {0};
-    frame_memory *m = &r->s->f->inputs[i];
-    CLG_TRY(frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    frame_memory *m = &r->session->frame->inputs[i];
+    CLG_TRY(frame_reserve(r->session->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     size_t padded = size_bytes / 4 * 4;
-    if (padded) CLG_TRY(ocl_queue_fill(r->s->f->queue, m->buffer, 0, padded, zero, 4));
-    return size_bytes > padded
-               ? ocl_queue_fill(r->s->f->queue, m->buffer, padded, size_bytes - padded, zero, 1)
-               : CLG_OK;
+    if (padded) CLG_TRY(ocl_queue_fill(r->session->frame->queue, m->buffer, 0, padded, zero, 4));
+    return size_bytes > padded ? ocl_queue_fill(r->session->frame->queue, m->buffer, padded,
+                                                size_bytes - padded, zero, 1)
+                               : CLG_OK;
 }
 
 /* Writes the tensors of a value on the host one after the other, as plan.h says. */
@@ -175,8 +177,8 @@ static clg_status write_items(run_state *r, size_t i, const clg_value *v, const 
     }
     CLG_TRY(aggregate_offset(f, end_bytes, &offset));
     return v->size_bytes && f->dtype != CLG_STRING
-               ? ocl_queue_write(r->s->f->queue, r->s->f->inputs[i].buffer, offset,
-                                 value_host_data(v), v->size_bytes, true)
+               ? ocl_queue_write(r->session->frame->queue, r->session->frame->inputs[i].buffer,
+                                 offset, value_host_data(v), v->size_bytes, true)
                : CLG_OK;
 }
 
@@ -185,9 +187,10 @@ static clg_status bind_aggregate(run_state *r, size_t i)
     clg_value *host;
     size_t size_bytes, end_bytes = 0;
     CLG_TRY(aggregate_bytes(&r->facts[i], &size_bytes));
-    CLG_TRY(frame_reserve(r->s->f, &r->s->f->inputs[i], size_bytes, OCL_BUFFER_HOST_VISIBLE));
-    if (!r->s->inputs[i].value) return CLG_OK;
-    CLG_TRY(value_to_host(r->s->inputs[i].value, &host));
+    CLG_TRY(frame_reserve(r->session->frame, &r->session->frame->inputs[i], size_bytes,
+                          OCL_BUFFER_HOST_VISIBLE));
+    if (!r->session->inputs[i].value) return CLG_OK;
+    CLG_TRY(value_to_host(r->session->inputs[i].value, &host));
     clg_status status = write_items(r, i, host, &r->facts[i], &end_bytes);
     value_free(host);
     return status;
@@ -200,7 +203,7 @@ static clg_status bind_aggregate(run_state *r, size_t i)
  * drivers copy what does not begin and end with a page. */
 static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {
-    const device_caps *caps = ocl_context_caps(r->s->e->context->ocl);
+    const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);
     return caps->kind == CLG_DEVICE_CPU &&
            (caps->family == PLATFORM_POCL || caps->family == PLATFORM_INTEL_CPU) &&
            size_bytes >= ZERO_COPY_BYTES && caps->buffer_align_bytes > 0 &&
@@ -209,9 +212,9 @@ static bool may_zero_copy(const run_state *r, const void *data, size_t size_byte
 
 static clg_status zero_copy_input(run_state *r, size_t i, const void *data, size_t size_bytes)
 {
-    frame *f = r->s->f;
+    frame *f = r->session->frame;
     ocl_buffer *b;
-    CLG_TRY(ocl_buffer_zero_copy(r->s->e->context->ocl, data, size_bytes, &b));
+    CLG_TRY(ocl_buffer_zero_copy(r->session->exec->context->ocl, data, size_bytes, &b));
     frame_set_foreign(f, &f->inputs[i], b, 0);
     f->inputs[i].is_zero_copy = true;
     ocl_buffer_free(b);
@@ -220,48 +223,49 @@ static clg_status zero_copy_input(run_state *r, size_t i, const void *data, size
 
 void run_return_inputs(run_state *r)
 {
-    frame *f = r->s->f;
-    for (size_t i = 0; i < r->s->n_inputs; i++)
+    frame *f = r->session->frame;
+    for (size_t i = 0; i < r->session->n_inputs; i++)
         if (f->inputs[i].is_zero_copy) frame_drop(f, &f->inputs[i]);
 }
 
 static clg_status bind_input(run_state *r, size_t i)
 {
     if (r->facts[i].kind != CLG_VALUE_TENSOR) return bind_aggregate(r, i);
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     session_input *in = &s->inputs[i];
-    frame_memory *m = &s->f->inputs[i];
+    frame_memory *m = &s->frame->inputs[i];
     size_t size_bytes;
     if (in->mapped) return session_unmap(s, i);
     if (in->carried || in->filled || r->facts[i].dtype == CLG_STRING) return CLG_OK;
     CLG_TRY(run_tensor_bytes(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
     if (!in->value || stands_for_shape(r, i)) return bind_zeros(r, i, size_bytes);
-    ocl_buffer *b = context_value_buffer(s->e->context, in->value);
+    ocl_buffer *b = context_value_buffer(s->exec->context, in->value);
     if (b) {
-        frame_set_foreign(s->f, m, b, in->value->offset_bytes);
+        frame_set_foreign(s->frame, m, b, in->value->offset_bytes);
         return CLG_OK;
     }
     const void *data = value_host_data(in->value);
     if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
     if (may_zero_copy(r, data, size_bytes)) return zero_copy_input(r, i, data, size_bytes);
-    CLG_TRY(frame_reserve(s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
-    return ocl_queue_write(s->f->queue, m->buffer, 0, data, size_bytes, false);
+    CLG_TRY(frame_reserve(s->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    return ocl_queue_write(s->frame->queue, m->buffer, 0, data, size_bytes, false);
 }
 
 clg_status run_remap_inputs(run_state *r)
 {
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     for (size_t i = 0; i < s->n_inputs; i++) {
         session_input *in = &s->inputs[i];
-        ocl_buffer *b = s->f->inputs[i].buffer;
+        ocl_buffer *b = s->frame->inputs[i].buffer;
         if (in->remaps && b)
-            CLG_TRY(ocl_queue_map(s->f->queue, b, 0, ocl_buffer_size(b), true, false, &in->mapped));
+            CLG_TRY(
+                ocl_queue_map(s->frame->queue, b, 0, ocl_buffer_size(b), true, false, &in->mapped));
     }
     return CLG_OK;
 }
 
 clg_status run_bind_inputs(run_state *r)
 {
-    for (size_t i = 0; i < r->s->n_inputs; i++) CLG_TRY(bind_input(r, i));
+    for (size_t i = 0; i < r->session->n_inputs; i++) CLG_TRY(bind_input(r, i));
     return CLG_OK;
 }

@@ -8,14 +8,14 @@
 
 static const char *output_name(const clg_session *s, size_t i)
 {
-    return s->e->g->values[s->e->g->outputs[i]].name;
+    return s->exec->graph->values[s->exec->graph->outputs[i]].name;
 }
 
 /* The device memory that the caller wants output i in; NULL when there is none. */
 static ocl_buffer *bound_device_memory(const clg_session *s, size_t i)
 {
     const clg_value *bound = s->outputs[i].bound;
-    return bound ? context_value_buffer(s->e->context, bound) : NULL;
+    return bound ? context_value_buffer(s->exec->context, bound) : NULL;
 }
 
 /* ---- before a segment -------------------------------------------------------------------------------- */
@@ -46,8 +46,8 @@ static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const 
 static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offset_bytes,
                            size_t size_bytes)
 {
-    for (size_t k = 0; k < r->s->n_inputs; k++) {
-        const frame_memory *m = &r->s->f->inputs[k];
+    for (size_t k = 0; k < r->session->n_inputs; k++) {
+        const frame_memory *m = &r->session->frame->inputs[k];
         size_t bytes;
         if (m->buffer && run_tensor_bytes(r->facts[k].dtype, &r->facts[k].dims, &bytes) == CLG_OK &&
             overlap(b, offset_bytes, size_bytes, m->buffer, m->offset_bytes, bytes))
@@ -59,7 +59,7 @@ static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offse
 /* Kernels read inputs after they began to write outputs: the two must not share memory. */
 static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer *b)
 {
-    const clg_session *s = r->s;
+    const clg_session *s = r->session;
     const clg_value *bound = s->outputs[i].bound;
     size_t input = input_within(r, b, bound->offset_bytes, bound->size_bytes);
     const char *with = input == SIZE_MAX ? NULL : session_input_port(s, input)->name;
@@ -81,19 +81,19 @@ static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer 
 /* Memory of the frame's own; other than before, where that was given to this run as an input. */
 static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
 {
-    frame *f = r->s->f;
+    frame *f = r->session->frame;
     frame_memory *m = &f->outputs[i];
     if (m->buffer && !m->foreign &&
         input_within(r, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
         frame_drop(f, m);
     return frame_reserve(f, m, size_bytes,
-                         r->s->outputs[i].impl == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
-                                                              : OCL_BUFFER_HOST_VISIBLE);
+                         r->session->outputs[i].impl == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
+                                                                    : OCL_BUFFER_HOST_VISIBLE);
 }
 
 clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
 {
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     for (size_t i = 0; i < s->n_outputs; i++) {
         const clg_value *bound = r->mode == RUN_FOR_REAL ? s->outputs[i].bound : NULL;
         size_t size_bytes = segment->output_bytes[i];
@@ -106,7 +106,7 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
         ocl_buffer *b = bound ? bound_device_memory(s, i) : NULL;
         if (b) {
             CLG_TRY(check_overlaps(r, i, b));
-            frame_set_foreign(s->f, &s->f->outputs[i], b, bound->offset_bytes);
+            frame_set_foreign(s->frame, &s->frame->outputs[i], b, bound->offset_bytes);
         } else {
             CLG_TRY(reserve_output(r, i, size_bytes));
         }
@@ -133,15 +133,15 @@ static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, t
 /* Content that never was on the device goes there: for the caller's memory, or for the input it is linked to. */
 static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 {
-    const clg_session *s = r->s;
+    const clg_session *s = r->session;
     const clg_value *bound = s->outputs[i].bound;
-    frame_memory *m = &s->f->outputs[i];
+    frame_memory *m = &s->frame->outputs[i];
     if (bound)
-        return ocl_queue_write(s->f->queue, bound_device_memory(s, i), bound->offset_bytes,
+        return ocl_queue_write(s->frame->queue, bound_device_memory(s, i), bound->offset_bytes,
                                known->data, known->size_bytes, false);
-    CLG_TRY(frame_reserve(s->f, m, known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
-    return ocl_queue_write(s->f->queue, m->buffer, m->offset_bytes, known->data, known->size_bytes,
-                           false);
+    CLG_TRY(frame_reserve(s->frame, m, known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    return ocl_queue_write(s->frame->queue, m->buffer, m->offset_bytes, known->data,
+                           known->size_bytes, false);
 }
 
 /* ---- sequences, optionals, maps --------------------------------------------------------------------------- */
@@ -239,9 +239,9 @@ static clg_status read_tensor(run_state *r, const plan_port *port, void *to, siz
 {
     bound_buffer where;
     if (port->known || size_bytes == 0) return CLG_OK;
-    CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &where));
-    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes, to, size_bytes,
-                          false);
+    CLG_TRY(frame_resolve(r->session->frame, r->segment, &port->place, &where));
+    return ocl_queue_read(r->session->frame->queue, where.buffer, (size_t)where.offset_bytes, to,
+                          size_bytes, false);
 }
 
 /* The rows of all maps are one piece of memory: one read. */
@@ -264,11 +264,11 @@ static clg_status read_whole(run_state *r, const plan_port *port, clg_value *v)
 
 static clg_status fetch_whole(run_state *r, size_t i, const plan_port *port)
 {
-    if (r->s->outputs[i].link != SIZE_MAX)
+    if (r->session->outputs[i].link != SIZE_MAX)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "output '%s' is not a tensor and cannot feed an input",
-                         output_name(r->s, i));
-    if (r->s->outputs[i].impl != OUTPUT_FETCHED)
+                         output_name(r->session, i));
+    if (r->session->outputs[i].impl != OUTPUT_FETCHED)
         return CLG_OK; /* a stream, which has no use for it */
     CLG_TRY(make_whole(port, &r->wholes[i]));
     return read_whole(r, port, r->wholes[i]);
@@ -277,10 +277,10 @@ static clg_status fetch_whole(run_state *r, size_t i, const plan_port *port)
 /* Known contents go where the caller wants them; the rest is read from the device. */
 static clg_status fetch_output(run_state *r, size_t i)
 {
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     session_output *out = &s->outputs[i];
     const plan_port *port = &r->segment->outputs[i];
-    const frame_memory *m = &s->f->outputs[i];
+    const frame_memory *m = &s->frame->outputs[i];
     bool stays = out->link != SIZE_MAX || bound_device_memory(s, i);
     size_t size_bytes;
     if (port->kind != CLG_VALUE_TENSOR) return fetch_whole(r, i, port);
@@ -290,7 +290,7 @@ static clg_status fetch_output(run_state *r, size_t i)
     if (size_bytes == 0) return CLG_OK;
     if (out->impl != OUTPUT_FETCHED) {
         if (port->known || out->impl == OUTPUT_LEFT) return CLG_OK;
-        return ocl_queue_map(s->f->queue, m->buffer, m->offset_bytes, size_bytes, false, false,
+        return ocl_queue_map(s->frame->queue, m->buffer, m->offset_bytes, size_bytes, false, false,
                              &out->mapped);
     }
     if (port->known && port->dtype == CLG_STRING) {
@@ -306,12 +306,12 @@ static clg_status fetch_output(run_state *r, size_t i)
         memcpy(to, port->known->data, size_bytes);
         return CLG_OK;
     }
-    return ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, false);
+    return ocl_queue_read(s->frame->queue, m->buffer, m->offset_bytes, to, size_bytes, false);
 }
 
 clg_status run_fetch_outputs(run_state *r)
 {
-    for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(fetch_output(r, i));
+    for (size_t i = 0; i < r->session->n_outputs; i++) CLG_TRY(fetch_output(r, i));
     return CLG_OK;
 }
 
@@ -320,7 +320,7 @@ clg_status run_fetch_outputs(run_state *r)
 /* The value around what was read; all that can fail. */
 static clg_status make_host_value(run_state *r, size_t i)
 {
-    session_output *out = &r->s->outputs[i];
+    session_output *out = &r->session->outputs[i];
     tensor *t = r->pending[i];
     if (out->host && t && out->host->host == t) return CLG_OK;
     value_free(out->host);
@@ -331,7 +331,7 @@ static clg_status make_host_value(run_state *r, size_t i)
 
 static void publish_output(run_state *r, size_t i)
 {
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     session_output *out = &s->outputs[i];
     const plan_port *port = &r->segment->outputs[i];
     out->dtype = port->kind == CLG_VALUE_TENSOR ? port->dtype : CLG_DTYPE_NONE;
@@ -341,7 +341,7 @@ static void publish_output(run_state *r, size_t i)
     out->valid = port->kind != CLG_VALUE_TENSOR || port->dtype != CLG_DTYPE_NONE;
     if (out->link == SIZE_MAX) return;
     session_input *in = &s->inputs[out->link];
-    frame_swap(s->f, &s->f->outputs[i], &s->f->inputs[out->link]);
+    frame_swap(s->frame, &s->frame->outputs[i], &s->frame->inputs[out->link]);
     in->carried = true;
     in->filled = false;
     in->carried_dims = port->dims;
@@ -351,7 +351,7 @@ static void publish_output(run_state *r, size_t i)
 
 clg_status run_publish_outputs(run_state *r)
 {
-    for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(make_host_value(r, i));
-    for (size_t i = 0; i < r->s->n_outputs; i++) publish_output(r, i);
+    for (size_t i = 0; i < r->session->n_outputs; i++) CLG_TRY(make_host_value(r, i));
+    for (size_t i = 0; i < r->session->n_outputs; i++) publish_output(r, i);
     return CLG_OK;
 }

@@ -31,7 +31,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs, bool
     *out_frame = NULL;
     frame *f = memory_zalloc(1, sizeof *f);
     if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    f->e = e;
+    f->exec = e;
     f->of_session = of_session;
     f->stamp = 1;
     f->seed = fresh_seed(f);
@@ -72,7 +72,7 @@ static void free_plan(frame *f, frame_plan *p)
         free_segment(f, p->segments);
         p->segments = next;
     }
-    plan_free(p->p);
+    plan_free(p->plan);
     memory_free(p);
 }
 
@@ -113,7 +113,7 @@ void frame_drop(frame *f, frame_memory *m)
 /* Memory that has become too small is likely to grow again. */
 static size_t with_room(const frame *f, const frame_memory *m, size_t size_bytes)
 {
-    const uint64_t largest = ocl_context_caps(f->e->context->ocl)->max_alloc_bytes;
+    const uint64_t largest = ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
     const size_t room = size_bytes / 4 < MAX_ROOM_BYTES ? size_bytes / 4 : MAX_ROOM_BYTES;
     if (!m->buffer || m->foreign || (largest > 0 && size_bytes + room > largest)) return size_bytes;
     return size_bytes + room;
@@ -124,7 +124,7 @@ clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffe
     if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
     const size_t wanted = with_room(f, m, size_bytes);
     frame_drop(f, m);
-    return ocl_buffer_create(f->e->context->ocl, wanted, flags, &m->buffer);
+    return ocl_buffer_create(f->exec->context->ocl, wanted, flags, &m->buffer);
 }
 
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
@@ -179,7 +179,7 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
         }
         /* A later segment needs more: what earlier ones left in the slab moves along. */
         ocl_buffer *grown;
-        CLG_TRY(ocl_buffer_create(f->e->context->ocl, with_room(f, m, segment->slab_bytes[i]),
+        CLG_TRY(ocl_buffer_create(f->exec->context->ocl, with_room(f, m, segment->slab_bytes[i]),
                                   OCL_BUFFER_DEVICE, &grown));
         clg_status status = segment->parent
                                 ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old))
@@ -216,13 +216,13 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
     case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
     case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
     case PLACE_WEIGHT:
-        CLG_TRY(f->of_session ? exec_weight_buffer(f->e, place->index, &out->buffer)
-                              : exec_init_buffer(f->e, place->index, &out->buffer));
+        CLG_TRY(f->of_session ? exec_weight_buffer(f->exec, place->index, &out->buffer)
+                              : exec_init_buffer(f->exec, place->index, &out->buffer));
         break;
-    case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->e, place->index, &out->buffer)); break;
+    case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_LITERAL:
-        CLG_TRY(
-            exec_literals(f->e, (plan_segment *)segment_at(segment, place->index), &out->buffer));
+        CLG_TRY(exec_literals(f->exec, (plan_segment *)segment_at(segment, place->index),
+                              &out->buffer));
         break;
     case PLACE_NONE: break;
     }
@@ -262,11 +262,12 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
         prepared->kernels[i] = kernel_pool_take(&f->spare, &s->what->kernel);
         if (prepared->kernels[i]) continue;
         clg_status status =
-            ocl_kernel_create_draft(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
+            ocl_kernel_create_draft(f->exec->context->ocl, &s->what->kernel, &prepared->kernels[i]);
         if (status != CLG_OK) {
             char name[NODE_TEXT_BYTES];
-            return s->node < f->e->g->n_nodes
-                       ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name))
+            return s->node < f->exec->graph->n_nodes
+                       ? error_prefix(status, "%s",
+                                      node_text(&f->exec->graph->nodes[s->node], name))
                        : status;
         }
     }
@@ -319,7 +320,7 @@ static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
 {
     for (frame_plan **link = &f->plans; *link; link = &(*link)->next) {
         frame_plan *found = *link;
-        if (found->p != p) continue;
+        if (found->plan != p) continue;
         *link = found->next;
         found->next = f->plans;
         f->plans = found;
@@ -328,7 +329,7 @@ static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
     }
     frame_plan *made = memory_zalloc(1, sizeof *made);
     if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    made->p = plan_retain(p);
+    made->plan = plan_retain(p);
     made->next = f->plans;
     f->plans = made;
     *out_plan = made;
@@ -363,7 +364,7 @@ static clg_status build_kernels(frame *f, frame_segment *prepared)
             launches[n++] = (ocl_launch){prepared->kernels[i], s->n_dims, s->global, s->local};
     }
     const clg_status status =
-        ocl_launches_prepare(f->e->context->ocl, launches, n, f->progress, f->progress_user);
+        ocl_launches_prepare(f->exec->context->ocl, launches, n, f->progress, f->progress_user);
     memory_free(launches);
     prepared->is_built = status == CLG_OK;
     return status;
@@ -423,7 +424,7 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const a
         const plan_step *s = &segment->steps[i];
         if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
             return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
-        if (f->e->context->profiling) CLG_TRY(note_ran(f, s));
+        if (f->exec->context->profiling) CLG_TRY(note_ran(f, s));
         ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
         if (s->what->draws)
             CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
@@ -431,8 +432,9 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const a
             launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
         if (status != CLG_OK) {
             char name[NODE_TEXT_BYTES];
-            return s->node < f->e->g->n_nodes
-                       ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name))
+            return s->node < f->exec->graph->n_nodes
+                       ? error_prefix(status, "%s",
+                                      node_text(&f->exec->graph->nodes[s->node], name))
                        : status;
         }
         at += s->n_buffers;
@@ -453,8 +455,9 @@ clg_status frame_check_fault(const frame *f, const int32_t *words)
     char name[NODE_TEXT_BYTES];
     if (words[0] == 0) return CLG_OK;
     int32_t n = FAULT_NODE(words[0]);
-    const char *where =
-        n >= 0 && (size_t)n < f->e->g->n_nodes ? node_text(&f->e->g->nodes[n], name) : "a node";
+    const char *where = n >= 0 && (size_t)n < f->exec->graph->n_nodes
+                            ? node_text(&f->exec->graph->nodes[n], name)
+                            : "a node";
     const char *what = step_fault_text(FAULT_KERNEL_CODE(words[0]));
     return error_set(CLG_ERROR_DATA, "%s: %s: %d", where, what, words[1]);
 }

@@ -31,14 +31,14 @@ typedef struct frame_segment {
 } frame_segment;
 
 typedef struct frame_plan {
-    plan *p; /* a reference */
+    plan *plan; /* a reference */
     frame_segment *segments;
     struct frame_plan *next;
 } frame_plan;
 
 typedef struct frame {
-    session_exec *e; /* borrowed: the session's, or NULL-safe during init */
-    bool of_session; /* else the init plan's */
+    session_exec *exec; /* borrowed: the session's, or NULL-safe during init */
+    bool of_session;    /* else the init plan's */
     ocl_queue *queue;
     frame_memory *inputs, *outputs;
     size_t n_inputs, n_outputs;

@@ -171,10 +171,10 @@ static clg_status bind_all(binding *b, const step *s)
 }
 
 /* A kernel with its arguments set, built only if it is in memory or in the store. */
-static clg_status make_draft(clg_context *c, const step *s, const bound_buffer *buffers,
+static clg_status make_draft(clg_context *context, const step *s, const bound_buffer *buffers,
                              ocl_buffer *fault, ocl_kernel **out_kernel)
 {
-    CLG_TRY(ocl_kernel_create_draft(c->ocl, &s->kernel, out_kernel));
+    CLG_TRY(ocl_kernel_create_draft(context->ocl, &s->kernel, out_kernel));
     const clg_status status = launch_set_args(*out_kernel, s, buffers, NULL, fault, 0);
     if (status == CLG_OK) return CLG_OK;
     ocl_kernel_free(*out_kernel);
@@ -182,34 +182,35 @@ static clg_status make_draft(clg_context *c, const step *s, const bound_buffer *
     return status;
 }
 
-clg_status launch_draft(clg_context *c, const step *s, launch_operand resolve, void *self,
+clg_status launch_draft(clg_context *context, const step *s, launch_operand resolve, void *self,
                         ocl_kernel **out_kernel)
 {
     binding b = {.resolve = resolve, .self = self};
     *out_kernel = NULL;
     CLG_TRY(bind_all(&b, s));
-    return make_draft(c, s, b.buffers, NULL, out_kernel);
+    return make_draft(context, s, b.buffers, NULL, out_kernel);
 }
 
 /* A kernel ready to be launched once. */
-static clg_status make_kernel(clg_context *c, const step *s, const bound_buffer *buffers,
+static clg_status make_kernel(clg_context *context, const step *s, const bound_buffer *buffers,
                               ocl_buffer *fault, ocl_kernel **out_kernel)
 {
-    CLG_TRY(make_draft(c, s, buffers, fault, out_kernel));
+    CLG_TRY(make_draft(context, s, buffers, fault, out_kernel));
     const ocl_launch launch = {*out_kernel, s->n_dims, s->global, s->local};
-    return ocl_launches_prepare(c->ocl, &launch, 1, NULL, NULL);
+    return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
 }
 
-clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
+clg_status launch_once(clg_context *context, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault)
 {
     binding b = {.resolve = resolve, .self = self};
     ocl_kernel *k = NULL;
     CLG_TRY(bind_all(&b, s));
-    clg_status status = s->kind == STEP_KERNEL ? make_kernel(c, s, b.buffers, fault, &k) : CLG_OK;
-    mutex_lock(&c->utility_lock);
-    if (status == CLG_OK) status = launch_step(c->utility, s, k, b.buffers);
-    mutex_unlock(&c->utility_lock);
+    clg_status status =
+        s->kind == STEP_KERNEL ? make_kernel(context, s, b.buffers, fault, &k) : CLG_OK;
+    mutex_lock(&context->utility_lock);
+    if (status == CLG_OK) status = launch_step(context->utility, s, k, b.buffers);
+    mutex_unlock(&context->utility_lock);
     ocl_kernel_free(k);
     return status;
 }

@@ -26,11 +26,11 @@ clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_b
 typedef clg_status (*launch_operand)(void *self, const operand *o, bound_buffer *to);
 /* Enqueues a step on the context's utility queue, outside of plans and frames. fault may be NULL for steps that cannot meet
  * bad data. */
-clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
+clg_status launch_once(clg_context *context, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault);
 
 /* A kernel for the step, not built, with its arguments set; the buffers need only have sizes (ocl_buffer_create_draft). */
-clg_status launch_draft(clg_context *c, const step *s, launch_operand resolve, void *self,
+clg_status launch_draft(clg_context *context, const step *s, launch_operand resolve, void *self,
                         ocl_kernel **out_kernel);
 
 /* A fault word: code as launch_set_args composes it. */

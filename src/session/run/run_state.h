@@ -13,10 +13,10 @@ typedef enum run_mode {
 } run_mode;
 
 typedef struct run_state {
-    clg_session *s;
+    clg_session *session;
     run_mode mode;
     value_fact *facts;     /* one an input */
-    plan *p;               /* a reference */
+    plan *plan;            /* a reference */
     plan_segment *segment; /* the last one reached; a reference, which keeps those before it too */
     int32_t fault[FAULT_WORDS];
     tensor **pending;   /* host tensors being read into, one an output; NULL: none */

@@ -25,7 +25,8 @@ static clg_status find_reads(run_state *r, bound_buffer *out_where)
         const plan_port *port = &r->segment->reads[i];
         int64_t n = 0;
         if (!port->known) CLG_TRY(shape_n_elements(&port->dims, &n));
-        if (n > 0) CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &out_where[i]));
+        if (n > 0)
+            CLG_TRY(frame_resolve(r->session->frame, r->segment, &port->place, &out_where[i]));
     }
     return CLG_OK;
 }
@@ -39,20 +40,21 @@ static clg_status read_content(run_state *r, const plan_port *port, const bound_
     }
     CLG_TRY(tensor_create(port->dtype, &port->dims, out_content));
     if ((*out_content)->size_bytes == 0) return CLG_OK;
-    return ocl_queue_read(r->s->f->queue, where->buffer, (size_t)where->offset_bytes,
+    return ocl_queue_read(r->session->frame->queue, where->buffer, (size_t)where->offset_bytes,
                           (*out_content)->data, (*out_content)->size_bytes, false);
 }
 
 /* Zeros may well be no valid data: making ready, only the kernels matter. */
 static clg_status check_fault(const run_state *r)
 {
-    return r->mode == RUN_FOR_REAL ? frame_check_fault(r->s->f, r->fault) : CLG_OK;
+    return r->mode == RUN_FOR_REAL ? frame_check_fault(r->session->frame, r->fault) : CLG_OK;
 }
 
 static clg_status read_fault(run_state *r)
 {
     if (!r->segment->has_fault_args) return CLG_OK;
-    return ocl_queue_read(r->s->f->queue, r->s->f->fault, 0, r->fault, sizeof r->fault, false);
+    return ocl_queue_read(r->session->frame->queue, r->session->frame->fault, 0, r->fault,
+                          sizeof r->fault, false);
 }
 
 /* Waits for a segment that is not the last, learns the contents and finds the child. */
@@ -63,10 +65,10 @@ static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_seg
     for (size_t i = 0; status == CLG_OK && i < r->segment->n_reads; i++)
         status = read_content(r, &r->segment->reads[i], &reads[i], &contents[i]);
     if (status == CLG_OK) status = read_fault(r);
-    clg_status finished = ocl_queue_finish(r->s->f->queue);
+    clg_status finished = ocl_queue_finish(r->session->frame->queue);
     if (status == CLG_OK) status = finished;
     if (status == CLG_OK) status = check_fault(r);
-    if (status == CLG_OK) status = exec_continue(r->s->e, r->segment, contents, out_child);
+    if (status == CLG_OK) status = exec_continue(r->session->exec, r->segment, contents, out_child);
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
     return status;
 }
@@ -80,16 +82,16 @@ static bool is_end_of_zeros(const run_state *r, clg_status status)
 
 static clg_status run_segments(run_state *r)
 {
-    clg_session *s = r->s;
-    r->segment = plan_segment_retain(r->p->root);
+    clg_session *s = r->session;
+    r->segment = plan_segment_retain(r->plan->root);
     for (;;) {
         frame_segment *prepared;
         plan_segment *child = NULL;
         bound_buffer reads[OP_MAX_INTS] = {{NULL}};
         CLG_TRY(run_bind_outputs(r, r->segment));
-        CLG_TRY(frame_prepare(s->f, r->p, r->segment, &prepared));
+        CLG_TRY(frame_prepare(s->frame, r->plan, r->segment, &prepared));
         CLG_TRY(find_reads(r, reads));
-        CLG_TRY(frame_enqueue(s->f, prepared, &s->cancel));
+        CLG_TRY(frame_enqueue(s->frame, prepared, &s->cancel));
         if (r->segment->last) return CLG_OK;
         clg_status status = next_segment(r, reads, &child);
         if (is_end_of_zeros(r, status)) return CLG_OK;
@@ -104,9 +106,9 @@ static clg_status run_segments(run_state *r)
 
 static void fill_profile(const clg_session *s, const plan_step *what, clg_step_profile *out)
 {
-    const node *n = what->inner                     ? what->inner
-                    : what->node < s->e->g->n_nodes ? &s->e->g->nodes[what->node]
-                                                    : NULL;
+    const node *n = what->inner                            ? what->inner
+                    : what->node < s->exec->graph->n_nodes ? &s->exec->graph->nodes[what->node]
+                                                           : NULL;
     static const char *const kinds[] = {"", "clblast", "copy", "fill"};
     out->node = n ? n->name : "";
     out->op_type = n ? n->op_type : "";
@@ -124,31 +126,31 @@ static clg_status keep_profile(clg_session *s)
 {
     ocl_sample *samples;
     size_t n;
-    CLG_TRY(ocl_queue_take_samples(s->f->queue, &samples, &n));
+    CLG_TRY(ocl_queue_take_samples(s->frame->queue, &samples, &n));
     memory_free(s->profile);
     s->n_profile = 0;
-    s->profile = memory_zalloc(s->f->n_ran + 1, sizeof *s->profile);
+    s->profile = memory_zalloc(s->frame->n_ran + 1, sizeof *s->profile);
     if (!s->profile) {
         memory_free(samples);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     uint64_t first = UINT64_MAX;
     for (size_t i = 0; i < n; i++)
-        if (samples[i].tag < s->f->n_ran && samples[i].start_ns < first)
+        if (samples[i].tag < s->frame->n_ran && samples[i].start_ns < first)
             first = samples[i].start_ns;
     for (size_t i = 0; i < n; i++) {
         const ocl_sample *x = &samples[i];
-        if (x->tag >= s->f->n_ran) continue;
+        if (x->tag >= s->frame->n_ran) continue;
         clg_step_profile *out = &s->profile[x->tag];
         if (out->duration_us == 0) {
-            fill_profile(s, s->f->ran[x->tag].what, out);
+            fill_profile(s, s->frame->ran[x->tag].what, out);
             out->start_us = (double)(x->start_ns - first) * 1e-3;
         }
         out->duration_us += (double)(x->end_ns - x->start_ns) * 1e-3;
         out->queued_us +=
             x->start_ns > x->queued_ns ? (double)(x->start_ns - x->queued_ns) * 1e-3 : 0;
     }
-    s->n_profile = s->f->n_ran;
+    s->n_profile = s->frame->n_ran;
     memory_free(samples);
     return CLG_OK;
 }
@@ -158,22 +160,22 @@ static void forget_samples(clg_session *s)
 {
     ocl_sample *samples;
     size_t n;
-    if (!s->e->context->profiling) return;
-    if (ocl_queue_take_samples(s->f->queue, &samples, &n) == CLG_OK) memory_free(samples);
+    if (!s->exec->context->profiling) return;
+    if (ocl_queue_take_samples(s->frame->queue, &samples, &n) == CLG_OK) memory_free(samples);
 }
 
 /* ---- whole runs -------------------------------------------------------------------------------------- */
 
 static clg_status enqueue_all(run_state *r)
 {
-    clg_session *s = r->s;
-    s->f->n_ran = 0;
+    clg_session *s = r->session;
+    s->frame->n_ran = 0;
     forget_samples(s);
     CLG_TRY(run_find_plan(r));
-    if (s->f->fault_dirty) CLG_TRY(frame_clear_fault(s->f));
+    if (s->frame->fault_dirty) CLG_TRY(frame_clear_fault(s->frame));
     CLG_TRY(run_bind_inputs(r));
     CLG_TRY(run_segments(r));
-    ocl_queue_set_tag(s->f->queue, UINT32_MAX); /* downloads are no steps */
+    ocl_queue_set_tag(s->frame->queue, UINT32_MAX); /* downloads are no steps */
     if (r->mode == RUN_FOR_REAL) {
         CLG_TRY(run_fetch_outputs(r));
         CLG_TRY(run_remap_inputs(r));
@@ -194,21 +196,21 @@ static clg_status wait_for_all(ocl_queue *q, clg_status status)
 
 static clg_status run_all(run_state *r)
 {
-    clg_session *s = r->s;
+    clg_session *s = r->session;
     clg_status status = enqueue_all(r);
-    ocl_queue_set_tag(s->f->queue, UINT32_MAX);
-    status = wait_for_all(s->f->queue, status);
+    ocl_queue_set_tag(s->frame->queue, UINT32_MAX);
+    status = wait_for_all(s->frame->queue, status);
     run_return_inputs(r);
     if (status == CLG_OK) status = check_fault(r);
-    s->f->fault_dirty = status != CLG_OK || r->fault[0] != 0;
-    if (status == CLG_OK && s->e->context->profiling) status = keep_profile(s);
+    s->frame->fault_dirty = status != CLG_OK || r->fault[0] != 0;
+    if (status == CLG_OK && s->exec->context->profiling) status = keep_profile(s);
     if (status == CLG_OK && r->mode == RUN_FOR_REAL) status = run_publish_outputs(r);
     return status;
 }
 
 static clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
 {
-    *out_run = (run_state){.s = s, .mode = mode};
+    *out_run = (run_state){.session = s, .mode = mode};
     out_run->facts = memory_zalloc(s->n_inputs + 1, sizeof *out_run->facts);
     out_run->pending = memory_zalloc(s->n_outputs + 1, sizeof *out_run->pending);
     out_run->wholes = memory_zalloc(s->n_outputs + 1, sizeof *out_run->wholes);
@@ -218,15 +220,15 @@ static clg_status run_begin(clg_session *s, run_mode mode, run_state *out_run)
 
 static void run_end(run_state *r)
 {
-    for (size_t i = 0; i < r->s->n_inputs; i++) {
-        tensor_free(r->s->inputs[i].content);
-        r->s->inputs[i].content = NULL;
+    for (size_t i = 0; i < r->session->n_inputs; i++) {
+        tensor_free(r->session->inputs[i].content);
+        r->session->inputs[i].content = NULL;
     }
-    for (size_t i = 0; r->pending && i < r->s->n_outputs; i++) tensor_free(r->pending[i]);
-    for (size_t i = 0; r->wholes && i < r->s->n_outputs; i++) value_free(r->wholes[i]);
+    for (size_t i = 0; r->pending && i < r->session->n_outputs; i++) tensor_free(r->pending[i]);
+    for (size_t i = 0; r->wholes && i < r->session->n_outputs; i++) value_free(r->wholes[i]);
     memory_free(r->wholes);
     plan_segment_free(r->segment);
-    plan_free(r->p);
+    plan_free(r->plan);
     arena_deinit(&r->memory);
     memory_free(r->facts);
     memory_free(r->pending);
@@ -245,13 +247,13 @@ static clg_status try_run(clg_session *s, run_mode mode)
  * made anew without it; that comes to an end, since there are only so many candidates. */
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
-    ocl_context *ocl = s->e->context->ocl;
+    ocl_context *ocl = s->exec->context->ocl;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     size_t n_refusals = ocl_n_refusals(ocl);
     clg_status status = try_run(s, mode);
     while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals) {
         n_refusals = ocl_n_refusals(ocl);
-        exec_forget_plans(s->e);
+        exec_forget_plans(s->exec);
         status = try_run(s, mode);
     }
     if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_save(ocl);
@@ -267,7 +269,7 @@ clg_status session_plan(clg_session *s, plan **out_plan)
     *out_plan = NULL;
     clg_status status = run_begin(s, RUN_ON_ZEROS, &r);
     if (status == CLG_OK) status = run_find_plan(&r);
-    if (status == CLG_OK) *out_plan = plan_retain(r.p);
+    if (status == CLG_OK) *out_plan = plan_retain(r.plan);
     run_end(&r);
     return status;
 }
@@ -275,7 +277,7 @@ clg_status session_plan(clg_session *s, plan **out_plan)
 /* ---- preparing --------------------------------------------------------------------------------------- */
 
 typedef struct preparation {
-    clg_session *s;
+    clg_session *session;
     clg_progress_callback progress; /* may be NULL */
     void *user;
 } preparation;
@@ -283,7 +285,7 @@ typedef struct preparation {
 static bool may_go_on(void *user, const char *what, size_t done, size_t total)
 {
     const preparation *p = user;
-    if (atomic_load(&p->s->cancel)) return false;
+    if (atomic_load(&p->session->cancel)) return false;
     return !p->progress || p->progress(p->user, what, done, total);
 }
 
@@ -295,7 +297,7 @@ static clg_status build_programs(preparation *w, const plan *p)
     if (!refs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < root->n_steps; i++)
         if (root->steps[i].what->kind == STEP_KERNEL) refs[n++] = &root->steps[i].what->kernel;
-    clg_status status = ocl_programs_build(w->s->e->context->ocl, refs, n, may_go_on, w);
+    clg_status status = ocl_programs_build(w->session->exec->context->ocl, refs, n, may_go_on, w);
     memory_free(refs);
     return status;
 }
@@ -303,7 +305,7 @@ static clg_status build_programs(preparation *w, const plan *p)
 static clg_status build_ahead(preparation *w)
 {
     plan *p;
-    clg_status status = session_plan(w->s, &p);
+    clg_status status = session_plan(w->session, &p);
     if (status != CLG_OK) return status;
     status = build_programs(w, p);
     plan_free(p);
@@ -313,14 +315,14 @@ static clg_status build_ahead(preparation *w)
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
 {
     preparation w = {s, progress, user};
-    clg_status status = ocl_has_helper(s->e->context->ocl) ? CLG_OK : build_ahead(&w);
+    clg_status status = ocl_has_helper(s->exec->context->ocl) ? CLG_OK : build_ahead(&w);
     if (status == CLG_OK && !may_go_on(&w, "first run", 0, 1))
         return error_set(CLG_ERROR_CANCELLED, "the preparation was cancelled");
     if (status == CLG_OK) {
-        s->f->progress = may_go_on;
-        s->f->progress_user = &w;
+        s->frame->progress = may_go_on;
+        s->frame->progress_user = &w;
         status = run_in_mode(s, RUN_ON_ZEROS);
-        s->f->progress = NULL;
+        s->frame->progress = NULL;
     }
     /* Empty strings that are no data: nothing to make. */
     return status == CLG_ERROR_DATA ? CLG_OK : status;

@@ -7,10 +7,10 @@
 #include "session/selftest/selftest.h"
 
 typedef struct report {
-    clg_context *c;
+    clg_context *context;
     plan_context planning; /* what ways may run */
     clg_selftest_case *items;
-    size_t n, capacity;
+    size_t count, capacity;
     selftest_records records;
 } report;
 
@@ -30,7 +30,7 @@ static char *problem_text(const selftest_problem *p)
     char dims[SHAPE_TEXT_BYTES], *line = NULL;
     strbuf t;
     strbuf_init(&t, 0);
-    for (size_t i = 0; i < p->n.n_inputs; i++) {
+    for (size_t i = 0; i < p->node.n_inputs; i++) {
         const lower_operand *o = &p->inputs[i];
         if (o->dtype == CLG_DTYPE_NONE) continue;
         strbuf_printf(&t, "%s%s%s%s", t.size_bytes ? " " : "", dtype_name(o->dtype),
@@ -43,9 +43,9 @@ static char *problem_text(const selftest_problem *p)
 static clg_status note(report *r, const selftest_problem *p, const candidate *impl, bool has_choice,
                        const selftest_result *result, const char *failure)
 {
-    CLG_TRY(MEMORY_RESERVE(r->items, r->capacity, r->n + 1));
-    clg_selftest_case *item = &r->items[r->n++];
-    *item = (clg_selftest_case){.op_type = p->n.op_type,
+    CLG_TRY(MEMORY_RESERVE(r->items, r->capacity, r->count + 1));
+    clg_selftest_case *item = &r->items[r->count++];
+    *item = (clg_selftest_case){.op_type = p->node.op_type,
                                 .problem = problem_text(p),
                                 .impl = memory_strdup(impl->variant),
                                 .kernel = memory_strdup(selftest_kernel(impl)),
@@ -70,7 +70,7 @@ static clg_status report_impl(report *r, const selftest_problem *p, const candid
                               bool has_choice)
 {
     selftest_result result;
-    clg_status status = selftest_run(r->c, p, impl, &result);
+    clg_status status = selftest_run(r->context, p, impl, &result);
     if (ends_report(status)) return status;
     if (status != CLG_OK) return note(r, p, impl, has_choice, &result, error_text());
     if (has_choice) CLG_TRY(context_add_selftest_record(&r->records, impl, &result));
@@ -83,7 +83,7 @@ static clg_status report_case(report *r, const selftest_case *row, clg_dtype dty
 {
     size_t n_impls = 0;
     clg_status status = selftest_from_case(row, dtype, p);
-    if (status == CLG_OK) status = selftest_lower(r->c, kernel_class, p);
+    if (status == CLG_OK) status = selftest_lower(r->context, kernel_class, p);
     if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE ||
         status == CLG_ERROR_UNSUPPORTED_DEVICE)
         return CLG_OK;
@@ -114,25 +114,25 @@ static clg_status report_all(report *r, clg_kernel_class kernel_class, bool all,
     return CLG_OK;
 }
 
-clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool all,
+clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n)
 {
-    report r = {
-        .c = c,
-        .planning = {.allow_blas = ocl_blas_available(c->ocl), .blas_accepts = ocl_blas_accepts}};
+    report r = {.context = context,
+                .planning = {.allow_blas = ocl_blas_available(context->ocl),
+                             .blas_accepts = ocl_blas_accepts}};
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = report_all(&r, kernel_class, all, progress, user, p);
     memory_free(p);
-    ocl_programs_save(c->ocl);
-    if (status == CLG_OK) status = context_replace_selftest_records(c, &r.records);
+    ocl_programs_save(context->ocl);
+    if (status == CLG_OK) status = context_replace_selftest_records(context, &r.records);
     selftest_records_deinit(&r.records);
     if (status != CLG_OK) {
-        selftest_free_report(r.items, r.n);
+        selftest_free_report(r.items, r.count);
         return status;
     }
     *out_cases = r.items;
-    *out_n = r.n;
+    *out_n = r.count;
     return CLG_OK;
 }

@@ -15,34 +15,36 @@
 
 /* ---- the store ------------------------------------------------------------------------------------- */
 
-static void read_stored(clg_context *c)
+static void read_stored(clg_context *context)
 {
     char *data, *lines;
     size_t size_bytes;
-    if (!ocl_context_recall(c->ocl, FACT, &data, &size_bytes)) return;
+    if (!ocl_context_recall(context->ocl, FACT, &data, &size_bytes)) return;
     lines = memory_strndup(data, size_bytes);
     memory_free(data);
-    if (!lines || !selftest_records_parse(&c->records, lines))
+    if (!lines || !selftest_records_parse(&context->records, lines))
         log_write(CLG_LOG_WARNING,
                   "results of self-tests cannot be read; kernels are tested again");
     memory_free(lines);
 }
 
 /* With what other processes have found meanwhile. */
-static void write_stored(clg_context *c)
+static void write_stored(clg_context *context)
 {
     strbuf t;
-    read_stored(c);
+    read_stored(context);
     strbuf_init(&t, 0);
-    selftest_records_format(&c->records, &t);
+    selftest_records_format(&context->records, &t);
     if (t.status == CLG_OK)
-        ocl_context_remember(c->ocl, FACT, "results of self-tests", strbuf_data(&t), t.size_bytes);
+        ocl_context_remember(context->ocl, FACT, "results of self-tests", strbuf_data(&t),
+                             t.size_bytes);
     strbuf_deinit(&t);
 }
 
 /* ---- one variant ------------------------------------------------------------------------------------ */
 
-static void report_rejected(const clg_context *c, const char *op_type, const selftest_record *v)
+static void report_rejected(const clg_context *context, const char *op_type,
+                            const selftest_record *v)
 {
     if (v->passed) {
         log_write(CLG_LOG_INFO, "'%s' (%s) passed its self-test: off by %.2g of %.2g allowed",
@@ -54,17 +56,18 @@ static void report_rejected(const clg_context *c, const char *op_type, const sel
         "'%s', an implementation of %s, gives wrong results on '%s' with driver '%s': its kernel "
         "%s is off by %.3g of the size of the terms where %.2g is allowed. It is not used "
         "any more there, another implementation takes its place. 'cltool selftest' writes a report",
-        v->impl, op_type, c->info.name, c->info.driver, v->kernel, v->worst, v->bound);
+        v->impl, op_type, context->info.name, context->info.driver, v->kernel, v->worst, v->bound);
 }
 
 /* What the driver does not take costs a compile in each process: a compiler that ran out of memory is no verdict to keep. */
-static void report_refused(const clg_context *c, const char *op_type, const selftest_record *v)
+static void report_refused(const clg_context *context, const char *op_type,
+                           const selftest_record *v)
 {
     log_write(CLG_LOG_WARNING,
               "'%s', an implementation of %s, is not used on '%s' with driver '%s', another "
               "implementation takes "
               "its place: %s",
-              v->impl, op_type, c->info.name, c->info.driver, error_text());
+              v->impl, op_type, context->info.name, context->info.driver, error_text());
 }
 
 /* Everything that makes the variant what it is: names and parameters, and the texts that are compiled. */
@@ -107,18 +110,18 @@ static clg_status compare_variant(const candidate *impl, const strbuf *variant, 
 }
 
 /* Runs a small problem if that runs the variant. A size that the operator does not take is none. */
-static clg_status try_problem(clg_context *c, const lower_context *lc, const candidate *impl,
+static clg_status try_problem(clg_context *context, const lower_context *lc, const candidate *impl,
                               const strbuf *variant, selftest_problem *p,
                               selftest_result *out_result, bool *out_tested)
 {
     bool same;
-    const clg_status status = selftest_lower(c, lc->kernel_class, p);
+    const clg_status status = selftest_lower(context, lc->kernel_class, p);
     if (status != CLG_OK) return status == CLG_ERROR_OUT_OF_HOST_MEMORY ? status : CLG_OK;
     const candidate *small = impl_named(p, impl->variant);
     if (!small) return CLG_OK;
     CLG_TRY(compare_variant(small, variant, &same));
     if (!same) return CLG_OK;
-    CLG_TRY(selftest_run(c, p, small, out_result));
+    CLG_TRY(selftest_run(context, p, small, out_result));
     *out_tested = true;
     return CLG_OK;
 }
@@ -130,11 +133,11 @@ static bool has_attention(const lower_context *lc, const candidate *impl)
 }
 
 /* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
-static clg_status test_variant(clg_context *c, const lower_context *lc, const candidate *impl,
+static clg_status test_variant(clg_context *context, const lower_context *lc, const candidate *impl,
                                const strbuf *variant, selftest_result *out_result, bool *out_tested)
 {
     if (has_attention(lc, impl))
-        return selftest_attention_steps(c, lc, impl, out_result, out_tested);
+        return selftest_attention_steps(context, lc, impl, out_result, out_tested);
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     bool made = true;
@@ -142,28 +145,29 @@ static clg_status test_variant(clg_context *c, const lower_context *lc, const ca
     for (size_t i = 0; status == CLG_OK && made && !*out_tested; i++) {
         status = selftest_small(lc, impl, i, p, &made);
         if (status == CLG_OK && made)
-            status = try_problem(c, lc, impl, variant, p, out_result, out_tested);
+            status = try_problem(context, lc, impl, variant, p, out_result, out_tested);
         selftest_deinit(p);
     }
     memory_free(p);
     return status;
 }
 
-static clg_status build_step(clg_context *c, const step *s)
+static clg_status build_step(clg_context *context, const step *s)
 {
     ocl_kernel *k;
     if (s->kind != STEP_KERNEL) return CLG_OK;
-    CLG_TRY(ocl_kernel_create(c->ocl, &s->kernel, &k));
+    CLG_TRY(ocl_kernel_create(context->ocl, &s->kernel, &k));
     ocl_kernel_free(k);
     return CLG_OK;
 }
 
 /* Where nothing is tested: whether the driver takes the kernels at all. */
-static clg_status build_variant(clg_context *c, const candidate *impl)
+static clg_status build_variant(clg_context *context, const candidate *impl)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++)
-        for (const step *s = impl->packings[i].steps; s; s = s->next) CLG_TRY(build_step(c, s));
-    for (const step *s = impl->steps; s; s = s->next) CLG_TRY(build_step(c, s));
+        for (const step *s = impl->packings[i].steps; s; s = s->next)
+            CLG_TRY(build_step(context, s));
+    for (const step *s = impl->steps; s; s = s->next) CLG_TRY(build_step(context, s));
     return CLG_OK;
 }
 
@@ -173,25 +177,26 @@ static bool is_refusal(clg_status status)
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
 }
 
-static clg_status step_compiles(clg_context *c, const step *s, bool *out_compiles)
+static clg_status step_compiles(clg_context *context, const step *s, bool *out_compiles)
 {
     bool refused = false;
     if (s->kind == STEP_KERNEL)
-        CLG_TRY(
-            ocl_launch_is_refused(c->ocl, &s->kernel, s->n_dims, s->global, s->local, &refused));
+        CLG_TRY(ocl_launch_is_refused(context->ocl, &s->kernel, s->n_dims, s->global, s->local,
+                                      &refused));
     *out_compiles = *out_compiles && !refused;
     return CLG_OK;
 }
 
 clg_status context_compiles(void *self, const candidate *impl, bool *out_compiles)
 {
-    clg_context *c = self;
+    clg_context *context = self;
     *out_compiles = true;
-    if (!ocl_knows_refusals(c->ocl)) return CLG_OK;
+    if (!ocl_knows_refusals(context->ocl)) return CLG_OK;
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s; s = s->next)
-            CLG_TRY(step_compiles(c, s, out_compiles));
-    for (const step *s = impl->steps; s; s = s->next) CLG_TRY(step_compiles(c, s, out_compiles));
+            CLG_TRY(step_compiles(context, s, out_compiles));
+    for (const step *s = impl->steps; s; s = s->next)
+        CLG_TRY(step_compiles(context, s, out_compiles));
     return CLG_OK;
 }
 
@@ -200,21 +205,21 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 /* Of a variant by its names alone, since texts of programs are long: values of clg_context.judged. */
 enum { FAILED, PASSED, UNTESTED };
 
-static size_t recall(clg_context *c, hash128 name)
+static size_t recall(clg_context *context, hash128 name)
 {
-    mutex_lock(&c->selftest_records_lock);
-    if (!c->selftest_records_loaded) read_stored(c);
-    c->selftest_records_loaded = true;
-    const size_t known = hash_map_get(&c->validated, &name, sizeof name);
-    mutex_unlock(&c->selftest_records_lock);
+    mutex_lock(&context->selftest_records_lock);
+    if (!context->selftest_records_loaded) read_stored(context);
+    context->selftest_records_loaded = true;
+    const size_t known = hash_map_get(&context->validated, &name, sizeof name);
+    mutex_unlock(&context->selftest_records_lock);
     return known;
 }
 
-static clg_status remember(clg_context *c, hash128 name, size_t known)
+static clg_status remember(clg_context *context, hash128 name, size_t known)
 {
-    mutex_lock(&c->selftest_records_lock);
-    const clg_status status = hash_map_set(&c->validated, &name, sizeof name, known);
-    mutex_unlock(&c->selftest_records_lock);
+    mutex_lock(&context->selftest_records_lock);
+    const clg_status status = hash_map_set(&context->validated, &name, sizeof name, known);
+    mutex_unlock(&context->selftest_records_lock);
     return status;
 }
 
@@ -225,21 +230,21 @@ static bool is_settled(size_t known, const lower_context *lc)
            (known == UNTESTED && !selftest_gemm_reference(lc->node) && !lc->attention);
 }
 
-static bool find_selftest_record(clg_context *c, hash128 key, size_t *out_known)
+static bool find_selftest_record(clg_context *context, hash128 key, size_t *out_known)
 {
-    mutex_lock(&c->selftest_records_lock);
-    const selftest_record *v = selftest_records_find(&c->records, key);
+    mutex_lock(&context->selftest_records_lock);
+    const selftest_record *v = selftest_records_find(&context->records, key);
     if (v) *out_known = v->passed ? PASSED : FAILED;
-    mutex_unlock(&c->selftest_records_lock);
+    mutex_unlock(&context->selftest_records_lock);
     return v != NULL;
 }
 
-static clg_status store_selftest_record(clg_context *c, const selftest_record *v)
+static clg_status store_selftest_record(clg_context *context, const selftest_record *v)
 {
-    mutex_lock(&c->selftest_records_lock);
-    const clg_status status = selftest_records_set(&c->records, v);
-    if (status == CLG_OK) write_stored(c);
-    mutex_unlock(&c->selftest_records_lock);
+    mutex_lock(&context->selftest_records_lock);
+    const clg_status status = selftest_records_set(&context->records, v);
+    if (status == CLG_OK) write_stored(context);
+    mutex_unlock(&context->selftest_records_lock);
     return status;
 }
 
@@ -259,7 +264,7 @@ static void set_result(selftest_record *v, const selftest_result *result)
     v->bound = result->bound;
 }
 
-static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *impl,
+static clg_status find_out(clg_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, size_t *out_known)
 {
     selftest_result result;
@@ -267,37 +272,37 @@ static clg_status find_out(clg_context *c, const lower_context *lc, const candid
     bool tested;
     *out_known = UNTESTED;
     CLG_TRY(make_selftest_record(impl, variant, &v));
-    if (find_selftest_record(c, v.key, out_known)) return CLG_OK;
-    clg_status status = test_variant(c, lc, impl, variant, &result, &tested);
-    if (status == CLG_OK && !tested) status = build_variant(c, impl);
+    if (find_selftest_record(context, v.key, out_known)) return CLG_OK;
+    clg_status status = test_variant(context, lc, impl, variant, &result, &tested);
+    if (status == CLG_OK && !tested) status = build_variant(context, impl);
     if (is_refusal(status)) {
-        report_refused(c, lc->node->op_type, &v);
+        report_refused(context, lc->node->op_type, &v);
         *out_known = FAILED;
         return CLG_OK;
     }
     if (status != CLG_OK || !tested) return status;
     set_result(&v, &result);
     *out_known = v.passed ? PASSED : FAILED;
-    report_rejected(c, lc->node->op_type, &v);
-    return store_selftest_record(c, &v);
+    report_rejected(context, lc->node->op_type, &v);
+    return store_selftest_record(context, &v);
 }
 
 /* One thread at a time, or several would test the same. */
-static clg_status validate(clg_context *c, const lower_context *lc, const candidate *impl,
+static clg_status validate(clg_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, hash128 name, size_t *out_known)
 {
-    const size_t before = recall(c, name);
+    const size_t before = recall(context, name);
     *out_known = before;
     if (is_settled(before, lc)) return CLG_OK;
-    CLG_TRY(find_out(c, lc, impl, variant, out_known));
+    CLG_TRY(find_out(context, lc, impl, variant, out_known));
     if (*out_known == UNTESTED && before != UNTESTED)
         log_write(CLG_LOG_INFO, "'%s' (%s), an implementation of %s, %s without a self-test",
                   impl->variant, selftest_kernel(impl), lc->node->op_type,
                   impl->requires_selftest ? "is not used" : "is used");
-    return remember(c, name, *out_known);
+    return remember(context, name, *out_known);
 }
 
-clg_status context_knows(clg_context *c, const lower_context *lc, const candidate *impl,
+clg_status context_knows(clg_context *context, const lower_context *lc, const candidate *impl,
                          bool *out_known)
 {
     strbuf variant;
@@ -307,10 +312,10 @@ clg_status context_knows(clg_context *c, const lower_context *lc, const candidat
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
     const hash128 name = hash128_bytes(strbuf_data(&variant), variant.size_bytes);
-    *out_known = status == CLG_OK && is_settled(recall(c, name), lc);
+    *out_known = status == CLG_OK && is_settled(recall(context, name), lc);
     if (status == CLG_OK && !*out_known) {
         status = make_selftest_record(impl, &variant, &v);
-        *out_known = status == CLG_OK && find_selftest_record(c, v.key, &known);
+        *out_known = status == CLG_OK && find_selftest_record(context, v.key, &known);
     }
     strbuf_deinit(&variant);
     return status;
@@ -319,17 +324,17 @@ clg_status context_knows(clg_context *c, const lower_context *lc, const candidat
 clg_status context_validate_impl(void *self, const lower_context *lc, const candidate *impl,
                                  bool *out_passes)
 {
-    clg_context *c = self;
+    clg_context *context = self;
     strbuf variant;
     strbuf_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
     const hash128 name = hash128_bytes(strbuf_data(&variant), variant.size_bytes);
-    size_t known = status == CLG_OK ? recall(c, name) : UNTESTED;
+    size_t known = status == CLG_OK ? recall(context, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
-        mutex_lock(&c->test_lock);
-        status = validate(c, lc, impl, &variant, name, &known);
-        mutex_unlock(&c->test_lock);
+        mutex_lock(&context->test_lock);
+        status = validate(context, lc, impl, &variant, name, &known);
+        mutex_unlock(&context->test_lock);
     }
     strbuf_deinit(&variant);
     *out_passes = known == PASSED || (known == UNTESTED && !impl->requires_selftest);
@@ -355,16 +360,16 @@ clg_status context_add_selftest_record(selftest_records *gathered, const candida
     return selftest_records_set(gathered, &v);
 }
 
-clg_status context_replace_selftest_records(clg_context *c, const selftest_records *gathered)
+clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered)
 {
     clg_status status = CLG_OK;
-    mutex_lock(&c->test_lock);
-    mutex_lock(&c->selftest_records_lock);
-    hash_map_deinit(&c->validated); /* all is looked up anew */
-    for (size_t i = 0; i < gathered->n && status == CLG_OK; i++)
-        status = selftest_records_set(&c->records, &gathered->items[i]);
-    if (status == CLG_OK) write_stored(c);
-    mutex_unlock(&c->selftest_records_lock);
-    mutex_unlock(&c->test_lock);
+    mutex_lock(&context->test_lock);
+    mutex_lock(&context->selftest_records_lock);
+    hash_map_deinit(&context->validated); /* all is looked up anew */
+    for (size_t i = 0; i < gathered->count && status == CLG_OK; i++)
+        status = selftest_records_set(&context->records, &gathered->items[i]);
+    if (status == CLG_OK) write_stored(context);
+    mutex_unlock(&context->selftest_records_lock);
+    mutex_unlock(&context->test_lock);
     return status;
 }

@@ -58,26 +58,27 @@ const char *selftest_kernel(const candidate *impl)
 
 /* ---- problems ---------------------------------------------------------------------------------------- */
 
-clg_status selftest_lower(const clg_context *c, clg_kernel_class kernel_class, selftest_problem *p)
+clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
+                          selftest_problem *p)
 {
     value_fact facts[SELFTEST_MAX_INPUTS + 1] = {0};
     uint32_t needs = 0;
-    for (size_t i = 0; i < p->n.n_inputs; i++)
+    for (size_t i = 0; i < p->node.n_inputs; i++)
         facts[i] = (value_fact){.dtype = p->inputs[i].dtype, .dims = p->inputs[i].dims};
     value_fact *y = &facts[SELFTEST_MAX_INPUTS];
-    CLG_TRY(ops_infer_node(&p->n, facts, y, &needs));
+    CLG_TRY(ops_infer_node(&p->node, facts, y, &needs));
     tensor_free((tensor *)y->known);
     if (needs || !shape_is_known(&y->dims))
-        return error_set(CLG_ERROR_INTERNAL, "the self-test of %s has no shape", p->n.op_type);
+        return error_set(CLG_ERROR_INTERNAL, "the self-test of %s has no shape", p->node.op_type);
     p->output = (lower_operand){.dtype = y->dtype, .dims = y->dims, .dense = true};
     shape_strides(&p->output.dims, p->output.strides);
-    p->lc = (lower_context){.node = &p->n,
-                            .row = p->n.op,
+    p->lc = (lower_context){.node = &p->node,
+                            .row = p->node.op,
                             .inputs = p->inputs,
                             .outputs = &p->output,
-                            .n_inputs = p->n.n_inputs,
+                            .n_inputs = p->node.n_inputs,
                             .n_outputs = 1,
-                            .caps = ocl_context_caps(c->ocl),
+                            .caps = ocl_context_caps(context->ocl),
                             .kernel_class = kernel_class,
                             .memory = &p->memory};
     return ops_lower_node(&p->lc);
@@ -88,8 +89,8 @@ void selftest_deinit(selftest_problem *p) { arena_deinit(&p->memory); }
 /* ---- running ----------------------------------------------------------------------------------------- */
 
 typedef struct test_run {
-    clg_context *c;
-    const selftest_problem *p;
+    clg_context *context;
+    const selftest_problem *problem;
     const candidate *impl;
     int64_t lead; /* elements in front of each input and the output */
     arena memory;
@@ -109,18 +110,18 @@ static clg_status bind_operand(void *self, const operand *o, bound_buffer *to)
     switch (o->space) {
     case OPERAND_INPUT:
         to->buffer = r->inputs[o->index];
-        to->offset_bytes += lead_bytes(r, &r->p->inputs[o->index]);
+        to->offset_bytes += lead_bytes(r, &r->problem->inputs[o->index]);
         break;
     case OPERAND_OUTPUT:
         to->buffer = r->output;
-        to->offset_bytes += lead_bytes(r, &r->p->output);
+        to->offset_bytes += lead_bytes(r, &r->problem->output);
         break;
     case OPERAND_SCRATCH: to->buffer = r->scratch[o->index]; break;
     case OPERAND_PACKED: to->buffer = r->packed[o->index]; break;
     }
     if (to->buffer) return CLG_OK;
     return error_set(CLG_ERROR_INTERNAL, "way '%s' of %s names an operand that is not there",
-                     r->impl->variant, r->p->n.op_type);
+                     r->impl->variant, r->problem->node.op_type);
 }
 
 /* A buffer of NaNs: what is read before it is written shows. */
@@ -128,12 +129,12 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
 {
     const uint32_t ones = UINT32_MAX;
     size_bytes = (size_bytes + 3) / 4 * 4;
-    CLG_TRY(ocl_buffer_create(r->c->ocl, size_bytes, OCL_BUFFER_DEVICE, out_buffer));
-    mutex_lock(&r->c->utility_lock);
-    clg_status status =
-        size_bytes ? ocl_queue_fill(r->c->utility, *out_buffer, 0, size_bytes, &ones, sizeof ones)
-                   : CLG_OK;
-    mutex_unlock(&r->c->utility_lock);
+    CLG_TRY(ocl_buffer_create(r->context->ocl, size_bytes, OCL_BUFFER_DEVICE, out_buffer));
+    mutex_lock(&r->context->utility_lock);
+    clg_status status = size_bytes ? ocl_queue_fill(r->context->utility, *out_buffer, 0, size_bytes,
+                                                    &ones, sizeof ones)
+                                   : CLG_OK;
+    mutex_unlock(&r->context->utility_lock);
     return status;
 }
 
@@ -156,7 +157,7 @@ static double element(const selftest_problem *p, size_t i, int64_t at)
     if (dtype == CLG_INT32) return (double)(random % 65536) - 32768;
     if (!dtype_is_float(dtype)) {
         const shape *x = &p->inputs[0].dims;
-        const int64_t dim = x->dims[selftest_axis(&p->n, x, 0)];
+        const int64_t dim = x->dims[selftest_axis(&p->node, x, 0)];
         return (double)((int64_t)(random % (uint64_t)(2 * dim)) - dim);
     }
     return p->low + (p->high - p->low) * (double)(random % 65) / 64.0;
@@ -175,7 +176,7 @@ static int64_t place_of(const lower_operand *o, int64_t at)
 
 static clg_status make_input(test_run *r, size_t i)
 {
-    const lower_operand *o = &r->p->inputs[i];
+    const lower_operand *o = &r->problem->inputs[i];
     int64_t n;
     tensor *t;
     if (o->dtype == CLG_DTYPE_NONE) return CLG_OK;
@@ -187,12 +188,13 @@ static clg_status make_input(test_run *r, size_t i)
     for (int64_t at = 0; at < r->lead; at++) tensor_set_float(t, at, 0);
     for (int64_t at = 0; at < n; at++) {
         const int64_t place = o->dense ? at : place_of(o, at);
-        r->in[i][at] = element(r->p, i, place);
+        r->in[i][at] = element(r->problem, i, place);
         tensor_set_float(t, r->lead + place, r->in[i][at]);
     }
     clg_status status =
-        ocl_buffer_create(r->c->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &r->inputs[i]);
-    if (status == CLG_OK) status = context_upload(r->c, r->inputs[i], 0, t->data, t->size_bytes);
+        ocl_buffer_create(r->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &r->inputs[i]);
+    if (status == CLG_OK)
+        status = context_upload(r->context, r->inputs[i], 0, t->data, t->size_bytes);
     tensor_free(t);
     return status;
 }
@@ -200,23 +202,23 @@ static clg_status make_input(test_run *r, size_t i)
 static clg_status make_memory(test_run *r, size_t output_bytes)
 {
     const int32_t no_fault[FAULT_WORDS] = {0};
-    for (size_t i = 0; i < r->p->n.n_inputs; i++) CLG_TRY(make_input(r, i));
+    for (size_t i = 0; i < r->problem->node.n_inputs; i++) CLG_TRY(make_input(r, i));
     for (uint32_t i = 0; i < r->impl->n_scratch; i++)
         CLG_TRY(make_buffer(r, r->impl->scratch_bytes[i], &r->scratch[i]));
     for (uint32_t i = 0; i < r->impl->n_packings; i++)
         CLG_TRY(make_buffer(r, r->impl->packings[i].size_bytes, &r->packed[i]));
     CLG_TRY(make_buffer(r, output_bytes, &r->output));
-    CLG_TRY(ocl_buffer_create(r->c->ocl, sizeof no_fault, OCL_BUFFER_DEVICE, &r->fault));
-    return context_upload(r->c, r->fault, 0, no_fault, sizeof no_fault);
+    CLG_TRY(ocl_buffer_create(r->context->ocl, sizeof no_fault, OCL_BUFFER_DEVICE, &r->fault));
+    return context_upload(r->context, r->fault, 0, no_fault, sizeof no_fault);
 }
 
 static clg_status launch_all(test_run *r)
 {
     for (uint32_t i = 0; i < r->impl->n_packings; i++)
         for (const step *s = r->impl->packings[i].steps; s; s = s->next)
-            CLG_TRY(launch_once(r->c, s, bind_operand, r, r->fault));
+            CLG_TRY(launch_once(r->context, s, bind_operand, r, r->fault));
     for (const step *s = r->impl->steps; s; s = s->next)
-        CLG_TRY(launch_once(r->c, s, bind_operand, r, r->fault));
+        CLG_TRY(launch_once(r->context, s, bind_operand, r, r->fault));
     return CLG_OK;
 }
 
@@ -259,9 +261,9 @@ static clg_status compare(test_run *r, int64_t n, const tensor *got, selftest_re
     double *y = arena_alloc(&r->memory, (size_t)n + 1, sizeof *y);
     double *scale = arena_alloc(&r->memory, (size_t)n + 1, sizeof *scale);
     if (!y || !scale) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(r->p->reference(&r->p->lc, (const double *const *)r->in, y, scale));
+    CLG_TRY(r->problem->reference(&r->problem->lc, (const double *const *)r->in, y, scale));
     out->worst = 0;
-    out->bound = bound_of(got->dtype, r->impl->variant) * r->p->tolerance;
+    out->bound = bound_of(got->dtype, r->impl->variant) * r->problem->tolerance;
     for (int64_t i = 0; i < n; i++) {
         const double value = tensor_get_float(got, r->lead + i);
         const double error = value == y[i] ? 0 : fabs(value - y[i]) / scale[i];
@@ -278,34 +280,35 @@ static clg_status run(test_run *r, selftest_result *out)
 {
     int64_t n;
     tensor *got;
-    CLG_TRY(shape_n_elements(&r->p->output.dims, &n));
+    CLG_TRY(shape_n_elements(&r->problem->output.dims, &n));
     const shape stored = {.rank = 1, .dims = {r->lead + n + GUARD_ELEMS}};
-    CLG_TRY(tensor_create(r->p->output.dtype, &stored, &got));
+    CLG_TRY(tensor_create(r->problem->output.dtype, &stored, &got));
     clg_status status = make_memory(r, got->size_bytes);
     if (status == CLG_OK) status = launch_all(r);
-    if (status == CLG_OK) status = context_download(r->c, r->output, 0, got->data, got->size_bytes);
+    if (status == CLG_OK)
+        status = context_download(r->context, r->output, 0, got->data, got->size_bytes);
     if (status == CLG_OK) status = compare(r, n, got, out);
     tensor_free(got);
     return status;
 }
 
-static clg_status run_at(clg_context *c, const selftest_problem *p, const candidate *impl,
+static clg_status run_at(clg_context *context, const selftest_problem *p, const candidate *impl,
                          int64_t lead, selftest_result *out_result)
 {
     *out_result = (selftest_result){0};
     test_run *r = memory_zalloc(1, sizeof *r);
     if (!r) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    r->c = c;
-    r->p = p;
+    r->context = context;
+    r->problem = p;
     r->impl = impl;
     r->lead = lead;
     const clg_status status = run(r, out_result);
     if (status != CLG_OK) {
         error_record failure;
         error_save(status, &failure);
-        mutex_lock(&c->utility_lock);
-        (void)ocl_queue_finish(c->utility);
-        mutex_unlock(&c->utility_lock);
+        mutex_lock(&context->utility_lock);
+        (void)ocl_queue_finish(context->utility);
+        mutex_unlock(&context->utility_lock);
         (void)error_restore(&failure);
     }
     release(r);
@@ -320,13 +323,13 @@ static bool has_batches(const candidate *impl)
     return false;
 }
 
-clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *impl,
+clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result)
 {
     selftest_result further_on;
-    CLG_TRY(run_at(c, p, impl, 0, out_result));
+    CLG_TRY(run_at(context, p, impl, 0, out_result));
     if (!has_batches(impl)) return CLG_OK;
-    CLG_TRY(run_at(c, p, impl, GUARD_ELEMS, &further_on));
+    CLG_TRY(run_at(context, p, impl, GUARD_ELEMS, &further_on));
     if (!further_on.passed || (out_result->passed && further_on.worst > out_result->worst))
         *out_result = further_on;
     return CLG_OK;

@@ -27,7 +27,7 @@ typedef bool selftest_contents(const selftest_problem *p, size_t input, int64_t 
 /* A node to be tested, with one output. */
 struct selftest_problem {
     arena memory;
-    node n;
+    node node;
     value_id values[SELFTEST_MAX_INPUTS +
                     1]; /* of a node that is no model's: its inputs and the output */
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
@@ -46,10 +46,11 @@ typedef struct selftest_result {
 } selftest_result;
 
 /* Inputs and node are set; infers the output and lowers. */
-clg_status selftest_lower(const clg_context *c, clg_kernel_class kernel_class, selftest_problem *p);
+clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
+                          selftest_problem *p);
 /* Computes the problem in one of its ways and compares; batches by CLBlast in both of the forms that memory's layout may ask
  * for. An error is one of the device's or of memory, no verdict. */
-clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *impl,
+clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
@@ -105,17 +106,18 @@ selftest_reference selftest_attention;
 selftest_contents selftest_attention_contents;
 /* Tests a candidate's attention kernels, whatever the operator, on a problem that is lowered to the same programs;
  * lc->attention is not NULL. *out_tested is false where there is none. */
-clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *impl,
-                                    selftest_result *out_result, bool *out_tested);
+clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
+                                    const candidate *impl, selftest_result *out_result,
+                                    bool *out_tested);
 
 /* Verdicts of a report (context_validate.c): a variant of several cases passes if all of them do. Replaced ones count from
  * now on, here and in the store. */
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result);
-clg_status context_replace_selftest_records(clg_context *c, const selftest_records *gathered);
+clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered);
 
 /* Runs all cases, or those in which there is a choice; free with selftest_free_report. */
-clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool all,
+clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);

@@ -20,7 +20,7 @@ static double length_at(const selftest_problem *p, int64_t at)
 {
     const int64_t batch = p->inputs[Q].dims.dims[0], keys = p->inputs[K].dims.dims[2];
     const int64_t length = at >= batch ? 1 + at % 2 : at % 2 ? keys / 3 : keys - 3;
-    return (double)(length - node_int(&p->n, "length_add", 0));
+    return (double)(length - node_int(&p->node, "length_add", 0));
 }
 
 /* The last of several rows of a mask is masked altogether, of the others one key in four. */
@@ -244,7 +244,7 @@ static void set_inputs(selftest_problem *p, const attention_job *j, const sizes 
         set_input(p, LENGTHS, j->lengths_dtype, 1,
                   (int64_t[]){j->keys == KEYS_START_END ? 2 * s->batch : s->batch});
     if (j->sink == SINK_BY_HEAD) set_input(p, SINKS, j->dtype, 1, (int64_t[]){heads});
-    p->n.n_inputs = N_INPUTS;
+    p->node.n_inputs = N_INPUTS;
 }
 
 /* Numbers are arguments of the kernels; those of a model would hide what a test shows. */
@@ -276,8 +276,8 @@ static clg_status set_attributes(selftest_problem *p, const attention_job *j, co
     for (size_t i = 0; i < N_FLOATS; i++)
         all[N_INTS + i] = (graph_attribute){
             .name = floats[i].name, .type = ATTRIBUTE_FLOAT, .as = {.f = (float)floats[i].value}};
-    p->n.attributes = all;
-    p->n.n_attributes = N_INTS + N_FLOATS;
+    p->node.attributes = all;
+    p->node.n_attributes = N_INTS + N_FLOATS;
     return CLG_OK;
 }
 
@@ -293,15 +293,15 @@ static clg_status make_problem(const lower_context *lc, size_t attempt, int scor
     *out_made = list_sizes(lc, attempt, &s);
     if (!*out_made) return CLG_OK;
     p->values[SELFTEST_MAX_INPUTS] = SELFTEST_MAX_INPUTS;
-    p->n = (node){.name = "",
-                  .label = lc->node->label,
-                  .domain = "clgraph",
-                  .op_type = "AttentionCore",
-                  .opset = 1,
-                  .inputs = p->values,
-                  .outputs = &p->values[SELFTEST_MAX_INPUTS],
-                  .n_outputs = 1,
-                  .op = ops_find("clgraph", "AttentionCore", 1)};
+    p->node = (node){.name = "",
+                     .label = lc->node->label,
+                     .domain = "clgraph",
+                     .op_type = "AttentionCore",
+                     .opset = 1,
+                     .inputs = p->values,
+                     .outputs = &p->values[SELFTEST_MAX_INPUTS],
+                     .n_outputs = 1,
+                     .op = ops_find("clgraph", "AttentionCore", 1)};
     set_inputs(p, lc->attention, &s);
     return set_attributes(p, lc->attention, &s, scores);
 }
@@ -324,11 +324,11 @@ static const char *attention_text(const candidate *impl, bool scores, strbuf *ou
 }
 
 /* Runs the problem by the candidate that has the same kernels, if there is one. */
-static clg_status try_problem(clg_context *c, const lower_context *lc, selftest_problem *p,
+static clg_status try_problem(clg_context *context, const lower_context *lc, selftest_problem *p,
                               const strbuf *kernels, bool scores, selftest_result *out_result,
                               bool *out_tested)
 {
-    const clg_status lowered = selftest_lower(c, lc->kernel_class, p);
+    const clg_status lowered = selftest_lower(context, lc->kernel_class, p);
     if (lowered != CLG_OK) return lowered == CLG_ERROR_OUT_OF_HOST_MEMORY ? lowered : CLG_OK;
     for (const candidate *impl = p->lc.build.candidates; impl; impl = impl->next) {
         strbuf own;
@@ -338,12 +338,12 @@ static clg_status try_problem(clg_context *c, const lower_context *lc, selftest_
         CLG_TRY(status);
         if (!same) continue;
         *out_tested = true;
-        return selftest_run(c, p, impl, out_result);
+        return selftest_run(context, p, impl, out_result);
     }
     return CLG_OK;
 }
 
-static clg_status test_part(clg_context *c, const lower_context *lc, const strbuf *kernels,
+static clg_status test_part(clg_context *context, const lower_context *lc, const strbuf *kernels,
                             int scores, selftest_result *out_result, bool *out_tested)
 {
     selftest_problem *p = memory_alloc(sizeof *p);
@@ -353,29 +353,31 @@ static clg_status test_part(clg_context *c, const lower_context *lc, const strbu
     for (size_t i = 0; status == CLG_OK && made && !*out_tested; i++) {
         status = make_problem(lc, i, scores, p, &made);
         if (status == CLG_OK && made)
-            status = try_problem(c, lc, p, kernels, scores > 0, out_result, out_tested);
+            status = try_problem(context, lc, p, kernels, scores > 0, out_result, out_tested);
         selftest_deinit(p);
     }
     memory_free(p);
     return status;
 }
 
-clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *impl,
-                                    selftest_result *out_result, bool *out_tested)
+clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
+                                    const candidate *impl, selftest_result *out_result,
+                                    bool *out_tested)
 {
     strbuf kernels;
     selftest_result of_scores;
     bool scores_tested = false;
     (void)attention_text(impl, false, &kernels);
     clg_status status = kernels.status;
-    if (status == CLG_OK) status = test_part(c, lc, &kernels, 0, out_result, out_tested);
+    if (status == CLG_OK) status = test_part(context, lc, &kernels, 0, out_result, out_tested);
     strbuf_deinit(&kernels);
     if (status != CLG_OK || !*out_tested) return status;
     (void)attention_text(impl, true, &kernels);
     status = kernels.status;
     if (status == CLG_OK && kernels.size_bytes > 0)
-        status = test_part(c, lc, &kernels, 1 + (int)node_int(lc->node, "qk_matmul_output_mode", 0),
-                           &of_scores, &scores_tested);
+        status = test_part(context, lc, &kernels,
+                           1 + (int)node_int(lc->node, "qk_matmul_output_mode", 0), &of_scores,
+                           &scores_tested);
     strbuf_deinit(&kernels);
     if (status == CLG_OK && scores_tested && !of_scores.passed) *out_result = of_scores;
     return status;

@@ -190,13 +190,13 @@ static clg_status read_attribute(arena *memory, const char **at, graph_attribute
         out->type = ATTRIBUTE_STRING;
         out->as.s = arena_strndup(memory, *at, n_word);
         if (!out->as.s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        out->n = n_word;
+        out->count = n_word;
     } else {
         int64_t *ints = arena_alloc(memory, 2 * CLG_MAX_RANK, sizeof *ints);
         const char *from = *at;
         if (!ints) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         out->type = type == 'I' ? ATTRIBUTE_INTS : ATTRIBUTE_INT;
-        out->n = read_ints(&from, ints, 2 * CLG_MAX_RANK);
+        out->count = read_ints(&from, ints, 2 * CLG_MAX_RANK);
         if (type == 'I')
             out->as.ints = ints;
         else
@@ -209,10 +209,10 @@ static clg_status read_attribute(arena *memory, const char **at, graph_attribute
 static clg_status read_attributes(const char *words, selftest_problem *p)
 {
     enum { MAX_ATTRIBUTES = 8 };
-    p->n.attributes = arena_alloc(&p->memory, MAX_ATTRIBUTES, sizeof(graph_attribute));
-    if (!p->n.attributes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    while (*words && p->n.n_attributes < MAX_ATTRIBUTES) {
-        CLG_TRY(read_attribute(&p->memory, &words, &p->n.attributes[p->n.n_attributes++]));
+    p->node.attributes = arena_alloc(&p->memory, MAX_ATTRIBUTES, sizeof(graph_attribute));
+    if (!p->node.attributes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    while (*words && p->node.n_attributes < MAX_ATTRIBUTES) {
+        CLG_TRY(read_attribute(&p->memory, &words, &p->node.attributes[p->node.n_attributes++]));
         words += strspn(words, " ");
     }
     return CLG_OK;
@@ -220,8 +220,8 @@ static clg_status read_attributes(const char *words, selftest_problem *p)
 
 static void read_inputs(const char *words, clg_dtype dtype, selftest_problem *p)
 {
-    for (; *words && p->n.n_inputs < SELFTEST_MAX_INPUTS; words += strspn(words, " ")) {
-        const size_t i = p->n.n_inputs++;
+    for (; *words && p->node.n_inputs < SELFTEST_MAX_INPUTS; words += strspn(words, " ")) {
+        const size_t i = p->node.n_inputs++;
         lower_operand *o = &p->inputs[i];
         p->values[i] = words[0] == '-' ? VALUE_NONE : (value_id)i;
         if (words[0] == '-') {
@@ -252,17 +252,17 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
     }
     const char *domain = row->domain ? row->domain : "";
     const int64_t opset = row->opset ? row->opset : row->domain ? 1 : OPS_NEWEST_OPSET;
-    p->n = (node){.name = "",
-                  .label = row->op_type,
-                  .domain = domain,
-                  .op_type = row->op_type,
-                  .opset = opset,
-                  .inputs = p->values,
-                  .outputs = &p->values[SELFTEST_MAX_INPUTS],
-                  .n_outputs = 1};
+    p->node = (node){.name = "",
+                     .label = row->op_type,
+                     .domain = domain,
+                     .op_type = row->op_type,
+                     .opset = opset,
+                     .inputs = p->values,
+                     .outputs = &p->values[SELFTEST_MAX_INPUTS],
+                     .n_outputs = 1};
     p->values[SELFTEST_MAX_INPUTS] = SELFTEST_MAX_INPUTS;
     const op_row *op = ops_find(domain, row->op_type, opset);
-    p->n.op = op;
+    p->node.op = op;
     if (!op || !(op_row_types(op, 'T') & DTYPE_BIT(dtype)))
         return error_set(CLG_ERROR_NOT_FOUND, "%s of %s has no row", row->op_type,
                          dtype_name(dtype));

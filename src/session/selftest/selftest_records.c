@@ -26,9 +26,9 @@ clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
     kept.kernel = arena_strdup(&t->memory, v->kernel);
     if (!kept.impl || !kept.kernel) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (at == HASH_MAP_NONE) {
-        CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
-        CLG_TRY(hash_map_set(&t->index, &v->key, sizeof v->key, t->n));
-        at = t->n++;
+        CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->count + 1));
+        CLG_TRY(hash_map_set(&t->index, &v->key, sizeof v->key, t->count));
+        at = t->count++;
     }
     t->items[at] = kept;
     return CLG_OK;
@@ -84,7 +84,7 @@ bool selftest_records_parse(selftest_records *t, const char *lines)
 void selftest_records_format(const selftest_records *t, strbuf *out)
 {
     strbuf_append(out, HEADER);
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = 0; i < t->count; i++) {
         const selftest_record *v = &t->items[i];
         strbuf_printf(out, "%s %016" PRIx64 "%016" PRIx64 " %.3g %.3g %s %s\n",
                       v->passed ? "passed" : "failed", v->key.high, v->key.low, v->worst, v->bound,

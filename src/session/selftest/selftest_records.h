@@ -24,7 +24,7 @@ typedef struct selftest_records {
     arena memory;
     hash_map index; /* key -> place in items */
     selftest_record *items;
-    size_t n, capacity;
+    size_t count, capacity;
 } selftest_records; /* all zeros is valid and empty */
 
 const selftest_record *selftest_records_find(const selftest_records *t,

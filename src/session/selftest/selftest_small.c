@@ -247,21 +247,21 @@ static void fix_number(graph_attribute *a)
         if (strcmp(a->name, numbers[i].name) == 0 && a->type == ATTRIBUTE_FLOAT && a->as.f != 0)
             a->as.f = numbers[i].value;
     if (strcmp(a->name, "activation_params") == 0 && a->type == ATTRIBUTE_FLOATS) {
-        a->n = a->n < 2 ? a->n : 2;
+        a->count = a->count < 2 ? a->count : 2;
         a->as.floats = params;
     }
 }
 
 static clg_status fix_numbers(selftest_problem *p)
 {
-    const size_t n = p->n.n_attributes;
+    const size_t n = p->node.n_attributes;
     graph_attribute *own = arena_alloc(&p->memory, n + 1, sizeof *own);
     if (!own) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        own[i] = p->n.attributes[i];
+        own[i] = p->node.attributes[i];
         fix_number(&own[i]);
     }
-    p->n.attributes = own;
+    p->node.attributes = own;
     return CLG_OK;
 }
 
@@ -279,7 +279,7 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
         attempt >= list_sizes(impl, list))
         return CLG_OK;
     *p = (selftest_problem){
-        .n = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
+        .node = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
     shape dims[SELFTEST_MAX_INPUTS] = {{0}};
     for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
     const bool is_blocked = strcmp(lc->node->op_type, "BlockedConv") == 0;

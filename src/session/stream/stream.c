@@ -31,7 +31,7 @@ static clg_status adopt_all(clg_stream *stream, clg_session *const *sessions)
         stream_worker *worker = &stream->workers[i];
         worker->stream = stream;
         CLG_TRY(worker_adopt(worker, sessions[i]));
-        worker->device = device_of(stream, worker->s->e->context);
+        worker->device = device_of(stream, worker->session->exec->context);
     }
     return CLG_OK;
 }
@@ -132,7 +132,7 @@ static void stop(clg_stream *stream, clg_status status)
     mutex_unlock(&stream->lock);
     if (status == CLG_OK) return;
     for (size_t i = 0; i < stream->n_workers; i++)
-        atomic_store(&stream->workers[i].s->cancel, true);
+        atomic_store(&stream->workers[i].session->cancel, true);
 }
 
 void stream_cancel(clg_stream *stream)
@@ -148,7 +148,7 @@ void stream_cancel(clg_stream *stream)
     }
     mutex_unlock(&stream->lock);
     for (size_t i = 0; stops && i < stream->n_workers; i++)
-        atomic_store(&stream->workers[i].s->cancel, true);
+        atomic_store(&stream->workers[i].session->cancel, true);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------------------ */

@@ -55,7 +55,7 @@ typedef struct stream_device {
 
 typedef struct stream_worker {
     clg_stream *stream;
-    clg_session *s;
+    clg_session *session;
     stream_device *device;
     bool staged;
     ocl_queue *up, *down; /* staged; of the reader's thread, and of the lane's */

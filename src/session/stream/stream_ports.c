@@ -119,7 +119,7 @@ static clg_status find_inputs(clg_stream *stream, const clg_session *s, size_t b
 
 static clg_status add_output(clg_stream *stream, const clg_session *s, size_t index)
 {
-    const value *v = &s->e->g->values[s->e->g->outputs[index]];
+    const value *v = &s->exec->graph->values[s->exec->graph->outputs[index]];
     if (v->kind != CLG_VALUE_TENSOR) {
         clg_status status =
             error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
@@ -151,8 +151,9 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
         CLG_TRY(session_find_output(s, o->outputs[i], &index));
     /* without names the model's own; further ones are values that are kept */
     for (size_t i = 0; i < s->n_outputs; i++) {
-        bool wanted = o->outputs ? is_requested(o, s->e->g->values[s->e->g->outputs[i]].name)
-                                 : i < s->e->model->graph->n_outputs;
+        bool wanted = o->outputs
+                          ? is_requested(o, s->exec->graph->values[s->exec->graph->outputs[i]].name)
+                          : i < s->exec->model->graph->n_outputs;
         if (wanted) CLG_TRY(add_output(stream, s, i));
     }
     return CLG_OK;
@@ -163,7 +164,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
 static clg_status check_alike(const clg_stream *stream, const clg_session *first,
                               const clg_session *s)
 {
-    if (s->e->model != first->e->model)
+    if (s->exec->model != first->exec->model)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the sessions are of several models");
     for (size_t i = 0; i < s->n_inputs; i++)
         if (is_streamed(s, i) != is_streamed(first, i))
@@ -173,7 +174,8 @@ static clg_status check_alike(const clg_stream *stream, const clg_session *first
     for (size_t k = 0; k < stream->n_outputs; k++) {
         const stream_port *port = &stream->outputs[k];
         if (port->index >= s->n_outputs ||
-            strcmp(s->e->g->values[s->e->g->outputs[port->index]].name, port->name) != 0)
+            strcmp(s->exec->graph->values[s->exec->graph->outputs[port->index]].name, port->name) !=
+                0)
             return error_set(CLG_ERROR_INVALID_ARGUMENT,
                              "the sessions keep different values: not all have output '%s'",
                              port->name);
@@ -183,10 +185,10 @@ static clg_status check_alike(const clg_stream *stream, const clg_session *first
 
 clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings)
 {
-    const clg_session *first = stream->workers[0].s;
+    const clg_session *first = stream->workers[0].session;
     CLG_TRY(find_inputs(stream, first, settings->batch));
     CLG_TRY(find_outputs(stream, first, settings));
     for (size_t i = 1; i < stream->n_workers; i++)
-        CLG_TRY(check_alike(stream, first, stream->workers[i].s));
+        CLG_TRY(check_alike(stream, first, stream->workers[i].session));
     return CLG_OK;
 }

@@ -24,11 +24,14 @@ static clg_status copy_inputs(clg_session *to, clg_session *given)
 
 clg_status worker_adopt(stream_worker *worker, clg_session *given)
 {
-    CLG_TRY(session_clone(given, &worker->s));
-    return copy_inputs(worker->s, given);
+    CLG_TRY(session_clone(given, &worker->session));
+    return copy_inputs(worker->session, given);
 }
 
-static ocl_context *context_of(const stream_worker *worker) { return worker->s->e->context->ocl; }
+static ocl_context *context_of(const stream_worker *worker)
+{
+    return worker->session->exec->context->ocl;
+}
 
 /* Pinned memory that stays mapped. */
 static clg_status make_staging(stream_worker *worker, ocl_queue *q, size_t size_bytes,
@@ -41,7 +44,7 @@ static clg_status make_staging(stream_worker *worker, ocl_queue *q, size_t size_
 
 static clg_status map_input(stream_worker *worker, slot_tensor *t)
 {
-    return ocl_queue_map(worker->s->f->queue, t->memory.buffer, 0,
+    return ocl_queue_map(worker->session->frame->queue, t->memory.buffer, 0,
                          ocl_buffer_size(t->memory.buffer), true, true, &t->host);
 }
 
@@ -69,8 +72,8 @@ static clg_status open_slot(stream_worker *worker, stream_slot *slot)
 clg_status worker_create(stream_worker *worker, stream_memory memory)
 {
     const clg_stream *stream = worker->stream;
-    clg_session *s = worker->s;
-    const clg_context *context = s->e->context;
+    clg_session *s = worker->session;
+    const clg_context *context = s->exec->context;
     worker->staged =
         memory == STREAM_MEMORY_STAGED || !ocl_context_caps(context->ocl)->unified_memory;
     worker->slots = memory_zalloc(stream->depth, sizeof *worker->slots);
@@ -105,9 +108,9 @@ static void close_slot(stream_slot *slot)
     const stream_worker *worker = slot->worker;
     if (!worker) return; /* never opened */
     for (size_t k = 0; slot->inputs && k < worker->stream->n_inputs; k++)
-        close_tensor(&slot->inputs[k], worker->s->f->queue);
+        close_tensor(&slot->inputs[k], worker->session->frame->queue);
     for (size_t k = 0; slot->outputs && k < worker->stream->n_outputs; k++)
-        close_tensor(&slot->outputs[k], worker->s->f->queue);
+        close_tensor(&slot->outputs[k], worker->session->frame->queue);
     memory_free(slot->inputs);
     memory_free(slot->outputs);
 }
@@ -119,7 +122,7 @@ void worker_free(stream_worker *worker)
     memory_free(worker->slots);
     ocl_queue_free(worker->up);
     ocl_queue_free(worker->down);
-    session_free(worker->s);
+    session_free(worker->session);
     *worker = (stream_worker){0};
 }
 
@@ -151,7 +154,7 @@ static clg_status pad(stream_slot *slot)
 {
     const stream_worker *worker = slot->worker;
     const clg_stream *stream = worker->stream;
-    const frame *f = worker->s->f;
+    const frame *f = worker->session->frame;
     for (size_t k = 0; k < stream->n_inputs; k++) {
         const size_t row_bytes = stream->inputs[k].row_bytes, from = slot->n_rows * row_bytes;
         char *rows = slot->inputs[k].host;
@@ -170,14 +173,14 @@ static clg_status pad(stream_slot *slot)
 static void exchange(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
-    clg_session *s = slot->worker->s;
+    clg_session *s = slot->worker->session;
     for (size_t k = 0; k < stream->n_inputs; k++) {
         const size_t i = stream->inputs[k].index;
-        frame_swap(s->f, &s->f->inputs[i], &slot->inputs[k].memory);
+        frame_swap(s->frame, &s->frame->inputs[i], &slot->inputs[k].memory);
     }
     for (size_t k = 0; k < stream->n_outputs; k++) {
         const size_t i = stream->outputs[k].index;
-        frame_swap(s->f, &s->f->outputs[i], &slot->outputs[k].memory);
+        frame_swap(s->frame, &s->frame->outputs[i], &slot->outputs[k].memory);
     }
 }
 
@@ -185,7 +188,7 @@ static void set_rows(stream_slot *slot, size_t n_rows)
 {
     const clg_stream *stream = slot->worker->stream;
     for (size_t k = 0; k < stream->n_inputs; k++) {
-        session_input *in = &slot->worker->s->inputs[stream->inputs[k].index];
+        session_input *in = &slot->worker->session->inputs[stream->inputs[k].index];
         in->mapped_dims = stream->inputs[k].dims;
         in->mapped_dims.dims[0] = (int64_t)n_rows;
     }
@@ -198,7 +201,7 @@ static void hand_over(stream_slot *slot)
     exchange(slot);
     set_rows(slot, slot->n_rows);
     for (size_t k = 0; k < stream->n_inputs; k++) {
-        session_input *in = &slot->worker->s->inputs[stream->inputs[k].index];
+        session_input *in = &slot->worker->session->inputs[stream->inputs[k].index];
         in->filled = true;
         if (!slot->worker->staged) in->mapped = slot->inputs[k].host;
     }
@@ -208,7 +211,7 @@ static void hand_over(stream_slot *slot)
 static void take_back(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
-    clg_session *s = slot->worker->s;
+    clg_session *s = slot->worker->session;
     exchange(slot);
     for (size_t k = 0; k < stream->n_inputs && !slot->worker->staged; k++) {
         session_input *in = &s->inputs[stream->inputs[k].index];
@@ -237,7 +240,8 @@ static clg_status drop_results(stream_slot *slot)
         tensor_free(t->known);
         t->known = NULL;
         if (slot->worker->staged || !t->host) continue;
-        clg_status unmapped = ocl_queue_unmap(slot->worker->s->f->queue, t->memory.buffer, t->host);
+        clg_status unmapped =
+            ocl_queue_unmap(slot->worker->session->frame->queue, t->memory.buffer, t->host);
         t->host = NULL;
         if (status == CLG_OK) status = unmapped;
     }
@@ -254,7 +258,7 @@ static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_n
     if (!refs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < root->n_steps; i++)
         if (root->steps[i].what->kind == STEP_KERNEL) refs[n++] = &root->steps[i].what->kernel;
-    clg_status status = ocl_programs_ready(s->e->context->ocl, refs, n, &ready);
+    clg_status status = ocl_programs_ready(s->exec->context->ocl, refs, n, &ready);
     memory_free(refs);
     *out_needs = !ready;
     return status;
@@ -263,7 +267,7 @@ static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_n
 /* Whether the rows of a batch that is not full have to be made a full one. */
 static clg_status must_pad(const stream_slot *slot, bool *out_pads)
 {
-    clg_session *s = slot->worker->s;
+    clg_session *s = slot->worker->session;
     plan *p;
     *out_pads = slot->worker->stream->fixed;
     if (*out_pads) return CLG_OK;
@@ -352,7 +356,7 @@ static clg_status begin_download(stream_slot *slot)
 {
     stream_worker *worker = slot->worker;
     const clg_stream *stream = worker->stream;
-    const int64_t n_ran = worker->s->inputs[stream->inputs[0].index].mapped_dims.dims[0];
+    const int64_t n_ran = worker->session->inputs[stream->inputs[0].index].mapped_dims.dims[0];
     for (size_t k = 0; k < stream->n_outputs; k++) {
         slot_tensor *t = &slot->outputs[k];
         CLG_TRY(check_output(&stream->outputs[k], t, n_ran));
@@ -367,7 +371,7 @@ static clg_status begin_download(stream_slot *slot)
 
 static clg_status run_session(stream_slot *slot)
 {
-    clg_session *s = slot->worker->s;
+    clg_session *s = slot->worker->session;
     CLG_TRY(session_enter(s)); /* takes a cancel of before back: the stream is asked again */
     clg_status status = atomic_load(&slot->worker->stream->stopped)
                             ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
@@ -413,7 +417,7 @@ void worker_settle(stream_worker *worker)
         (void)wait_for(worker, &worker->slots[i].uploaded);
         (void)wait_for(worker, &worker->slots[i].downloaded);
     }
-    (void)ocl_queue_finish(worker->s->f->queue);
+    (void)ocl_queue_finish(worker->session->frame->queue);
     if (!worker->staged) return;
     (void)ocl_queue_finish(worker->up);
     (void)ocl_queue_finish(worker->down);

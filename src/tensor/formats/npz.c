@@ -18,17 +18,17 @@ clg_status npz_open_memory(const void *data, size_t size_bytes, npz_reader *out_
     clg_status status;
     *out_reader = (npz_reader){0};
     CLG_TRY(zip_open(data, size_bytes, &out_reader->zip));
-    out_reader->entries = memory_zalloc(out_reader->zip.n, sizeof *out_reader->entries);
-    out_reader->names = memory_zalloc(out_reader->zip.n, sizeof *out_reader->names);
+    out_reader->entries = memory_zalloc(out_reader->zip.count, sizeof *out_reader->entries);
+    out_reader->names = memory_zalloc(out_reader->zip.count, sizeof *out_reader->names);
     status = out_reader->entries && out_reader->names ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; status == CLG_OK && i < out_reader->zip.n; i++) {
+    for (size_t i = 0; status == CLG_OK && i < out_reader->zip.count; i++) {
         const char *name = out_reader->zip.entries[i].name;
         size_t length = strlen(name);
         if (length < SUFFIX_BYTES || strcmp(name + length - SUFFIX_BYTES, SUFFIX) != 0) continue;
         char *copy = memory_strndup(name, length - SUFFIX_BYTES);
         if (!copy) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-        out_reader->names[out_reader->n] = copy;
-        out_reader->entries[out_reader->n++] = i;
+        out_reader->names[out_reader->count] = copy;
+        out_reader->entries[out_reader->count++] = i;
     }
     if (status != CLG_OK) npz_close(out_reader);
     return status;
@@ -50,7 +50,7 @@ clg_status npz_open_file(const char *path, npz_reader *out_reader)
 
 size_t npz_find(const npz_reader *reader, const char *name)
 {
-    for (size_t i = 0; i < reader->n; i++) {
+    for (size_t i = 0; i < reader->count; i++) {
         if (strcmp(reader->names[i], name) == 0) return i;
     }
     return HASH_MAP_NONE;
@@ -103,8 +103,8 @@ clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor)
     npy_info info;
     tensor *t = NULL;
     *out_tensor = NULL;
-    if (i >= reader->n)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the .npz file has %zu arrays", reader->n);
+    if (i >= reader->count)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the .npz file has %zu arrays", reader->count);
     CLG_TRY_GOTO(zip_stream_open(&reader->zip.entries[reader->entries[i]], &stream), done);
     CLG_TRY_GOTO(read_header(&stream, &info), done);
     CLG_TRY_GOTO(tensor_create(info.dtype, &info.dims, &t), done);
@@ -119,7 +119,7 @@ done:
 
 void npz_close(npz_reader *reader)
 {
-    for (size_t i = 0; i < reader->n; i++) memory_free(reader->names[i]);
+    for (size_t i = 0; i < reader->count; i++) memory_free(reader->names[i]);
     memory_free(reader->names);
     memory_free(reader->entries);
     zip_close(&reader->zip);

@@ -15,7 +15,7 @@ typedef struct npz_reader {
     zip_archive zip;
     size_t *entries; /* of the .npy files in zip */
     char **names;    /* without ".npy"; untrusted */
-    size_t n;
+    size_t count;
 } npz_reader; /* all zeros is valid and empty */
 
 clg_status npz_open_file(const char *path, npz_reader *out_reader);

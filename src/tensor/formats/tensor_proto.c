@@ -262,7 +262,7 @@ typedef struct filling {
     size_t n_found, n_needed;
     size_t n_fields;
     wire_cursor last; /* elements of the last field */
-    tensor *t;
+    tensor *tensor;
     size_t number_bytes; /* of one number in the tensor's memory */
     clg_dtype dtype;
 } filling;
@@ -310,7 +310,7 @@ static clg_status fill_number(filling *f, wire_cursor *elements)
         }
         break;
     }
-    memcpy((uint8_t *)f->t->data + f->n_found * f->number_bytes, &value, f->number_bytes);
+    memcpy((uint8_t *)f->tensor->data + f->n_found * f->number_bytes, &value, f->number_bytes);
     return CLG_OK;
 }
 
@@ -321,7 +321,7 @@ static clg_status fill_field(void *user, const wire_field *field, wire_cursor *e
         wire_bytes string;
         CLG_TRY(wire_get_bytes(field, &string));
         clg_status status =
-            tensor_set_string(f->t, (int64_t)f->n_found++, string.data, string.size_bytes);
+            tensor_set_string(f->tensor, (int64_t)f->n_found++, string.data, string.size_bytes);
         return status == CLG_ERROR_INVALID_ARGUMENT ? CLG_ERROR_INVALID_MODEL : status;
     }
     while (!wire_at_end(elements)) {
@@ -355,14 +355,14 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements,
     if (dtype_bytes(proto->dtype, n_elements, &size_bytes) && is_plain(&f, size_bytes))
         return tensor_from_bytes(proto->dtype, &proto->dims, f.last.at, size_bytes, owner,
                                  out_tensor);
-    CLG_TRY(tensor_create(proto->dtype, &proto->dims, &f.t));
-    f.number_bytes = f.n_needed > 0 ? f.t->size_bytes / f.n_needed : 0;
+    CLG_TRY(tensor_create(proto->dtype, &proto->dims, &f.tensor));
+    f.number_bytes = f.n_needed > 0 ? f.tensor->size_bytes / f.n_needed : 0;
     f.n_found = 0;
     clg_status status = each_field(proto, f.storage, fill_field, &f);
     if (status == CLG_OK) {
-        *out_tensor = f.t;
+        *out_tensor = f.tensor;
     } else {
-        tensor_free(f.t);
+        tensor_free(f.tensor);
     }
     return status;
 }

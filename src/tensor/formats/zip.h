@@ -23,7 +23,7 @@ typedef struct zip_entry {
 /* The directory of a file in memory, which must outlive it. */
 typedef struct zip_archive {
     zip_entry *entries;
-    size_t n;
+    size_t count;
 } zip_archive; /* all zeros is valid and empty */
 clg_status zip_open(const void *data, size_t size_bytes, zip_archive *out_archive);
 void zip_close(zip_archive *archive);

@@ -187,7 +187,7 @@ clg_status zip_open(const void *data, size_t size_bytes, zip_archive *out_archiv
         size_t record_bytes = 0;
         zip_entry *entry = &out_archive->entries[i];
         CLG_TRY_GOTO(read_entry(&dir, record, (size_t)(end - record), entry, &record_bytes), fail);
-        out_archive->n = i + 1;
+        out_archive->count = i + 1;
         record += record_bytes;
         if (hash_map_get_string(&names, entry->name) != HASH_MAP_NONE) {
             status = error_set(CLG_ERROR_IO, "damaged ZIP file: two entries are called '%s'",
@@ -206,7 +206,7 @@ fail:
 
 void zip_close(zip_archive *archive)
 {
-    for (size_t i = 0; i < archive->n; i++) memory_free(archive->entries[i].name);
+    for (size_t i = 0; i < archive->count; i++) memory_free(archive->entries[i].name);
     memory_free(archive->entries);
     *archive = (zip_archive){0};
 }

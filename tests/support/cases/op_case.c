@@ -10,12 +10,12 @@ void op_case_start(op_case *k, const char *op_type, int64_t version, size_t n_in
     value_id ids[OP_CASE_INPUTS], outputs[OP_CASE_OUTPUTS];
     node_id n;
     *k = (op_case){0};
-    assert_ok(graph_create("", &k->g));
-    assert_ok(graph_set_opset(k->g, "", version));
-    for (size_t i = 0; i < n_inputs; i++) assert_ok(graph_add_value(k->g, "", &ids[i]));
-    for (size_t i = 0; i < n_outputs; i++) assert_ok(graph_add_value(k->g, "", &outputs[i]));
-    assert_ok(graph_add_node(k->g, "", op_type, "n", n_inputs, ids, n_outputs, outputs, &n));
-    k->n = &k->g->nodes[n];
+    assert_ok(graph_create("", &k->graph));
+    assert_ok(graph_set_opset(k->graph, "", version));
+    for (size_t i = 0; i < n_inputs; i++) assert_ok(graph_add_value(k->graph, "", &ids[i]));
+    for (size_t i = 0; i < n_outputs; i++) assert_ok(graph_add_value(k->graph, "", &outputs[i]));
+    assert_ok(graph_add_node(k->graph, "", op_type, "n", n_inputs, ids, n_outputs, outputs, &n));
+    k->node = &k->graph->nodes[n];
 }
 
 static void forget(value_fact *f)
@@ -28,7 +28,7 @@ void op_case_end(op_case *k)
 {
     for (size_t i = 0; i < OP_CASE_INPUTS; i++) forget(&k->inputs[i]);
     for (size_t i = 0; i < OP_CASE_OUTPUTS; i++) forget(&k->outputs[i]);
-    graph_free(k->g);
+    graph_free(k->graph);
 }
 
 void op_case_dims(op_case *k, size_t i, clg_dtype dtype, int rank, const int64_t *dims)
@@ -51,9 +51,9 @@ void op_case_content(op_case *k, size_t i, clg_dtype dtype, int n, const int64_t
 clg_status op_case_infer(op_case *k)
 {
     for (size_t i = 0; i < OP_CASE_OUTPUTS; i++) forget(&k->outputs[i]);
-    k->n = &k->g->nodes[0];
-    CLG_TRY(ops_resolve(k->g));
-    return ops_infer_node(k->n, k->inputs, k->outputs, &k->needs);
+    k->node = &k->graph->nodes[0];
+    CLG_TRY(ops_resolve(k->graph));
+    return ops_infer_node(k->node, k->inputs, k->outputs, &k->needs);
 }
 
 void op_case_expect_dims(const op_case *k, int rank, const int64_t *dims)
@@ -82,13 +82,13 @@ lower_operand op_case_operand(const value_fact *f)
 void op_case_lower(op_case *k, const lower_operand *inputs, arena *memory, lower_context *out)
 {
     static const device_caps plain = {.max_work_group_size = 256, .compute_units = 4};
-    for (size_t i = 0; i < k->n->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
-    *out = (lower_context){.node = k->n,
-                           .row = k->n->op,
+    for (size_t i = 0; i < k->node->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
+    *out = (lower_context){.node = k->node,
+                           .row = k->node->op,
                            .inputs = inputs,
                            .outputs = k->lowered,
-                           .n_inputs = k->n->n_inputs,
-                           .n_outputs = k->n->n_outputs,
+                           .n_inputs = k->node->n_inputs,
+                           .n_outputs = k->node->n_outputs,
                            .caps = &plain,
                            .kernel_class = CLG_KERNELS_SIMT,
                            .memory = memory};

@@ -21,8 +21,8 @@
 #define OP_CASE_OUTPUTS 4
 
 typedef struct op_case {
-    graph *g; /* its node 0 is the case */
-    node *n;
+    graph *graph; /* its node 0 is the case */
+    node *node;
     value_fact inputs[OP_CASE_INPUTS], outputs[OP_CASE_OUTPUTS];
     uint32_t needs;
     lower_operand lowered[OP_CASE_OUTPUTS]; /* of the last op_case_lower */

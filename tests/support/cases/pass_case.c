@@ -9,18 +9,18 @@
 pass_case pass_case_start(void)
 {
     pass_case m;
-    assert_ok(graph_create("test", &m.g));
-    assert_ok(graph_set_opset(m.g, "", 13));
+    assert_ok(graph_create("test", &m.graph));
+    assert_ok(graph_set_opset(m.graph, "", 13));
     return m;
 }
 
 value_id pass_case_input(pass_case *m, const char *name, size_t rank, const int64_t *dims)
 {
     value_id v;
-    assert_ok(graph_add_value(m->g, name, &v));
-    m->g->values[v].dtype = CLG_FLOAT32;
-    assert_ok(shape_make(rank, dims, &m->g->values[v].dims));
-    assert_ok(graph_add_input(m->g, v));
+    assert_ok(graph_add_value(m->graph, name, &v));
+    m->graph->values[v].dtype = CLG_FLOAT32;
+    assert_ok(shape_make(rank, dims, &m->graph->values[v].dims));
+    assert_ok(graph_add_input(m->graph, v));
     return v;
 }
 
@@ -36,7 +36,7 @@ static tensor *filled(clg_dtype dtype, size_t rank, const int64_t *dims)
 static value_id keep(pass_case *m, const char *name, tensor *t)
 {
     value_id v;
-    assert_ok(graph_add_constant(m->g, name, t, &v));
+    assert_ok(graph_add_constant(m->graph, name, t, &v));
     tensor_free(t);
     return v;
 }
@@ -61,21 +61,21 @@ value_id pass_case_node(pass_case *m, const char *op, size_t n, const value_id *
 {
     value_id v;
     node_id id;
-    assert_ok(graph_add_value(m->g, out, &v));
-    assert_ok(graph_add_node(m->g, "", op, op, n, inputs, 1, &v, &id));
+    assert_ok(graph_add_value(m->graph, out, &v));
+    assert_ok(graph_add_node(m->graph, "", op, op, n, inputs, 1, &v, &id));
     return v;
 }
 
-node_id pass_case_last(const pass_case *m) { return (node_id)(m->g->n_nodes - 1); }
+node_id pass_case_last(const pass_case *m) { return (node_id)(m->graph->n_nodes - 1); }
 
 static graph *run(pass_case *m, value_id output, const pass_options *options)
 {
     graph *out;
-    assert_ok(graph_add_output(m->g, output));
-    assert_ok(graph_check(m->g));
-    assert_ok(ops_resolve(m->g));
-    assert_ok(passes_run(m->g, options, &out));
-    graph_free(m->g);
+    assert_ok(graph_add_output(m->graph, output));
+    assert_ok(graph_check(m->graph));
+    assert_ok(ops_resolve(m->graph));
+    assert_ok(passes_run(m->graph, options, &out));
+    graph_free(m->graph);
     return out;
 }
 

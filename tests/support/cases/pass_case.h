@@ -17,7 +17,7 @@
 #include "passes/passes.h"
 
 typedef struct pass_case {
-    graph *g; /* of opset 13 */
+    graph *graph; /* of opset 13 */
 } pass_case;
 
 pass_case pass_case_start(void);

@@ -36,9 +36,9 @@ void plan_case_start(plan_case *k, clg_kernel_class kernels)
                  .max_work_group_size = 1024,
                  .max_work_item_sizes = {1024, 1024, 64},
                  .buffer_align_bytes = 128}};
-    assert_ok(graph_create("case", &k->g));
-    assert_ok(graph_set_opset(k->g, "", 13));
-    k->c = (plan_context){.g = k->g,
+    assert_ok(graph_create("case", &k->graph));
+    assert_ok(graph_set_opset(k->graph, "", 13));
+    k->c = (plan_context){.graph = k->graph,
                           .caps = &k->caps,
                           .kernel_class = kernels,
                           .allow_blas = kernels == CLG_KERNELS_SIMT,
@@ -50,11 +50,11 @@ void plan_case_start(plan_case *k, clg_kernel_class kernels)
 
 void plan_case_end(plan_case *k)
 {
-    plan_free(k->p);
+    plan_free(k->plan);
     step_texts_deinit(&k->texts);
     memory_free(k->weights);
     memory_free(k->node_is_init);
-    graph_free(k->g);
+    graph_free(k->graph);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static value_id new_value(plan_case *k)
     char name[16];
     value_id v;
     (void)snprintf(name, sizeof name, "v%zu", k->n_names++);
-    assert_ok(graph_add_value(k->g, name, &v));
+    assert_ok(graph_add_value(k->graph, name, &v));
     return v;
 }
 
@@ -72,13 +72,13 @@ value_id plan_case_input(plan_case *k, const char *name, clg_dtype dtype, size_t
                          const int64_t *dims)
 {
     value_id v;
-    value_fact *fact = &k->inputs[k->g->n_inputs];
-    assert_true(k->g->n_inputs < PLAN_CASE_INPUTS);
-    assert_ok(graph_add_value(k->g, name, &v));
-    fact->dtype = k->g->values[v].dtype = dtype;
+    value_fact *fact = &k->inputs[k->graph->n_inputs];
+    assert_true(k->graph->n_inputs < PLAN_CASE_INPUTS);
+    assert_ok(graph_add_value(k->graph, name, &v));
+    fact->dtype = k->graph->values[v].dtype = dtype;
     assert_ok(shape_make(rank, dims, &fact->dims));
-    k->g->values[v].dims = fact->dims;
-    assert_ok(graph_add_input(k->g, v));
+    k->graph->values[v].dims = fact->dims;
+    assert_ok(graph_add_input(k->graph, v));
     return v;
 }
 
@@ -87,7 +87,7 @@ static value_id add_constant(plan_case *k, tensor *t)
     char name[16];
     value_id v;
     (void)snprintf(name, sizeof name, "c%zu", k->n_names++);
-    assert_ok(graph_add_constant(k->g, name, t, &v));
+    assert_ok(graph_add_constant(k->graph, name, t, &v));
     tensor_free(t);
     return v;
 }
@@ -116,7 +116,7 @@ void plan_case_node_of(plan_case *k, const char *op, size_t n_inputs, const valu
 {
     node_id id;
     for (size_t i = 0; i < n_outputs; i++) out_values[i] = new_value(k);
-    assert_ok(graph_add_node(k->g, "", op, op, n_inputs, inputs, n_outputs, out_values, &id));
+    assert_ok(graph_add_node(k->graph, "", op, op, n_inputs, inputs, n_outputs, out_values, &id));
 }
 
 value_id plan_case_node(plan_case *k, const char *op, size_t n_inputs, const value_id *inputs)
@@ -126,30 +126,30 @@ value_id plan_case_node(plan_case *k, const char *op, size_t n_inputs, const val
     return v;
 }
 
-node_id plan_case_last(const plan_case *k) { return (node_id)k->g->n_nodes - 1; }
+node_id plan_case_last(const plan_case *k) { return (node_id)k->graph->n_nodes - 1; }
 
 void plan_case_output(plan_case *k, value_id v)
 {
     assert_true(k->c.n_outputs < PLAN_CASE_OUTPUTS);
     k->outputs[k->c.n_outputs++] = v;
     k->c.n_required = k->c.n_outputs;
-    for (size_t i = 0; i < k->g->n_outputs; i++)
-        if (k->g->outputs[i] == v) return;
-    assert_ok(graph_add_output(k->g, v));
+    for (size_t i = 0; i < k->graph->n_outputs; i++)
+        if (k->graph->outputs[i] == v) return;
+    assert_ok(graph_add_output(k->graph, v));
 }
 
 /* ---- plans ------------------------------------------------------------------------------------------- */
 
 void plan_case_ready(plan_case *k)
 {
-    assert_ok(graph_check(k->g));
-    assert_ok(ops_resolve(k->g));
-    k->weights = memory_zalloc(k->g->n_values, sizeof *k->weights);
-    k->node_is_init = memory_zalloc(k->g->n_nodes + 1, sizeof(bool));
+    assert_ok(graph_check(k->graph));
+    assert_ok(ops_resolve(k->graph));
+    k->weights = memory_zalloc(k->graph->n_values, sizeof *k->weights);
+    k->node_is_init = memory_zalloc(k->graph->n_nodes + 1, sizeof(bool));
     assert_non_null(k->weights);
     assert_non_null(k->node_is_init);
-    for (size_t v = 0; v < k->g->n_values; v++) {
-        const tensor *t = k->g->values[v].constant;
+    for (size_t v = 0; v < k->graph->n_values; v++) {
+        const tensor *t = k->graph->values[v].constant;
         if (t) k->weights[v] = (value_fact){.dtype = t->dtype, .dims = t->dims, .known = t};
     }
     k->c.weights = k->weights;
@@ -159,14 +159,14 @@ void plan_case_ready(plan_case *k)
 clg_status plan_case_try(plan_case *k)
 {
     if (!k->weights) plan_case_ready(k);
-    plan_free(k->p);
-    return plan_create(&k->c, k->inputs, k->needed, &k->p);
+    plan_free(k->plan);
+    return plan_create(&k->c, k->inputs, k->needed, &k->plan);
 }
 
 void plan_case_plan(plan_case *k)
 {
     assert_ok(plan_case_try(k));
-    assert_non_null(k->p);
+    assert_non_null(k->plan);
 }
 
 plan_check_counts plan_case_check(plan_case *k, plan_case_give give, void *user)
@@ -174,7 +174,7 @@ plan_check_counts plan_case_check(plan_case *k, plan_case_give give, void *user)
     const plan_segment *path[MAX_PATH];
     plan_check_counts counts;
     size_t n = 1;
-    plan_segment *at = plan_segment_retain(k->p->root);
+    plan_segment *at = plan_segment_retain(k->plan->root);
     path[0] = at;
     while (!at->last) {
         tensor *contents[OP_MAX_INTS];
@@ -187,7 +187,7 @@ plan_check_counts plan_case_check(plan_case *k, plan_case_give give, void *user)
         plan_segment_free(at); /* the child keeps it */
         path[n++] = at = child;
     }
-    plan_check(&k->c, k->p, path, n, &counts);
+    plan_check(&k->c, k->plan, path, n, &counts);
     plan_segment_free(at);
     return counts;
 }

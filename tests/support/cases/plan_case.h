@@ -20,7 +20,7 @@
 #define PLAN_CASE_INPUTS 8
 
 typedef struct plan_case {
-    graph *g;
+    graph *graph;
     device_caps caps;
     plan_context c;
     value_fact *weights;
@@ -31,7 +31,7 @@ typedef struct plan_case {
     size_t n_packed;                     /* calls of the owner's pack */
     size_t n_names;
     step_texts texts;
-    plan *p;
+    plan *plan;
 } plan_case;
 
 void plan_case_start(plan_case *k, clg_kernel_class kernels);

@@ -16,14 +16,14 @@
 
 typedef struct checker {
     const plan_context *c;
-    const plan *p;
+    const plan *plan;
     const plan_segment *segment; /* under way */
     checked_value *values;
     shadow memory;
     arena lowered;
     plan_check_counts counts;
     /* of the candidate under way */
-    const node *n;
+    const node *node;
     node_id id;
     plan_placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
     uint32_t scratch_number[CANDIDATE_MAX_SCRATCH], packed_number[CANDIDATE_MAX_PACKINGS];
@@ -37,7 +37,7 @@ static void *zeros(size_t n, size_t size)
     return memory;
 }
 
-static const char *name_of(const checker *k, value_id v) { return k->c->g->values[v].name; }
+static const char *name_of(const checker *k, value_id v) { return k->c->graph->values[v].name; }
 
 /* ---- values ---------------------------------------------------------------------------------------- */
 
@@ -98,7 +98,7 @@ static const plan_step *take_step(checker *k, const step *expected)
     if (k->memory.step >= k->segment->n_steps)
         fail_msg("segment %u ends after %zu steps, before %s of %s", k->segment->depth,
                  k->memory.step, expected->kind == STEP_KERNEL ? expected->kernel.entry : "a copy",
-                 k->n ? k->n->op_type : "an output");
+                 k->node ? k->node->op_type : "an output");
     const plan_step *s = &k->segment->steps[k->memory.step];
     assert_int_equal(s->what->kind, expected->kind);
     if (expected->kind == STEP_KERNEL)
@@ -108,7 +108,7 @@ static const plan_step *take_step(checker *k, const step *expected)
 
 static value_id operand_value(const checker *k, const operand *o)
 {
-    return o->space == OPERAND_INPUT ? k->n->inputs[o->index] : k->n->outputs[o->index];
+    return o->space == OPERAND_INPUT ? k->node->inputs[o->index] : k->node->outputs[o->index];
 }
 
 static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes,
@@ -221,7 +221,7 @@ static uint32_t infer(checker *k, bool *out_all_known)
 {
     value_fact facts[64] = {0};
     uint32_t needs;
-    const node *n = k->n;
+    const node *n = k->node;
     assert_true(n->n_inputs + n->n_outputs <= 64);
     value_fact *outputs = facts + n->n_inputs;
     for (size_t i = 0; i < n->n_inputs; i++)
@@ -241,7 +241,7 @@ static uint32_t infer(checker *k, bool *out_all_known)
 static tensor *view_map(checker *k, size_t index)
 {
     value_fact facts[64] = {0};
-    const node *n = k->n;
+    const node *n = k->node;
     value_fact *outputs = facts + n->n_inputs;
     tensor *numbers;
     uint32_t needs;
@@ -261,15 +261,15 @@ static tensor *view_map(checker *k, size_t index)
 
 static void check_views(checker *k, const lower_context *lc)
 {
-    checked_value *from = &k->values[k->n->inputs[0]];
+    checked_value *from = &k->values[k->node->inputs[0]];
     if (from->weight && !from->has_memory)
-        discover(k, k->n->inputs[0], &(plan_placement){PLACE_WEIGHT, k->n->inputs[0], 0});
+        discover(k, k->node->inputs[0], &(plan_placement){PLACE_WEIGHT, k->node->inputs[0], 0});
     assert_true(from->has_memory);
     int64_t elem = (int64_t)dtype_size(from->fact.dtype);
     k->counts.n_views++;
-    for (size_t i = 0; i < k->n->n_outputs; i++) {
-        if (k->n->outputs[i] == VALUE_NONE) continue;
-        checked_value *to = &k->values[k->n->outputs[i]];
+    for (size_t i = 0; i < k->node->n_outputs; i++) {
+        if (k->node->outputs[i] == VALUE_NONE) continue;
+        checked_value *to = &k->values[k->node->outputs[i]];
         tensor *map = view_map(k, i);
         assert_int_equal(map->n_elements, to->n);
         to->at = placement_moved(from->at, lc->views[i].offset_elems * elem);
@@ -295,7 +295,7 @@ static const candidate *find_variant(const lower_context *lc, const char *varian
 
 static bool packs_weight(const checker *k, const packing *p)
 {
-    const checked_value *v = &k->values[k->n->inputs[p->input]];
+    const checked_value *v = &k->values[k->node->inputs[p->input]];
     return v->weight && checked_value_is_dense(v) && !k->c->is_init_plan;
 }
 
@@ -310,7 +310,7 @@ static bool is_step(const checker *k, size_t at, const step *e)
     for (uint32_t i = 0; i < operands.n; i++)
         if (operands.list[i].space == OPERAND_INPUT)
             return placement_equal(&operands.at[i],
-                                   &k->values[k->n->inputs[operands.list[i].index]].at);
+                                   &k->values[k->node->inputs[operands.list[i].index]].at);
     return false;
 }
 
@@ -319,14 +319,14 @@ static bool is_step(const checker *k, size_t at, const step *e)
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {
-    const checked_value *in = &k->values[k->n->inputs[i]];
+    const checked_value *in = &k->values[k->node->inputs[i]];
     const plan_placement output =
         placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
     for (e = e->next; e; e = e->next) {
         step_operands operands;
         const size_t read = step_input_read(e);
-        if (read >= k->n->n_inputs) continue;
-        if (!placement_equal(&k->values[k->n->inputs[read]].at, &in->at)) continue;
+        if (read >= k->node->n_inputs) continue;
+        if (!placement_equal(&k->values[k->node->inputs[read]].at, &in->at)) continue;
         step_operands_of(e, &k->segment->steps[at], &operands);
         for (uint32_t o = 0; o < operands.n; o++)
             if (operands.list[o].space == OPERAND_OUTPUT &&
@@ -348,19 +348,20 @@ static void find_joined(checker *k, const lower_context *lc, const candidate *im
     for (const step *e = impl->steps; e; e = e->next) {
         size_t i = step_input_read(e);
         if (step_is_skipped(e)) continue;
-        if (i < k->n->n_inputs && lc->joins[i] >= 0 && may_join(&k->values[k->n->inputs[i]]) &&
+        if (i < k->node->n_inputs && lc->joins[i] >= 0 &&
+            may_join(&k->values[k->node->inputs[i]]) &&
             (!is_step(k, at, e) || is_of_a_later_input(k, lc, at, e, i)))
             joined[i] = true;
         else
             at++;
     }
-    for (size_t i = 0; i < k->n->n_inputs; i++) {
+    for (size_t i = 0; i < k->node->n_inputs; i++) {
         if (!joined[i]) continue;
-        const checked_value *in = &k->values[k->n->inputs[i]];
-        checked_value *out = &k->values[k->n->outputs[0]];
+        const checked_value *in = &k->values[k->node->inputs[i]];
+        checked_value *out = &k->values[k->node->outputs[0]];
         memcpy(out->numbers + lc->joins[i], in->numbers, (size_t)in->n * sizeof *in->numbers);
         k->memory.is_untimed = true;
-        checked_value_check(&k->values[k->n->inputs[i]], &k->memory);
+        checked_value_check(&k->values[k->node->inputs[i]], &k->memory);
         k->memory.is_untimed = false;
         k->counts.n_joined++;
     }
@@ -368,12 +369,12 @@ static void find_joined(checker *k, const lower_context *lc, const candidate *im
 
 static void check_joined(checker *k, const lower_context *lc, const bool *joined)
 {
-    for (size_t i = 0; i < k->n->n_inputs; i++) {
+    for (size_t i = 0; i < k->node->n_inputs; i++) {
         if (!joined[i]) continue;
-        const checked_value *in = &k->values[k->n->inputs[i]];
+        const checked_value *in = &k->values[k->node->inputs[i]];
         plan_placement p =
             placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
-        place_output(k, k->n->outputs[0], &p);
+        place_output(k, k->node->outputs[0], &p);
     }
 }
 
@@ -392,22 +393,22 @@ static void check_candidate(checker *k, const lower_context *lc)
              e = e->next)
             check_step(k, impl, e);
     for (const step *e = impl->steps; e; e = e->next)
-        if (step_input_read(e) >= k->n->n_inputs || !joined[step_input_read(e)])
+        if (step_input_read(e) >= k->node->n_inputs || !joined[step_input_read(e)])
             check_step(k, impl, e);
     check_joined(k, lc, joined);
 }
 
 static bool all_empty(const checker *k)
 {
-    for (size_t i = 0; i < k->n->n_outputs; i++)
-        if (k->n->outputs[i] != VALUE_NONE && k->values[k->n->outputs[i]].n > 0) return false;
+    for (size_t i = 0; i < k->node->n_outputs; i++)
+        if (k->node->outputs[i] != VALUE_NONE && k->values[k->node->outputs[i]].n > 0) return false;
     return true;
 }
 
 static void check_lowered(checker *k)
 {
     lower_operand inputs[32] = {{0}}, outputs[32] = {{0}};
-    const node *n = k->n;
+    const node *n = k->node;
     const op_row *row = n->op;
     if (all_empty(k)) return;
     for (size_t i = 0; i < n->n_outputs; i++)
@@ -439,22 +440,22 @@ static void check_lowered(checker *k)
 
 static void check_requested(const checker *k, uint32_t needs)
 {
-    for (size_t i = 0; i < k->n->n_inputs && i < 32; i++) {
-        bool requested = !(needs & (1u << i)) || k->values[k->n->inputs[i]].fact.known;
+    for (size_t i = 0; i < k->node->n_inputs && i < 32; i++) {
+        bool requested = !(needs & (1u << i)) || k->values[k->node->inputs[i]].fact.known;
         for (size_t r = 0; r < k->segment->n_reads; r++)
-            requested |= k->segment->reads[r].value == k->n->inputs[i];
+            requested |= k->segment->reads[r].value == k->node->inputs[i];
         assert_true(requested);
     }
 }
 
 static void check_nodes(checker *k, node_id *next)
 {
-    const graph *g = k->c->g;
+    const graph *g = k->c->graph;
     for (; *next < g->n_nodes; ++*next) {
         bool all_known;
         uint32_t needs;
         k->id = *next;
-        k->n = &g->nodes[*next];
+        k->node = &g->nodes[*next];
         if (k->c->node_is_init[*next] != k->c->is_init_plan) continue;
         needs = infer(k, &all_known);
         if (needs) {
@@ -469,7 +470,7 @@ static void check_nodes(checker *k, node_id *next)
         check_lowered(k);
     }
     assert_int_equal(*next == g->n_nodes, k->segment->last);
-    k->n = NULL;
+    k->node = NULL;
 }
 
 /* Dense where the port says, with the value's numbers. */
@@ -531,35 +532,35 @@ static void arrive(checker *k, const plan_segment *parent)
 
 static void start(checker *k, const plan_segment *last)
 {
-    const plan_context *c = k->c;
-    k->values = zeros(c->g->n_values, sizeof *k->values);
-    for (value_id v = 0; v < c->g->n_values; v++) {
-        if (c->weights[v].dtype == CLG_DTYPE_NONE) continue;
-        k->values[v].fact = c->weights[v];
-        k->values[v].fact.known = tensor_retain((tensor *)c->weights[v].known);
+    const plan_context *context = k->c;
+    k->values = zeros(context->graph->n_values, sizeof *k->values);
+    for (value_id v = 0; v < context->graph->n_values; v++) {
+        if (context->weights[v].dtype == CLG_DTYPE_NONE) continue;
+        k->values[v].fact = context->weights[v];
+        k->values[v].fact.known = tensor_retain((tensor *)context->weights[v].known);
         k->values[v].weight = true;
         checked_value_number(&k->values[v], &k->memory);
     }
-    for (uint32_t i = 0; i < k->p->n_inputs; i++) {
-        checked_value *v = &k->values[c->g->inputs[i]];
-        v->fact = k->p->inputs[i];
+    for (uint32_t i = 0; i < k->plan->n_inputs; i++) {
+        checked_value *v = &k->values[context->graph->inputs[i]];
+        v->fact = k->plan->inputs[i];
         v->fact.known = tensor_retain((tensor *)v->fact.known);
-        checked_value_number(&k->values[c->g->inputs[i]], &k->memory);
+        checked_value_number(&k->values[context->graph->inputs[i]], &k->memory);
         v->at = (plan_placement){PLACE_INPUT, i, 0};
         v->has_memory = true;
         shadow_add(&k->memory, PLACE_INPUT, i, (size_t)v->n * dtype_size(v->fact.dtype));
-        checked_value_write(&k->values[c->g->inputs[i]], &k->memory);
+        checked_value_write(&k->values[context->graph->inputs[i]], &k->memory);
     }
     for (uint32_t i = 0; i < last->n_slabs; i++)
         shadow_add(&k->memory, PLACE_SLAB, i, last->slab_bytes[i]);
-    for (uint32_t i = 0; i < c->n_outputs; i++)
+    for (uint32_t i = 0; i < context->n_outputs; i++)
         if (last->output_bytes[i] != PLAN_NO_OUTPUT)
             shadow_add(&k->memory, PLACE_OUTPUT, i, last->output_bytes[i]);
 }
 
 static void finish(checker *k)
 {
-    for (value_id v = 0; v < k->c->g->n_values; v++) {
+    for (value_id v = 0; v < k->c->graph->n_values; v++) {
         tensor_free((tensor *)k->values[v].fact.known);
         free(k->values[v].numbers);
     }
@@ -568,10 +569,10 @@ static void finish(checker *k)
     arena_deinit(&k->lowered);
 }
 
-void plan_check(const plan_context *c, const plan *p, const plan_segment *const *path,
+void plan_check(const plan_context *context, const plan *p, const plan_segment *const *path,
                 size_t n_path, plan_check_counts *out_counts)
 {
-    checker k = {.c = c, .p = p, .segment = path[0], .memory.segment = path[0]};
+    checker k = {.c = context, .plan = p, .segment = path[0], .memory.segment = path[0]};
     node_id next = 0;
     assert_ptr_equal(path[0], p->root);
     assert_true(path[n_path - 1]->last);

@@ -21,7 +21,7 @@ typedef struct plan_check_counts {
 } plan_check_counts;
 
 /* The segments from the root to a last one, each the child of the one before. counts may be NULL. */
-void plan_check(const plan_context *c, const plan *p, const plan_segment *const *path,
+void plan_check(const plan_context *context, const plan *p, const plan_segment *const *path,
                 size_t n_path, plan_check_counts *out_counts);
 
 #endif

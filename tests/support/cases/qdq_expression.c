@@ -101,7 +101,7 @@ typedef struct term {
 typedef struct graph_attribute {
     char name[32], text[64];
     int64_t list[8];
-    size_t n;
+    size_t count;
 } graph_attribute;
 
 typedef struct writing {
@@ -358,7 +358,7 @@ static size_t read_attributes(writing *w, graph_attribute out[8])
         memcpy(a->text, w->at, length);
         w->at += length;
         for (const char *at = a->text; isdigit((unsigned char)*at) || *at == '-'; at++) {
-            a->list[a->n++] = strtol(at, (char **)&at, 10);
+            a->list[a->count++] = strtol(at, (char **)&at, 10);
             if (*at != ':') break;
         }
     }
@@ -368,10 +368,10 @@ static size_t read_attributes(writing *w, graph_attribute out[8])
 static void add_attribute(const writing *w, const graph_attribute *a)
 {
     if (strchr(a->text, ':'))
-        assert_ok(clg_builder_attribute_ints(w->b, a->name, a->n, a->list));
+        assert_ok(clg_builder_attribute_ints(w->b, a->name, a->count, a->list));
     else if (strchr(a->text, '.'))
         assert_ok(clg_builder_attribute_float(w->b, a->name, strtof(a->text, NULL)));
-    else if (a->n == 1)
+    else if (a->count == 1)
         assert_ok(clg_builder_attribute_int(w->b, a->name, a->list[0]));
     else
         assert_ok(clg_builder_attribute_string(w->b, a->name, a->text));

@@ -32,10 +32,10 @@ TEST(map__finds_what_was_set)
         (void)snprintf(key, sizeof key, "key %zu", i);
         assert_int_equal(hash_map_get_string(&m, key), i);
     }
-    assert_int_equal(m.n, 5000);
+    assert_int_equal(m.count, 5000);
     assert_true(hash_map_get_string(&m, "key 5000") == HASH_MAP_NONE);
     hash_map_deinit(&m);
-    assert_int_equal(m.n, 0);
+    assert_int_equal(m.count, 0);
 }
 
 TEST(map__replaces_and_takes_any_bytes)
@@ -45,7 +45,7 @@ TEST(map__replaces_and_takes_any_bytes)
     assert_ok(hash_map_set(&m, "a\0c", 3, 2));
     assert_ok(hash_map_set(&m, "", 0, 3));
     assert_ok(hash_map_set(&m, "a\0b", 3, 4));
-    assert_int_equal(m.n, 3);
+    assert_int_equal(m.count, 3);
     assert_int_equal(hash_map_get(&m, "a\0b", 3), 4);
     assert_int_equal(hash_map_get(&m, "a\0c", 3), 2);
     assert_int_equal(hash_map_get(&m, NULL, 0), 3);
@@ -61,7 +61,7 @@ static clg_status fill(void *user)
     for (size_t i = 0; i < 100 && status == CLG_OK; i++) {
         status = hash_map_set(&m, &i, sizeof i, i);
         /* What was there stays there, also after a failure. */
-        for (size_t j = 0; j < m.n; j++) assert_int_equal(hash_map_get(&m, &j, sizeof j), j);
+        for (size_t j = 0; j < m.count; j++) assert_int_equal(hash_map_get(&m, &j, sizeof j), j);
     }
     hash_map_deinit(&m);
     return status;

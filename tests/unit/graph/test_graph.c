@@ -148,7 +148,8 @@ TEST(graph__attributes)
     (void)add_node(g, "Op", "y", 1, &x);
     tensor *t = numbers(7, 1), *other = numbers(8, 1);
     const char *const strings[2] = {"a", "bc"};
-    graph_attribute a = {.name = "list", .type = ATTRIBUTE_STRINGS, .n = 2, .as.strings = strings};
+    graph_attribute a = {
+        .name = "list", .type = ATTRIBUTE_STRINGS, .count = 2, .as.strings = strings};
     assert_ok(node_add_attribute(g, 0, &a));
     assert_error(node_add_attribute(g, 0, &a), CLG_ERROR_INVALID_MODEL, "'list' is given twice");
     assert_ok(node_set_int(g, 0, "i", 1));
@@ -172,7 +173,7 @@ TEST(graph__attributes)
     assert_int_equal(count, 0);
     assert_null(node_ints(n, "absent", &count));
     assert_true(node_floats(n, "fs", &count)[1] == 2);
-    assert_true(tensor_get_float(node_attribute(n, "t")->as.t, 0) == 8);
+    assert_true(tensor_get_float(node_attribute(n, "t")->as.tensor, 0) == 8);
     assert_string_equal(node_attribute(n, "list")->as.strings[1], "bc");
     clg_status status = CLG_OK;
     for (int i = 0; i < 1000 && status == CLG_OK; i++) {
@@ -199,9 +200,9 @@ static graph *make_with_subgraph(void)
     assert_ok(graph_add_outer(sub, "a", a, &captured));
     inner = add_node(sub, "Neg", "inner", 1, &captured);
     assert_ok(graph_add_output(sub, inner));
-    assert_ok(
-        node_add_attribute(g, g->values[y].producer,
-                           &(graph_attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    assert_ok(node_add_attribute(
+        g, g->values[y].producer,
+        &(graph_attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.graph = sub}));
     assert_ok(graph_add_output(g, y));
     return g;
 }
@@ -244,7 +245,7 @@ TEST(graph__edits_reach_captures)
     assert_int_equal(g->n_nodes, 1);
     assert_int_equal(g->values[graph_find_value(g, "y")].producer, 0);
     assert_int_equal(g->values[a].producer, NODE_NONE);
-    assert_int_equal(node_attribute(&g->nodes[0], "b")->as.g->values[0].outer, x);
+    assert_int_equal(node_attribute(&g->nodes[0], "b")->as.graph->values[0].outer, x);
     assert_ok(graph_check(g));
     graph_free(g);
 }

@@ -192,7 +192,7 @@ static graph *add_subgraph_node(graph *g, const char *result, const char *outer)
     assert_ok(graph_add_output(sub, inner));
     n = g->values[graph_find_value(g, result)].producer;
     assert_ok(node_add_attribute(
-        g, n, &(graph_attribute){.name = "body", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+        g, n, &(graph_attribute){.name = "body", .type = ATTRIBUTE_GRAPH, .as.graph = sub}));
     return sub;
 }
 

@@ -65,7 +65,7 @@ TEST(message__request)
     assert_int_equal(back.launch.global[1], 32);
     assert_int_equal(back.launch.local[0], 8);
     assert_int_equal(back.content_arg, HELPER_NO_ARG);
-    assert_int_equal(back.args.n, 5);
+    assert_int_equal(back.args.count, 5);
     assert_int_equal(back.args.items[0].kind, KERNEL_ARG_BUFFER);
     assert_ptr_equal(back.args.items[0].buffer, back.args.items[4].buffer);
     memcpy(&number, back.args.bytes + back.args.items[1].at, sizeof number);

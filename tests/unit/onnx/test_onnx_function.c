@@ -232,11 +232,11 @@ TEST(functions__in_branches_and_branches_in_functions)
     ow_add_node(&m, top);
     ow_output(&m, "z", CLG_FLOAT32);
     graph *g = load(&m);
-    const graph *branch = node_attribute(&g->nodes[0], "then_branch")->as.g;
+    const graph *branch = node_attribute(&g->nodes[0], "then_branch")->as.graph;
     assert_int_equal(branch->n_nodes, 1);
     assert_string_equal(branch->nodes[0].op_type, "If");
     assert_string_equal(branch->nodes[0].name, "k");
-    const graph *inner = node_attribute(&branch->nodes[0], "else_branch")->as.g;
+    const graph *inner = node_attribute(&branch->nodes[0], "else_branch")->as.graph;
     expect_node(inner, 0, "Neg", "a", "e");
     graph_free(g);
 }

@@ -202,9 +202,9 @@ TEST(import__attributes_of_every_type)
     assert_memory_equal(node_ints(t, "is", &count), ints, sizeof ints);
     assert_int_equal(count, 3);
     assert_memory_equal(node_floats(t, "fs", &count), floats, sizeof floats);
-    assert_true(tensor_get_float(node_attribute(t, "t")->as.t, 1) == -2);
+    assert_true(tensor_get_float(node_attribute(t, "t")->as.tensor, 1) == -2);
     assert_memory_equal(node_ints(t, "untyped", &count), ints, sizeof ints);
-    assert_int_equal(node_attribute(t, "words")->n, 2);
+    assert_int_equal(node_attribute(t, "words")->count, 2);
     assert_string_equal(node_attribute(t, "words")->as.strings[0], "one");
     assert_int_equal(node_attribute(t, "sparse")->type, ATTRIBUTE_NONE);
     assert_int_equal(node_int(t, "zero", 5), 0);
@@ -237,12 +237,12 @@ TEST(import__subgraphs_see_what_is_around_them)
     ow_output(&m, "y", 0);
     graph *g = load(&m);
     assert_string_equal(g->nodes[0].op_type, "Abs");
-    const graph *sub = node_attribute(&g->nodes[1], "then_branch")->as.g;
+    const graph *sub = node_attribute(&g->nodes[1], "then_branch")->as.graph;
     const value *captured = find(sub, "late");
     assert_true(captured->is_outer);
     assert_int_equal(captured->outer, graph_find_value(g, "late"));
     assert_int_equal(graph_opset(sub, ""), 13);
-    const graph *deepest = node_attribute(&sub->nodes[0], "then_branch")->as.g;
+    const graph *deepest = node_attribute(&sub->nodes[0], "then_branch")->as.graph;
     assert_int_equal(find(deepest, "late")->outer, graph_find_value(sub, "late"));
     uint32_t *counts;
     assert_ok(graph_count_uses(g, &counts));

@@ -81,8 +81,8 @@ static const op_types types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT64)},
 /* ---- one node ------------------------------------------------------------------------------------------------- */
 
 typedef struct fixture {
-    graph *g;
-    node *n;
+    graph *graph;
+    node *node;
     value_fact inputs[8], outputs[4];
     uint32_t needs;
 } fixture;
@@ -94,10 +94,10 @@ static void start(fixture *f, const op_row *row, const char *inputs, size_t n_ou
     size_t n_inputs = strlen(inputs);
     shape four = {.rank = 1, .dims = {4}}, unknown = shape_unknown();
     *f = (fixture){0};
-    assert_ok(graph_create("", &f->g));
-    assert_ok(graph_set_opset(f->g, "", 13));
-    for (size_t i = 0; i < n_inputs; i++) assert_ok(graph_add_value(f->g, "", &ids[i]));
-    for (size_t i = 0; i < n_outputs; i++) assert_ok(graph_add_value(f->g, "", &outputs[i]));
+    assert_ok(graph_create("", &f->graph));
+    assert_ok(graph_set_opset(f->graph, "", 13));
+    for (size_t i = 0; i < n_inputs; i++) assert_ok(graph_add_value(f->graph, "", &ids[i]));
+    for (size_t i = 0; i < n_outputs; i++) assert_ok(graph_add_value(f->graph, "", &outputs[i]));
     for (size_t i = 0; i < n_inputs; i++) {
         if (inputs[i] == '-') {
             ids[i] = VALUE_NONE;
@@ -110,20 +110,20 @@ static void start(fixture *f, const op_row *row, const char *inputs, size_t n_ou
                      &four);
         }
     }
-    assert_ok(graph_add_node(f->g, "", "Row", "n", n_inputs, ids, n_outputs, outputs, &n));
-    f->n = &f->g->nodes[n];
-    f->n->op = row;
+    assert_ok(graph_add_node(f->graph, "", "Row", "n", n_inputs, ids, n_outputs, outputs, &n));
+    f->node = &f->graph->nodes[n];
+    f->node->op = row;
 }
 
 static clg_status infer(fixture *f)
 {
-    return ops_infer_node(f->n, f->inputs, f->outputs, &f->needs);
+    return ops_infer_node(f->node, f->inputs, f->outputs, &f->needs);
 }
 
 static void end(fixture *f)
 {
     for (size_t i = 0; i < 4; i++) tensor_free((tensor *)(uintptr_t)f->outputs[i].known);
-    graph_free(f->g);
+    graph_free(f->graph);
 }
 
 TEST(infer__presets_dtypes_by_letters)
@@ -134,7 +134,7 @@ TEST(infer__presets_dtypes_by_letters)
     fact_set(&f.outputs[1], CLG_FLOAT64,
              &f.inputs[0].dims); /* what stood there before does not matter */
     assert_error(infer(&f), CLG_ERROR_INTERNAL, "did not decide output 1");
-    f.n->outputs[1] = VALUE_NONE; /* not asked for: may stay open */
+    f.node->outputs[1] = VALUE_NONE; /* not asked for: may stay open */
     assert_ok(infer(&f));
     assert_int_equal(f.outputs[0].dtype, CLG_FLOAT32);
     assert_int_equal(f.outputs[0].dims.dims[0], 4);
@@ -198,7 +198,7 @@ TEST(infer__unknown_rank_leaves_outputs_open)
     assert_ok(infer(&f));
     assert_int_equal(f.outputs[0].dims.rank, RANK_UNKNOWN);
     assert_int_equal(f.outputs[0].dtype, CLG_FLOAT32);
-    f.n->op = &brave;
+    f.node->op = &brave;
     assert_ok(infer(&f));
     end(&f);
 }
@@ -293,7 +293,7 @@ TEST(infer__reads_lists_of_numbers)
     clg_status status = CLG_OK;
     tensor *t;
     start(&f, &row, "fl-", 1);
-    op_context c = {.node = f.n, .row = &row, .inputs = f.inputs, .n_inputs = f.n->n_inputs};
+    op_context c = {.node = f.node, .row = &row, .inputs = f.inputs, .n_inputs = f.node->n_inputs};
     assert_false(op_need_ints(&c, 1, values, &n, &status));
     assert_int_equal(c.needs, 2);
     assert_false(op_need_ints(&c, 2, values, &n, &status)); /* absent */
@@ -442,7 +442,7 @@ TEST(lower__checks_what_rows_do)
                         .dense = true};
     lower_operand out = in;
     static const device_caps caps = {.compute_units = 2};
-    lower_context c = {.node = f.n,
+    lower_context c = {.node = f.node,
                        .row = &row,
                        .inputs = &in,
                        .outputs = &out,

@@ -15,7 +15,7 @@
 
 /* One node under test. */
 typedef struct trial {
-    graph *g;
+    graph *graph;
     node_id n;
     value_fact inputs[6], outputs[6];
     tensor *contents[6];
@@ -28,17 +28,17 @@ static void start(const char *domain, const char *op_type, int64_t opset, size_t
 {
     value_id in[6], out[6];
     t = (trial){0};
-    assert_ok(graph_create("test", &t.g));
-    assert_ok(graph_set_opset(t.g, "", opset));
-    for (size_t i = 0; i < n_inputs; i++) assert_ok(graph_add_value(t.g, "", &in[i]));
-    for (size_t i = 0; i < n_outputs; i++) assert_ok(graph_add_value(t.g, "", &out[i]));
-    assert_ok(graph_add_node(t.g, domain, op_type, "here", n_inputs, in, n_outputs, out, &t.n));
+    assert_ok(graph_create("test", &t.graph));
+    assert_ok(graph_set_opset(t.graph, "", opset));
+    for (size_t i = 0; i < n_inputs; i++) assert_ok(graph_add_value(t.graph, "", &in[i]));
+    for (size_t i = 0; i < n_outputs; i++) assert_ok(graph_add_value(t.graph, "", &out[i]));
+    assert_ok(graph_add_node(t.graph, domain, op_type, "here", n_inputs, in, n_outputs, out, &t.n));
 }
 
 static void finish(void)
 {
     for (size_t i = 0; i < 6; i++) tensor_free(t.contents[i]);
-    graph_free(t.g);
+    graph_free(t.graph);
 }
 
 static void input(size_t i, clg_dtype dtype, shape dims) { fact_set(&t.inputs[i], dtype, &dims); }
@@ -53,16 +53,17 @@ static void give(size_t i, clg_dtype dtype, size_t n, const double *numbers)
 }
 
 #define INTS(name, ...)                                                                            \
-    assert_ok(node_set_ints(t.g, t.n, name, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),    \
+    assert_ok(node_set_ints(t.graph, t.n, name,                                                    \
+                            sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                    \
                             (int64_t[]){__VA_ARGS__}))
-#define INT(name, value) assert_ok(node_set_int(t.g, t.n, name, value))
-#define STRING(name, value) assert_ok(node_set_string(t.g, t.n, name, value))
+#define INT(name, value) assert_ok(node_set_int(t.graph, t.n, name, value))
+#define STRING(name, value) assert_ok(node_set_string(t.graph, t.n, name, value))
 
 static clg_status infer(void)
 {
     uint32_t needs;
-    CLG_TRY(ops_resolve(t.g));
-    return ops_infer_node(&t.g->nodes[t.n], t.inputs, t.outputs, &needs);
+    CLG_TRY(ops_resolve(t.graph));
+    return ops_infer_node(&t.graph->nodes[t.n], t.inputs, t.outputs, &needs);
 }
 
 static void expect(shape wanted)
@@ -325,8 +326,8 @@ static void resize(int64_t opset, shape x)
 {
     start("", "Resize", opset, 4, 1);
     /* roi and scales are left out; graph_add_node keeps inner VALUE_NONEs. */
-    t.g->nodes[t.n].inputs[1] = VALUE_NONE;
-    t.g->nodes[t.n].inputs[2] = VALUE_NONE;
+    t.graph->nodes[t.n].inputs[1] = VALUE_NONE;
+    t.graph->nodes[t.n].inputs[2] = VALUE_NONE;
     input(0, CLG_FLOAT32, x);
 }
 

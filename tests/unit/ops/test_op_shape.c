@@ -41,8 +41,8 @@ TEST(shape__start_and_end_are_clamped)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         op_case k;
         op_case_start(&k, "Shape", 15, 1, 1);
-        assert_ok(node_set_int(k.g, 0, "start", cases[i].start));
-        assert_ok(node_set_int(k.g, 0, "end", cases[i].end));
+        assert_ok(node_set_int(k.graph, 0, "start", cases[i].start));
+        assert_ok(node_set_int(k.graph, 0, "end", cases[i].end));
         op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 3, 4, 5));
         assert_ok(op_case_infer(&k));
         op_case_expect_content(&k, cases[i].n, cases[i].dims);
@@ -50,8 +50,8 @@ TEST(shape__start_and_end_are_clamped)
     }
     op_case k;
     op_case_start(&k, "Shape", 15, 1, 1);
-    assert_ok(node_set_int(k.g, 0, "start", INT64_MIN));
-    assert_ok(node_set_int(k.g, 0, "end", 1));
+    assert_ok(node_set_int(k.graph, 0, "start", INT64_MIN));
+    assert_ok(node_set_int(k.graph, 0, "end", 1));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, U));
     assert_ok(op_case_infer(&k)); /* the open axis is not asked for */
     op_case_expect_content(&k, LIST(2));
@@ -79,22 +79,25 @@ TEST(constant__has_many_forms)
     const char *const words[2] = {"one", "two"};
     graph_attribute forms[] = {
         {.name = "value_int", .type = ATTRIBUTE_INT, .as.i = 7},
-        {.name = "value_ints", .type = ATTRIBUTE_INTS, .n = 2, .as.ints = (int64_t[]){7, -8}},
+        {.name = "value_ints", .type = ATTRIBUTE_INTS, .count = 2, .as.ints = (int64_t[]){7, -8}},
         {.name = "value_float", .type = ATTRIBUTE_FLOAT, .as.f = 7},
-        {.name = "value_floats", .type = ATTRIBUTE_FLOATS, .n = 2, .as.floats = (float[]){7, -8}},
-        {.name = "value_string", .type = ATTRIBUTE_STRING, .n = 3, .as.s = "one"},
-        {.name = "value_strings", .type = ATTRIBUTE_STRINGS, .n = 2, .as.strings = words},
-        {.name = "value_ints", .type = ATTRIBUTE_INTS, .n = 0}};
+        {.name = "value_floats",
+         .type = ATTRIBUTE_FLOATS,
+         .count = 2,
+         .as.floats = (float[]){7, -8}},
+        {.name = "value_string", .type = ATTRIBUTE_STRING, .count = 3, .as.s = "one"},
+        {.name = "value_strings", .type = ATTRIBUTE_STRINGS, .count = 2, .as.strings = words},
+        {.name = "value_ints", .type = ATTRIBUTE_INTS, .count = 0}};
     const clg_dtype dtypes[] = {CLG_INT64,  CLG_INT64,  CLG_FLOAT32, CLG_FLOAT32,
                                 CLG_STRING, CLG_STRING, CLG_INT64};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         op_case k;
         op_case_start(&k, "Constant", 13, 0, 1);
-        assert_ok(node_add_attribute(k.g, 0, &forms[i]));
+        assert_ok(node_add_attribute(k.graph, 0, &forms[i]));
         assert_ok(op_case_infer(&k));
         assert_int_equal(k.outputs[0].dtype, dtypes[i]);
         const tensor *t = k.outputs[0].known;
-        assert_int_equal(t->n_elements, i == 6 ? 0 : forms[i].n > 1 && i != 4 ? 2 : 1);
+        assert_int_equal(t->n_elements, i == 6 ? 0 : forms[i].count > 1 && i != 4 ? 2 : 1);
         assert_int_equal(t->dims.rank, i % 2 || i == 6 ? 1 : 0);
         if (i < 4) assert_int_equal(tensor_get_int(t, 0), 7);
         if (i == 1 || i == 3) assert_int_equal(tensor_get_int(t, 1), -8);
@@ -112,7 +115,7 @@ TEST(constant__shares_its_tensor)
     shape large = {.rank = 1, .dims = {OP_MAX_KNOWN_ELEMENTS + 1}};
     op_case_start(&k, "Constant", 9, 0, 1);
     assert_ok(tensor_create(CLG_UINT8, &large, &t));
-    assert_ok(node_set_tensor(k.g, 0, "value", t));
+    assert_ok(node_set_tensor(k.graph, 0, "value", t));
     assert_ok(op_case_infer(&k));
     assert_ptr_equal(k.outputs[0].known, t);
     tensor_free(t);
@@ -123,12 +126,12 @@ TEST(constant__has_one_value)
 {
     op_case k;
     op_case_start(&k, "Constant", 13, 0, 1);
-    assert_ok(node_set_int(k.g, 0, "value_int", 1));
-    assert_ok(node_set_float(k.g, 0, "value_float", 1));
+    assert_ok(node_set_int(k.graph, 0, "value_int", 1));
+    assert_ok(node_set_float(k.graph, 0, "value_float", 1));
     assert_error(op_case_infer(&k), CLG_ERROR_INVALID_MODEL, "must have one value, not 2");
     op_case_end(&k);
     op_case_start(&k, "Constant", 11, 0, 1);
-    assert_ok(node_set_int(k.g, 0, "value_int", 1)); /* since opset 12 */
+    assert_ok(node_set_int(k.graph, 0, "value_int", 1)); /* since opset 12 */
     assert_error(op_case_infer(&k), CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'value_int'");
     op_case_end(&k);
 }
@@ -146,7 +149,7 @@ TEST(fill__of_zeros_and_of_values)
     op_case_expect_content(&k, LIST(0, 0, 0, 0, 0, 0));
     assert_ok(tensor_create(CLG_INT16, &one, &seven));
     tensor_set_int(seven, 0, 7);
-    assert_ok(node_set_tensor(k.g, 0, "value", seven));
+    assert_ok(node_set_tensor(k.graph, 0, "value", seven));
     tensor_free(seven);
     assert_ok(op_case_infer(&k));
     assert_int_equal(k.outputs[0].dtype, CLG_INT16);
@@ -176,7 +179,7 @@ TEST(fill__shapes)
     shape pair = {.rank = 1, .dims = {2}};
     op_case_start(&k, "ConstantOfShape", 9, 1, 1);
     assert_ok(tensor_create(CLG_INT16, &pair, &two));
-    assert_ok(node_set_tensor(k.g, 0, "value", two));
+    assert_ok(node_set_tensor(k.graph, 0, "value", two));
     tensor_free(two);
     op_case_content(&k, 0, CLG_INT64, LIST(4));
     assert_error(op_case_infer(&k), CLG_ERROR_INVALID_MODEL, "one number as its value, not 2");
@@ -193,7 +196,7 @@ TEST(fill__lowers_to_a_fill)
     op_case_start(&k, "ConstantOfShape", 9, 1, 1);
     assert_ok(tensor_create(CLG_INT16, &one, &seven));
     tensor_set_int(seven, 0, 7);
-    assert_ok(node_set_tensor(k.g, 0, "value", seven));
+    assert_ok(node_set_tensor(k.graph, 0, "value", seven));
     tensor_free(seven);
     op_case_content(&k, 0, CLG_INT64, LIST(100, 100));
     assert_ok(op_case_infer(&k));

@@ -45,22 +45,22 @@ static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64
     lower_operand inputs[OP_CASE_INPUTS];
     lower_context c;
     assert_ok(op_case_infer(k));
-    for (size_t i = 0; i < k->n->n_inputs; i++) inputs[i] = op_case_operand(&k->inputs[i]);
+    for (size_t i = 0; i < k->node->n_inputs; i++) inputs[i] = op_case_operand(&k->inputs[i]);
     if (in) inputs[0] = *in;
-    for (size_t i = 0; i < k->n->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
-    c = (lower_context){.node = k->n,
-                        .row = k->n->op,
+    for (size_t i = 0; i < k->node->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
+    c = (lower_context){.node = k->node,
+                        .row = k->node->op,
                         .inputs = inputs,
                         .outputs = k->lowered,
-                        .n_inputs = k->n->n_inputs,
-                        .n_outputs = k->n->n_outputs,
+                        .n_inputs = k->node->n_inputs,
+                        .n_outputs = k->node->n_outputs,
                         .caps = &caps,
                         .kernel_class = CLG_KERNELS_SIMD,
                         .memory = &memory};
     assert_ok(ops_lower_node(&c));
     assert_int_equal(c.is_view, is_view);
     if (is_view) {
-        const size_t last = k->n->n_outputs - 1;
+        const size_t last = k->node->n_outputs - 1;
         assert_int_equal(c.views[last].offset_elems, offset);
         for (int i = 0; i < rank; i++)
             if (k->outputs[last].dims.dims[i] != 1)
@@ -87,7 +87,7 @@ TEST(transpose__views)
     for (size_t i = 0; i < COUNT(cases); i++) {
         op_case k;
         op_case_start(&k, "Transpose", 13, 1, 1);
-        assert_ok(node_set_ints(k.g, 0, "perm", 4, cases[i].perm));
+        assert_ok(node_set_ints(k.graph, 0, "perm", 4, cases[i].perm));
         op_case_dims(&k, 0, CLG_FLOAT32, 4, cases[i].dims);
         expect_view(&k, NULL, cases[i].is_view, 0, 4, cases[i].strides);
         op_case_end(&k);
@@ -117,8 +117,8 @@ TEST(split__views)
 {
     op_case k;
     op_case_start(&k, "Split", 18, 1, 3);
-    assert_ok(node_set_int(k.g, 0, "axis", 1));
-    assert_ok(node_set_int(k.g, 0, "num_outputs", 3));
+    assert_ok(node_set_int(k.graph, 0, "axis", 1));
+    assert_ok(node_set_int(k.graph, 0, "num_outputs", 3));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(4, 8));
     expect_view(&k, NULL, true, 6, 2, (int64_t[]){8, 1});
     assert_int_equal(k.outputs[2].dims.dims[1], 2);
@@ -140,7 +140,7 @@ TEST(gather__known_index_is_a_view)
 {
     op_case k;
     op_case_start(&k, "Gather", 13, 2, 1);
-    assert_ok(node_set_int(k.g, 0, "axis", 1));
+    assert_ok(node_set_int(k.graph, 0, "axis", 1));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 5, 3));
     op_case_content(&k, 1, CLG_INT64, LIST(-1));
     expect_view(&k, NULL, true, 12, 3, (int64_t[]){15, 3, 1});
@@ -175,7 +175,7 @@ TEST(strided__unknown_dims)
 {
     op_case k;
     op_case_start(&k, "Concat", 13, 2, 1);
-    assert_ok(node_set_int(k.g, 0, "axis", -1));
+    assert_ok(node_set_int(k.graph, 0, "axis", -1));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(U, 3));
     op_case_dims(&k, 1, CLG_FLOAT32, LIST(7, 4));
     assert_ok(op_case_infer(&k));
@@ -192,8 +192,8 @@ TEST(strided__unknown_dims)
     op_case_expect_dims(&k, LIST(U, 2));
     op_case_end(&k);
     op_case_start(&k, "ReduceMean", 13, 1, 1);
-    assert_ok(node_set_ints(k.g, 0, "axes", 1, (int64_t[]){-2}));
-    assert_ok(node_set_int(k.g, 0, "keepdims", 0));
+    assert_ok(node_set_ints(k.graph, 0, "axes", 1, (int64_t[]){-2}));
+    assert_ok(node_set_int(k.graph, 0, "keepdims", 0));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(U, 5, 2));
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(U, 2));
@@ -215,7 +215,7 @@ TEST(strided__eval)
     op_case_expect_content(&k, LIST(5, 4, 3));
     op_case_end(&k);
     op_case_start(&k, "Concat", 13, 3, 1);
-    assert_ok(node_set_int(k.g, 0, "axis", 0));
+    assert_ok(node_set_int(k.graph, 0, "axis", 0));
     for (size_t i = 0; i < 3; i++) op_case_content(&k, i, CLG_INT64, LIST((int64_t)i, 7));
     assert_ok(op_case_infer(&k));
     op_case_expect_content(&k, LIST(0, 7, 1, 7, 2, 7));

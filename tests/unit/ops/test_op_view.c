@@ -50,7 +50,7 @@ TEST(reshape__cases)
         const reshape_case *r = &cases[i];
         op_case k;
         op_case_start(&k, "Reshape", 14, 2, 1);
-        if (r->allow_zero) assert_ok(node_set_int(k.g, 0, "allowzero", 1));
+        if (r->allow_zero) assert_ok(node_set_int(k.graph, 0, "allowzero", 1));
         op_case_dims(&k, 0, CLG_FLOAT32, r->rank, r->from);
         op_case_content(&k, 1, CLG_INT64, r->n, r->to);
         clg_status status = op_case_infer(&k);
@@ -105,7 +105,7 @@ TEST(flatten__cases)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         op_case k;
         op_case_start(&k, "Flatten", 13, 1, 1);
-        assert_ok(node_set_int(k.g, 0, "axis", cases[i].axis));
+        assert_ok(node_set_int(k.graph, 0, "axis", cases[i].axis));
         op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 3, 4));
         assert_ok(op_case_infer(&k));
         op_case_expect_dims(&k, 2, cases[i].dims);
@@ -130,7 +130,7 @@ TEST(squeeze__axes_as_attribute_and_input)
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(1, 3, 1, 1));
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(3));
-    assert_ok(node_set_ints(k.g, 0, "axes", 2, (int64_t[]){0, -1}));
+    assert_ok(node_set_ints(k.graph, 0, "axes", 2, (int64_t[]){0, -1}));
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(3, 1));
     op_case_end(&k);
@@ -166,14 +166,14 @@ TEST(unsqueeze__cases)
     op_case k;
     op_case_start(&k, "Unsqueeze", 11, 1, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, U));
-    assert_ok(node_set_ints(k.g, 0, "axes", 3, (int64_t[]){4, 0, -3}));
+    assert_ok(node_set_ints(k.graph, 0, "axes", 3, (int64_t[]){4, 0, -3}));
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(1, 2, 1, U, 1));
-    assert_ok(node_set_ints(k.g, 0, "axes", 2, (int64_t[]){1, 1}));
+    assert_ok(node_set_ints(k.graph, 0, "axes", 2, (int64_t[]){1, 1}));
     assert_error(op_case_infer(&k), CLG_ERROR_SHAPE, "twice");
-    assert_ok(node_set_ints(k.g, 0, "axes", 7, (int64_t[]){0, 1, 2, 3, 4, 5, 6}));
+    assert_ok(node_set_ints(k.graph, 0, "axes", 7, (int64_t[]){0, 1, 2, 3, 4, 5, 6}));
     assert_error(op_case_infer(&k), CLG_ERROR_SHAPE, "9 axes");
-    assert_ok(node_set_ints(k.g, 0, "axes", 1, (int64_t[]){4}));
+    assert_ok(node_set_ints(k.graph, 0, "axes", 1, (int64_t[]){4}));
     assert_error(op_case_infer(&k), CLG_ERROR_SHAPE, "axes is 4");
     op_case_end(&k);
     op_case_start(&k, "Unsqueeze", 13, 2, 1);
@@ -277,7 +277,7 @@ static void check_reshaped(int rank, const int64_t *dims, const int64_t *strides
     lower_operand inputs[2] = {op_case_operand(&k.inputs[0]), op_case_operand(&k.inputs[1])};
     inputs[0].dense = false;
     memcpy(inputs[0].strides, strides, (size_t)rank * sizeof *strides);
-    assert_int_equal(lower_takes(k.n->op, 0, &inputs[0], &k.outputs[0].dims), wanted != NULL);
+    assert_int_equal(lower_takes(k.node->op, 0, &inputs[0], &k.outputs[0].dims), wanted != NULL);
     if (wanted) {
         op_case_lower(&k, inputs, &memory, &c);
         assert_true(c.is_view);

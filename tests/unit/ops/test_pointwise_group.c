@@ -65,8 +65,8 @@ static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernel
     assert_ok(op_case_infer(k));
     for (int i = 0; i < 2; i++) inputs[i] = op_case_operand(&k->inputs[i]);
     const lower_operand output = op_case_operand(&k->outputs[0]);
-    lower_context c = {.node = k->n,
-                       .row = k->n->op,
+    lower_context c = {.node = k->node,
+                       .row = k->node->op,
                        .inputs = inputs,
                        .outputs = &output,
                        .n_inputs = 2,
@@ -112,7 +112,7 @@ TEST(pointwise_group__nothing_to_do_is_a_view)
     arena memory = {0};
     lower_context c;
     op_case_start(&k, "Cast", 13, 1, 1);
-    assert_ok(node_set_int(k.g, 0, "to", CLG_FLOAT16));
+    assert_ok(node_set_int(k.graph, 0, "to", CLG_FLOAT16));
     op_case_dims(&k, 0, CLG_FLOAT16, LIST(3, 4));
     assert_ok(op_case_infer(&k));
     lower_operand in = op_case_operand(&k.inputs[0]);
@@ -143,9 +143,9 @@ static void make_group(pointwise_group *g)
 static void make_node(op_case *k, const pointwise_group *g)
 {
     op_case_start(k, "Pointwise", 13, 2, 2);
-    k->n->domain = "clgraph";
-    k->n->opset = 1;
-    if (g) assert_ok(pointwise_write(g, k->g, 0));
+    k->node->domain = "clgraph";
+    k->node->opset = 1;
+    if (g) assert_ok(pointwise_write(g, k->graph, 0));
     op_case_dims(k, 0, CLG_FLOAT32, LIST(3, 1));
     op_case_dims(k, 1, CLG_FLOAT32, LIST(1, 4));
 }
@@ -157,7 +157,7 @@ TEST(pointwise_group__written_and_read)
     strbuf label;
     make_group(&g);
     make_node(&k, &g);
-    assert_ok(pointwise_read(k.n, g.inputs, &back));
+    assert_ok(pointwise_read(k.node, g.inputs, &back));
     assert_int_equal(back.n_instructions, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_ptr_equal(back.instructions[i].def, g.instructions[i].def);
@@ -200,10 +200,10 @@ TEST(pointwise_group__strangers_are_refused)
         make_node(&k, NULL);
         const int64_t outputs[] = {bad[i].output, 0};
         const graph_attribute ops = {
-            .name = "ops", .type = ATTRIBUTE_STRINGS, .n = 1, .as.strings = &bad[i].op};
-        assert_ok(node_add_attribute(k.g, 0, &ops));
-        assert_ok(node_set_ints(k.g, 0, "wiring", 5, bad[i].wiring));
-        assert_ok(node_set_ints(k.g, 0, "outputs", 2, outputs));
+            .name = "ops", .type = ATTRIBUTE_STRINGS, .count = 1, .as.strings = &bad[i].op};
+        assert_ok(node_add_attribute(k.graph, 0, &ops));
+        assert_ok(node_set_ints(k.graph, 0, "wiring", 5, bad[i].wiring));
+        assert_ok(node_set_ints(k.graph, 0, "outputs", 2, outputs));
         const clg_status status = op_case_infer(&k);
         if (status != CLG_ERROR_INVALID_MODEL) fail_msg("case %zu gave %s", i, status_name(status));
         op_case_end(&k);
@@ -278,7 +278,7 @@ TEST(pointwise_group__eval_casts)
 {
     op_case k;
     op_case_start(&k, "Cast", 13, 1, 1);
-    assert_ok(node_set_int(k.g, 0, "to", CLG_INT8));
+    assert_ok(node_set_int(k.graph, 0, "to", CLG_INT8));
     op_case_content(&k, 0, CLG_INT64, 3, (int64_t[]){200, -129, 5});
     assert_ok(op_case_infer(&k));
     op_case_expect_content(&k, 3, (int64_t[]){-56, 127, 5});

@@ -128,7 +128,7 @@ TEST(resolve__names_all_that_is_missing)
     assert_ok(graph_add_value(sub, "y", &y));
     assert_ok(graph_add_node(sub, "", "Deep", "", 0, NULL, 1, &y, &inner));
     assert_ok(node_add_attribute(
-        g, holder, &(graph_attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+        g, holder, &(graph_attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.graph = sub}));
     assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR,
                  "4 operators of the model are not supported: "
                  "Frobnicate (opset 13: nodes 'one', 'again', 'again' and 3 more), "

@@ -23,7 +23,7 @@ static value_id conv(pass_case *m, value_id x, int64_t in, int64_t out, int64_t 
     const value_id w = pass_case_constant(m, weights, 4, (int64_t[]){out, in, side, side});
     const value_id y = pass_case_node(m, "Conv", 2, (value_id[]){x, w}, name);
     if (side == 3)
-        assert_ok(node_set_ints(m->g, pass_case_last(m), "pads", 4, (int64_t[]){1, 1, 1, 1}));
+        assert_ok(node_set_ints(m->graph, pass_case_last(m), "pads", 4, (int64_t[]){1, 1, 1, 1}));
     return y;
 }
 
@@ -31,9 +31,9 @@ static value_id pool(pass_case *m, const char *op, value_id x, const char *name)
 {
     const value_id y = pass_case_node(m, op, 1, &x, name);
     const node_id n = pass_case_last(m);
-    assert_ok(node_set_ints(m->g, n, "kernel_shape", 2, (int64_t[]){3, 2}));
-    assert_ok(node_set_ints(m->g, n, "strides", 2, (int64_t[]){2, 1}));
-    assert_ok(node_set_ints(m->g, n, "pads", 4, (int64_t[]){1, 0, 1, 1}));
+    assert_ok(node_set_ints(m->graph, n, "kernel_shape", 2, (int64_t[]){3, 2}));
+    assert_ok(node_set_ints(m->graph, n, "strides", 2, (int64_t[]){2, 1}));
+    assert_ok(node_set_ints(m->graph, n, "pads", 4, (int64_t[]){1, 0, 1, 1}));
     return y;
 }
 
@@ -85,7 +85,7 @@ TEST(blocked__borders_are_transposed)
     const value_id both = pass_case_node(&m, "Add", 2, (value_id[]){a, b}, "both");
     const value_id y = conv(&m, both, 256, 64, 3, "c");
     const value_id hard = pass_case_node(&m, "Softmax", 1, &y, "hard");
-    assert_ok(graph_add_output(m.g, y));
+    assert_ok(graph_add_output(m.graph, y));
     graph *g = pass_case_run_blocked(&m, hard, LANES);
     assert_int_equal(pass_case_count(g, "BlockedConv"), 3);
     assert_int_equal(pass_case_count(g, "Transpose"), 2);
@@ -112,7 +112,7 @@ TEST(blocked__constants_by_channel_and_excitations)
     const value_id excited =
         pass_case_node(&m, "Mul", 2, (value_id[]){normal, mean(&m, normal, "mean")}, "excited");
     const value_id all = pass_case_node(&m, "Concat", 2, (value_id[]){excited, moved}, "all");
-    assert_ok(node_set_int(m.g, pass_case_last(&m), "axis", -3));
+    assert_ok(node_set_int(m.graph, pass_case_last(&m), "axis", -3));
     graph *g = pass_case_run_blocked(&m, mean(&m, conv(&m, all, 16, 4, 1, "last"), "y"), LANES);
     assert_int_equal(pass_case_count(g, "BlockedConv"), 2);
     assert_int_equal(pass_case_count(g, "BatchNormalization"), 0);
@@ -129,9 +129,9 @@ TEST(blocked__blocks_that_are_not_full)
         const value_id x = conv(&m, map_of(&m, "x", 3), 3, 6, 3, "a");
         const value_id w = pass_case_constant(&m, "w", 4, (int64_t[]){6, 1, 5, 5});
         const value_id own = pass_case_node(&m, "Conv", 2, (value_id[]){x, w}, "own");
-        assert_ok(node_set_int(m.g, pass_case_last(&m), "group", 6));
+        assert_ok(node_set_int(m.graph, pass_case_last(&m), "group", 6));
         const value_id wide = conv(&m, own, 6, 256, 3, "wide");
-        if (is_given) assert_ok(graph_add_output(m.g, own));
+        if (is_given) assert_ok(graph_add_output(m.graph, own));
         graph *g = pass_case_run_blocked(&m, mean(&m, wide, "y"), LANES);
         assert_int_equal(pass_case_count(g, "BlockedConv"), 3);
         assert_int_equal(pass_case_count(g, "Conv"), 0);
@@ -158,9 +158,9 @@ TEST(blocked__zeros_stay_in_pools)
         x = pass_case_node(&m, cases[i].op, 1, &x, "pool");
         const node_id n = pass_case_last(&m);
         const int64_t pad = cases[i].pad, dilation = cases[i].dilation;
-        assert_ok(node_set_ints(m.g, n, "kernel_shape", 2, (int64_t[]){2, 2}));
-        assert_ok(node_set_ints(m.g, n, "pads", 4, (int64_t[]){0, pad, 0, 0}));
-        assert_ok(node_set_ints(m.g, n, "dilations", 2, (int64_t[]){1, dilation}));
+        assert_ok(node_set_ints(m.graph, n, "kernel_shape", 2, (int64_t[]){2, 2}));
+        assert_ok(node_set_ints(m.graph, n, "pads", 4, (int64_t[]){0, pad, 0, 0}));
+        assert_ok(node_set_ints(m.graph, n, "dilations", 2, (int64_t[]){1, dilation}));
         x = conv(&m, x, 6, 256, 3, "b");
         x = conv(&m, x, 256, 6, 1, "c");
         graph *g = pass_case_run_blocked(&m, mean(&m, x, "y"), LANES);
@@ -194,8 +194,8 @@ static bool is_taken(const alone *a, int lanes)
                                    : pass_case_constant(&m, "w", 4, weights);
     const value_id y = pass_case_node(&m, "Conv", 2, (value_id[]){x, w}, "conv");
     const node_id n = pass_case_last(&m);
-    assert_ok(node_set_int(m.g, n, "group", a->groups));
-    assert_ok(node_set_ints(m.g, n, "strides", 2, (int64_t[]){a->stride, a->stride}));
+    assert_ok(node_set_int(m.graph, n, "group", a->groups));
+    assert_ok(node_set_ints(m.graph, n, "strides", 2, (int64_t[]){a->stride, a->stride}));
     graph *g = pass_case_run_blocked(&m, mean(&m, y, "y"), lanes);
     const bool taken = pass_case_count(g, "BlockedConv") == 1;
     assert_int_equal(pass_case_count(g, "Conv"), !taken);

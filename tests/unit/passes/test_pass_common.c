@@ -27,9 +27,9 @@ static size_t count_with(const char *op, const char *attribute, float first, flo
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 2, (int64_t[]){2, 3});
     value_id a = pass_case_node(&m, op, 1, &x, "a");
-    assert_ok(node_set_float(m.g, pass_case_last(&m), attribute, first));
+    assert_ok(node_set_float(m.graph, pass_case_last(&m), attribute, first));
     value_id b = pass_case_node(&m, op, 1, &x, "b");
-    assert_ok(node_set_float(m.g, pass_case_last(&m), attribute, second));
+    assert_ok(node_set_float(m.graph, pass_case_last(&m), attribute, second));
     graph *g =
         pass_case_run_only(&m, pass_case_node(&m, "Add", 2, (value_id[]){a, b}, "y"), "common");
     const size_t n = pass_case_count(g, op);
@@ -61,7 +61,7 @@ TEST(common__outputs_keep_their_node)
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
     value_id a = pass_case_node(&m, "Exp", 1, &x, "a"), b = pass_case_node(&m, "Exp", 1, &x, "b");
-    assert_ok(graph_add_output(m.g, a));
+    assert_ok(graph_add_output(m.graph, a));
     graph *g = pass_case_run_only(&m, b, "common");
     assert_int_equal(pass_case_count(g, "Exp"), 2);
     graph_free(g);

@@ -32,14 +32,14 @@ static value_id add_layer(pass_case *m, value_id x, const layer *l, const char *
     const value_id y = pass_case_node(m, "Conv", l->plain ? 2 : 3, in, name);
     const node_id n = pass_case_last(m);
     const int64_t pad = l->side / 2, stride = l->stride ? l->stride : 1;
-    assert_ok(node_set_int(m->g, n, "group", l->groups));
-    assert_ok(node_set_ints(m->g, n, "pads", 4, (int64_t[]){pad, pad, pad, pad}));
-    assert_ok(node_set_ints(m->g, n, "strides", 2, (int64_t[]){stride, stride}));
-    m->g->nodes[n].domain = DOMAIN_INTERNAL; /* as the pass `epilogue` leaves them */
-    m->g->nodes[n].op_type = "FusedConv";
-    m->g->nodes[n].opset = 1;
-    if (l->activation) assert_ok(node_set_string(m->g, n, "activation", l->activation));
-    if (l->slope != 0) assert_ok(node_set_float(m->g, n, "activation_alpha", l->slope));
+    assert_ok(node_set_int(m->graph, n, "group", l->groups));
+    assert_ok(node_set_ints(m->graph, n, "pads", 4, (int64_t[]){pad, pad, pad, pad}));
+    assert_ok(node_set_ints(m->graph, n, "strides", 2, (int64_t[]){stride, stride}));
+    m->graph->nodes[n].domain = DOMAIN_INTERNAL; /* as the pass `epilogue` leaves them */
+    m->graph->nodes[n].op_type = "FusedConv";
+    m->graph->nodes[n].opset = 1;
+    if (l->activation) assert_ok(node_set_string(m->graph, n, "activation", l->activation));
+    if (l->slope != 0) assert_ok(node_set_float(m->graph, n, "activation_alpha", l->slope));
     return y;
 }
 
@@ -54,7 +54,7 @@ static graph *run_pair(const layer *first, const layer *last, bool also_read)
     const value_id b = add_layer(&m, a, last, "last");
     const value_id mean = pass_case_node(&m, "GlobalAveragePool", 1, &b, "mean");
     if (also_read)
-        assert_ok(graph_add_output(m.g, pass_case_node(&m, "GlobalMaxPool", 1, &a, "largest")));
+        assert_ok(graph_add_output(m.graph, pass_case_node(&m, "GlobalMaxPool", 1, &a, "largest")));
     return pass_case_run_expand(&m, mean, LANES);
 }
 

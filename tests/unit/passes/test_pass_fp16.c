@@ -98,7 +98,7 @@ static clg_dtype of_sum_with(float number)
     const shape scalar = shape_scalar();
     assert_ok(tensor_create(CLG_FLOAT32, &scalar, &t));
     tensor_set_float(t, 0, (double)number);
-    assert_ok(graph_add_constant(m.g, "c", t, &c));
+    assert_ok(graph_add_constant(m.graph, "c", t, &c));
     tensor_free(t);
     graph *g = pass_case_run_fp16(
         &m, pass_case_node(&m, "Add", 2, (value_id[]){product(&m), c}, "y"), NULL);

@@ -21,16 +21,16 @@ static graph *padded(const padding *p)
              pads = pass_case_ints(&m, "pads", 8, p->pads),
              one = pass_case_constant(&m, "one", 0, NULL);
     value_id y = pass_case_node(&m, "Pad", p->value_given ? 3 : 2, (value_id[]){x, pads, one}, "p");
-    if (p->mode) assert_ok(node_set_string(m.g, pass_case_last(&m), "mode", p->mode));
+    if (p->mode) assert_ok(node_set_string(m.graph, pass_case_last(&m), "mode", p->mode));
     value_id w = pass_case_constant(&m, "w", 4, (int64_t[]){6, 4, 3, 3});
     const bool conv = strcmp(p->op, "Conv") == 0;
     y = pass_case_node(&m, p->op, conv ? 2 : 1, (value_id[]){y, w}, "y");
     const node_id n = pass_case_last(&m);
-    if (!conv) assert_ok(node_set_ints(m.g, n, "kernel_shape", 2, (int64_t[]){3, 3}));
+    if (!conv) assert_ok(node_set_ints(m.graph, n, "kernel_shape", 2, (int64_t[]){3, 3}));
     if (p->auto_pad)
-        assert_ok(node_set_string(m.g, n, "auto_pad", p->auto_pad));
+        assert_ok(node_set_string(m.graph, n, "auto_pad", p->auto_pad));
     else
-        assert_ok(node_set_ints(m.g, n, "pads", 4, (int64_t[]){0, 0, 0, 0}));
+        assert_ok(node_set_ints(m.graph, n, "pads", 4, (int64_t[]){0, 0, 0, 0}));
     return pass_case_run_only(&m, y, "pad");
 }
 

@@ -31,9 +31,9 @@ static value_id attention(pass_case *m, value_id q, value_id k, value_id v)
 {
     const value_id y = pass_case_node(m, "Attention", 3, (value_id[]){q, k, v}, "y");
     const node_id n = pass_case_last(m);
-    m->g->nodes[n].opset = 23;
-    assert_ok(node_set_int(m->g, n, "q_num_heads", HEADS));
-    assert_ok(node_set_int(m->g, n, "kv_num_heads", HEADS));
+    m->graph->nodes[n].opset = 23;
+    assert_ok(node_set_int(m->graph, n, "q_num_heads", HEADS));
+    assert_ok(node_set_int(m->graph, n, "kv_num_heads", HEADS));
     return y;
 }
 
@@ -103,14 +103,14 @@ static value_id nothing(pass_case *m, value_id x, value_id v)
 static value_id is_an_output(pass_case *m, value_id x, value_id v)
 {
     (void)x;
-    assert_ok(graph_add_output(m->g, v));
+    assert_ok(graph_add_output(m->graph, v));
     return v;
 }
 
 static value_id softmax_reads_too(pass_case *m, value_id x, value_id v)
 {
     (void)x;
-    assert_ok(graph_add_output(m->g, pass_case_node(m, "Softmax", 1, &v, "s")));
+    assert_ok(graph_add_output(m->graph, pass_case_node(m, "Softmax", 1, &v, "s")));
     return v;
 }
 

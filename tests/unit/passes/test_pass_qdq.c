@@ -18,7 +18,7 @@ static value_id add_constant(pass_case *m, clg_dtype dtype, int rank, int64_t si
     for (int i = 0; i < rank; i++) dims.dims[i] = side;
     assert_ok(tensor_create(dtype, &dims, &t));
     for (int64_t i = 0; i < t->n_elements; i++) tensor_set_float(t, i, number);
-    assert_ok(graph_add_constant(m->g, "", t, &v));
+    assert_ok(graph_add_constant(m->graph, "", t, &v));
     tensor_free(t);
     return v;
 }
@@ -27,7 +27,7 @@ static value_id add_input(pass_case *m, const char *name, clg_dtype dtype, int r
 {
     const int64_t dims[] = {1, 4, side, side};
     const value_id v = pass_case_input(m, name, (size_t)rank, dims + 4 - rank);
-    m->g->values[v].dtype = dtype;
+    m->graph->values[v].dtype = dtype;
     return v;
 }
 
@@ -70,7 +70,7 @@ TEST(qdq__values_that_others_read_stay)
     pass_case m = pass_case_start();
     const value_id x = add_input(&m, "x", CLG_UINT8, 4, SIDE), r = DOWN(&m, x, 0.5, "r");
     const value_id y = UP(&m, add_conv(&m, r), 0.75, "y");
-    assert_ok(graph_add_output(m.g, pass_case_node(&m, "Softmax", 1, &r, "s")));
+    assert_ok(graph_add_output(m.graph, pass_case_node(&m, "Softmax", 1, &r, "s")));
     graph *g = pass_case_run_only(&m, y, "qdq");
     assert_int_equal(pass_case_count(g, "QLinearConv"), 1);
     assert_int_equal(pass_case_count(g, "DequantizeLinear"), 1);
@@ -78,7 +78,7 @@ TEST(qdq__values_that_others_read_stay)
     /* What Conv itself gives is an output: its sums are scaled for all. */
     m = pass_case_start();
     const value_id c = add_conv(&m, DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r"));
-    assert_ok(graph_add_output(m.g, c));
+    assert_ok(graph_add_output(m.graph, c));
     g = pass_case_run_only(&m, UP(&m, c, 0.75, "y"), "qdq");
     assert_int_equal(pass_case_count(g, "ConvInteger"), 1);
     assert_int_equal(pass_case_count(g, "QuantizeLinear"), 1);
@@ -146,11 +146,11 @@ TEST(qdq__layer_normalization_is_still_known)
                    two = add_constant(&m, CLG_FLOAT32, 0, 1, 2),
                    epsilon = add_constant(&m, CLG_FLOAT32, 0, 1, 1e-5);
     value_id mean = pass_case_node(&m, "ReduceMean", 1, &x, "mean");
-    assert_ok(node_set_ints(m.g, pass_case_last(&m), "axes", 1, &last));
+    assert_ok(node_set_ints(m.graph, pass_case_last(&m), "axes", 1, &last));
     const value_id d = pass_case_node(&m, "Sub", 2, (value_id[]){x, mean}, "d");
     value_id v = pass_case_node(&m, "Pow", 2, (value_id[]){d, two}, "squares");
     v = pass_case_node(&m, "ReduceMean", 1, &v, "variance");
-    assert_ok(node_set_ints(m.g, pass_case_last(&m), "axes", 1, &last));
+    assert_ok(node_set_ints(m.graph, pass_case_last(&m), "axes", 1, &last));
     v = pass_case_node(&m, "Add", 2, (value_id[]){v, epsilon}, "sum");
     v = pass_case_node(&m, "Sqrt", 1, &v, "deviation");
     v = pass_case_node(&m, "Div", 2, (value_id[]){d, v}, "normal");
@@ -167,7 +167,7 @@ TEST(qdq__chains_read_bytes)
     pass_case m = pass_case_start();
     const value_id r = DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r");
     value_id a = pass_case_node(&m, "Exp", 1, &r, "a"), b = pass_case_node(&m, "Tanh", 1, &r, "b");
-    assert_ok(graph_add_output(m.g, UP(&m, a, 0.25, "qa")));
+    assert_ok(graph_add_output(m.graph, UP(&m, a, 0.25, "qa")));
     graph *g = pass_case_run(&m, UP(&m, b, 0.01, "qb"), NULL, 0);
     assert_int_equal(g->n_nodes, 2);
     for (size_t i = 0; i < 2; i++) {

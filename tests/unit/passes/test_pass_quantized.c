@@ -89,15 +89,16 @@ TEST(pass_quantized__looks_into_branches)
         branches[i] = start();
         assert_ok(graph_add_outer(branches[i], "inner", x, &inner));
         assert_ok(graph_add_output(branches[i], add_pool(branches[i], inner)));
-        assert_ok(node_add_attribute(
-            g, n,
-            &(graph_attribute){.name = names[i], .type = ATTRIBUTE_GRAPH, .as.g = branches[i]}));
+        assert_ok(node_add_attribute(g, n,
+                                     &(graph_attribute){.name = names[i],
+                                                        .type = ATTRIBUTE_GRAPH,
+                                                        .as.graph = branches[i]}));
     }
     g = run_passes(g);
     const node *branch = &g->nodes[0];
     assert_string_equal(branch->op_type, "If");
     for (size_t i = 0; i < branch->n_attributes; i++) {
-        const graph *body = branch->attributes[i].as.g;
+        const graph *body = branch->attributes[i].as.graph;
         assert_int_equal(count(body, "NhwcMaxPool"), 0);
         assert_int_equal(count(body, "MaxPool"), 1);
         assert_int_equal(count(body, "Transpose"), 2);

@@ -11,7 +11,7 @@ static const int64_t to_last[] = {0, 2, 3, 1}, to_first[] = {0, 3, 1, 2};
 static value_id transposed(pass_case *m, value_id x, const int64_t *perm, const char *out)
 {
     value_id y = pass_case_node(m, "Transpose", 1, &x, out);
-    if (perm) assert_ok(node_set_ints(m->g, pass_case_last(m), "perm", 4, perm));
+    if (perm) assert_ok(node_set_ints(m->graph, pass_case_last(m), "perm", 4, perm));
     return y;
 }
 
@@ -26,7 +26,7 @@ TEST(transpose__two_in_a_row_are_one_or_none)
     value_id a = transposed(&m, image(&m, "x"), to_last, "a");
     value_id b = transposed(&m, a, to_last, "b"), c = transposed(&m, a, to_first, "c");
     value_id y = pass_case_node(&m, "Exp", 1, &b, "y"), z = pass_case_node(&m, "Exp", 1, &c, "z");
-    assert_ok(graph_add_output(m.g, y));
+    assert_ok(graph_add_output(m.graph, y));
     graph *g = pass_case_run_only(&m, z, "transpose");
     assert_int_equal(pass_case_count(g, "Transpose"), 1);
     size_t n;
@@ -81,7 +81,7 @@ static value_id with_another_input(pass_case *m, value_id x)
 static value_id read_by_another(pass_case *m, value_id x)
 {
     value_id r = pass_case_node(m, "Relu", 1, &x, "r");
-    assert_ok(graph_add_output(m->g, pass_case_node(m, "Exp", 1, &r, "other")));
+    assert_ok(graph_add_output(m->graph, pass_case_node(m, "Exp", 1, &r, "other")));
     return r;
 }
 
@@ -109,7 +109,7 @@ TEST(transpose__an_island_of_two_inputs_and_outputs)
     value_id sum = pass_case_node(&m, "Add", 2, (value_id[]){a, b}, "sum");
     value_id r = pass_case_node(&m, "Relu", 1, &sum, "r");
     value_id c = transposed(&m, sum, to_first, "c"), d = transposed(&m, r, to_first, "d");
-    assert_ok(graph_add_output(m.g, c));
+    assert_ok(graph_add_output(m.graph, c));
     graph *g = pass_case_run_only(&m, pass_case_node(&m, "Softmax", 1, &d, "y"), "transpose");
     assert_int_equal(pass_case_count(g, "Transpose"), 0);
     assert_string_equal(g->values[g->outputs[0]].name, "c");

@@ -74,9 +74,9 @@ TEST(passes__concat_begins_with_an_earlier_one)
              other = pass_case_node(&m, "Concat", 2, x + 1, "other"),
              four = pass_case_node(&m, "Concat", 4, x, "four");
     const value_id all[] = {two, three, other, four};
-    for (int i = 0; i < 4; i++) assert_ok(node_set_int(m.g, (node_id)i, "axis", 0));
+    for (int i = 0; i < 4; i++) assert_ok(node_set_int(m.graph, (node_id)i, "axis", 0));
     value_id joined = pass_case_node(&m, "Concat", 4, all, "joined");
-    assert_ok(node_set_int(m.g, 4, "axis", 0));
+    assert_ok(node_set_int(m.graph, 4, "axis", 0));
     graph *g = pass_case_run(&m, joined, NULL, 0);
     assert_int_equal(g->nodes[0].n_inputs, 2);
     assert_int_equal(g->nodes[1].n_inputs, 2);
@@ -118,7 +118,7 @@ TEST(passes__batchnorm_stays_apart_when_its_input_is_an_output)
 {
     pass_case m = pass_case_start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
-    assert_ok(graph_add_output(m.g, conv));
+    assert_ok(graph_add_output(m.graph, conv));
     graph *g = pass_case_run(&m, norm, NULL, 0);
     assert_int_equal(pass_case_find(g, "FusedConv")->n_inputs, 2);
     assert_int_equal(pass_case_count(g, "BatchNormalization"), 0);
@@ -141,9 +141,9 @@ TEST(passes__an_unknown_name_is_refused)
     const char *const off[] = {"batchnorms"};
     pass_options options = {.kernel_class = CLG_KERNELS_SIMD, .disabled = {off, 1}};
     graph *g;
-    assert_error(passes_run(m.g, &options, &g), CLG_ERROR_INVALID_ARGUMENT, "batchnorms");
+    assert_error(passes_run(m.graph, &options, &g), CLG_ERROR_INVALID_ARGUMENT, "batchnorms");
     assert_null(g);
-    graph_free(m.g);
+    graph_free(m.graph);
 }
 
 /* ---- epilogues ------------------------------------------------------------------------------------------------ */
@@ -221,7 +221,7 @@ TEST(passes__a_residual_of_any_batch)
         const value_id relu = pass_case_node(&m, "Relu", 1, &from, "relu");
         const value_id scaled = pass_case_node(&m, "Mul", 2, (value_id[]){relu, by_channel}, "s");
         const value_id both = pass_case_node(&m, "Concat", 2, (value_id[]){scaled, scaled}, "both");
-        assert_ok(node_set_int(m.g, pass_case_last(&m), "axis", 1));
+        assert_ok(node_set_int(m.graph, pass_case_last(&m), "axis", 1));
         const value_id v = pass_case_constant(&m, "v", 4, (int64_t[]){6, 12, 1, 1});
         const value_id other = pass_case_node(&m, "Conv", 2, (value_id[]){both, v}, "other");
         const value_id add = pass_case_node(&m, "Add", 2, (value_id[]){conv, other}, "add");
@@ -259,8 +259,8 @@ TEST(passes__only_plain_3x3_convolutions_may_be_filtered)
         pass_case m = pass_case_start();
         value_id y = add_conv(&m);
         if (i == 2)
-            assert_ok(
-                node_set_ints(m.g, (node_id)(m.g->n_nodes - 1), "strides", 2, (int64_t[]){1, 2}));
+            assert_ok(node_set_ints(m.graph, (node_id)(m.graph->n_nodes - 1), "strides", 2,
+                                    (int64_t[]){1, 2}));
         graph *g = pass_case_run(&m, y, off, i == 1);
         assert_int_equal(pass_case_count(g, "FusedConv"), i == 0);
         if (i == 0) assert_int_equal(node_int(pass_case_find(g, "FusedConv"), "winograd", 0), 1);
@@ -271,7 +271,7 @@ TEST(passes__only_plain_3x3_convolutions_may_be_filtered)
 static value_id as_half(pass_case *m, value_id x, const char *out)
 {
     const value_id y = pass_case_node(m, "Cast", 1, &x, out);
-    assert_ok(node_set_int(m->g, pass_case_last(m), "to", CLG_FLOAT16));
+    assert_ok(node_set_int(m->graph, pass_case_last(m), "to", CLG_FLOAT16));
     return y;
 }
 

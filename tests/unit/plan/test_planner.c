@@ -39,7 +39,7 @@ TEST(planner__a_node_is_a_step_into_the_output)
     value_id x = input(&k, 2, DIMS(3, 5));
     plan_case_output(&k, plan_case_node(&k, "Relu", 1, &x));
     plan_case_plan(&k);
-    const plan_segment *s = k.p->root;
+    const plan_segment *s = k.plan->root;
     assert_true(s->last);
     assert_int_equal(s->n_steps, 1);
     assert_int_equal(s->n_slabs, 0);
@@ -60,10 +60,10 @@ TEST(planner__views_move_nothing)
     v = reshape(&k, v, 3, DIMS(2, 2, 8));
     v = plan_case_node(&k, "Unsqueeze", 2, VALUES(v, plan_case_ints(&k, 1, DIMS(0))));
     plan_case_node_of(&k, "Split", 1, &v, 2, parts); /* two of [1,1,2,8] along axis 1 */
-    assert_ok(node_set_int(k.g, plan_case_last(&k), "axis", 1));
+    assert_ok(node_set_int(k.graph, plan_case_last(&k), "axis", 1));
     v = slice(&k, parts[1], 3, 1, 8, 3);        /* [1,1,2,3], strided */
     v = plan_case_node(&k, "Transpose", 1, &v); /* only lengths of 1 change places */
-    assert_ok(node_set_ints(k.g, plan_case_last(&k), "perm", 4, DIMS(1, 0, 2, 3)));
+    assert_ok(node_set_ints(k.graph, plan_case_last(&k), "perm", 4, DIMS(1, 0, 2, 3)));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &v));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &parts[0]));
     plan_case_plan(&k);
@@ -71,7 +71,7 @@ TEST(planner__views_move_nothing)
     assert_int_equal(counts.n_views, 6);
     assert_int_equal(counts.n_steps, 2);
     assert_int_equal(counts.n_copies, 0);
-    assert_int_equal(k.p->root->n_slabs, 0);
+    assert_int_equal(k.plan->root->n_slabs, 0);
     plan_case_end(&k);
 }
 
@@ -97,12 +97,12 @@ TEST(planner__shape_arithmetic_ends_at_planning)
     value_id x = input(&k, 3, DIMS(2, 3, 4)), s = plan_case_node(&k, "Shape", 1, &x);
     value_id rows = slice(&k, s, 0, 0, 1, 1);
     value_id to = plan_case_node(&k, "Concat", 2, VALUES(rows, plan_case_ints(&k, 1, DIMS(-1))));
-    assert_ok(node_set_int(k.g, plan_case_last(&k), "axis", 0));
+    assert_ok(node_set_int(k.graph, plan_case_last(&k), "axis", 0));
     value_id flat = plan_case_node(&k, "Reshape", 2, VALUES(x, to));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &flat));
     plan_case_output(&k, to); /* known: needs no memory */
     plan_case_plan(&k);
-    const plan_segment *root = k.p->root;
+    const plan_segment *root = k.plan->root;
     assert_int_equal(root->outputs[0].dims.rank, 2);
     assert_int_equal(root->outputs[0].dims.dims[1], 12);
     assert_int_equal(root->outputs[1].place.kind, PLACE_NONE);
@@ -125,7 +125,7 @@ TEST(planner__known_numbers_reach_the_device_as_literals)
     plan_case_output(&k, plan_case_node(&k, "Mul", 2, VALUES(x, s)));
     plan_case_output(&k, s);
     plan_case_plan(&k);
-    assert_int_equal(k.p->root->literal_bytes, 24);
+    assert_int_equal(k.plan->root->literal_bytes, 24);
     plan_check_counts counts = plan_case_check(&k, NULL, NULL);
     assert_true(counts.n_steps >= 2);
     plan_case_end(&k);
@@ -152,7 +152,7 @@ TEST(planner__outputs_of_every_origin)
         /* x twice, c, which a step reads too, y again, flat, part */
         assert_int_equal(counts.n_copies, 6);
         assert_int_equal(counts.n_steps, 9);
-        assert_int_equal(k.p->root->n_slabs, 0);
+        assert_int_equal(k.plan->root->n_slabs, 0);
         plan_case_end(&k);
     }
 }
@@ -166,7 +166,7 @@ TEST(planner__a_view_of_what_nobody_else_wants_is_not_a_copy)
     plan_case_plan(&k);
     plan_check_counts counts = plan_case_check(&k, NULL, NULL);
     assert_int_equal(counts.n_steps, 1);
-    assert_int_equal(k.p->root->n_slabs, 0);
+    assert_int_equal(k.plan->root->n_slabs, 0);
     plan_case_end(&k);
 }
 
@@ -178,8 +178,8 @@ TEST(planner__a_constant_has_no_step)
     (void)input(&k, 1, DIMS(1));
     plan_case_output(&k, c);
     plan_case_plan(&k);
-    assert_int_equal(k.p->root->n_steps, 0);
-    assert_ptr_equal(k.p->root->outputs[0].known, k.weights[c].known);
+    assert_int_equal(k.plan->root->n_steps, 0);
+    assert_ptr_equal(k.plan->root->outputs[0].known, k.weights[c].known);
     plan_case_check(&k, NULL, NULL);
     plan_case_end(&k);
 }
@@ -195,9 +195,9 @@ TEST(planner__a_chain_needs_two_pieces_of_memory)
     plan_case_output(&k, v);
     plan_case_plan(&k);
     plan_case_check(&k, NULL, NULL);
-    assert_int_equal(k.p->root->n_slabs, 1);
-    assert_int_equal(k.p->root->slab_bytes[0], 2 * 64 * sizeof(float));
-    assert_int_equal(k.p->root->live_bytes, 2 * 64 * sizeof(float));
+    assert_int_equal(k.plan->root->n_slabs, 1);
+    assert_int_equal(k.plan->root->slab_bytes[0], 2 * 64 * sizeof(float));
+    assert_int_equal(k.plan->root->live_bytes, 2 * 64 * sizeof(float));
     plan_case_end(&k);
 }
 
@@ -210,7 +210,7 @@ TEST(planner__memory_of_values_that_nobody_reads_is_reused)
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &x));
     plan_case_plan(&k);
     plan_case_check(&k, NULL, NULL);
-    assert_int_equal(k.p->root->slab_bytes[0], 64 * sizeof(float));
+    assert_int_equal(k.plan->root->slab_bytes[0], 64 * sizeof(float));
     plan_case_end(&k);
 }
 
@@ -224,9 +224,9 @@ TEST(planner__nothing_runs_over_no_elements)
     plan_case_output(&k, y);
     plan_case_output(&k, x);
     plan_case_plan(&k);
-    assert_int_equal(k.p->root->n_steps, 0);
-    assert_int_equal(k.p->root->output_bytes[0], 0);
-    assert_int_equal(k.p->root->outputs[0].dims.dims[1], 3);
+    assert_int_equal(k.plan->root->n_steps, 0);
+    assert_int_equal(k.plan->root->output_bytes[0], 0);
+    assert_int_equal(k.plan->root->outputs[0].dims.dims[1], 3);
     plan_case_check(&k, NULL, NULL);
     plan_case_end(&k);
 }
@@ -240,7 +240,7 @@ TEST(planner__too_much_for_the_device_is_reported)
                                   VALUES(x, plan_case_floats(&k, 2, DIMS(200, 300))));
     plan_case_output(&k, big);
     assert_error(plan_case_try(&k), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "1258291200 bytes");
-    assert_null(k.p);
+    assert_null(k.plan);
     k.inputs[0].dims.dims[0] = INT64_C(1) << 40;
     assert_error(plan_case_try(&k), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "'x'");
     k.inputs[0].dims.dims[0] = 100;
@@ -275,8 +275,8 @@ TEST(planner__the_init_plan_packs_in_its_own_memory)
     plan_case_ready(&k);
     k.c.is_init_plan = k.node_is_init[plan_case_last(&k)] = true;
     plan_case_plan(&k);
-    assert_true(k.p->root->n_steps > 1);
-    assert_true(k.p->root->n_slabs > 0);
+    assert_true(k.plan->root->n_steps > 1);
+    assert_true(k.plan->root->n_slabs > 0);
     assert_int_equal(k.n_packed, 0);
     plan_case_check(&k, NULL, NULL);
     plan_case_end(&k);
@@ -295,7 +295,7 @@ TEST(planner__a_shape_input_is_requested)
     value_id y = plan_case_node(&k, "Reshape", 2, VALUES(x, doubled));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &y));
     assert_ok(plan_case_try(&k));
-    assert_null(k.p);
+    assert_null(k.plan);
     assert_false(k.needed[0]);
     assert_true(k.needed[1]);
     assert_ok(tensor_create(CLG_INT64, &two, &to));
@@ -306,7 +306,7 @@ TEST(planner__a_shape_input_is_requested)
     tensor_set_int(to, 1, 2);
     tensor_set_int(to, 0, 3);
     plan_case_plan(&k);
-    assert_int_equal(k.p->root->outputs[0].dims.dims[0], 6);
+    assert_int_equal(k.plan->root->outputs[0].dims.dims[0], 6);
     plan_case_check(&k, NULL, NULL);
     tensor_free(to);
     plan_case_end(&k);
@@ -316,9 +316,9 @@ TEST(planner__a_shape_input_is_requested)
 static value_id device_count(plan_case *k, value_id x)
 {
     value_id m = plan_case_node(k, "ReduceMax", 1, &x);
-    assert_ok(node_set_int(k->g, plan_case_last(k), "keepdims", 0));
+    assert_ok(node_set_int(k->graph, plan_case_last(k), "keepdims", 0));
     value_id n = plan_case_node(k, "Cast", 1, &m);
-    assert_ok(node_set_int(k->g, plan_case_last(k), "to", CLG_INT64));
+    assert_ok(node_set_int(k->graph, plan_case_last(k), "to", CLG_INT64));
     return plan_case_node(k, "Unsqueeze", 2, VALUES(n, plan_case_ints(k, 1, DIMS(0))));
 }
 
@@ -359,11 +359,11 @@ TEST(planner__segments_end_where_the_host_must_read)
         plan_case_start(&k, kernels);
         data_dependent(&k);
         plan_case_plan(&k);
-        assert_false(k.p->root->last);
-        assert_int_equal(k.p->root->n_reads, 1);
+        assert_false(k.plan->root->last);
+        assert_int_equal(k.plan->root->n_reads, 1);
         for (int64_t n = 0; n < 5; n++) {
             plan_case_check(&k, give_number, &n);
-            assert_int_equal(k.p->root->children->outputs[0].dims.dims[0], 3 * n);
+            assert_int_equal(k.plan->root->children->outputs[0].dims.dims[0], 3 * n);
         }
         plan_case_end(&k);
     }
@@ -377,22 +377,22 @@ TEST(planner__continuations_are_found_again_and_do_not_pile_up)
     data_dependent(&k);
     plan_case_plan(&k);
     tensor *t = one_number(7);
-    assert_ok(plan_continue(&k.c, k.p->root, &t, &first));
+    assert_ok(plan_continue(&k.c, k.plan->root, &t, &first));
     for (int64_t n = 0; n < 300; n++) {
         tensor *other = one_number(n % 100 + 8);
-        assert_ok(plan_continue(&k.c, k.p->root, &other, &child));
+        assert_ok(plan_continue(&k.c, k.plan->root, &other, &child));
         assert_int_equal(child->outputs[0].dims.dims[0], 3 * (n % 100 + 8));
         plan_segment_free(child);
         tensor_free(other);
         if (n % 20 == 0) { /* in use now and then: it stays */
-            assert_ok(plan_continue(&k.c, k.p->root, &t, &again));
+            assert_ok(plan_continue(&k.c, k.plan->root, &t, &again));
             assert_ptr_equal(first, again);
             plan_segment_free(again);
         }
     }
     size_t n_children = 0;
-    for (child = k.p->root->children; child; child = child->sibling) n_children++;
-    assert_int_equal(n_children, k.p->root->n_children_all);
+    for (child = k.plan->root->children; child; child = child->sibling) n_children++;
+    assert_int_equal(n_children, k.plan->root->n_children_all);
     assert_true(n_children <= 64);
     plan_segment_free(first);
     tensor_free(t);
@@ -407,9 +407,9 @@ TEST(planner__a_segment_outlives_its_plan)
     data_dependent(&k);
     plan_case_plan(&k);
     tensor *t = one_number(2);
-    assert_ok(plan_continue(&k.c, k.p->root, &t, &child));
-    plan_free(k.p);
-    k.p = NULL;
+    assert_ok(plan_continue(&k.c, k.plan->root, &t, &child));
+    plan_free(k.plan);
+    k.plan = NULL;
     assert_true(child->last && child->parent->n_steps > 0);
     assert_true(atomic_load(&child->detached));
     plan_segment_free(child);
@@ -425,11 +425,11 @@ TEST(planner__a_fault_in_what_was_read_is_reported)
     data_dependent(&k);
     plan_case_plan(&k);
     tensor *bad = one_number(-1), *huge = one_number(INT64_C(1) << 61), *good = one_number(1);
-    assert_error(plan_continue(&k.c, k.p->root, &bad, &child), CLG_ERROR_SHAPE, "Tile");
+    assert_error(plan_continue(&k.c, k.plan->root, &bad, &child), CLG_ERROR_SHAPE, "Tile");
     assert_null(child);
-    clg_status status = plan_continue(&k.c, k.p->root, &huge, &child);
+    clg_status status = plan_continue(&k.c, k.plan->root, &huge, &child);
     assert_true(status == CLG_ERROR_SHAPE || status == CLG_ERROR_OUT_OF_DEVICE_MEMORY);
-    assert_ok(plan_continue(&k.c, k.p->root, &good, &child));
+    assert_ok(plan_continue(&k.c, k.plan->root, &good, &child));
     plan_segment_free(child);
     tensor_free(bad);
     tensor_free(huge);

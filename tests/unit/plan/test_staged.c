@@ -41,10 +41,10 @@ TEST(staged__a_count_ends_the_segment)
         plan_case_output(&k, found);
         plan_case_output(&k, y);
         plan_case_plan(&k);
-        assert_false(k.p->root->last);
-        assert_int_equal(k.p->root->n_steps, 3); /* Neg, counts, offsets */
+        assert_false(k.plan->root->last);
+        assert_int_equal(k.plan->root->n_steps, 3); /* Neg, counts, offsets */
         for (int64_t n = 0; n < 5; n += 2) {
-            plan_segment *child = go_on(&k, k.p->root, n);
+            plan_segment *child = go_on(&k, k.plan->root, n);
             assert_true(child->last);
             assert_int_equal(child->n_steps, n ? 1 : 0);
             assert_int_equal(child->outputs[0].dims.dims[0], 2);
@@ -64,8 +64,8 @@ TEST(staged__what_was_measured_lives_on)
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 1, DIMS(9000));
     plan_case_output(&k, plan_case_node(&k, "NonZero", 1, &x));
     plan_case_plan(&k);
-    const plan_step *counts = &k.p->root->steps[0];
-    plan_segment *child = go_on(&k, k.p->root, 7);
+    const plan_step *counts = &k.plan->root->steps[0];
+    plan_segment *child = go_on(&k, k.plan->root, 7);
     assert_int_equal(child->n_steps, 1);
     assert_int_equal(counts->buffers[1].kind, PLACE_SLAB);
     assert_memory_equal(&child->steps[0].buffers[1], &counts->buffers[1], sizeof(plan_placement));
@@ -80,12 +80,12 @@ TEST(staged__one_after_the_other)
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 1, DIMS(50)), outputs[4];
     value_id positive = plan_case_node(&k, "Sign", 1, &x),
              wanted = plan_case_node(&k, "Cast", 1, &positive);
-    assert_ok(node_set_int(k.g, plan_case_last(&k), "to", CLG_BOOL));
+    assert_ok(node_set_int(k.graph, plan_case_last(&k), "to", CLG_BOOL));
     value_id kept = plan_case_node(&k, "Compress", 2, VALUES(x, wanted));
     plan_case_node_of(&k, "Unique", 1, &kept, 4, outputs);
     for (size_t i = 0; i < 4; i++) plan_case_output(&k, outputs[i]);
     plan_case_plan(&k);
-    plan_segment *second = go_on(&k, k.p->root, 20);
+    plan_segment *second = go_on(&k, k.plan->root, 20);
     assert_false(second->last);
     plan_segment *third = go_on(&k, second, 6);
     assert_true(third->last);
@@ -104,9 +104,9 @@ TEST(staged__small_known_numbers_need_no_device)
     value_id dims = plan_case_node(&k, "Shape", 1, &x);
     plan_case_output(&k, plan_case_node(&k, "NonZero", 1, &dims));
     plan_case_plan(&k);
-    assert_true(k.p->root->last);
-    assert_int_equal(k.p->root->n_steps, 0);
-    const tensor *known = k.p->root->outputs[0].known;
+    assert_true(k.plan->root->last);
+    assert_int_equal(k.plan->root->n_steps, 0);
+    const tensor *known = k.plan->root->outputs[0].known;
     assert_int_equal(known->n_elements, 2);
     assert_int_equal(tensor_get_int(known, 0), 0);
     assert_int_equal(tensor_get_int(known, 1), 2);

@@ -103,8 +103,8 @@ static void start(fixture *f)
     assert_ok(op_case_infer(&f->k));
     for (int i = 0; i < 2; i++) f->inputs[i] = op_case_operand(&f->k.inputs[i]);
     f->output = op_case_operand(&f->k.outputs[0]);
-    f->lc = (lower_context){.node = f->k.n,
-                            .row = f->k.n->op,
+    f->lc = (lower_context){.node = f->k.node,
+                            .row = f->k.node->op,
                             .inputs = f->inputs,
                             .outputs = &f->output,
                             .n_inputs = 2,

@@ -14,16 +14,16 @@
 static void start(session_exec *e)
 {
     *e = (session_exec){.refs = {0}};
-    assert_ok(graph_create("parts", &e->g));
-    assert_ok(graph_set_opset(e->g, "", 13));
+    assert_ok(graph_create("parts", &e->graph));
+    assert_ok(graph_set_opset(e->graph, "", 13));
 }
 
 /* The processor time that it takes, in seconds. */
 static double find(session_exec *e)
 {
-    assert_ok(ops_resolve(e->g));
-    e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof *e->node_is_init);
-    e->n_readers = arena_alloc(&e->memory, e->g->n_values + 1, sizeof *e->n_readers);
+    assert_ok(ops_resolve(e->graph));
+    e->node_is_init = arena_alloc(&e->memory, e->graph->n_nodes + 1, sizeof *e->node_is_init);
+    e->n_readers = arena_alloc(&e->memory, e->graph->n_values + 1, sizeof *e->n_readers);
     assert_true(e->node_is_init && e->n_readers);
     const clock_t before = clock();
     assert_ok(exec_find_init(e));
@@ -33,7 +33,7 @@ static double find(session_exec *e)
 static void end(session_exec *e)
 {
     arena_deinit(&e->memory);
-    graph_free(e->g);
+    graph_free(e->graph);
 }
 
 static value_id constant(session_exec *e, const char *name, int64_t n)
@@ -42,7 +42,7 @@ static value_id constant(session_exec *e, const char *name, int64_t n)
     tensor *t;
     value_id v;
     assert_ok(tensor_create(CLG_FLOAT32, &dims, &t));
-    assert_ok(graph_add_constant(e->g, name, t, &v));
+    assert_ok(graph_add_constant(e->graph, name, t, &v));
     tensor_free(t);
     return v;
 }
@@ -52,9 +52,9 @@ static value_id node_of(session_exec *e, const char *op, size_t n_inputs, const 
     char name[32];
     value_id v;
     node_id n;
-    (void)snprintf(name, sizeof name, "n%zu", e->g->n_nodes);
-    assert_ok(graph_add_value(e->g, name, &v));
-    assert_ok(graph_add_node(e->g, "", op, name, n_inputs, inputs, 1, &v, &n));
+    (void)snprintf(name, sizeof name, "n%zu", e->graph->n_nodes);
+    assert_ok(graph_add_value(e->graph, name, &v));
+    assert_ok(graph_add_node(e->graph, "", op, name, n_inputs, inputs, 1, &v, &n));
     return v;
 }
 
@@ -70,7 +70,7 @@ TEST(parts__are_nodes_that_share_values)
     (void)node_of(&e, "Exp", 1, &small);
     (void)find(&e);
     static const node_id expected[] = {0, 0, 2, 2, 0, 5};
-    for (node_id n = 0; n < e.g->n_nodes; n++) assert_int_equal(e.init_parts[n], expected[n]);
+    for (node_id n = 0; n < e.graph->n_nodes; n++) assert_int_equal(e.init_parts[n], expected[n]);
     end(&e);
 }
 
@@ -86,7 +86,7 @@ static double find_chain(size_t n_links)
         (void)node_of(&e, "Add", 2, (value_id[]){results[i], results[i - 1]});
     for (size_t i = 0; i < n_links; i++) (void)node_of(&e, "Abs", 1, &results[i]);
     const double seconds = find(&e);
-    for (node_id n = 0; n < e.g->n_nodes; n++) assert_int_equal(e.init_parts[n], 0);
+    for (node_id n = 0; n < e.graph->n_nodes; n++) assert_int_equal(e.init_parts[n], 0);
     memory_free(results);
     end(&e);
     return seconds;

@@ -31,7 +31,7 @@ TEST(selftest_records__text_and_back)
     assert_ok(selftest_records_set(&a, &first));
     assert_ok(selftest_records_set(&a, &second));
     assert_ok(selftest_records_set(&a, &again));
-    assert_int_equal(a.n, 2);
+    assert_int_equal(a.count, 2);
     strbuf_init(&t, 0);
     selftest_records_format(&a, &t);
     assert_string_equal(
@@ -41,7 +41,7 @@ TEST(selftest_records__text_and_back)
         "failed fffffffffffffffd0000000000000002 inf 4e-06 winograd_2x2 winograd_simd\n");
     assert_ok(selftest_records_set(&b, &first)); /* what is there stays */
     assert_true(selftest_records_parse(&b, strbuf_data(&t)));
-    assert_int_equal(b.n, 2);
+    assert_int_equal(b.count, 2);
     assert_true(selftest_records_find(&b, first.key)->passed);
     assert_false(selftest_records_find(&b, second.key)->passed);
     assert_true(isinf(selftest_records_find(&b, second.key)->worst));
@@ -75,7 +75,7 @@ TEST(selftest_records__invalid_text)
     selftest_records t = {0};
     assert_true(selftest_records_parse(&t, "clgraph selftest 1\npassed " KEY " 0 1 impl kernel"));
     assert_true(selftest_records_parse(&t, "clgraph selftest 1\n"));
-    assert_int_equal(t.n, 1);
+    assert_int_equal(t.count, 1);
     selftest_records_deinit(&t);
 }
 

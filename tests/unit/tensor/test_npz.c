@@ -44,7 +44,7 @@ TEST(npz__reads_what_numpy_wrote)
     tensor *t;
     uint8_t *bytes = bytes_from_hex(deflated_hex, &n);
     assert_ok(npz_open_memory(bytes, n, &r));
-    assert_int_equal(r.n, 2);
+    assert_int_equal(r.count, 2);
     assert_string_equal(r.names[0], "x");
     assert_string_equal(r.names[1], "names_y");
     assert_int_equal(npz_find(&r, "names_y"), 1);
@@ -77,7 +77,7 @@ static clg_status read_all(const void *data, size_t n)
     npz_reader r;
     CLG_TRY(npz_open_memory(data, n, &r));
     clg_status status = CLG_OK;
-    for (size_t i = 0; i < r.n && status == CLG_OK; i++) {
+    for (size_t i = 0; i < r.count && status == CLG_OK; i++) {
         tensor *t;
         status = npz_read(&r, i, &t);
         assert_true((status == CLG_OK) == (t != NULL));
@@ -188,7 +188,7 @@ TEST(npz__round_trip)
         npz_reader r;
         assert_ok(npz_save(path, 4, names, tensors, compress));
         assert_ok(npz_open_file(path, &r));
-        assert_int_equal(r.n, 4);
+        assert_int_equal(r.count, 4);
         if (compress) assert_true(r.view.size_bytes < 100000);
         for (size_t i = 0; i < 4; i++) {
             tensor *t;
@@ -202,7 +202,7 @@ TEST(npz__round_trip)
     npz_reader r;
     assert_ok(npz_save(path, 0, NULL, NULL, false));
     assert_ok(npz_open_file(path, &r));
-    assert_int_equal(r.n, 0);
+    assert_int_equal(r.count, 0);
     npz_close(&r);
     assert_ok(npz_save(path, 2, (const char *[]){"same", "same"}, tensors, false));
     assert_error(npz_open_file(path, &r), CLG_ERROR_IO, "two entries are called 'same.npy'");
@@ -237,7 +237,7 @@ TEST(zip__zip64_round_trip)
         zip_writer_abandon(&w);
         assert_ok(file_view_open(path, &view));
         assert_ok(zip_open(view.data, view.size_bytes, &z));
-        assert_int_equal(z.n, 3);
+        assert_int_equal(z.count, 3);
         for (size_t i = 0; i < 3; i++) {
             assert_ok(zip_stream_open(&z.entries[i], &s));
             assert_ok(zip_stream_read(&s, back, 2));
@@ -271,7 +271,7 @@ static clg_status save_and_load(void *user)
         CLG_TRY(npz_save(c->path, 2, names, c->tensors, compress));
         CLG_TRY(npz_open_file(c->path, &r));
         clg_status status = CLG_OK;
-        for (size_t i = 0; i < r.n && status == CLG_OK; i++) {
+        for (size_t i = 0; i < r.count && status == CLG_OK; i++) {
             tensor *t;
             status = npz_read(&r, i, &t);
             tensor_free(t);

@@ -126,12 +126,12 @@ clg_session_options engine_session_options(const options *o)
     given.no_blas = o->no_blas;
     given.strict = o->strict;
     given.disabled_passes = o->disabled_passes.items;
-    given.n_disabled_passes = o->disabled_passes.n;
+    given.n_disabled_passes = o->disabled_passes.count;
     given.preferred_impls = o->preferred_impls.items;
-    given.n_preferred_impls = o->preferred_impls.n;
+    given.n_preferred_impls = o->preferred_impls.count;
     (void)read_precision(o->precision, &given.precision); /* engine_check has checked it */
     given.keep_fp32 = o->keep_fp32.items;
-    given.n_keep_fp32 = o->keep_fp32.n;
+    given.n_keep_fp32 = o->keep_fp32.count;
     return given;
 }
 

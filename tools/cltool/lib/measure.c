@@ -37,7 +37,7 @@ void variations_free(variations *v)
 
 clg_status measure_run(clg_session *session, const input_set *inputs, const clg_model *model)
 {
-    for (size_t i = 0; i < inputs->n; i++) {
+    for (size_t i = 0; i < inputs->count; i++) {
         clg_status status =
             clg_session_set_input(session, inputs->items[i].port->name, inputs->items[i].value);
         if (status != CLG_OK) return status;
@@ -77,8 +77,9 @@ typedef struct worker {
 static bool goes_on(const worker *w, double start)
 {
     if (interrupt_seen()) return false;
-    if (w->how->runs > 0) return w->measured.n < w->how->runs;
-    return w->measured.n < MIN_RUNS || (w->measured.n < MAX_RUNS && now_ms() - start < BUDGET_MS);
+    if (w->how->runs > 0) return w->measured.count < w->how->runs;
+    return w->measured.count < MIN_RUNS ||
+           (w->measured.count < MAX_RUNS && now_ms() - start < BUDGET_MS);
 }
 
 static void *work(void *argument)
@@ -146,7 +147,7 @@ int measure_load(clg_session *session, const variations *inputs, const clg_model
     }
     if (code == CODE_DONE) code = run_workers(workers, how->concurrency, out_elapsed_ms);
     for (size_t i = 0; i < how->concurrency; i++) {
-        for (size_t k = 0; k < workers[i].measured.n; k++)
+        for (size_t k = 0; k < workers[i].measured.count; k++)
             times_add(out_times, workers[i].measured.ms[k]);
         times_free(&workers[i].measured);
         if (i > 0) clg_session_free(workers[i].session);

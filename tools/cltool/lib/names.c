@@ -115,18 +115,18 @@ int folder_make(const char *path)
 
 typedef struct listing {
     char **names;
-    size_t n, capacity;
+    size_t count, capacity;
 } listing;
 
 static void list_name(void *user, const char *name)
 {
     listing *list = user;
     if (name[0] == '.') return;
-    if (list->n == list->capacity) {
+    if (list->count == list->capacity) {
         list->capacity = list->capacity * 2 + 64;
         list->names = must_resize(list->names, list->capacity, sizeof *list->names);
     }
-    list->names[list->n++] = must_copy(name);
+    list->names[list->count++] = must_copy(name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -139,9 +139,9 @@ int folder_list(const char *folder, char ***out_names, size_t *out_n)
     listing list = {0};
     int failed = host_list(folder, list_name, &list);
     if (failed != 0) return failed;
-    if (list.n > 1) qsort(list.names, list.n, sizeof *list.names, by_name);
+    if (list.count > 1) qsort(list.names, list.count, sizeof *list.names, by_name);
     *out_names = list.names;
-    *out_n = list.n;
+    *out_n = list.count;
     return 0;
 }
 

@@ -219,11 +219,11 @@ int option_dims(const char *what, const char *text, size_t *out_rank,
 
 static void append(text_list *list, const char *text)
 {
-    if (list->n == list->capacity) {
+    if (list->count == list->capacity) {
         list->capacity = list->capacity * 2 + 8;
         list->items = must_resize(list->items, list->capacity, sizeof *list->items);
     }
-    list->items[list->n++] = text;
+    list->items[list->count++] = text;
 }
 
 static bool takes_value(const option_row *row)
@@ -279,7 +279,7 @@ static int refuse(const char *command, const option_row *row, const char *word)
 }
 
 typedef struct reader {
-    options *o;
+    options *options;
     const char *command;
     unsigned groups;
     char **next, **end;
@@ -288,7 +288,7 @@ typedef struct reader {
 static int take_value(reader *r, const option_row *row, const char *word, const char *value)
 {
     if (!value && r->next == r->end) return fail_usage("%s needs a value: %s", word, row->metavar);
-    return store(r->o, row, value ? value : *r->next++);
+    return store(r->options, row, value ? value : *r->next++);
 }
 
 static int read_long(reader *r, const char *word)
@@ -297,10 +297,10 @@ static int read_long(reader *r, const char *word)
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
     const option_row *row = find(word + 2, n - 2, 0, r->groups);
     if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
-    if (strcmp(row->name, "warmup") == 0) r->o->has_warmup = true;
+    if (strcmp(row->name, "warmup") == 0) r->options->has_warmup = true;
     if (takes_value(row)) return take_value(r, row, word, equals ? equals + 1 : NULL);
     if (equals) return fail_usage("--%s takes no value", row->name);
-    return store(r->o, row, NULL);
+    return store(r->options, row, NULL);
 }
 
 /* Parses "-v", "-vv", "-d cpu", "-dcpu". */
@@ -310,7 +310,7 @@ static int read_short(reader *r, const char *word)
         const option_row *row = find(NULL, 0, *letter, r->groups);
         if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
         if (takes_value(row)) return take_value(r, row, word, letter[1] ? letter + 1 : NULL);
-        int code = store(r->o, row, NULL);
+        int code = store(r->options, row, NULL);
         if (code != CODE_DONE) return code;
     }
     return CODE_DONE;

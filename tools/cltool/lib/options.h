@@ -10,7 +10,7 @@
 
 typedef struct text_list {
     const char **items;
-    size_t n, capacity;
+    size_t count, capacity;
 } text_list;
 
 typedef struct options {

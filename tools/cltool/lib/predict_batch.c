@@ -28,7 +28,7 @@ static size_t row_bytes(const input_item *item)
 
 static int give_shapes(clg_session *session, const input_set *inputs, size_t batch)
 {
-    for (size_t i = 0; i < inputs->n; i++) {
+    for (size_t i = 0; i < inputs->count; i++) {
         const input_item *item = &inputs->items[i];
         int64_t dims[CLG_MAX_RANK];
         if (!item->rows) continue;
@@ -50,7 +50,7 @@ static int fits(clg_session *session, const clg_device_info *device, const input
 {
     clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
     size_t bytes = 0;
-    for (size_t i = 0; i < inputs->n; i++)
+    for (size_t i = 0; i < inputs->count; i++)
         if (inputs->items[i].rows) bytes += row_bytes(&inputs->items[i]);
     *out_fits = bytes == 0 || batch <= MAX_ROWS_BYTES / bytes;
     if (!*out_fits) return CODE_DONE;
@@ -64,7 +64,7 @@ static int fits(clg_session *session, const clg_device_info *device, const input
 
 static int fill(clg_session *session, const input_set *inputs, int64_t first_row, size_t batch)
 {
-    for (size_t i = 0; i < inputs->n; i++) {
+    for (size_t i = 0; i < inputs->count; i++) {
         const input_item *item = &inputs->items[i];
         int64_t dims[CLG_MAX_RANK];
         void *memory;

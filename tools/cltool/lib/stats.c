@@ -65,11 +65,11 @@ void digest_value(digest *d, const clg_value *value)
 
 void times_add(times *t, double ms)
 {
-    if (t->n == t->capacity) {
+    if (t->count == t->capacity) {
         t->capacity = t->capacity * 2 + 64;
         t->ms = must_resize(t->ms, t->capacity, sizeof *t->ms);
     }
-    t->ms[t->n++] = ms;
+    t->ms[t->count++] = ms;
 }
 
 static int ascending(const void *a, const void *b)
@@ -81,22 +81,23 @@ static int ascending(const void *a, const void *b)
 /* Returns the smallest time that at least this share does not exceed. */
 static double quantile(const times *t, double share)
 {
-    size_t i = (size_t)ceil(share * (double)t->n);
+    size_t i = (size_t)ceil(share * (double)t->count);
     return t->ms[i > 0 ? i - 1 : 0];
 }
 
 time_stats times_stats(times *t)
 {
     time_stats s = {0};
-    if (t->n == 0) return s;
-    qsort(t->ms, t->n, sizeof *t->ms, ascending);
+    if (t->count == 0) return s;
+    qsort(t->ms, t->count, sizeof *t->ms, ascending);
     double sum = 0;
-    for (size_t i = 0; i < t->n; i++) sum += t->ms[i];
+    for (size_t i = 0; i < t->count; i++) sum += t->ms[i];
     s.min = t->ms[0];
-    s.median = t->n % 2 ? t->ms[t->n / 2] : (t->ms[t->n / 2 - 1] + t->ms[t->n / 2]) / 2;
+    s.median =
+        t->count % 2 ? t->ms[t->count / 2] : (t->ms[t->count / 2 - 1] + t->ms[t->count / 2]) / 2;
     s.p90 = quantile(t, 0.9);
     s.p99 = quantile(t, 0.99);
-    s.mean = sum / (double)t->n;
+    s.mean = sum / (double)t->count;
     return s;
 }
 

@@ -24,7 +24,7 @@ bool dtype_is_integral(clg_dtype dtype); /* not bool */
 
 typedef struct times {
     double *ms;
-    size_t n, capacity;
+    size_t count, capacity;
 } times;
 typedef struct time_stats {
     double min, median, p90, p99, mean;

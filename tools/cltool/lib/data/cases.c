@@ -14,14 +14,14 @@
 
 static void append(case_list *list, const char *folder)
 {
-    if (list->n == list->capacity) {
+    if (list->count == list->capacity) {
         list->capacity = list->capacity * 2 + 64;
         list->items = must_resize(list->items, list->capacity, sizeof *list->items);
     }
     char *path = must_copy(folder);
     size_t n = strlen(path);
     while (n > 1 && host_is_separator(path[n - 1])) path[--n] = '\0';
-    list->items[list->n++] = (test_case){.path = path, .name = must_copy(path_base(path))};
+    list->items[list->count++] = (test_case){.path = path, .name = must_copy(path_base(path))};
 }
 
 static int find(const char *folder, int depth, case_list *list)
@@ -59,7 +59,7 @@ int cases_find(const char *folder, case_list *list)
 
 void cases_free(case_list *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].path);
         free(list->items[i].name);
         free(list->items[i].reason);

@@ -22,7 +22,7 @@ typedef struct test_case {
 
 typedef struct case_list {
     test_case *items;
-    size_t n, capacity;
+    size_t count, capacity;
 } case_list;
 
 /* Appends the case in the folder, or all those below it, by name. */

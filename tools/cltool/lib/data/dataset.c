@@ -189,7 +189,7 @@ int dataset_open_csv(const options *o, const clg_port *port, const char *path, s
 
 /* Some images of a batch, for one thread. */
 typedef struct decoding {
-    const dataset *d;
+    const dataset *dataset;
     size_t first, n;
     float *to;
     pthread_t thread;
@@ -201,7 +201,8 @@ typedef struct decoding {
 static void *decode(void *argument)
 {
     decoding *part = argument;
-    part->code = image_rows(&part->d->how, &part->d->item, part->first, part->n, part->to);
+    part->code =
+        image_rows(&part->dataset->how, &part->dataset->item, part->first, part->n, part->to);
     if (part->code != CODE_DONE) failure_take(&part->failure);
     return NULL;
 }
@@ -221,7 +222,7 @@ static int decode_all(const dataset *d, size_t first, size_t n, float *to)
     decoding *parts = must_alloc(n_parts, sizeof *parts);
     for (size_t i = 0; i < n_parts; i++) {
         decoding *part = &parts[i];
-        part->d = d;
+        part->dataset = d;
         part->first = first + n_before;
         part->n = n / n_parts + (i < n % n_parts);
         part->to = to + n_before * row;

@@ -37,9 +37,9 @@ char *inputs_names(const clg_model *model)
 static int unknown_input(const input_set *set, const char *option, const char *name)
 {
     char *names = inputs_names(set->model);
-    int code = set->n == 0 ? fail_usage("%s: the model has no inputs", option)
-                           : fail_usage("%s: the model has no input '%s'; its inputs are %s",
-                                        option, printable(name), names);
+    int code = set->count == 0 ? fail_usage("%s: the model has no inputs", option)
+                               : fail_usage("%s: the model has no input '%s'; its inputs are %s",
+                                            option, printable(name), names);
     free(names);
     return code;
 }
@@ -50,7 +50,7 @@ static input_item *find_item(input_set *set, const char *option, const char *tex
                              const char **out_rest)
 {
     *out_rest = text;
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         size_t n = strlen(set->items[i].port->name);
         if (strncmp(text, set->items[i].port->name, n) != 0 || text[n] != '=') continue;
         *out_rest = text + n + 1;
@@ -62,8 +62,8 @@ static input_item *find_item(input_set *set, const char *option, const char *tex
     if (is_pair) (void)unknown_input(set, option, name);
     free(name);
     if (is_pair) return NULL;
-    if (set->n == 1) return &set->items[0];
-    if (set->n == 0) {
+    if (set->count == 1) return &set->items[0];
+    if (set->count == 0) {
         (void)fail_usage("%s: the model has no inputs", option);
         return NULL;
     }
@@ -97,7 +97,7 @@ static bool is_symbol(const clg_port *port, int d)
 
 static void collect_symbols(input_set *set)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         const clg_port *port = set->items[i].port;
         for (int d = 0; d < port->rank; d++) {
             if (!is_symbol(port, d) || find_symbol(set, port->dim_names[d])) continue;
@@ -109,7 +109,7 @@ static void collect_symbols(input_set *set)
 
 static int read_dims(const options *o, input_set *set)
 {
-    for (size_t i = 0; i < o->dims.n; i++) {
+    for (size_t i = 0; i < o->dims.count; i++) {
         char *name;
         const char *text;
         size_t size;
@@ -161,7 +161,7 @@ static int bind_symbols(input_set *set, const input_item *item)
 
 static int read_shapes(const options *o, input_set *set)
 {
-    for (size_t i = 0; i < o->shapes.n; i++) {
+    for (size_t i = 0; i < o->shapes.count; i++) {
         const char *text;
         input_item *item = find_item(set, "--shape", o->shapes.items[i], &text);
         if (!item) return CODE_USAGE;
@@ -204,7 +204,7 @@ static int give_value(const options *o, input_set *set, input_item *item, const 
 
 static input_item *item_named(input_set *set, const char *name)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         if (strcmp(set->items[i].port->name, name) == 0) return &set->items[i];
     }
     return NULL;
@@ -219,7 +219,7 @@ static int read_npz(const options *o, input_set *set, input_item *item, const ch
     size_t n, n_taken = 0;
     clg_status status = clg_npz_load(path, &names, &values, &n);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
-    if (!item && set->n == 1 && n == 1) item = &set->items[0];
+    if (!item && set->count == 1 && n == 1) item = &set->items[0];
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++) {
         input_item *to = item ? item : item_named(set, names[i]);
@@ -264,7 +264,7 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
 static const clg_port *batch_port(const input_set *set)
 {
     const clg_port *fixed = NULL;
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         const clg_port *port = set->items[i].port;
         if (port->kind != CLG_VALUE_TENSOR) continue;
         if (port->rank < 0 || (port->rank > 0 && port->dims[0] < 0)) return port;
@@ -373,7 +373,7 @@ static int read_file(const options *o, input_set *set, const char *text)
     const char *path = text;
     clg_value *value;
     bool is_npz = path_ends_in(text, ".npz"), is_csv = path_ends_in(text, ".csv");
-    bool is_whole_set = (is_npz || is_csv) && set->n != 1 && path_exists(text);
+    bool is_whole_set = (is_npz || is_csv) && set->count != 1 && path_exists(text);
     input_item *item = is_whole_set ? NULL : find_item(set, "-i", text, &path);
     if (!is_whole_set && !item) return CODE_USAGE;
     if (set->need == INPUTS_STREAM && is_csv && !item) return open_columns(o, set, path);
@@ -388,10 +388,10 @@ static int read_file(const options *o, input_set *set, const char *text)
 static int read_given(const options *o, input_set *set)
 {
     int code = CODE_DONE;
-    for (size_t i = 0; i < o->inputs.n && code == CODE_DONE; i++) {
+    for (size_t i = 0; i < o->inputs.count && code == CODE_DONE; i++) {
         code = read_file(o, set, o->inputs.items[i]);
     }
-    for (size_t i = 0; i < o->images.n && code == CODE_DONE; i++) {
+    for (size_t i = 0; i < o->images.count && code == CODE_DONE; i++) {
         const char *file;
         input_item *item = find_item(set, "--image", o->images.items[i], &file);
         if (!item) return CODE_USAGE;
@@ -407,7 +407,7 @@ static int read_given(const options *o, input_set *set)
 static int read_fills(const options *o, input_set *set, const char **out_rest_kind)
 {
     *out_rest_kind = NULL;
-    for (size_t i = 0; i < o->fills.n; i++) {
+    for (size_t i = 0; i < o->fills.count; i++) {
         const char *kind = o->fills.items[i];
         bool for_all = !strchr(kind, '=');
         input_item *item = for_all ? NULL : find_item(set, "--fill", kind, &kind);
@@ -448,7 +448,7 @@ static int declared_dims(const input_set *set, input_item *item)
 
 static bool is_batch(const input_set *set, const char *symbol)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         if (is_symbol(set->items[i].port, 0)) {
             return strcmp(set->items[i].port->dim_names[0], symbol) == 0;
         }
@@ -486,7 +486,7 @@ static void settle_dims(input_item *item)
 
 static int load_images(const options *o, input_set *set)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         input_item *item = &set->items[i];
         if (item->n_images == 0) continue;
         int code = declared_dims(set, item);
@@ -522,7 +522,7 @@ static int missing_input(const input_item *item)
 
 static int fill_rest(input_set *set, input_need need, const char *rest_kind)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         input_item *item = &set->items[i];
         if (item->value || item->rows) continue;
         if (!item->fill && rest_kind) item->fill = rest_kind;
@@ -560,7 +560,7 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
 {
     size_t n = clg_model_n_inputs(model);
     *out_set = (input_set){
-        .model = model, .need = need, .items = must_alloc(n, sizeof(input_item)), .n = n};
+        .model = model, .need = need, .items = must_alloc(n, sizeof(input_item)), .count = n};
     for (size_t i = 0; i < n; i++) out_set->items[i].port = clg_model_input(model, i);
     collect_symbols(out_set);
     const char *rest_kind = NULL;
@@ -581,7 +581,7 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
 
 void inputs_free(input_set *set)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         input_item *item = &set->items[i];
         clg_value_free(item->value);
         dataset_free(item->rows);

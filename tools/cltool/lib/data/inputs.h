@@ -42,7 +42,7 @@ typedef struct input_set {
     const clg_model *model;
     input_need need;
     input_item *items; /* in the model's order */
-    size_t n;
+    size_t count;
     input_symbol *symbols;
     size_t n_symbols;
 } input_set;

@@ -13,7 +13,7 @@
 
 int inputs_give(const input_set *set, clg_session *session)
 {
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         const input_item *item = &set->items[i];
         if (!item->value && !item->has_dims) continue;
         clg_status status =
@@ -27,8 +27,8 @@ int inputs_give(const input_set *set, clg_session *session)
 
 clg_shape_override *inputs_shapes(const input_set *set, size_t *out_n)
 {
-    clg_shape_override *shapes = must_alloc(set->n, sizeof *shapes), *to = shapes;
-    for (size_t i = 0; i < set->n; i++) {
+    clg_shape_override *shapes = must_alloc(set->count, sizeof *shapes), *to = shapes;
+    for (size_t i = 0; i < set->count; i++) {
         if (!set->items[i].has_dims) continue;
         *to = (clg_shape_override){.input = set->items[i].port->name, .rank = set->items[i].rank};
         memcpy(to->dims, set->items[i].dims, sizeof to->dims);
@@ -59,7 +59,8 @@ int64_t model_batch(const clg_model *model)
 static size_t batch_item(const input_set *set)
 {
     size_t i = 0;
-    while (i < set->n && (set->items[i].port->rank <= 0 || set->items[i].port->dims[0] >= 0)) i++;
+    while (i < set->count && (set->items[i].port->rank <= 0 || set->items[i].port->dims[0] >= 0))
+        i++;
     return i;
 }
 
@@ -74,7 +75,7 @@ static bool has_batch(const input_set *set, const input_item *item)
 size_t inputs_batch(const input_set *set)
 {
     size_t first = batch_item(set);
-    if (first < set->n) return (size_t)set->items[first].dims[0];
+    if (first < set->count) return (size_t)set->items[first].dims[0];
     int64_t fixed = model_batch(set->model);
     return fixed > 0 ? (size_t)fixed : 1;
 }
@@ -82,7 +83,7 @@ size_t inputs_batch(const input_set *set)
 int64_t inputs_given_batch(const input_set *set)
 {
     const size_t first = batch_item(set);
-    for (size_t i = 0; first < set->n && i < set->n_symbols; i++) {
+    for (size_t i = 0; first < set->count && i < set->n_symbols; i++) {
         const input_symbol *symbol = &set->symbols[i];
         if (symbol->is_given && strcmp(symbol->name, set->items[first].port->dim_names[0]) == 0)
             return symbol->size;
@@ -93,10 +94,11 @@ int64_t inputs_given_batch(const input_set *set)
 /* Copies the items; values are shared. */
 static input_set copy_set(const input_set *set)
 {
-    input_set copy = {
-        .model = set->model, .items = must_alloc(set->n, sizeof *copy.items), .n = set->n};
-    memcpy(copy.items, set->items, set->n * sizeof *copy.items);
-    for (size_t i = 0; i < set->n; i++) {
+    input_set copy = {.model = set->model,
+                      .items = must_alloc(set->count, sizeof *copy.items),
+                      .count = set->count};
+    memcpy(copy.items, set->items, set->count * sizeof *copy.items);
+    for (size_t i = 0; i < set->count; i++) {
         copy.items[i].images = NULL;
         copy.items[i].n_images = 0;
         copy.items[i].owns_images = false;
@@ -107,7 +109,7 @@ static input_set copy_set(const input_set *set)
 
 int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
 {
-    bool is_free = batch_item(set) < set->n;
+    bool is_free = batch_item(set) < set->count;
     *out_set = (input_set){0};
     if (!is_free && inputs_batch(set) != n) {
         int64_t fixed = model_batch(set->model);
@@ -118,7 +120,7 @@ int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
                     "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, n);
     }
     *out_set = copy_set(set);
-    for (size_t i = 0; is_free && i < set->n; i++) {
+    for (size_t i = 0; is_free && i < set->count; i++) {
         input_item *item = &out_set->items[i];
         if (!has_batch(set, item) || item->dims[0] == (int64_t)n) continue;
         clg_value *repeated = NULL;
@@ -137,7 +139,7 @@ int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
 int inputs_varied(const input_set *set, size_t step, input_set *out_set)
 {
     *out_set = copy_set(set);
-    for (size_t i = 0; i < set->n; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         input_item *item = &out_set->items[i];
         clg_dtype dtype = item->port->dtype;
         /* Integers of one axis or none may be shapes, axes or lengths: they stay. */
