@@ -5,7 +5,8 @@
 #
 # Writes the programs of kernel files into a folder, FOLDER/<stem>@<number>.cl: each line
 #   // @variant P_A=1 P_B=4
-# at a file's head is a legal row of parameters, given as the prelude that the library would generate. Prints
+# at a file's head is a legal row of parameters, given as the prelude that the library would generate; lines of parameters alone
+# after it continue it. Prints
 # "<program>\t<kernel file>\t<row>\t<words>" for each; words are nvidia, amd, intel or targets of tools/portability.sh where a
 # line
 #   // @only gfx906 gfx90a
@@ -21,6 +22,14 @@ cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
 folder=$1
 shift
 [ $# -gt 0 ] || set -- cl/*/*.cl
+rows() { # FILE: prints "variant <row>" and "only <words>"
+  awk '
+    function flush() { if (row != "") print row; row = "" }
+    row ~ /^variant/ && /^\/\/ +P_[A-Z0-9_]+=[^ ]+( P_[A-Z0-9_]+=[^ ]+)*$/ { sub(/^\/\/ +/, " "); row = row $0; next }
+    { flush() }
+    /^\/\/[[:space:]]*@(variant|only)/ { sub(/^\/\/[[:space:]]*@/, ""); row = $0 }
+    END { flush() }' "$1"
+}
 status=0
 for file in "$@"; do
   stem=${file##*/}
@@ -42,7 +51,7 @@ for file in "$@"; do
     } >"$folder/$stem@$n.cl"
     printf '%s\t%s\t%s\t%s\n' "$stem@$n" "$file" "$row" "$only"
     only=-
-  done < <(sed -nE 's#^//[[:space:]]*@(variant|only)[[:space:]]*(.*)$#\1 \2#p' "$file")
+  done < <(rows "$file")
   if [ "$n" -eq 0 ]; then
     echo "$file: no '// @variant P_...=...' line" >&2
     status=1

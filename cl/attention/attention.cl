@@ -2,43 +2,54 @@
 //
 // Attention without a matrix of scores in memory:
 //
-//   y[b, h, i] = softmax over j of (cap(scale * q[b, h, i] . k[b, h / group, j]) + what masks add) x v[b, h / group, j]
-//   cap(s) = softcap * tanh(s / softcap), or s where softcap is 0
+//   y[b, h, i] = softmax over j of (cap(scale * q[b, h, i] . k[b, h / group, j]) + what masks add)
+//   x v[b, h / group, j] cap(s) = softcap * tanh(s / softcap), or s where softcap is 0
 //
-// The softmax is taken while keys go by: a running maximum, a sum, and the weighted values, which are rescaled when the
-// maximum grows. Arithmetic is float. A row that may see no key at all is 0.
+// The softmax is taken while keys go by: a running maximum, a sum, and the weighted values, which
+// are rescaled when the maximum grows. Arithmetic is float. A row that may see no key at all is 0.
 //
 // Parameters
 //   P_D, P_DV  head sizes of q and k, of v
 //   P_ROWS     queries of a work-item (rows) or work-group (groups)
 //   P_LOCAL    groups: work-items of a group, a power of two; also keys of a tile; else 1
-//   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 a number of dtype P_T that is added; 3 int: where it is
-//              not above 0, `masked` is added
+//   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 a number of dtype P_T that is
+//              added; 3 int: where it is not above 0, `masked` is added
 //   P_BIAS     1: another number of dtype P_T that is added
-//   P_CAUSAL   keys j > i + offset are left out: 0 none; 1 offset is the argument; 2 length[b] - q_len more
+//   P_CAUSAL   keys j > i + offset are left out: 0 none; 1 offset is the argument; 2 length[b] -
+//              q_len more
 //   P_WINDOW   1: keys j <= i + offset - window are left out; else 0. Needs P_CAUSAL
 //   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
-//   P_INT      width of a length, 32 or 64; length[b] = what stands there + length_add. Needed for P_CAUSAL 2 and P_KEYS
-//   P_SINK     1: the sum of each row counts one more key of score sink[h], whose value is 0; 2: of score 0
+//   P_INT      width of a length, 32 or 64; length[b] = what stands there + length_add. Needed for
+//              P_CAUSAL 2 and P_KEYS
+//   P_SINK     1: the sum of each row counts one more key of score sink[h], whose value is 0; 2: of
+//              score 0
 //   P_MODE     scores: 0 scale * q . k, 1 capped, 2 with masks, 3 after softmax; else 0
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1 in groups and scores
 // Arguments
-//   batch, heads, group, q_len, kv_len; strides in elements of batch, head and place for q, k, v, y (inner stride 1);
-//   mask with strides of b, h, i, j and mask_len (keys from there on are masked), bias likewise; lengths; sink;
-//   scale, softcap, masked, offset, window; attention_scores writes [batch, heads, q_len, kv_len]
+//   batch, heads, group, q_len, kv_len; strides in elements of batch, head and place for q, k, v, y
+//   (inner stride 1); mask with strides of b, h, i, j and mask_len (keys from there on are masked),
+//   bias likewise; lengths; sink; scale, softcap, masked, offset, window; attention_scores writes
+//   [batch, heads, q_len, kv_len]
 // Unused buffers may be any.
-// NDRange  attention_rows: (q_len / P_ROWS), heads, batch; local 1. attention_groups: the same times P_LOCAL in the first.
-//          attention_scores: q_len, heads, batch. Each may be smaller.
+// NDRange  attention_rows: (q_len / P_ROWS), heads, batch; local 1. attention_groups: the same
+//          times P_LOCAL in the first. attention_scores: q_len, heads, batch. Each may be smaller.
 // Local bytes (groups): 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL
 //
 // @hot attention_groups attention_scores
-// @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
-// @variant P_D=5 P_DV=7 P_ROWS=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2 P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
-// @variant P_D=5 P_DV=7 P_ROWS=8 P_LOCAL=1 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1 P_INT=64 P_SINK=0 P_MODE=0 P_T=16 P_FMA=1 P_VEC=16
-// @variant P_D=16 P_DV=16 P_ROWS=4 P_LOCAL=128 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1 P_INT=64 P_SINK=0 P_MODE=3 P_T=16 P_FMA=1 P_VEC=1
-// @variant P_D=32 P_DV=32 P_ROWS=1 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=8
-// @variant P_D=64 P_DV=32 P_ROWS=4 P_LOCAL=64 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=0 P_KEYS=1 P_INT=64 P_SINK=2 P_MODE=0 P_T=1 P_FMA=1 P_VEC=1
-// @variant P_D=16 P_DV=16 P_ROWS=1 P_LOCAL=128 P_MASK=3 P_BIAS=1 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=3 P_T=10 P_FMA=1 P_VEC=1
+// @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0
+//          P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
+// @variant P_D=5 P_DV=7 P_ROWS=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2
+//          P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
+// @variant P_D=5 P_DV=7 P_ROWS=8 P_LOCAL=1 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1
+//          P_INT=64 P_SINK=0 P_MODE=0 P_T=16 P_FMA=1 P_VEC=16
+// @variant P_D=16 P_DV=16 P_ROWS=4 P_LOCAL=128 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1
+//          P_INT=64 P_SINK=0 P_MODE=3 P_T=16 P_FMA=1 P_VEC=1
+// @variant P_D=32 P_DV=32 P_ROWS=1 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0
+//          P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=8
+// @variant P_D=64 P_DV=32 P_ROWS=4 P_LOCAL=64 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=0 P_KEYS=1
+//          P_INT=64 P_SINK=2 P_MODE=0 P_T=1 P_FMA=1 P_VEC=1
+// @variant P_D=16 P_DV=16 P_ROWS=1 P_LOCAL=128 P_MASK=3 P_BIAS=1 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0
+//          P_INT=32 P_SINK=0 P_MODE=3 P_T=10 P_FMA=1 P_VEC=1
 
 #include "common/types.clh"
 #include "attention/attention.clh"
@@ -69,8 +80,9 @@ __kernel void attention_rows(ATTENTION_ARGS)
                  first += (int)get_num_groups(0) * P_ROWS) {
                 __global const elem *keys = k + k_off + b * kb + h / group * kh;
                 __global const elem *values = v + v_off + b * vb + h / group * vh;
-                // A constant where P_ROWS is 1: Intel's CPU runtime 2026.2 takes what a loop of unknown length leaves in registers
-                // from the iteration after the last one (docs/portability.md).
+                // A constant where P_ROWS is 1: Intel's CPU runtime 2026.2 takes what a loop of
+                // unknown length leaves in registers from the iteration after the last one
+                // (docs/portability.md).
                 const int rows = P_ROWS == 1 ? 1 : min(P_ROWS, q_len - first);
                 __attribute__((aligned(64))) float query[P_ROWS][P_D];
                 float high[P_ROWS], total[P_ROWS];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LinearAttention (ONNX 27), one token after the other; for each batch b, head g of keys and column m of its state S:
+// LinearAttention (ONNX 27), one token after the other; for each batch b, head g of keys and column
+// m of its state S:
 //
 //   S[d] = exp(decay[d]) * S[d]                          where there is a decay
 //   u    = beta * (v - sum over d of S[d] * k[d])        where there is a beta; else u = v
@@ -10,13 +11,15 @@
 // A work-item has P_VEC columns of the state, which lie in memory as float and are its own.
 //
 // Parameters
-//   P_T, P_S         dtypes of the numbers and of the state outside, by their ONNX numbers: 1, 10, 16
+//   P_T, P_S         dtypes of the numbers and of the state outside, by their ONNX numbers: 1, 10,
+//                    16
 //   P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; arithmetic is float
 //   P_PAST, P_DECAY, P_BETA, P_PRESENT  1: there is such a tensor
 // Arguments, in elements: batch, tokens, heads, kv_heads, dk, dv, scale;
-//   q [batch, tokens, heads, dk], k [.., kv_heads, dk], v [.., kv_heads, dv]; past and present [batch, kv_heads, dk, dv];
-//   decay [batch, tokens, decay_row] of which head g has decay_step: 1 for all of d, or dk; beta [batch, tokens, beta_row],
-//   beta_row 1 or kv_heads; y [batch, tokens, heads, dv]; state [batch, kv_heads, dk, dv] of float. Unused buffers may be any.
+//   q [batch, tokens, heads, dk], k [.., kv_heads, dk], v [.., kv_heads, dv]; past and present
+//   [batch, kv_heads, dk, dv]; decay [batch, tokens, decay_row] of which head g has decay_step: 1
+//   for all of d, or dk; beta [batch, tokens, beta_row], beta_row 1 or kv_heads; y [batch, tokens,
+//   heads, dv]; state [batch, kv_heads, dk, dv] of float. Unused buffers may be any.
 // NDRange: dv / P_VEC, batch * kv_heads; each may be smaller.
 //
 // @variant P_T=1 P_S=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=1 P_BETA=1 P_PRESENT=1

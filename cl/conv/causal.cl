@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CausalConvWithState (ONNX 27): each channel's sequence, with its state in front, is multiplied by its own window.
+// CausalConvWithState (ONNX 27): each channel's sequence, with its state in front, is multiplied by
+// its own window.
 //
-//   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]),  z[r] = state[r] then x[r]; c = r % channels
+//   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]),  z[r] = state[r] then x[r]; c = r
+//                                                                  % channels
 //   present[r, i] = z[r, length + i], i < taps - 1
 //
 // Parameters
 //   P_T, P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; P_T 1, 10 or 16, arithmetic is float
 //   P_BIAS, P_STATE  1: there is a bias, a state; without one the state is 0
 //   P_SILU           1: act(s) = s / (1 + exp(-s)); 0: none
-// Arguments, in elements: rows (batch * channels), channels, length, taps; x and y [rows, length], w [channels, taps],
+// Arguments, in elements: rows (batch * channels), channels, length, taps; x and y [rows, length],
+// w [channels, taps],
 //   bias [channels], state and present [rows, taps - 1]. Unused buffers may be any.
 // NDRange  causal_conv: length / P_VEC, rows; causal_state: taps - 1, rows. Each may be smaller.
 //

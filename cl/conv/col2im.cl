@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows added up to an image: what ConvTranspose does behind its matrix product, and Col2Im (ONNX 18).
+// Windows added up to an image: what ConvTranspose does behind its matrix product, and Col2Im (ONNX
+// 18).
 //
-//   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i * stride - pad + tap * dilation
+//   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i *
+//   stride - pad + tap * dilation
 //
 // Parameters
 //   P_BIAS  1: there is a bias, one number a channel; 0: none
-//   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window, then the next of its rows. NDRange: parts of
-//           rows, shares of planes * od * oh
+//   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window, then the next of
+//           its rows. NDRange: parts of rows, shares of planes * od * oh
 //           1 pixels: one work-item a pixel. NDRange: pixels, planes
 //   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
-//   planes (images times channels), channels; CONV_SIZES of the convolution the other way, see common/conv.clh: the input
-//   is windows, the output pixels; cols [planes, taps, windows], bias [channels], y [planes, pixels]
+//   planes (images times channels), channels; CONV_SIZES of the convolution the other way, see
+//   common/conv.clh: the input is windows, the output pixels; cols [planes, taps, windows], bias
+//   [channels], y [planes, pixels]
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=1 P_VEC=1
@@ -42,8 +45,9 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #define MAX_RUNS 32
 
-// What a tap adds to a line: `count` neighbouring windows from `first` on, to neighbouring places from `to` on. Pixels that are a
-// stride apart lie next to each other there, `length` of each phase.
+// What a tap adds to a line: `count` neighbouring windows from `first` on, to neighbouring places
+// from `to` on. Pixels that are a stride apart lie next to each other there, `length` of each
+// phase.
 struct run {
     int first, count, to;
 };

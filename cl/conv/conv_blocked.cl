@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D convolution over maps in blocks of channels, for the SIMD class: a pixel's P_VEC neighbouring channels are one vector,
-// [batch][channels / P_VEC][height][width][P_VEC].
+// 2-D convolution over maps in blocks of channels, for the SIMD class: a pixel's P_VEC neighbouring
+// channels are one vector, [batch][channels / P_VEC][height][width][P_VEC].
 //
-//   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual), one group, for any
-//                   kernel, stride, dilation and padding
-//   conv_blocked_pack  w [oc][ic][kh*kw] -> [ceil(oc/NR)][slices][kh*kw][P_IN][NR], zeros at the end; NR = P_NRV * P_VEC
+//   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
+//                   residual), one group, for any kernel, stride, dilation and padding
+//   conv_blocked_pack  w [oc][ic][kh*kw] -> [ceil(oc/NR)][slices][kh*kw][P_IN][NR], zeros at the
+//                      end; NR = P_NRV * P_VEC
 //
-// Rows of the register tile are neighbouring pixels of a line, its columns NR output channels; both operands and the results
-// lie in memory in the order in which they are wanted. A group takes tile_h x tile_w output pixels and group_panels * NR
-// output channels: for each NR of them some slices of weights, which stay in the nearest cache, for all of its pixels, then
-// the next slices. Where there is padding, the pixels are copied first, with zeros around them.
+// Rows of the register tile are neighbouring pixels of a line, its columns NR output channels; both
+// operands and the results lie in memory in the order in which they are wanted. A group takes
+// tile_h x tile_w output pixels and group_panels * NR output channels: for each NR of them some
+// slices of weights, which stay in the nearest cache, for all of its pixels, then the next slices.
+// Where there is padding, the pixels are copied first, with zeros around them.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
+// channel)
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_IN         channels of a slice of x: P_VEC, or 1 where x is in NCHW order
 //   P_STRIDE     stride along lines
-//   P_PATCH      floats of copied pixels: 65536; 0: they are read where they lie, and there is no padding
+//   P_PATCH      floats of copied pixels: 65536; 0: they are read where they lie, and there is no
+//                padding
 //   P_ACC        floats of the sums that wait in private memory: 65536
 //
 // Arguments of conv_blocked. Lengths in elements, all >= 1 but the padding.
@@ -34,21 +38,27 @@
 //   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 // With parts = ceil(tile_w / P_MR), the caller keeps
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
-//   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <= P_PATCH, where that is not 0
+//   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <=
+//   P_PATCH, where that is not 0
 // The bits of an output do not depend on how the work is cut.
 //
-// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 panels / group_panels, 2 batch; each
-// may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC
-// floats.
+// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 panels /
+// group_panels, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
+// 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
-// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split
+// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item a group,
+// dimension 0 panels, 1 any split
 //   of slices.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=1 P_STRIDE=2 P_PATCH=65536 P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=0
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_IN=8 P_STRIDE=1 P_PATCH=65536 P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_IN=4 P_STRIDE=2 P_PATCH=0 P_ACC=65536 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1
+//          P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=1 P_STRIDE=2 P_PATCH=65536 P_ACC=65536
+//          P_BIAS=1 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_IN=8 P_STRIDE=1 P_PATCH=65536 P_ACC=65536
+//          P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_IN=4 P_STRIDE=2 P_PATCH=0 P_ACC=65536 P_BIAS=0
+//          P_RESIDUAL=1 P_ACT=3
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -169,7 +179,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 #endif
                         __global const float *w =
                             packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
-                        // Weights come from far away, once: the next ones are asked for while sums are made, by each tile its share.
+                        // Weights come from far away, once: the next ones are asked for while sums
+                        // are made, by each tile its share.
                         const int next_step = prefetch_share(NR, height * parts, MIN_PREFETCH);
                         __global const float *next = w + (long)n * taps * P_IN * NR;
                         for (int r = 0; r < height; ++r)

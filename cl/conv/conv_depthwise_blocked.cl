@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D depthwise convolution over maps in blocks of channels, as conv_blocked.cl has them, for the SIMD class: each channel with
-// weights of its own, so that a tap is one vector for all pixels of a block.
+// 2-D depthwise convolution over maps in blocks of channels, as conv_blocked.cl has them, for the
+// SIMD class: each channel with weights of its own, so that a tap is one vector for all pixels of a
+// block.
 //
-//   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta * bias[c] + residual), for any
-//                             kernel, stride, dilation and padding
+//   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
+//                             bias[c] + residual), for any kernel, stride, dilation and padding
 //   conv_depthwise_blocked_pack  w [channels][kh*kw] -> [blocks][kh*kw][P_VEC], zeros at the end
 //
-// Runs of AT_ONCE pixels of a line whose windows are within the map are summed together, the others one by one.
+// Runs of AT_ONCE pixels of a line whose windows are within the map are summed together, the others
+// one by one.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
+// channel)
 //   P_STRIDE     stride along lines
 //
 // Arguments of conv_depthwise_blocked. Lengths in elements, all >= 1 but the padding.
@@ -24,10 +27,11 @@
 //   tile_h               lines a group takes
 //   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange: one work-item a group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may be any number >= 1
-// (kernels stride over the rest), best below 65536. Local memory: none.
+// NDRange: one work-item a group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may
+// be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
 //
-// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item a group, dimension 0 blocks.
+// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item a group,
+// dimension 0 blocks.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_STRIDE=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution straight from its formula (ONNX Conv), one work-item a result, for dtypes and sizes that the tiled
-// kernels do not take. x: [batch, groups*ic, D, H, W], w: [groups*oc, ic, KD, KH, KW], y: [batch, groups*oc, OD, OH,
-// OW], W fastest; one or two axes are done with the missing sizes 1.
+// Convolution straight from its formula (ONNX Conv), one work-item a result, for dtypes and sizes
+// that the tiled kernels do not take. x: [batch, groups*ic, D, H, W], w: [groups*oc, ic, KD, KH,
+// KW], y: [batch, groups*oc, OD, OH, OW], W fastest; one or two axes are done with the missing
+// sizes 1.
 //
 //   y = act(alpha * sum w * x + beta * bias[channel] + residual)
 //

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A 1x1 convolution and the depthwise one behind it, over maps in blocks of channels as conv_blocked.cl has them, for the SIMD
-// class. The map between them, several times as large as those around it, is never whole: a group computes what it needs of NR
-// channels into private memory, with zeros at the sides, and takes the depthwise sums from there.
+// A 1x1 convolution and the depthwise one behind it, over maps in blocks of channels as
+// conv_blocked.cl has them, for the SIMD class. The map between them, several times as large as
+// those around it, is never whole: a group computes what it needs of NR channels into private
+// memory, with zeros at the sides, and takes the depthwise sums from there.
 //
 //   conv_expand_blocked    e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + bias[c])
-//                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] + bias[c]), for any kernel, stride,
-//                          dilation and padding
+//                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] +
+//                          bias[c]), for any kernel, stride, dilation and padding
 //
-// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Bits are those of the two kernels, but that a column of
-// padding adds zero times its weight here.
+// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Bits are those of the
+// two kernels, but that a column of padding adds zero times its weight here.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the depthwise one; P_RESIDUAL 0)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the
+// depthwise one; P_RESIDUAL 0)
 //   P_MR, P_NRV      as in gemm_simd.cl
 //   P_STRIDE         of the depthwise convolution along lines
 //   P_FIRST_BIAS     1: the 1x1 convolution has a bias
-//   P_FIRST, P_LAST  1: P_ACT is behind the 1x1 convolution, behind the depthwise one; 0: nothing is
+//   P_FIRST, P_LAST  1: P_ACT is behind the 1x1 convolution, behind the depthwise one; 0: nothing
+//                    is
 //   P_MAP            floats of the map between them that a group has: 65536
 //
 // Arguments of conv_expand_blocked. Lengths in elements, all >= 1 but the padding.
@@ -30,17 +33,22 @@
 //   packed_d, packed_d_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
 //   tile_h, tile_w       pixels of y a group takes
-//   EPILOGUE_ARGS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta unused
+//   EPILOGUE_ARGS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
+//                        unused
 // With across = max(tile_w, 8), the caller keeps
 //   NR * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((across-1)*P_STRIDE + (kw-1)*dw + 1) <= P_MAP
 //
-// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 ceil(channels / NR), 2 batch; each
-// may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none. Private memory: P_MAP floats.
+// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
+// ceil(channels / NR), 2 batch; each may be any number >= 1 (kernels stride over the rest), best
+// below 65536. Local memory: none. Private memory: P_MAP floats.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=1 P_LAST=1 P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=3
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_STRIDE=2 P_FIRST_BIAS=0 P_FIRST=1 P_LAST=0 P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=0 P_LAST=1 P_MAP=65536 P_BIAS=0 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=1 P_LAST=1
+//          P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_STRIDE=2 P_FIRST_BIAS=0 P_FIRST=1 P_LAST=0
+//          P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=0 P_LAST=1
+//          P_MAP=65536 P_BIAS=0 P_RESIDUAL=0 P_ACT=8
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -68,13 +76,14 @@
 #define PIXEL_AT(p) (*(p))
 #include "conv/depthwise_blocked.clh"
 
-// The part of e that a group has: of P_NRV blocks, `lines` x `pitch` pixels each. Line 0 is line `top` of e; of a line, `first` pixels
-// are zeros, then `count` are there, then zeros.
+// The part of e that a group has: of P_NRV blocks, `lines` x `pitch` pixels each. Line 0 is line
+// `top` of e; of a line, `first` pixels are zeros, then `count` are there, then zeros.
 struct part {
     int top, lines, pitch, first, count;
 };
 
-// The sums t of `rows` neighbouring pixels of e to its part, from pixel `at` of those that are there on, counted along the lines.
+// The sums t of `rows` neighbouring pixels of e to its part, from pixel `at` of those that are
+// there on, counted along the lines.
 static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t,
                                                  const int rows, const int at,
                                                  __global const elem *bias, const int channels,

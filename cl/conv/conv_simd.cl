@@ -1,55 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for the SIMD class, x and y in NCHW order; 1-D is 2-D of height 1:
+// 2-D and 3-D convolution (ONNX Conv) for the SIMD class, x and y in NCHW order; 1-D is 2-D of
+// height 1:
 //
-//   conv_simd    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] + beta * bias[g*oc + o]
-//                + residual), for any kernel, stride, dilation, padding and number of groups
+//   conv_simd    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] +
+//                beta * bias[g*oc + o] + residual), for any kernel, stride, dilation, padding and
+//                number of groups
 //   conv_depthwise_simd  the same for ic = 1
-//   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], zero rows at the end
+//   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m],
+//                zero rows at the end
 //
-// A group of conv_simd takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels. It
-// copies the input these pixels see into a patch in private memory: zeros outside the image, and the columns (rows)
-// of a stride apart side by side, so that every tap of a whole run of pixels is a run of the patch.
+// A group of conv_simd takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m
+// output channels. It copies the input these pixels see into a patch in private memory: zeros
+// outside the image, and the columns (rows) of a stride apart side by side, so that every tap of a
+// whole run of pixels is a run of the patch.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
+// channel)
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_PATCH      floats of the patch: 65536
 //   P_ACC        floats of the sums that wait in private memory: 32768
 // 16-bit weights are converted piece by piece, for all pixels of a group at once.
 //
-// Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
+// Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, which
+// leaves the bias.
 //   batch, groups, ic, oc        ic and oc of one group
 //   CONV_SIZES                   see common/conv.clh
 //   x, x_off, x_b0               x_b0: distance of images; channels are dense
 //   packed_w, packed_w_off       from conv_pack_w
 //   y, y_off, y_b0               y_b0: distance of images; overlaps x nowhere
-//   tile_m                       channels of a register tile, 1..P_MR, the one the weights are packed with
+//   tile_m                       channels of a register tile, 1..P_MR, the one the weights are
+//                                packed with
 //   group_tiles                  register tiles a group takes
 //   tile_h, tile_w               pixels a group takes
-//   EPILOGUE_ARGS                bias_rs .. bias_b1 unused; the residual has y's strides and may be y
-// With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h + (kh-1)*dh/sh) * pitch
-// and lanes = (tile_h-1)*pitch + tile_w rounded up to NR = P_NRV * P_VEC, the caller keeps
+//   EPILOGUE_ARGS                bias_rs .. bias_b1 unused; the residual has y's strides and may be
+//                                y
+// With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h
+// + (kh-1)*dh/sh) * pitch and lanes = (tile_h-1)*pitch + tile_w rounded up to NR = P_NRV * P_VEC,
+// the caller keeps
 //   slice <= P_PATCH
 //   rows * lanes <= P_ACC, rows = tile_m, or group_tiles * tile_m where kd*ic*slice > P_PATCH
 //
-// NDRange: one work-item a group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1 ceil(oc/tile_m) /
-// group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over the rest), best below 65536.
-// Local memory: none. Private memory: P_PATCH + P_ACC floats, and 16384 more of 16-bit weights.
+// NDRange: one work-item a group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1
+// ceil(oc/tile_m) / group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over
+// the rest), best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats, and
+// 16384 more of 16-bit weights.
 //
-// conv_depthwise_simd takes group_channels channels of groups and all of their oc (the channel multiplier) at a time. It
-// has conv_simd's arguments, but no ic; w, w_off as ONNX has them, [groups*oc][1][kd][kh][kw]; and group_channels, tile_h,
-// tile_w in place of tile_m .. tile_w. The caller keeps, with lanes rounded up to 4 * P_VEC,
-//   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <= P_ACC
+// conv_depthwise_simd takes group_channels channels of groups and all of their oc (the channel
+// multiplier) at a time. It has conv_simd's arguments, but no ic; w, w_off as ONNX has them,
+// [groups*oc][1][kd][kh][kw]; and group_channels, tile_h, tile_w in place of tile_m .. tile_w. The
+// caller keeps, with lanes rounded up to 4 * P_VEC,
+//   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <=
+//                                                                    P_ACC
 // NDRange: dimension 0 as above, 1 groups / group_channels, 2 batch.
 //
-// conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 any
+// conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group,
+// dimension 0 tiles, 1 any
 //   split of kd*kh*kw*ic, 2 groups, which must be get_num_groups(2).
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=0 P_RESIDUAL=1 P_ACT=0
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=8
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=0 P_RESIDUAL=1
+//          P_ACT=0
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1
+//          P_ACT=8
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1
+//          P_ACT=3
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -90,8 +107,8 @@ static inline void put_zeros(float *p, const int count)
     for (int i = 0; i < count; i += P_VEC) put(p + i, (vec)0.0f);
 }
 
-// Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up to P_VEC - 1 floats
-// too many: what lies there is written later.
+// Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up
+// to P_VEC - 1 floats too many: what lies there is written later.
 static inline void put_run(float *p, __global const elem *x, const int count, const int stride,
                            const long left)
 {
@@ -110,8 +127,8 @@ static inline void put_run(float *p, __global const elem *x, const int count, co
     }
 }
 
-// One channel's patch [phase of h][phase of w][h.length][w.length] from its plane x, of which and of what follows
-// `left` elements may be read; x is NULL for a plane outside the image.
+// One channel's patch [phase of h][phase of w][h.length][w.length] from its plane x, of which and
+// of what follows `left` elements may be read; x is NULL for a plane outside the image.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const long left,
                                                  const struct side h, const struct side w)
 {
@@ -135,7 +152,8 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
     }
 }
 
-// Epilogue and store of rows x (height x width) sums; row i of the output tile starts at t[i * pitch].
+// Epilogue and store of rows x (height x width) sums; row i of the output tile starts at t[i *
+// pitch].
 static __attribute__((noinline)) void finish(const vec *t, const int t_row, const int rows,
                                              const int height, const int width, const int pitch,
                                              __global elem *y, const long y_row, const int y_line,
@@ -311,7 +329,8 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
                 const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
                 const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
                 const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
-                // Three sweeps, not one: memory just written in one alignment is slow to read in another.
+                // Three sweeps, not one: memory just written in one alignment is slow to read in
+                // another.
                 for (int i = 0; i < (g1 - g0) * kd; ++i) {
                     const int d = d0 * sd - pd + i % kd * dd;
                     const long at = (g0 + i / kd) * volume + d * plane;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for the simt class, x and y in NCHW order; 1-D is 2-D of height 1:
+// 2-D and 3-D convolution (ONNX Conv) for the simt class, x and y in NCHW order; 1-D is 2-D of
+// height 1:
 //
-//   conv_simt            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] + beta * bias[g*oc + o]
-//                        + residual), as a matrix product whose right side is gathered from x tile by tile
+//   conv_simt            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c,
+//                        ...] + beta * bias[g*oc + o] + residual), as a matrix product whose right
+//                        side is gathered from x tile by tile
 //   conv_depthwise_simt  the same for ic = 1: one work-item a result
 //
-// Any kernel, stride, dilation, padding and number of groups. Weights as ONNX has them: [groups*oc][ic][kd][kh][kw].
+// Any kernel, stride, dilation, padding and number of groups. Weights as ONNX has them:
+// [groups*oc][ic][kd][kh][kw].
 //
-// Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0 or 1: per
-// output channel)
+// Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0
+// or 1: per output channel)
 //   P_WG_M, P_WG_N  work-items of a group along channels and pixels: 16, 16; depthwise 1, 64
-//   P_TM, P_TN      results per work-item keeps: 4, 4; depthwise 1, 1. Other rows are those of src/ops/lowering/simt_tile.c
+//   P_TM, P_TN      results per work-item keeps: 4, 4; depthwise 1, 1. Other rows are those of
+//                   src/ops/lowering/simt_tile.c
 //   P_TK            depth of the tiles in local memory: 16; depthwise 1
 //
 // Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
@@ -22,19 +26,27 @@
 //   y, y_off, y_b0           y_b0: distance of images; overlaps x nowhere
 //   EPILOGUE_ARGS            bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange of conv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 batch*od*oh*ow / (P_WG_N*P_TN), 1
-// oc / (P_WG_M*P_TM), both rounded up, 2 groups. Of conv_depthwise_simt: local size (P_WG_N, 1, 1), required; dimension 0
-// od*oh*ow / P_WG_N, rounded up, 1 groups*oc, 2 batch. Each may be any number >= 1, groups stride over the rest.
-// Local memory: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, 9 KiB as recommended; depthwise none.
+// NDRange of conv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
+// batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups. Of
+// conv_depthwise_simt: local size (P_WG_N, 1, 1), required; dimension 0 od*oh*ow / P_WG_N, rounded
+// up, 1 groups*oc, 2 batch. Each may be any number >= 1, groups stride over the rest. Local memory:
+// 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, 9 KiB as recommended; depthwise none.
 //
 // @hot conv_simt conv_depthwise_simt
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
-// @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=2 P_TN=2 P_TK=8 P_BIAS=0 P_RESIDUAL=1 P_ACT=7
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=64 P_TM=1 P_TN=1 P_TK=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=1 P_ACT=8
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1
+// @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=2 P_TN=2 P_TK=8 P_BIAS=0 P_RESIDUAL=1
+//          P_ACT=7
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=64 P_TM=1 P_TN=1 P_TK=1 P_BIAS=1 P_RESIDUAL=0
+//          P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=1
+//          P_ACT=8
 
 #include "common/types.clh"
 #include "common/conv.clh"
@@ -69,7 +81,8 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
 {
     __local float w_tile[P_TK][TILE_M + 1];
     __local float x_tile[P_TK][TILE_N + 1];
-    // For each depth of the tile: how far its tap and channel are from a pixel's origin, in all and by coordinate.
+    // For each depth of the tile: how far its tap and channel are from a pixel's origin, in all and
+    // by coordinate.
     __local long reach[P_TK];
     __local int reach_d[P_TK], reach_h[P_TK], reach_w[P_TK];
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
@@ -104,7 +117,8 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                         col / pixels * x_b0 + from_d[s] * plane + (long)from_h[s] * iw + from_w[s];
                 }
 
-                // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile, and finds the reach of tile r.
+                // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile,
+                // and finds the reach of tile r.
                 for (int r = 0; r <= rounds + 1; ++r) {
                     const int k0 = (r - 1) * P_TK;
                     float w_next[SHARE_W], x_next[SHARE_X];

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at the place that its offset moves it to, by
-// linear interpolation with zeros around the image, times its mask. A matrix product with the weight does the rest.
+// The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at the place that its
+// offset moves it to, by linear interpolation with zeros around the image, times its mask. A matrix
+// product with the weight does the rest.
 //
 // Parameters
 //   P_MASK   1: there is a mask
-//   P_BLOCK  pixels that a work-item places at once, for all channels of an offset group: simd 16, simt 1
+//   P_BLOCK  pixels that a work-item places at once, for all channels of an offset group: simd 16,
+//            simt 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
-//   x [batch, channels, h, w]; offset [batch, groups, kh * kw, 2, oh * ow], down before across; mask [batch, groups, kh * kw,
-//   oh * ow]; cols [batch, channels, kh * kw, oh * ow]; batch, channels, groups (of offsets), h, w, oh, ow, kh, kw; sh, sw
-//   strides; dh, dw dilations; top, left padding
+//   x [batch, channels, h, w]; offset [batch, groups, kh * kw, 2, oh * ow], down before across;
+//   mask [batch, groups, kh * kw, oh * ow]; cols [batch, channels, kh * kw, oh * ow]; batch,
+//   channels, groups (of offsets), h, w, oh, ow, kh, kw; sh, sw strides; dh, dw dilations; top,
+//   left padding
 // NDRange: oh * ow / P_BLOCK, batch * groups * kh * kw; each may be smaller.
 //
 // @variant P_MASK=1 P_BLOCK=16 P_T=1 P_VEC=1

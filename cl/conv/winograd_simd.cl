@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for the SIMD class (Lavin and Gray, "Fast Algorithms for
-// Convolutional Neural Networks", 2016), stride and dilation 1, one group, x and y in NCHW order:
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for the SIMD class (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2016), stride and dilation 1, one group, x
+// and y in NCHW order:
 //
-//   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual)
-//   winograd_pack_w  w [oc][ic][3][3] -> G w G^T as [ceil(oc/NR)][A*A][ic up][NR], zeros at the ends; A = m + 2,
-//                    NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC; float16: w itself, as [ceil(oc/NR)][ic up][9][NR]
+//   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
+//                    residual)
+//   winograd_pack_w  w [oc][ic][3][3] -> G w G^T as [ceil(oc/NR)][A*A][ic up][NR], zeros at the
+//                    ends; A = m + 2, NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC; float16:
+//                    w itself, as [ceil(oc/NR)][ic up][9][NR]
 //
-//   Y = A^T [ (G w G^T) . (B^T x B) ] A     for each tile of m x m outputs, summed over c in the transformed domain
+//   Y = A^T [ (G w G^T) . (B^T x B) ] A     for each tile of m x m outputs, summed over c in the
+//                                           transformed domain
 //
-// Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity, which keep the numbers of all
-// three transforms near 1 (with 1 and 2 in their place errors are three to ten times as large).
+// Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity, which
+// keep the numbers of all three transforms near 1 (with 1 and 2 in their place errors are three to
+// ten times as large).
 //
-// A group takes block_tiles tiles and group_panels * NR output channels. Lanes are channels: pixels of P_VEC channels
-// are turned into [row][column][channel], so transforms are additions of whole vectors. The transformed
-// tiles of a group wait in private memory for all input channels, [A*A][ic/P_VEC][tile][P_VEC]; for each panel of NR output
-// channels, A*A products follow, the transform back and the epilogue, so that no sum leaves the group's cache.
-// Weights in float16 are transformed by each group, in float: rounded after it they would lose digits, and they are more then.
+// A group takes block_tiles tiles and group_panels * NR output channels. Lanes are channels: pixels
+// of P_VEC channels are turned into [row][column][channel], so transforms are additions of whole
+// vectors. The transformed tiles of a group wait in private memory for all input channels,
+// [A*A][ic/P_VEC][tile][P_VEC]; for each panel of NR output channels, A*A products follow, the
+// transform back and the epilogue, so that no sum leaves the group's cache. Weights in float16 are
+// transformed by each group, in float: rounded after it they would lose digits, and they are more
+// then.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0 or 1: per output channel)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0
+// or 1: per output channel)
 //   P_M          2 or 4
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_STRIP      tiles of a row that are turned at a time: 32
@@ -33,26 +41,36 @@
 //   x, x_off           dense
 //   packed_w, packed_w_off   from winograd_pack_w
 //   y, y_off           dense, overlaps x nowhere
-//   strip              tiles of a row that follow each other, 1..P_STRIP: tiles are counted by image, strip of columns, row
+//   strip              tiles of a row that follow each other, 1..P_STRIP: tiles are counted by
+//                      image, strip of columns, row
 //   block_tiles        1..P_TILES, block_tiles * A*A * (ic up) <= P_V
 //   group_panels       panels of NR output channels a group takes
 //   EPILOGUE_ARGS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 // The bits of an output do not depend on how the work is cut.
 //
-// NDRange: one work-item a group. Dimension 0 covers tiles / block_tiles, 1 panels / group_panels; each may be any number
-// >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the turned pixels; with float16 A * 256 * NR floats more.
+// NDRange: one work-item a group. Dimension 0 covers tiles / block_tiles, 1 panels / group_panels;
+// each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
+// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the turned pixels; with float16 A
+// * 256 * NR floats more.
 //
-// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split of ic.
+// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels,
+// 1 any split of ic.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
+//          P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64
+//          P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
+//          P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0
+//          P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0
+//          P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
+//          P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0
+//          P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -73,7 +91,8 @@ typedef const float *weight_ptr;
 #define U_SLICES (256 / P_VEC) // of which transformed float16 weights are at hand
 
 #if U_IS_PACKED
-// Weights come from far away, once: the next element's are asked for while sums are made, by each part its share.
+// Weights come from far away, once: the next element's are asked for while sums are made, by each
+// part its share.
 #define PREFETCH_NEXT , next += next_step, prefetch_l2(next)
 #else
 #define PREFETCH_NEXT
@@ -100,7 +119,7 @@ typedef const float *weight_ptr;
 #define PIXEL 1
 #endif
 
-// ---- one-dimensional transforms, in place -----------------------------------------------------------------
+// ---- one-dimensional transforms, in place -------------------------------------------------------
 
 #define QA 0.75f // the points, and what follows from them
 #define QB 1.5f
@@ -186,8 +205,8 @@ static inline void weight_row(const int i, float g[3])
 #endif
 }
 
-// Row i of G w G^T of `channels` input channels and NR output channels: element j of channel c goes to
-// u[(j * channels + c) * P_NRV].
+// Row i of G w G^T of `channels` input channels and NR output channels: element j of channel c goes
+// to u[(j * channels + c) * P_NRV].
 static __attribute__((noinline)) void transform_weights(vec *u, __global const elem *w,
                                                         const int channels, const int i)
 {
@@ -208,7 +227,7 @@ static __attribute__((noinline)) void transform_weights(vec *u, __global const e
 }
 #endif
 
-// ---- runs of tiles --------------------------------------------------------------------------------------
+// ---- runs of tiles ------------------------------------------------------------------------------
 
 // Tiles that follow each other in a row of a strip.
 struct run {
@@ -236,8 +255,9 @@ static inline int continues(const struct run *a, const struct run *b)
            a->tile <= b->tile && a->tile + a->count >= b->tile + b->count;
 }
 
-// One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`, `plane` apart) to
-// p[column][channel]; x is the plane's line, NULL outside the image; `left` elements may be read from x on. Zeros outside.
+// One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`,
+// `plane` apart) to p[column][channel]; x is the plane's line, NULL outside the image; `left`
+// elements may be read from x on. Zeros outside.
 static __attribute__((noinline)) void transpose_line(vec *p, __global const elem *x,
                                                      const long left, const int x0, const int width,
                                                      const int iw, const int channels,
@@ -270,7 +290,8 @@ static __attribute__((noinline)) void transpose_line(vec *p, __global const elem
     for (int i = high; i < width; ++i) p[i] = (vec)0.0f;
 }
 
-// A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n that TO(i, j) are left.
+// A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n
+// that TO(i, j) are left.
 #define TRANSFORM(transform_1d, n, FROM, TO)                                                       \
     vec u[n * A];                                                                                  \
     _Pragma("unroll") for (int j = 0; j < A; ++j)                                                  \
@@ -288,8 +309,8 @@ static __attribute__((noinline)) void transpose_line(vec *p, __global const elem
         _Pragma("unroll") for (int j = 0; j < n; ++j) TO(i, j) = d[j];                             \
     }
 
-// B^T d B of `count` tiles; ring holds their lines from row `first` (modulo RING) on. Element k of a tile goes to
-// v[k * step], tiles are neighbours.
+// B^T d B of `count` tiles; ring holds their lines from row `first` (modulo RING) on. Element k of
+// a tile goes to v[k * step], tiles are neighbours.
 #define IN_RING(i, j) ring[((first + i) & (RING - 1)) * LINE + t * P_M + j]
 #define IN_V(i, j) v[(i * A + j) * step]
 static __attribute__((noinline)) void transform_input(const vec *ring, const int first,
@@ -300,7 +321,8 @@ static __attribute__((noinline)) void transform_input(const vec *ring, const int
     }
 }
 
-// A^T m A of `count` tiles; element k of a tile is m[k * step], tiles are P_NRV apart. Pixels go to line[row * LINE + column].
+// A^T m A of `count` tiles; element k of a tile is m[k * step], tiles are P_NRV apart. Pixels go to
+// line[row * LINE + column].
 #define IN_M(i, j) m[(i * A + j) * step]
 #define IN_LINE(i, j) line[i * LINE + j]
 static __attribute__((noinline)) void transform_output(const vec *m, const int step,
@@ -311,7 +333,8 @@ static __attribute__((noinline)) void transform_output(const vec *m, const int s
     }
 }
 
-// Epilogue and store of a line of `width` pixels of `channels` channels, `plane` apart in y and residual.
+// Epilogue and store of a line of `width` pixels of `channels` channels, `plane` apart in y and
+// residual.
 static __attribute__((noinline)) void
 store_line(const vec *line, const int width, const int channels, __global elem *y, const long plane,
            __global const elem *bias, __global const elem *residual, const float alpha,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which elements are not zero: how many, and where. The elements are cut into blocks: compact_count counts in each,
-// compact_offsets turns the counts into where each block's begin, compact_write goes over the blocks once more.
+// Which elements are not zero: how many, and where. The elements are cut into blocks: compact_count
+// counts in each, compact_offsets turns the counts into where each block's begin, compact_write
+// goes over the blocks once more.
 //
 // Parameters
 //   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; 1, 0, 32 but for P_SIZE
@@ -9,10 +10,12 @@
 //   P_FORM   what compact_write writes for element i, the r-th that is not zero:
 //            0 coordinates: y[d, r] = the coordinate of i in dimension d; y: long [rank, total]
 //            1 list: y[r] = i; y: int
-//            2 ranks: y[i] = r; for others the r of the last before it that is not zero, or -1; y: int, of all elements
-// Arguments: n (elements), block (elements of a block), n_blocks; mask: an element is zero when none of these bits is
-// set; x; counts: int [n_blocks], offsets after compact_offsets; total: long, one; rank, d<i>: dimensions, 1 beyond rank.
-// NDRange: a group a block in turn; compact_offsets: one group. Local memory: 4 * P_LOCAL bytes.
+//            2 ranks: y[i] = r; for others the r of the last before it that is not zero, or -1; y:
+//            int, of all elements
+// Arguments: n (elements), block (elements of a block), n_blocks; mask: an element is zero when
+// none of these bits is set; x; counts: int [n_blocks], offsets after compact_offsets; total: long,
+// one; rank, d<i>: dimensions, 1 beyond rank. NDRange: a group a block in turn; compact_offsets:
+// one group. Local memory: 4 * P_LOCAL bytes.
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=1 P_FORM=0
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=256 P_FORM=1

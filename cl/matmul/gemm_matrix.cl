@@ -2,35 +2,44 @@
 //
 // Matrix product by matrix units, of any sizes and strides, for 16-bit floats with sums in float:
 //
-//   gemm_matrix  C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
+//   gemm_matrix  C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
+//                [m,n]
 //
-// Parameters (also those of common/types.clh, with P_T=10 or 16 and P_VEC=1, of common/epilogue.clh and P_UNIT of
-// common/matrix_units.clh)
+// Parameters (also those of common/types.clh, with P_T=10 or 16 and P_VEC=1, of common/epilogue.clh
+// and P_UNIT of common/matrix_units.clh)
 //   P_WARPS_M, P_WARPS_N  warps of a group along m and n: 2, 2
-//   P_FM, P_FN            fragments of results that a warp keeps, along m and n: 2, 4 (large sizes 4, 8)
+//   P_FM, P_FN            fragments of results that a warp keeps, along m and n: 2, 4 (large sizes
+//                         4, 8)
 //   P_TK                  depth of the tiles in local memory, a multiple of 16: 32
-//   P_TA                  0: A is nearly contiguous along k, 1: along m. Decides which neighbours load together, not
-//   P_TB                  0: B along n, 1: along k.                       what is computed: strides are arguments
+//   P_TA                  0: A is nearly contiguous along k, 1: along m
+//   P_TB                  0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
+//                         work-items load adjacent elements, not what is computed: strides are
+//                         arguments
 //
-// Arguments: those of gemm_simt. All lengths and strides in elements, none negative, each length may be 0; m, n and k are
-// below 2^31 - 1024.
+// Arguments: those of gemm_simt. All lengths and strides in elements, none negative, each length
+// may be 0; m, n and k are below 2^31 - 1024.
 //
-// NDRange: local size (ITEMS, 1, 1), required: 32 * P_WARPS_M * P_WARPS_N, 128 as recommended. Groups: dimension 0
-// ceil(n / TILE_N), 1 ceil(m / TILE_M), 2 batch; each may be any number >= 1, groups stride over the rest.
-// Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB as recommended (large sizes 20 KiB); 3 KiB more when
-// emulated.
+// NDRange: local size (ITEMS, 1, 1), required: 32 * P_WARPS_M * P_WARPS_N, 128 as recommended.
+// Groups: dimension 0 ceil(n / TILE_N), 1 ceil(m / TILE_M), 2 batch; each may be any number >= 1,
+// groups stride over the rest. Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB as
+// recommended (large sizes 20 KiB); 3 KiB more when emulated.
 //
-// A tile lies in local memory line by line - rows of A, columns of B -, two elements along k to a word, as fragments have
-// them. Four words more than a line has keep the eight lines that a warp reads at once in different banks.
+// A tile lies in local memory line by line - rows of A, columns of B -, two elements along k to a
+// word, as fragments have them. Four words more than a line has keep the eight lines that a warp
+// reads at once in different banks.
 //
 // @hot gemm_matrix P_UNIT=1
 // @ptx mma.sync.aligned.m16n8k16.row.col P_UNIT=1
 // @only nvidia
-// @variant P_UNIT=1 P_T=10 P_FMA=1 P_VEC=1 P_WARPS_M=2 P_WARPS_N=4 P_FM=4 P_FN=4 P_TK=32 P_TA=0 P_TB=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=9
+// @variant P_UNIT=1 P_T=10 P_FMA=1 P_VEC=1 P_WARPS_M=2 P_WARPS_N=4 P_FM=4 P_FN=4 P_TK=32 P_TA=0
+//          P_TB=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=9
 // @only nvidia
-// @variant P_UNIT=1 P_T=16 P_FMA=1 P_VEC=1 P_WARPS_M=2 P_WARPS_N=2 P_FM=2 P_FN=4 P_TK=32 P_TA=1 P_TB=1 P_BIAS=3 P_RESIDUAL=0 P_ACT=1
-// @variant P_UNIT=0 P_T=10 P_FMA=1 P_VEC=1 P_WARPS_M=2 P_WARPS_N=2 P_FM=2 P_FN=4 P_TK=32 P_TA=1 P_TB=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=8
-// @variant P_UNIT=0 P_T=16 P_FMA=0 P_VEC=1 P_WARPS_M=2 P_WARPS_N=4 P_FM=4 P_FN=4 P_TK=32 P_TA=0 P_TB=1 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
+// @variant P_UNIT=1 P_T=16 P_FMA=1 P_VEC=1 P_WARPS_M=2 P_WARPS_N=2 P_FM=2 P_FN=4 P_TK=32 P_TA=1
+//          P_TB=1 P_BIAS=3 P_RESIDUAL=0 P_ACT=1
+// @variant P_UNIT=0 P_T=10 P_FMA=1 P_VEC=1 P_WARPS_M=2 P_WARPS_N=2 P_FM=2 P_FN=4 P_TK=32 P_TA=1
+//          P_TB=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=8
+// @variant P_UNIT=0 P_T=16 P_FMA=0 P_VEC=1 P_WARPS_M=2 P_WARPS_N=4 P_FM=4 P_FN=4 P_TK=32 P_TA=0
+//          P_TB=1 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
@@ -48,7 +57,8 @@
 #if SUM_ROWS * SUM_LINE > (TILE_M + TILE_N) * LINE
 #error "P_TK: the tiles' memory holds a row of fragments"
 #endif
-// A work-item carries pieces of eight words: of one line, or, where a matrix is contiguous across lines, of eight.
+// A work-item carries pieces of eight words: of one line, or, where a matrix is contiguous across
+// lines, of eight.
 #define SHARE_A (TILE_M * PAIRS / 8 / ITEMS)
 #define SHARE_B (TILE_N * PAIRS / 8 / ITEMS)
 #if TILE_M * PAIRS % (8 * ITEMS) != 0 || TILE_N * PAIRS % (8 * ITEMS) != 0
@@ -59,7 +69,8 @@
 
 static inline bool is_aligned(__global const ushort *p) { return ((size_t)p & 15) == 0; }
 
-// Piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left; zeros beyond.
+// Piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left; zeros
+// beyond.
 static inline uint8 load_piece(const int transposed, const int e, __global const ushort *x,
                                const int lines, const int line_step, const int depth,
                                const int k_step)
@@ -76,7 +87,8 @@ static inline uint8 load_piece(const int transposed, const int e, __global const
         words.lo = *(__global const uint4 *)from;
         words.hi = *(__global const uint4 *)(from + 8);
     } else {
-        // Word by word, from the end of the vector: unrolled it takes more registers than there are.
+        // Word by word, from the end of the vector: unrolled it takes more registers than there
+        // are.
         words = 0;
 #pragma unroll 1
         for (int w = 0; w < 8; ++w) {
@@ -210,7 +222,8 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
-                // The tail a row of fragments at a time, through local memory: neighbours store neighbours, and its code is short.
+                // The tail a row of fragments at a time, through local memory: neighbours store
+                // neighbours, and its code is short.
 #pragma unroll
                 for (int i = 0; i < P_FM; ++i) {
 #pragma unroll

@@ -2,52 +2,72 @@
 //
 // Matrix product for the SIMD class, and the kernels that pack its operands:
 //
-//   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
-//   gemm_pack_b  B -> panels  [batch][ceil(n/NR)][k][NR], zero columns at the end; NR = P_NRV * P_VEC
+//   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n],
+//                C [m,n]
+//   gemm_pack_b  B -> panels  [batch][ceil(n/NR)][k][NR], zero columns at the end; NR is
+//                P_NRV * P_VEC
 //   gemm_pack_a  A -> tiles   [batch][ceil(m/tile_m)][k][tile_m], zero rows at the end
 //
 // Parameters (also those of common/types.clh and, for gemm_simd, common/epilogue.clh)
 //   P_MR        largest register tile height: 4, 6, 8 or 12
-//   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32 registers, else 6 x 2
+//   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32
+//               registers, else 6 x 2
 //   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 256
 //   P_ACC       floats of the sums that wait in private memory when k > P_KC: 65536
 //   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
 //   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
 //               gemm_pack_b, b_rs and b_cs unused
-// Of 16-bit floats a block of a tile of A and one of a panel of B are converted before their products are summed.
+// Of 16-bit floats a block of a tile of A and one of a panel of B are converted before their
+// products are summed.
 //
 // Arguments of gemm_simd. All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k
-//   batch, batch_in   z = z0 * batch_in + z1; batch_in >= 1 (1 or batch when there is one batch dimension)
+//   batch, batch_in   z = z0 * batch_in + z1; batch_in >= 1 (1 or batch when there is one batch
+//                     dimension)
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
-//   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 or c_rs = 1 are the fast cases; C overlaps neither A nor B
-//   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the tiles
+//   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 or c_rs = 1 are the fast cases; C overlaps neither
+//                                      A nor B
+//   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the
+//                     tiles
 //   group_tiles       tiles a group takes
-//   group_panels      panels of NR columns a group takes; group_panels * group_tiles * tile_m * NR <= P_ACC if k > P_KC
+//   group_panels      panels of NR columns a group takes; group_panels * group_tiles * tile_m * NR
+//                     <= P_ACC if k > P_KC
 //   EPILOGUE_ARGS     the residual has the strides of c and may be c
-// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives the same bits. A group takes
-// its panels and tiles one block of k after the other, so that this block of A stays in the cache for all of its panels.
+// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives
+// the same bits. A group takes its panels and tiles one block of k after the other, so that this
+// block of A stays in the cache for all of its panels.
 //
-// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles, 2 batch;
-// each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_ACC floats, P_KC * NR more with P_B_PACKED = 0 or 16-bit floats, and 16 * P_KC more with these.
+// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
+// 2 batch; each may be any number >= 1 (kernels stride over the rest), best below 65536. Local
+// memory: none. Private memory: P_ACC floats, P_KC * NR more with P_B_PACKED = 0 or 16-bit floats,
+// and 16 * P_KC more with these.
 //
-// gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one work-item a group,
-//   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2). depth: k of the whole panels, of which
-//   b and packed_off may begin further down.
-// gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m): likewise,
+// gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one
+// work-item a group,
+//   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2). depth: k of the
+//   whole panels, of which b and packed_off may begin further down.
+// gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m):
+// likewise,
 //   dimension 0 tiles, 1 any split of k, 2 batch.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
-// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=7
-// @variant P_T=16 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
-// @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1
+//          P_BIAS=1 P_RESIDUAL=0 P_ACT=9
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0
+//          P_BIAS=2 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=0
+//          P_BIAS=3 P_RESIDUAL=0 P_ACT=10
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=1
+//          P_BIAS=0 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1
+//          P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0
+//          P_BIAS=3 P_RESIDUAL=1 P_ACT=7
+// @variant P_T=16 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1
+//          P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0
+//          P_BIAS=2 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -67,8 +87,9 @@ typedef const vec *panel_ptr;
 #endif
 #define MIN_PREFETCH 4 // tiles
 
-// The last sums are made in chunks of k. In front of each, `asked` rows of the tile (columns, where these are dense) are asked
-// for in C and the residual, since finish() will touch them: all at once would keep the operands waiting.
+// The last sums are made in chunks of k. In front of each, `asked` rows of the tile (columns, where
+// these are dense) are asked for in C and the residual, since finish() will touch them: all at once
+// would keep the operands waiting.
 #if P_RESIDUAL
 #define OUT_PARAMS                                                                                 \
     , __global const elem *out, __global const elem *also, const int out_step,                     \
@@ -83,8 +104,8 @@ typedef const vec *panel_ptr;
 #define OUT_ARGS , out, out_step, out_length, n_prefetch, chunk
 #define PREFETCH_OUT prefetch_row(out, out_length), out += out_step
 #endif
-// Packed panels come from far away, once: while sums are made, the lines that follow are asked for, next_step elements for
-// each k.
+// Packed panels come from far away, once: while sums are made, the lines that follow are asked for,
+// next_step elements for each k.
 #if P_B_PACKED
 #define NEXT_PARAMS , __global const elem *next, const int next_step
 #define NEXT_ARGS , next, next_step
@@ -106,8 +127,9 @@ typedef const vec *panel_ptr;
     const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS POST_PARAMS
 #define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #else
-// A pointer for every third row, and compilers must not know how they hang together: they would step from row to row, a chain of
-// twelve additions that takes longer than the products, or keep twelve pointers, most of them in memory.
+// A pointer for every third row, and compilers must not know how they hang together: they would
+// step from row to row, a chain of twelve additions that takes longer than the products, or keep
+// twelve pointers, most of them in memory.
 static inline __attribute__((always_inline)) void step_on(float_ptr *p, const int step)
 {
     *p += step;
@@ -123,7 +145,8 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
 #define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #endif
 #define MICRO_T_ROW P_NRV
-// Whole rows of results leave the registers for C at once, where an epilogue is short: twelve copies of each are compiled.
+// Whole rows of results leave the registers for C at once, where an epilogue is short: twelve
+// copies of each are compiled.
 #define DIRECT_STORE (P_T == 1 && P_BIAS <= 1 && P_ACT <= 3)
 #if DIRECT_STORE
 #define POST_PARAMS                                                                                \
@@ -180,8 +203,9 @@ static inline void prefetch_row(__global const elem *p, const int length)
 #define LEAD 8 // rows of B that are on their way while one is copied
 
 #if !P_B_PACKED
-// Copies kc rows of the cols columns at b into t[p][NR]. What columns past cols hold is never stored, so whole
-// vectors are read wherever they stay within the matrix, which has k_left rows from b on.
+// Copies kc rows of the cols columns at b into t[p][NR]. What columns past cols hold is never
+// stored, so whole vectors are read wherever they stay within the matrix, which has k_left rows
+// from b on.
 static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b, const int b_rs,
                                                   const int b_cs, const int kc, const int cols,
                                                   const int k_left)
@@ -216,8 +240,9 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
 #endif
 
 #if FLOATS_COPIED && !P_A_PACKED
-// Copies kc columns of the rows at a into lines along k of P_KC floats, or, where rows are neighbours, into lines of A_LINE
-// floats down the rows. What rows past `rows` hold is never used; the matrix has k_left columns and m_left rows from a on.
+// Copies kc columns of the rows at a into lines along k of P_KC floats, or, where rows are
+// neighbours, into lines of A_LINE floats down the rows. What rows past `rows` hold is never used;
+// the matrix has k_left columns and m_left rows from a on.
 #define A_LINE ((P_MR + P_VEC - 1) / P_VEC * P_VEC)
 
 static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *a, const int a_rs,
@@ -275,7 +300,8 @@ static inline void store_transposed(const vec *t, const int rows, const int cols
     }
 }
 
-// Epilogue and store of t[rows][cols], whose corner lies at c; bias and residual are at the same corner.
+// Epilogue and store of t[rows][cols], whose corner lies at c; bias and residual are at the same
+// corner.
 static __attribute__((noinline)) void finish(const vec *t, const int rows, const int cols,
                                              __global elem *c, const int c_rs, const int c_cs,
                                              __global const elem *bias, const int bias_rs,
@@ -363,7 +389,9 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 #if P_B_PACKED
                         const int more =
                             px + 1 <
-                            panel1; // else from the first panel on, k0 + kc rows down, or those of the next group
+                            // else from the first panel on, k0 + kc rows down, or those of the next
+                            // group
+                            panel1;
                         __global const elem *next_block =
                             b_z + (more          ? (long)(px + 1) * k + k0
                                    : k0 + kc < k ? (long)panel0 * k + k0 + kc
@@ -389,7 +417,8 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 #else
                             const int remains = last;
 #endif
-                            // One block deep, all tiles share the first place, which stays in the nearest cache.
+                            // One block deep, all tiles share the first place, which stays in the
+                            // nearest cache.
                             vec *t =
                                 acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) *
                                                       tile_m * P_NRV

@@ -2,17 +2,20 @@
 //
 // Matrix product for the simt class, of any sizes and strides, tiled through local memory:
 //
-//   gemm_simt    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
+//   gemm_simt    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
+//                [m,n]
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh)
 //   P_WG_M, P_WG_N  work-items of a group along m and n: 16, 16
-//   P_TM, P_TN      results per work-item keeps: 4, 4. Rows of parameters are those of src/ops/lowering/simt_tile.c
+//   P_TM, P_TN      results per work-item keeps: 4, 4. Rows of parameters are those of
+//                   src/ops/lowering/simt_tile.c
 //   P_TK            depth of the tiles in local memory: 16
-//   P_TA            0: A is nearly contiguous along k, 1: along m. Decides which neighbours load together, not
-//   P_TB            0: B along n, 1: along k.                       what is computed: strides are arguments
+//   P_TA            0: A is nearly contiguous along k, 1: along m
+//   P_TB            0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
+//                   work-items load adjacent elements, not what is computed: strides are arguments
 //
-// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_ARGS; nothing is packed. All lengths and
-// strides in elements, none negative, each length may be 0.
+// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_ARGS; nothing is packed. All
+// lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
@@ -23,12 +26,18 @@
 // Local memory: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 2) bytes, 8 KiB as recommended.
 //
 // @hot gemm_simt
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_TA=1 P_TB=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_TA=0 P_TB=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
-// @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_TA=0 P_TB=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
-// @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=8
-// @variant P_T=16 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=8
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1
+//          P_RESIDUAL=0 P_ACT=9
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_TA=1 P_TB=1 P_BIAS=3
+//          P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_TA=0 P_TB=0 P_BIAS=1
+//          P_RESIDUAL=0 P_ACT=9
+// @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_TA=0 P_TB=1 P_BIAS=0
+//          P_RESIDUAL=0 P_ACT=0
+// @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2
+//          P_RESIDUAL=1 P_ACT=8
+// @variant P_T=16 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2
+//          P_RESIDUAL=1 P_ACT=8
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
@@ -83,7 +92,8 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                     for (int j = 0; j < P_TN; ++j) acc[i][j] = 0.0f;
                 }
 
-                // One round more than there are tiles: a round loads its tile while it multiplies the one before.
+                // One round more than there are tiles: a round loads its tile while it multiplies
+                // the one before.
                 const int rounds = (k + P_TK - 1) / P_TK;
                 for (int r = 0; r <= rounds; ++r) {
                     const int k0 = r * P_TK;

@@ -2,21 +2,21 @@
 //
 // Tensors that are computed from places: Range, EyeLike, Trilu, OneHot.
 //
-//   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 10, 11, 16); else 0. 16-bit floats are
-//            computed in float
+//   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 10, 11, 16); else 0.
+//            16-bit floats are computed in float
 //   P_SIZE   bytes of an element, for the others: 1, 2, 4, 8
 //   P_FP64   1 when P_T is 11
-//   P_VALUE  eye: 0; trilu: 1 when the diagonal comes from a buffer; onehot: dtype of the indices (1, 6, 7, 11 with
-//            P_FP64, and 2, 3, 4, 5, 12, 13)
+//   P_VALUE  eye: 0; trilu: 1 when the diagonal comes from a buffer; onehot: dtype of the indices
+//            (1, 6, 7, 11 with P_FP64, and 2, 3, 4, 5, 12, 13)
 //   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
 //
 // Arguments, in elements:
 //   range   y[i] = start[0] + i * delta[0], i < n
 //   eye     y[i, j] = one (its bits) where j - i == k, else 0; rows, columns
-//   trilu   y[b, i, j] = x[b, i, j] where upper and j - i >= k, or not upper and j - i <= k; else 0.
-//           n (all elements), rows, columns; diagonal[0] is k when P_VALUE is 1
-//   onehot  y[o, d, i] = values[index[o, i] == d]; an index below 0 counts from the end, others out of range match no d.
-//           outer, depth, inner
+//   trilu   y[b, i, j] = x[b, i, j] where upper and j - i >= k, or not upper and j - i <= k; else
+//           0. n (all elements), rows, columns; diagonal[0] is k when P_VALUE is 1
+//   onehot  y[o, d, i] = values[index[o, i] == d]; an index below 0 counts from the end, others out
+//           of range match no d. outer, depth, inner
 //   chunk   elements that a work-item takes in a turn; dimension 0 of the range strides over chunks
 //
 // @variant P_T=1 P_SIZE=4 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
@@ -80,8 +80,8 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
     }
 }
 
-// An index, and the type in which it is compared: no wider than need be, since Mesa 22.3 compares an int that was
-// widened to long wrongly.
+// An index, and the type in which it is compared: no wider than need be, since Mesa 22.3 compares
+// an int that was widened to long wrongly.
 #if P_VALUE >= 2 && P_VALUE <= 6
 typedef int compared;
 #elif P_VALUE == 12 || P_VALUE == 13

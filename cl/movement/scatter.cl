@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ScatterElements, ScatterND and TensorScatter: elements or rows of them, put where indices say. y holds a copy of the
-// data before.
+// ScatterElements, ScatterND and TensorScatter: elements or rows of them, put where indices say. y
+// holds a copy of the data before.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT     width of an index: 32 or 64. Negative ones count from the end.
-//   P_RANK    scatter_elements: dimensions of the indices, 1..8; scatter_nd: numbers in an index, 1..8; else 0
-//   P_REDUCE  0 none, 1 add, 2 multiply, 3 min, 4 max: y = y op update. Where indices repeat, updates follow each other in
-//             the order they have: one work-item owns a part of y and walks all updates, so results do not depend on
-//             scheduling. Without a reduction indices must not repeat.
+//   P_RANK    scatter_elements: dimensions of the indices, 1..8; scatter_nd: numbers in an index,
+//             1..8; else 0
+//   P_REDUCE  0 none, 1 add, 2 multiply, 3 min, 4 max: y = y op update. Where indices repeat,
+//             updates follow each other in the order they have: one work-item owns a part of y and
+//             walks all updates, so results do not depend on scheduling. Without a reduction
+//             indices must not repeat.
 //   P_T       see common/number.clh; the dtype of y with P_REDUCE, else anything
 //
-// An index that is out of range is told to `fault` (fault[0] = code, fault[1] = the index) and its update left out.
+// An index that is out of range is told to `fault` (fault[0] = code, fault[1] = the index) and its
+// update left out.
 //
 // Arguments, all lengths and strides in elements:
-//   scatter_nd       y[index[k, 0], index[k, 1].., i] = updates[k, i]: tuples, inner, and for each number n<i> (length
-//                    of the dimension), s<i> (stride); chunk, block (elements of inner, tuples in a turn); with P_REDUCE
-//                    block is the number of owners, each of whom has y's rows of `per_owner` elements' worth of offsets
-//   scatter_elements y[i0.., index, ..] = updates[i0, i1..]: for each dimension m<i> (length in updates), s<i> (stride in
-//                    y; 0 for the axis), t<i> (stride in updates); axis (length in y), s_axis, m_axis, t_axis; chunk;
-//                    with P_REDUCE m of the axis is 1, and owners share the axis, `per_owner` places each
-//   tensor_scatter   y[p, (write[b] + j) (mod max), i] = updates[p, j, i]: prefixes, per_batch (prefixes of a batch),
-//                    max, count, inner, circular, chunk, block; write_given: 0 where write indices are left out (0)
+//   scatter_nd       y[index[k, 0], index[k, 1].., i] = updates[k, i]: tuples, inner, and for each
+//                    number n<i> (length of the dimension), s<i> (stride); chunk, block (elements
+//                    of inner, tuples in a turn); with P_REDUCE block is the number of owners, each
+//                    of whom has y's rows of `per_owner` elements' worth of offsets
+//   scatter_elements y[i0.., index, ..] = updates[i0, i1..]: for each dimension m<i> (length in
+//   updates), s<i> (stride in
+//                    y; 0 for the axis), t<i> (stride in updates); axis (length in y), s_axis,
+//                    m_axis, t_axis; chunk; with P_REDUCE m of the axis is 1, and owners share the
+//                    axis, `per_owner` places each
+//   tensor_scatter   y[p, (write[b] + j) (mod max), i] = updates[p, j, i]: prefixes, per_batch
+//                    (prefixes of a batch), max, count, inner, circular, chunk, block; write_given:
+//                    0 where write indices are left out (0)
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=0 P_REDUCE=0 P_T=1
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=2 P_REDUCE=0 P_T=1

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies from one strided place to another: Transpose, Concat, Tile, dense copies of views and their like. The
-// host has merged dimensions that lie together (src/ops/movement/strided.c).
+// Copies from one strided place to another: Transpose, Concat, Tile, dense copies of views and
+// their like. The host has merged dimensions that lie together (src/ops/movement/strided.c).
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
 //   P_SRC    rows: along the last dimension the source is 0 strided, 1 dense, 2 one element
 //   P_DST    rows: the same of the destination, 0 or 1
-//   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0 without (simd): then EDGE, in registers
+//   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0 without (simd): then EDGE, in
+//            registers
 //
 // Arguments, lengths and strides in elements:
 //   n<i>, s<i>, d<i>   dimension i: length, stride in the source, in the destination
@@ -18,8 +19,9 @@
 //           nb, sb     the dimension that is dense in the destination, and its stride in the source
 //
 // strided_rows: dimension 0 of the range strides over chunks, dimension 1 over blocks of rows.
-// strided_tiles: dimension 0 over tiles along b, dimension 1 over tiles along a and the outer dimensions; with
-// P_TILE in groups: the local size is P_TILE x P_TILE / 4 and local memory P_TILE * (P_TILE + 1) elements.
+// strided_tiles: dimension 0 over tiles along b, dimension 1 over tiles along a and the outer
+// dimensions; with P_TILE in groups: the local size is P_TILE x P_TILE / 4 and local memory P_TILE
+// * (P_TILE + 1) elements.
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_RANK=0 P_SRC=1 P_DST=1 P_TILE=0
 // @variant P_SIZE=1 P_VEC=8 P_FP64=0 P_INDEX=32 P_RANK=3 P_SRC=0 P_DST=0 P_TILE=0
@@ -94,8 +96,8 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
 
 #if P_TILE == 0
 
-// A square of P_VEC vectors is turned in registers: log2(P_VEC) rounds that each interleave the lower half of
-// the rows with the upper one.
+// A square of P_VEC vectors is turned in registers: log2(P_VEC) rounds that each interleave the
+// lower half of the rows with the upper one.
 #if P_VEC == 16
 #define LOW(a, b)                                                                                  \
     (vword)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6,    \

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unique (ONNX 11): rows of x: [outer, n, inner], of which row j is x[o, j, i] for all o and i, in an order, and which of
-// them are equal to the one before. Rows compare number by number; a NaN is equal to a NaN and larger than all else.
+// Unique (ONNX 11): rows of x: [outer, n, inner], of which row j is x[o, j, i] for all o and i, in
+// an order, and which of them are equal to the one before. Rows compare number by number; a NaN is
+// equal to a NaN and larger than all else.
 //
 // Parameters
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-//   P_FORM      0 sort:    order[p] = p, sorted within pieces of `width` (at most 64); NDRange: pieces
-//               1 merge:   two sorted pieces of `width` each to one, from `order` to `to`; NDRange: n
-//               2 flags:   flags[p] = 1 where p is the first of equal rows; first[order[p]] likewise; NDRange: n
+//   P_FORM      0 sort:    order[p] = p, sorted within pieces of `width` (at most 64); NDRange:
+//                          pieces
+//               1 merge:   two sorted pieces of `width` each to one, from `order` to `to`; NDRange:
+//                          n
+//               2 flags:   flags[p] = 1 where p is the first of equal rows; first[order[p]]
+//                          likewise; NDRange: n
 //               3 write:   the outputs. NDRange: n
 //   P_SORTED    write: 1 the rows come in order, 0 as they first appear
 //   P_OUTPUTS   write: bits: 1 indices, 2 inverse, 4 counts are wanted
-// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], by place in the order, number of the group of
-// equal rows; rank: int [n], by row, its rank among the first ones (P_SORTED 0); list: int, the row of each group;
-// indices, counts: long, one a group; inverse: long [n]
+// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], by place in the order,
+// number of the group of equal rows; rank: int [n], by row, its rank among the first ones (P_SORTED
+// 0); list: int, the row of each group; indices, counts: long, one a group; inverse: long [n]
 // Of equal rows the one of lower index comes first: the order is that of a stable sort.
 //
 // @variant P_T=1 P_VEC=1 P_FORM=0 P_SORTED=1 P_OUTPUTS=7

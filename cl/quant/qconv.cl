@@ -16,10 +16,14 @@
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @hot qconv P_FORM=1
-// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0 P_LINE=256
-// @variant P_A=2 P_B=2 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=1 P_FORM=0 P_LINE=256
-// @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=0 P_FORM=1 P_LINE=1
-// @variant P_A=2 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=0 P_BIAS=0 P_FORM=1 P_LINE=1
+// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0
+//          P_LINE=256
+// @variant P_A=2 P_B=2 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=1 P_FORM=0
+//          P_LINE=256
+// @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=0 P_FORM=1
+//          P_LINE=1
+// @variant P_A=2 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=0 P_BIAS=0 P_FORM=1
+//          P_LINE=1
 #include "common/conv.clh"
 #include "quant/requantize.clh"
 #include "quant/qconv.clh"

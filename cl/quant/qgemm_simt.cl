@@ -28,24 +28,35 @@
 //
 // @hot qgemm_simt
 // @ptx dp4a.s32.s32 P_DOT=2
-// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_DOT=0 P_RANK=0
-// @variant P_A=2 P_B=2 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_DOT=0 P_RANK=1
-// @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_DOT=0 P_RANK=2
-// @variant P_A=3 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_DOT=0 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_WG_M=16 P_WG_N=16
+//          P_TM=4 P_TN=4 P_TK=16 P_DOT=0 P_RANK=0
+// @variant P_A=2 P_B=2 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=8 P_TN=8 P_TK=8 P_DOT=0 P_RANK=1
+// @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_WG_M=4 P_WG_N=64
+//          P_TM=1 P_TN=1 P_TK=32 P_DOT=0 P_RANK=2
+// @variant P_A=3 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=8 P_WG_N=8
+//          P_TM=4 P_TN=4 P_TK=8 P_DOT=0 P_RANK=0
 // @only tgllp dg2 pvc
-// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_DOT=1 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=4 P_TN=4 P_TK=16 P_DOT=1 P_RANK=0
 // @only tgllp dg2 pvc
-// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_DOT=1 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=8 P_TN=8 P_TK=8 P_DOT=1 P_RANK=0
 // @only nvidia
-// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_DOT=2 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=4 P_TN=4 P_TK=16 P_DOT=2 P_RANK=0
 // @only nvidia
-// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_DOT=2 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=8 P_TN=8 P_TK=8 P_DOT=2 P_RANK=0
 // @only gfx906 gfx90a gfx1030
-// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_DOT=3 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=4 P_TN=4 P_TK=16 P_DOT=3 P_RANK=0
 // @only gfx906 gfx90a gfx1030
-// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_DOT=3 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=8 P_TN=8 P_TK=8 P_DOT=3 P_RANK=0
 // @only gfx1100
-// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_DOT=4 P_RANK=0
+// @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16
+//          P_TM=4 P_TN=4 P_TK=16 P_DOT=4 P_RANK=0
 #include "common/for_each_dim.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"

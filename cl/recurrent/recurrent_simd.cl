@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one launch. A work-group is one
-// work-item; it takes one direction of a slice of the batch and never waits for another. What the input gives to the
-// gates was computed before (`x`).
+// The recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one launch. A
+// work-group is one work-item; it takes one direction of a slice of the batch and never waits for
+// another. What the input gives to the gates was computed before (`x`).
 //
 // Parameters (also those of common/types.clh and recurrent/cell.clh)
 //   P_MR   rows (places in the batch) of the largest register tile: 4, 6, 8 or 12
 //   P_NRV  its width in vectors: what a panel of r holds for each k
-//            P_CELL 0  2: two vectors of units           1  4: one vector of units, gates i, o, f, c
-//            P_CELL 2  3: one vector, gates z, r, h      3  2: one vector, gates z, r; behind these panels, others of
-//                                                              two vectors of gate h
+//            P_CELL 0  2: two vectors of units
+//            P_CELL 1  4: one vector of units, gates i, o, f, c
+//            P_CELL 2  3: one vector of units, gates z, r, h
+//            P_CELL 3  2: one vector of units, gates z, r; after these panels, others of two
+//                      vectors of gate h
 //   P_VEC  4, 8 or 16
-// Arguments: RECURRENT_ARGS, r by recurrent_pack_lanes, the state's units padded to whole vectors, then
+// Arguments: RECURRENT_ARGS, r by recurrent_pack_lanes, the state's units padded to whole vectors,
+// then
 //   tile_rows   rows of a register tile, 1 .. P_MR
 //
-// A slice of one row reads several panels side by side, which hides the latency of additions; more rows go through
-// register tiles. Both add up over k in order: a row gives the same bits in any batch.
-// NDRange: one work-item a group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1. Local memory: none.
+// A slice of one row reads several panels side by side, which hides the latency of additions; more
+// rows go through register tiles. Both add up over k in order: a row gives the same bits in any
+// batch.
+// NDRange: one work-item a group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1.
+// Local memory: none.
 //
 // @cpu
 // @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
@@ -57,7 +62,8 @@
 #define LINE_MAD(i, j) acc##i##_##j = MAD(v, VLOAD(b##i + j * P_VEC), acc##i##_##j);
 #define LINE_PUT(i, j) t[i * P_NRV + j] = acc##i##_##j;
 
-// t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels behind the first, step apart.
+// t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels behind the
+// first, step apart.
 static __attribute__((noinline)) void line(const int k, __global const float *h,
                                            __global const elem *b, const long step, const int last,
                                            vec *t)
@@ -108,7 +114,8 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
 #define INPUT_GATE(g) load_lanes(x + (g)*j->hidden + u, 1, j->hidden - u)
 #define PEEPHOLE(g) load_lanes(j->peep + (g)*j->hidden + u, 1, j->hidden - u)
 
-// The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, behind z and r.
+// The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, behind z
+// and r.
 static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row,
                                              const int time, const int p, const int second)
 {

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both: all time steps in one launch.
-// A work-group takes one direction of a slice of the batch, and a barrier ends each step (GRU without
-// linear_before_reset: each half of one). No work-group waits for another. What the input gives to the gates was
-// computed before (`x`).
+// The recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both: all time
+// steps in one launch. A work-group takes one direction of a slice of the batch, and a barrier ends
+// each step (GRU without linear_before_reset: each half of one). No work-group waits for another.
+// What the input gives to the gates was computed before (`x`).
 //
 // Parameters (also those of common/number.clh, with P_VEC=4, and of recurrent/cell.clh)
 //   P_FMA    1 where fma() is an instruction, else 0
 //   P_LOCAL  work-items of a group; each takes every P_LOCAL-th hidden unit
 //   P_ROWS   rows (places in the batch) of a slice: 1, 2 or 4
-//   P_STATE  where Ht lives between steps: 0 local memory, 1 global memory, when local memory is too small
-// Arguments: RECURRENT_ARGS, r by recurrent_pack_fours, the state's units padded to fours; slice_rows is P_ROWS. Then,
+//   P_STATE  where Ht lives between steps: 0 local memory, 1 global memory, when local memory is
+//            too small
+// Arguments: RECURRENT_ARGS, r by recurrent_pack_fours, the state's units padded to fours;
+// slice_rows is P_ROWS. Then,
 //   with P_STATE 0, local memory of 2 * P_ROWS * padded units numbers.
 // NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
 //
 // @hot recurrent_simt
-// @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=1 P_STATE=0
-// @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=4 P_STATE=0
-// @variant P_CELL=1 P_COUPLED=1 P_F=4 P_G=5 P_H=9 P_T=11 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=2 P_STATE=1
-// @variant P_CELL=2 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=10 P_VEC=4 P_FMA=0 P_LOCAL=128 P_ROWS=2 P_STATE=0
-// @variant P_CELL=3 P_COUPLED=0 P_F=2 P_G=10 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=1 P_STATE=1
+// @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=1
+//          P_STATE=0
+// @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=4
+//          P_STATE=0
+// @variant P_CELL=1 P_COUPLED=1 P_F=4 P_G=5 P_H=9 P_T=11 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=2
+//          P_STATE=1
+// @variant P_CELL=2 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=10 P_VEC=4 P_FMA=0 P_LOCAL=128 P_ROWS=2
+//          P_STATE=0
+// @variant P_CELL=3 P_COUPLED=0 P_F=2 P_G=10 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=1
+//          P_STATE=1
 
 #include "common/number.clh"
 
@@ -40,8 +47,8 @@
 #define MAD(a, b, c) ((a) * (b) + (c))
 #endif
 
-// One direction of one slice of the batch, as one work-item sees it. Lengths of sequences are kept apart: a row number
-// that is no constant keeps what it selects from out of registers.
+// One direction of one slice of the batch, as one work-item sees it. Lengths of sequences are kept
+// apart: a row number that is no constant keeps what it selects from out of registers.
 typedef struct {
     int me, rows, hidden, padded, parts, length;
     long x_t, x_b, y_t, y_b, s_b;
@@ -96,7 +103,8 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
 // What the input gives to gate g of unit u.
 #define INPUT_GATE(g) ((num)LOAD1(x + (long)(g)*j->hidden + u))
 
-// Ht of unit u of a row from its sums; h: Ht-1 of the row's unit. GRU without linear_before_reset: z and r * Ht-1.
+// Ht of unit u of a row from its sums; h: Ht-1 of the row's unit. GRU without linear_before_reset:
+// z and r * Ht-1.
 static inline num unit_step(const cell_job *j, const num *sums, __global const elem *x, const int u,
                             const num h, __global num *own)
 {
@@ -126,7 +134,8 @@ static inline num unit_step(const cell_job *j, const num *sums, __global const e
 #endif
 }
 
-// One time step (P_CELL 3: its first half) of the work-item's units; `since` counts from the launch's first time.
+// One time step (P_CELL 3: its first half) of the work-item's units; `since` counts from the
+// launch's first time.
 static inline void advance(const cell_job *j, const int lengths[P_ROWS], const int time,
                            const int since, SHARED const num *h, SHARED num *next)
 {
@@ -169,8 +178,8 @@ static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], 
 }
 #endif
 
-// The work-item's units of each row. Conditions stay outside of these loops, and the functions out of the kernel:
-// PoCL would compile much longer.
+// The work-item's units of each row. Conditions stay outside of these loops, and the functions out
+// of the kernel: PoCL would compile much longer.
 #define EACH_UNIT(end)                                                                             \
     for (int row = 0; row < j->rows; ++row)                                                        \
         for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
@@ -205,7 +214,8 @@ static __attribute__((noinline)) void start(const cell_job *j, __global const el
 #endif
 }
 
-// The state after the last step, for the next launch or for good, and zeros in Y behind the ends of sequences.
+// The state after the last step, for the next launch or for good, and zeros in Y behind the ends of
+// sequences.
 static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS],
                                            __global elem *y_h, __global elem *y_c,
                                            SHARED const num *h)

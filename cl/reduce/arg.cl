@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ArgMax and ArgMin: y[o, i] = where x[o, :, i] is largest or smallest. A NaN is larger and smaller than anything, as
-// for NumPy. And CumSum, which walks the same way: y[o, k, i] = x[o, 0, i] + .. + x[o, k, i]. And
-// CumProd, which multiplies in place of adding.
+// ArgMax and ArgMin: y[o, i] = where x[o, :, i] is largest or smallest. A NaN is larger and smaller
+// than anything, as for NumPy. And CumSum, which walks the same way: y[o, k, i] = x[o, 0, i] + .. +
+// x[o, k, i]. And CumProd, which multiplies in place of adding.
 //
 //   P_T      dtype by its ONNX number; 16-bit floats are compared and summed in float
 //   P_FP64   1 when P_T is 11
@@ -15,12 +15,17 @@
 //   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
 //
 // Arguments, in elements: outer, n, inner: x is [outer, n, inner], dense.
-// Dimension 0 of the range strides over blocks of P_LANES along inner (P_GROUP 1) or is one group for each of outer.
+// Dimension 0 of the range strides over blocks of P_LANES along inner (P_GROUP 1) or is one group
+// for each of outer.
 //
-// @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0 P_PRODUCT=0 P_INDEX=32 P_VEC=1
-// @variant P_T=10 P_FP64=0 P_MAX=0 P_LAST=1 P_GROUP=128 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=1 P_PRODUCT=1 P_INDEX=32 P_VEC=1
-// @variant P_T=11 P_FP64=1 P_MAX=0 P_LAST=0 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=0 P_PRODUCT=0 P_INDEX=64 P_VEC=1
-// @variant P_T=2 P_FP64=0 P_MAX=1 P_LAST=1 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=0 P_REVERSE=1 P_PRODUCT=1 P_INDEX=32 P_VEC=1
+// @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0
+//          P_PRODUCT=0 P_INDEX=32 P_VEC=1
+// @variant P_T=10 P_FP64=0 P_MAX=0 P_LAST=1 P_GROUP=128 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=1
+//          P_PRODUCT=1 P_INDEX=32 P_VEC=1
+// @variant P_T=11 P_FP64=1 P_MAX=0 P_LAST=0 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=0
+//          P_PRODUCT=0 P_INDEX=64 P_VEC=1
+// @variant P_T=2 P_FP64=0 P_MAX=1 P_LAST=1 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=0 P_REVERSE=1
+//          P_PRODUCT=1 P_INDEX=32 P_VEC=1
 #include "common/elements.clh"
 
 typedef CAT(ELEM_, P_T) mem_t;

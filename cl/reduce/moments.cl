@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mean and variance of channels over a whole batch, and what is made of them: MeanVarianceNormalization 13 and
-// BatchNormalization 15 in training mode. x, y: [outer, channels, inner], statistics over outer and inner.
+// Mean and variance of channels over a whole batch, and what is made of them:
+// MeanVarianceNormalization 13 and BatchNormalization 15 in training mode. x, y: [outer, channels,
+// inner], statistics over outer and inner.
 //
-// Each channel is cut into parts of neighbouring elements e = o * inner + i. A part's mean comes first, then squares of
-// deviations from it, whose sum also corrects the mean; parts are combined as Chan, Golub and LeVeque (1979) do.
+// Each channel is cut into parts of neighbouring elements e = o * inner + i. A part's mean comes
+// first, then squares of deviations from it, whose sum also corrects the mean; parts are combined
+// as Chan, Golub and LeVeque (1979) do.
 //
 //   P_KIND   0 MeanVarianceNormalization: factor = 1 / (sqrt(var) + 1e-9), shift = 0
 //            1 BatchNormalization: factor = scale / sqrt(var + epsilon), shift = bias
-//   P_LOCAL  moments_parts: work-items for a part that meet in local memory, a power of two; 1: one, with vectors
+//   P_LOCAL  moments_parts: work-items for a part that meet in local memory, a power of two; 1:
+//            one, with vectors
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is not
 //   P_S, P_M BatchNormalization: float types of scale and bias, of mean and var; else P_T
 //
 // Arguments
-//   parts    [n_parts][channels][3] of num: mean as the sum of two numbers, of which one is small; sum of squared deviations
-//   table    [channels][3] of num: center, factor, shift; the center is near the mean, the shift makes up for the rest
+//   parts    [n_parts][channels][3] of num: mean as the sum of two numbers, of which one is small;
+//            sum of squared deviations
+//   table    [channels][3] of num: center, factor, shift; the center is near the mean, the shift
+//            makes up for the rest
 // moments_parts: NDRange: channels (x P_LOCAL), n_parts.
-// moments_finish: mean, var: BatchNormalization's inputs 3 and 4; outputs 1 to 4 are written where bits 0 to 3 of `wanted`
-//   say so: mean and var blended with the old ones by momentum, then as they are. NDRange: channels.
+// moments_finish: mean, var: BatchNormalization's inputs 3 and 4; outputs 1 to 4 are written where
+// bits 0 to 3 of `wanted`
+//   say so: mean and var blended with the old ones by momentum, then as they are. NDRange:
+//   channels.
 // moments_apply: y = (x - center) * factor + shift. NDRange: inner / P_VEC, outer * channels.
 // Local memory: 2 * P_LOCAL * sizeof(num) bytes.
 //
@@ -47,7 +54,8 @@ GROUP_FOLD(group_sums, sums, P_LOCAL, FOLD_SUM)
 #define MEET(v) group_sums(v, shared)
 #endif
 
-// Sums x - center and its square over elements begin..end-1 of a channel that starts at x; rows are `far` apart.
+// Sums x - center and its square over elements begin..end-1 of a channel that starts at x; rows are
+// `far` apart.
 static inline sums sum_part(__global const elem *x, const int begin, const int end, const int inner,
                             const long far, const num center)
 {

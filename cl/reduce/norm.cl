@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Normalisations. Mean and variance are found in two passes over the data: the deviations are squared,
-// never a difference of large squares taken.
+// Normalisations. Mean and variance are found in two passes over the data: the deviations are
+// squared, never a difference of large squares taken.
 //
 // Parameters
-//   P_FORM  0 batch: y = (x - mean[c]) * scale[c] / sqrt(var[c] + epsilon) + bias[c] over x: [planes, inner],
+//   P_FORM  0 batch: y = (x - mean[c]) * scale[c] / sqrt(var[c] + epsilon) + bias[c] over x:
+//           [planes, inner],
 //             c = plane % channels (BatchNormalization 15). One work-item for P_VEC of inner.
 //             NDRange: inner / P_VEC, planes
 //           1 rows: each row of x: [rows, cols] by its own mean and variance, then scale and bias
-//             (LayerNormalization 17, InstanceNormalization 6, GroupNormalization 21). One work-item a row; local
-//             size 1. NDRange: rows
-//           2 groups: the same, one work-group of P_LOCAL items a row, trees in local memory. NDRange: rows x P_LOCAL
-//           3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size` channels)^beta over x: [outer, channels,
+//             (LayerNormalization 17, InstanceNormalization 6, GroupNormalization 21). One
+//             work-item a row; local size 1. NDRange: rows
+//           2 groups: the same, one work-group of P_LOCAL items a row, trees in local memory.
+//           NDRange: rows x P_LOCAL 3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size`
+//           channels)^beta over x: [outer, channels,
 //             inner] (LRN 13). One work-item an element. NDRange: channels * inner, outer
 //   P_SCALE forms 1 and 2: which element of scale and bias belongs to (row, col)
 //           0 col, 1 row % row_mod, 2 row % row_mod * row_mul + col / col_div; 0 in the other forms
@@ -74,7 +76,8 @@ __kernel void norm_batch(__global const elem *x, const long x_off, __global elem
 
 #elif P_FORM == 3
 
-// x, y: [outer, channels, inner]; the window is floor((size-1)/2) channels before and the rest after
+// x, y: [outer, channels, inner]; the window is floor((size-1)/2) channels before and the rest
+// after
 __kernel void norm_lrn(__global const elem *x, const long x_off, __global elem *y, const long y_off,
                        const int outer, const int channels, const int inner, const int size,
                        const float alpha_by_size, const float beta, const float bias)

@@ -2,15 +2,17 @@
 //
 // Reductions: y[kept] = finish(combine over reduced of map(x[kept, reduced])).
 //
-//   P_IN, P_OUT  dtypes by ONNX number. 16-bit floats are computed in float; integers in 64 bits, so that they wrap
-//                only at the end.
+//   P_IN, P_OUT  dtypes by ONNX number. 16-bit floats are computed in float; integers in 64 bits,
+//                so that they wrap only at the end.
 //   P_VEC, P_INDEX, P_FP64  see common/elements.clh
 //   P_MAP        0 x   1 |x|   2 x * x   3 exp(x - shift[kept])   4 |x| to the power `parameter`
 //   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (a NaN wins both)
-//   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]   5 to the power 1 / `parameter`
+//   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]
+//                5 to the power 1 / `parameter`
 //   P_KEPT       kept dimensions around the last one, 0..8
 //   P_RED        reduced dimensions: rows: around the last one, 0..8; columns: all, 0..8
-//   P_GROUP      rows: work-items for one result: 1, or 32 or 128 that meet in local memory (P_VEC 1)
+//   P_GROUP      rows: work-items for one result: 1, or 32 or 128 that meet in local memory (P_VEC
+//                1)
 //
 // Arguments, lengths and strides in elements:
 //   kn<i>, ks<i>, rn<i>, rs<i>  kept and reduced dimensions: length, stride in x
@@ -18,29 +20,40 @@
 //   results      elements of y
 //   reds         columns: reduced elements; rows: runs of n reduced elements for one result
 //   chunk        elements that are combined on their own first, which keeps sums precise
-//   parts        results are made of this many parts; more than 1: y[part, kept], finished by another launch
+//   parts        results are made of this many parts; more than 1: y[part, kept], finished by
+//                another launch
 //   block        rows: results that a work-item takes in a turn
 //   count        what the mean divides by
 //
-// reduce_rows: dimension 0 of the range strides over results (blocks of them, or P_GROUP items for each, local size
-// P_GROUP x 128 / P_GROUP, with results along dimension 1 of the local range), dimension 1 over parts.
-// reduce_columns: dimension 0 strides over vectors of the last dimension, dimension 1 over other kept places and parts.
+// reduce_rows: dimension 0 of the range strides over results (blocks of them, or P_GROUP items for
+// each, local size P_GROUP x 128 / P_GROUP, with results along dimension 1 of the local range),
+// dimension 1 over parts. reduce_columns: dimension 0 strides over vectors of the last dimension,
+// dimension 1 over other kept places and parts.
 //
-// @variant P_IN=1 P_OUT=1 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=0 P_FINISH=1 P_KEPT=1 P_RED=0 P_GROUP=1
-// @variant P_IN=10 P_OUT=10 P_VEC=8 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=2 P_RED=2 P_GROUP=1
-// @variant P_IN=6 P_OUT=7 P_VEC=4 P_INDEX=64 P_FP64=0 P_MAP=1 P_COMBINE=1 P_FINISH=0 P_KEPT=0 P_RED=1 P_GROUP=1
-// @variant P_IN=2 P_OUT=2 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=2 P_FINISH=1 P_KEPT=1 P_RED=1 P_GROUP=32
-// @variant P_IN=11 P_OUT=11 P_VEC=4 P_INDEX=32 P_FP64=1 P_MAP=3 P_COMBINE=0 P_FINISH=4 P_KEPT=8 P_RED=0 P_GROUP=1
-// @variant P_IN=16 P_OUT=16 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=4 P_COMBINE=3 P_FINISH=5 P_KEPT=1 P_RED=1 P_GROUP=128
-// @variant P_IN=9 P_OUT=9 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=2 P_FINISH=0 P_KEPT=1 P_RED=1 P_GROUP=1
-// @variant P_IN=7 P_OUT=7 P_VEC=4 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=1 P_RED=1 P_GROUP=1
-// @variant P_IN=3 P_OUT=7 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=3 P_FINISH=0 P_KEPT=1 P_RED=0 P_GROUP=1
+// @variant P_IN=1 P_OUT=1 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=0 P_FINISH=1 P_KEPT=1
+//          P_RED=0 P_GROUP=1
+// @variant P_IN=10 P_OUT=10 P_VEC=8 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=2
+//          P_RED=2 P_GROUP=1
+// @variant P_IN=6 P_OUT=7 P_VEC=4 P_INDEX=64 P_FP64=0 P_MAP=1 P_COMBINE=1 P_FINISH=0 P_KEPT=0
+//          P_RED=1 P_GROUP=1
+// @variant P_IN=2 P_OUT=2 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=2 P_FINISH=1 P_KEPT=1
+//          P_RED=1 P_GROUP=32
+// @variant P_IN=11 P_OUT=11 P_VEC=4 P_INDEX=32 P_FP64=1 P_MAP=3 P_COMBINE=0 P_FINISH=4 P_KEPT=8
+//          P_RED=0 P_GROUP=1
+// @variant P_IN=16 P_OUT=16 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=4 P_COMBINE=3 P_FINISH=5 P_KEPT=1
+//          P_RED=1 P_GROUP=128
+// @variant P_IN=9 P_OUT=9 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=2 P_FINISH=0 P_KEPT=1
+//          P_RED=1 P_GROUP=1
+// @variant P_IN=7 P_OUT=7 P_VEC=4 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=1
+//          P_RED=1 P_GROUP=1
+// @variant P_IN=3 P_OUT=7 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=3 P_FINISH=0 P_KEPT=1
+//          P_RED=0 P_GROUP=1
 #define P_RANK P_KEPT
 #include "common/elements.clh"
 #include "common/reductions.clh"
 #include "common/for_each_dim.clh"
 
-// ---- dtypes -----------------------------------------------------------------------------------------------------
+// ---- dtypes -------------------------------------------------------------------------------------
 
 typedef CAT(ELEM_, P_IN) in_t;
 typedef CAT(ELEM_, P_OUT) out_t;
@@ -79,7 +92,7 @@ typedef vulong vacc;
 #define to_vacc to_vulong
 #endif
 
-// ---- map, combine, finish ------------------------------------------------------------------------------------------
+// ---- map, combine, finish -----------------------------------------------------------------------
 
 #if P_COMBINE == 0
 #define IDENTITY 0
@@ -169,7 +182,7 @@ GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
 #define TO_OUT1(t, x) TO_OUT2(t, x)
 #define TO_OUT(x) TO_OUT1(OUT_REG, x)
 
-// ---- kernels --------------------------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
 #define KEPT_ARGS(i) const idx kn##i, const idx ks##i,
 #define KEPT_PLACE(i)                                                                              \
@@ -205,7 +218,8 @@ static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx
     }
 #if P_VEC > 1
     if (i < end) {
-        // In a vector of its own: PoCL 3.1 loses single lanes that are written into a sum over a loop.
+        // In a vector of its own: PoCL 3.1 loses single lanes that are written into a sum over a
+        // loop.
         const int count = (int)(end - i);
         const vacc v = to_vacc(load_input(x + i, count)), mapped = MAP(v);
         vacc rest = (vacc)(acc)IDENTITY;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TopK (ONNX 11) along the middle axis of x: [outer, n, inner]: y and index: [outer, k, inner], best first, of equals the
-// lower index first. A NaN is larger than every number.
+// TopK (ONNX 11) along the middle axis of x: [outer, n, inner]: y and index: [outer, k, inner],
+// best first, of equals the lower index first. A NaN is larger than every number.
 //
 // Parameters
 //   P_LARGEST  1: the largest are best, 0: the smallest
 //   P_FORM     0 rows: one work-item a row keeps a heap of k in y and index. NDRange: outer * inner
-//              1 groups: a work-group of P_LOCAL items a row finds the k-th best key digit by digit, gathers what is no
+//              1 groups: a work-group of P_LOCAL items a row finds the k-th best key digit by
+//              digit, gathers what is no
 //                worse into `scratch` and ranks it. NDRange: (outer * inner) x P_LOCAL
 //   P_LOCAL    work-items of a group (form 1), a power of two, at most 256; else 1
 //   P_T, P_VEC see common/number.clh; P_VEC is 1
-// Arguments: buffers in elements; outer, n, inner, k (1..n). scratch: int [outer * inner, k], unused in form 0
-// Local memory: form 1: about 5 KiB.
+// Arguments: buffers in elements; outer, n, inner, k (1..n). scratch: int [outer * inner, k],
+// unused in form 0 Local memory: form 1: about 5 KiB.
 //
 // @variant P_LARGEST=1 P_FORM=0 P_LOCAL=1 P_T=1 P_VEC=1
 // @variant P_LARGEST=0 P_FORM=0 P_LOCAL=1 P_T=7 P_VEC=1
@@ -162,7 +163,8 @@ __kernel void topk_groups(TOPK_ARGS)
             const key u = key_of(from + j * step);
             int rank = 0;
             for (int other = 0; other < k; ++other) {
-                // Mesa 26's llvmpipe loads one element past a loop's end, and with it what the element points at.
+                // Mesa 26's llvmpipe loads one element past a loop's end, and with it what the
+                // element points at.
                 const int at_other = clamp(list[other], 0, n - 1);
                 const key v = key_of(from + at_other * step);
                 rank += v > u || (v == u && at_other < j);

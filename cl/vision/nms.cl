@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches, classes, n]. For each batch and
-// class, again and again the best score that is left, of equals the lower index, and out with all boxes that overlap it.
+// NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches, classes,
+// n]. For each batch and class, again and again the best score that is left, of equals the lower
+// index, and out with all boxes that overlap it.
 //
 // Parameters
 //   P_LOCAL   work-items of a group, a power of two
-//   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width, height
+//   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width,
+//             height
 //   P_SCORE   1: only scores above the threshold; a NaN is none
 //   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is given
-// Arguments: most: long, the largest number of boxes a class; iou, score: float, thresholds; where one is not given, any
-// buffer. list: int [batches * classes, n], of which the first found[row] are the boxes chosen, best first; found: int,
-// offsets in nms_write; left: int [batches * classes, n] for candidates; y: long [all, 3]
+// Arguments: most: long, the largest number of boxes a class; iou, score: float, thresholds; where
+// one is not given, any buffer. list: int [batches * classes, n], of which the first found[row] are
+// the boxes chosen, best first; found: int, offsets in nms_write; left: int [batches * classes, n]
+// for candidates; y: long [all, 3]
 // NDRange: nms_choose: a group a row (batch and class); nms_write: rows of y.
 // Local memory: 8 * P_LOCAL bytes.
 //
@@ -62,7 +65,8 @@ static inline int candidates(__global const float *of, const int n, __global con
     return n_left;
 }
 
-// What overlaps `last` goes (any: there is one). The place in `rest` of the best score of this work-item's share, or -1.
+// What overlaps `last` goes (any: there is one). The place in `rest` of the best score of this
+// work-item's share, or -1.
 static inline int best_of_share(__global const float *boxes, const long first_box,
                                 __global const float *of, __global int *rest, int *n_left,
                                 const bool any, const float4 last, const float threshold,

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxPool, AveragePool and LpPool (ONNX 19) over x: [planes, D, H, W] to y: [planes, OD, OH, OW], W fastest.
-// planes = N * C; pooling over one or two axes is done with the missing sizes 1.
+// MaxPool, AveragePool and LpPool (ONNX 19) over x: [planes, D, H, W] to y: [planes, OD, OH, OW], W
+// fastest. planes = N * C; pooling over one or two axes is done with the missing sizes 1.
 // A NaN in the window makes the maximum NaN. Padding never enters a maximum or a Lp sum.
 //
 // Parameters
-//   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its padding,
+//   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its
+//              padding,
 //              3 Lp: (sum of |x|^p)^(1/p)
 //   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
 //   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
 //   P_FORM     0 items: one work-item an output. NDRange: OD*OH*OW, planes
-//              1 rows: one work-item `rows` rows of OW, P_VEC outputs at once; local size 1. The KD * KH lines that a row
-//                sees are folded to one, (OW-1) * stride + (KW-1) * dilation + 1 elements and P_VEC more, of which
-//                `rows` must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
+//              1 rows: one work-item `rows` rows of OW, P_VEC outputs at once; local size 1. The KD
+//              * KH lines that a row
+//                sees are folded to one, (OW-1) * stride + (KW-1) * dilation + 1 elements and P_VEC
+//                more, of which `rows` must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
 //   P_LINE     P_FORM 1: elements of private memory for lines: 4096; else 0
-//   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW in P_FORM 1
+//   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW
+//   in P_FORM 1
 // Arguments
-//   x, y elements; indices int64 (NULL without P_INDICES); then for each of D, H, W: size, output size, kernel,
-//   stride, dilation, padding at the beginning, padding at the end
+//   x, y elements; indices int64 (NULL without P_INDICES); then for each of D, H, W: size, output
+//   size, kernel, stride, dilation, padding at the beginning, padding at the end
 //   column_major: 1 counts indices within a plane with D fastest (storage_order of MaxPool)
 //   p: of Lp; rows: of P_FORM 1, at least 1
 // Every dimension of the NDRange may be smaller than its work.
@@ -201,7 +204,8 @@ static inline vec load_few(__global const elem *x, const int n)
     return v;
 }
 
-// The taps along D and H of all columns: line[i] is those of column i - pad, where x has that, else START; i < length.
+// The taps along D and H of all columns: line[i] is those of column i - pad, where x has that, else
+// START; i < length.
 static inline void fold_lines(num *line, __global const elem *x, const window_axis az,
                               const window_axis ay, const int dd, const int dh, const int h,
                               const int w, const int pad, const int length, const float p)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resize (ONNX 19) along one to three neighbouring axes of x: [outer, A0, A1, A2, inner], in two steps.
-// `resize_table` works out, for one axis, which elements each output takes and their weights;
-// `resize_gather` applies the tables of all axes. Axes that are not resized together go in passes.
+// Resize (ONNX 19) along one to three neighbouring axes of x: [outer, A0, A1, A2, inner], in two
+// steps. `resize_table` works out, for one axis, which elements each output takes and their
+// weights; `resize_gather` applies the tables of all axes. Axes that are not resized together go in
+// passes.
 //
-// Where output `o` of an axis lies in the input is the fraction (o * step + shift) / unit, in integers: exact for
-// sizes and for scales that divide well, so that no rounding of a coordinate picks the wrong neighbour.
+// Where output `o` of an axis lies in the input is the fraction (o * step + shift) / unit, in
+// integers: exact for sizes and for scales that divide well, so that no rounding of a coordinate
+// picks the wrong neighbour.
 //
 // Parameters
 //   P_MODE    0 nearest, 1 linear, 2 cubic
@@ -15,8 +17,8 @@
 //   P_BORDER  1: outputs whose place is outside of the input take the extrapolation value
 //   P_T       element type, see common/number.clh; weights are double for double, else float
 //   P_VEC     1
-// resize_table NDRange: outputs. resize_gather NDRange: A2' * inner, outer * A0' * A1'. Every dimension may be
-// smaller than its work.
+// resize_table NDRange: outputs. resize_gather NDRange: A2' * inner, outer * A0' * A1'. Every
+// dimension may be smaller than its work.
 //
 // @variant P_MODE=0 P_AXES=1 P_NEAREST=0 P_EXCLUDE=0 P_BORDER=0 P_T=1 P_VEC=1
 // @variant P_MODE=0 P_AXES=2 P_NEAREST=1 P_EXCLUDE=0 P_BORDER=1 P_T=2 P_VEC=1
@@ -52,8 +54,8 @@ static inline weight tap_weight(weight t, const weight cubic_a)
 
 // firsts: [outputs], the input of an output's first tap (may lie outside; OUTSIDE: extrapolate)
 // weights: [outputs, taps]; NULL for nearest
-// size: of the input axis; before: taps that lie before floor(place); shrink: 1, or the scale when antialiasing
-// renormalise: 1 scales the weights to sum 1
+// size: of the input axis; before: taps that lie before floor(place); shrink: 1, or the scale when
+// antialiasing renormalise: 1 scales the weights to sum 1
 __kernel void resize_table(__global int *firsts, const long firsts_off, __global weight *weights,
                            const long weights_off, const int size, const int outputs,
                            const int taps, const int before, const long step, const long shift,

@@ -3,16 +3,21 @@
 // RoiAlign (ONNX 10, 16, 22) and MaxRoiPool (ONNX 1): parts of images, brought to one size.
 //
 // Parameters
-//   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of its four weighted elements
+//   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of
+//            its four weighted elements
 //   P_BLOCK  channels that a work-item of roi_align has at once: simd 16, simt 4
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// roi_align  y[r, c, ph, pw] from x[index[r], c]. A part is x1, y1, x2, y2, times `scale`, less `shift`, at least `least`
-//   wide and high; a bin has ratio^2 samples, with ratio 0 as many as there are elements. Arguments: x [batch, channels,
-//   h, w], rois [n_rois, 4], index [n_rois], y [n_rois, channels, ph, pw], fault (an index that is out of range gives
-//   zeros); n_rois, batch, channels, h, w, ph, pw, ratio, scale, shift, least.
+// roi_align  y[r, c, ph, pw] from x[index[r], c]. A part is x1, y1, x2, y2, times `scale`, less
+//            `shift`, at least `least`
+//   wide and high; a bin has ratio^2 samples, with ratio 0 as many as there are elements.
+//   Arguments: x [batch, channels, h, w], rois [n_rois, 4], index [n_rois], y [n_rois, channels,
+//   ph, pw], fault (an index that is out of range gives zeros); n_rois, batch, channels, h, w, ph,
+//   pw, ratio, scale, shift, least.
 //   NDRange: ph * pw, n_rois * channels / P_BLOCK
-// max_roi_pool  y[r, c, ph, pw] = the largest in a bin, 0 for an empty one. A part is image, x1, y1, x2, y2. Arguments: x,
-//   rois [n_rois, 5], y, fault; n_rois, batch, channels, h, w, ph, pw, scale. NDRange: ph * pw, n_rois * channels
+// max_roi_pool  y[r, c, ph, pw] = the largest in a bin, 0 for an empty one. A part is image, x1,
+//               y1, x2, y2. Arguments: x,
+//   rois [n_rois, 5], y, fault; n_rois, batch, channels, h, w, ph, pw, scale. NDRange: ph * pw,
+//   n_rois * channels
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @variant P_MAX=0 P_BLOCK=16 P_T=1 P_VEC=1
@@ -21,7 +26,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 #include "common/number.clh"
 
-// The samples of a bin along an axis: `n` of them, `space` apart from `first` on; begin .. end - 1 may lie in the image.
+// The samples of a bin along an axis: `n` of them, `space` apart from `first` on; begin .. end - 1
+// may lie in the image.
 typedef struct {
     num first, space, n;
     int begin, end;
@@ -46,7 +52,8 @@ static inline samples samples_of(const num start, const num size, const int at, 
     return s;
 }
 
-// The two elements of an axis of n around a place, and the weight of the second. 0 when it lies outside.
+// The two elements of an axis of n around a place, and the weight of the second. 0 when it lies
+// outside.
 static inline int around(num x, const int n, int *low, int *high, num *part)
 {
     if (!(x >= -1 && x <= (num)n)) return 0;

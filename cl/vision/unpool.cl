@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxUnpool (ONNX 9, 11, 22): elements put where indices into a smaller tensor say. y holds zeros before.
+// MaxUnpool (ONNX 9, 11, 22): elements put where indices into a smaller tensor say. y holds zeros
+// before.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_VEC is 1, P_FP64 0
-// Arguments: n (elements), d, h, w (sizes that the indices count in, planes in front), od, oh, ow (sizes of y, none smaller),
-//   total (elements that the indices count), chunk (elements of a turn), x [n], index [n], y, fault (an index that is
-//   out of range; its element is left out). Elements that meet must be alike, as those of MaxPool are.
+// Arguments: n (elements), d, h, w (sizes that the indices count in, planes in front), od, oh, ow
+// (sizes of y, none smaller),
+//   total (elements that the indices count), chunk (elements of a turn), x [n], index [n], y, fault
+//   (an index that is out of range; its element is left out). Elements that meet must be alike, as
+//   those of MaxPool are.
 // NDRange: n / chunk; it may be smaller.
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32

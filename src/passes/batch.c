@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which values have the same first dimension though it is not known: a model's batch is mostly any number, and what its
- * operators keep of it is known without.
+ * Which values have the same first dimension though it is not known: a model's batch is mostly any
+ * number, and what its operators keep of it is known without.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* Operators whose result has the first dimension of their first input, whatever their attributes are. */
+/* Operators whose result has the first dimension of their first input, whatever their attributes
+ * are. */
 static bool keeps_first(const node *n)
 {
     static const char *const names[] = {"Conv",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Activations that exporters write in several nodes become the one operator of ONNX that they are: then they can go
- * along with a convolution or product.
+ * Activations that exporters write in several nodes become the one operator of ONNX that they are:
+ * then they can go along with a convolution or product.
  */
 #include "passes/pattern.h"
 

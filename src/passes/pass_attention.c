@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax(scale * q k^T + mask) v over [batch, heads, places, d], or [batch * heads, places, d], which exporters spell in
- * nodes, becomes Attention (ONNX 23), which keeps no matrix of scores. It is given [batch, places, heads * d]: there the
- * transposes that exporters put around it cancel out, and nothing is copied. Without a dimension of its own the batch
- * counts as heads.
+ * softmax(scale * q k^T + mask) v over [batch, heads, places, d], or [batch * heads, places, d],
+ * which exporters spell in nodes, becomes Attention (ONNX 23), which keeps no matrix of scores. It
+ * is given [batch, places, heads * d]: there the transposes that exporters put around it cancel
+ * out, and nothing is copied. Without a dimension of its own the batch counts as heads.
  */
 #include "passes/pattern.h"
 
@@ -101,7 +101,7 @@ static bool fits(attention_match *a)
     return shapes_fit(a) && softmax_is_over_keys(a) && mask_fits(a);
 }
 
-/* ---- rewriting ----------------------------------------------------------------------------------------------- */
+/* ---- rewriting ------------------------------------------------------------------------------- */
 
 /* The Transpose that gives x, when it is one of so many dimensions. */
 static const node *transpose_of(const graph *g, value_id x, int rank, const int64_t **out_perm)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv or Gemm followed by BatchNormalization becomes the Conv or Gemm alone. With s = scale / sqrt(var + epsilon)
- * (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W * s along the output channel and the
- * new bias is (B - mean) * s + bias. Both are nodes over constants, computed once with the other constants. Elsewhere it
- * becomes a product and a sum.
+ * Conv or Gemm followed by BatchNormalization becomes the Conv or Gemm alone. With s = scale /
+ * sqrt(var + epsilon) (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W
+ * * s along the output channel and the new bias is (B - mean) * s + bias. Both are nodes over
+ * constants, computed once with the other constants. Elsewhere it becomes a product and a sum.
  */
 #include "passes/rewrite.h"
 
@@ -28,7 +28,8 @@ static bool norm_is_foldable(const graph_info *s, const node *norm)
     return true;
 }
 
-/* Output channels of a Conv or Gemm whose weights and bias are constants; 0 when it cannot be folded into. */
+/* Output channels of a Conv or Gemm whose weights and bias are constants; 0 when it cannot be
+ * folded into. */
 static int64_t channels_of(const graph_info *s, const node *n)
 {
     if (n->n_inputs < 2 || n->inputs[1] == VALUE_NONE || !s->constant[n->inputs[1]]) return 0;
@@ -115,7 +116,8 @@ static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_i
     return rewrite_add(g, "Reshape", 2, (value_id[]){v, shape_value}, out_shaped);
 }
 
-/* One that nothing before it takes in becomes x * factor + shift, which what comes behind may take in. */
+/* One that nothing before it takes in becomes x * factor + shift, which what comes behind may
+ * take in. */
 static clg_status decompose_norm(graph *g, const graph_info *s, node_id n)
 {
     const node *norm = &g->nodes[n];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of nodes that compute the same - operator, version, attributes, inputs - the first one computes it for all. Exporters
- * write the same Shape, Transpose or Cast once for each reader. Nodes that draw random numbers, and those with bodies, are
- * never the same.
+ * Of nodes that compute the same - operator, version, attributes, inputs - the first one computes
+ * it for all. Exporters write the same Shape, Transpose or Cast once for each reader. Nodes that
+ * draw random numbers, and those with bodies, are never the same.
  */
 #include "base/strbuf.h"
 #include "passes/rewrite.h"
@@ -59,7 +59,8 @@ static void describe(const node *n, strbuf *t)
     for (size_t i = 0; i < n->n_attributes; i++) append_attribute(t, &n->attributes[i]);
 }
 
-/* Outputs of the graph keep the node that gives them, and the earlier node must give all that the later one does. */
+/* Outputs of the graph keep the node that gives them, and the earlier node must give all that
+ * the later one does. */
 static bool may_replace(const graph *g, const node *first, const node *n)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Concat whose first inputs are those of an earlier Concat along the same axis begins with that one's output instead:
- * dense blocks then grow by what is new, and each part can be written where it stays (op.h, joins).
+ * A Concat whose first inputs are those of an earlier Concat along the same axis begins with that
+ * one's output instead: dense blocks then grow by what is new, and each part can be written where
+ * it stays (op.h, joins).
  */
 #include "passes/rewrite.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv, Gemm and MatMul take what follows them along: a constant bias, a residual of the same shape, an activation. They
- * become clgraph.FusedConv, FusedGemm, FusedMatMul (ops/lowering/epilogue.h has their definition).
+ * Conv, Gemm and MatMul take what follows them along: a constant bias, a residual of the same
+ * shape, an activation. They become clgraph.FusedConv, FusedGemm, FusedMatMul
+ * (ops/lowering/epilogue.h has their definition).
  */
 #include "ops/lowering/epilogue.h"
 #include "passes/rewrite.h"
@@ -29,9 +30,10 @@ static const char *fused_name(const node *n)
     return NULL;
 }
 
-/* ---- bias ------------------------------------------------------------------------------------------------ */
+/* ---- bias ------------------------------------------------------------------------------------ */
 
-/* The bias of a MatMul is one number an output column, of a Conv one a channel: its shape with ones around. */
+/* The bias of a MatMul is one number an output column, of a Conv one a channel: its shape with
+ * ones around. */
 static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
     const value_fact *b = &f->info->facts[bias];
@@ -64,7 +66,7 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
     return CLG_OK;
 }
 
-/* ---- residual ------------------------------------------------------------------------------------------------ */
+/* ---- residual -------------------------------------------------------------------------------- */
 
 /* The first dimension may be any that both have. */
 static bool residual_fits(const fusion *f, value_id other, value_id product)
@@ -105,7 +107,7 @@ static clg_status follow_add(fusion *f, bool *out_taken)
     return CLG_OK;
 }
 
-/* ---- activation ------------------------------------------------------------------------------------------------- */
+/* ---- activation ------------------------------------------------------------------------------ */
 
 /* A bound of Clip: an attribute before opset 11, a constant input since. */
 static bool clip_bound(const graph_info *s, const node *n, size_t input, const char *name,
@@ -151,7 +153,7 @@ static void follow_activation(fusion *f)
     rewrite_take_output(f->graph, f->target, next);
 }
 
-/* ---- the node ------------------------------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 static clg_status write_fused(fusion *f)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Precision fp16: values between nodes are float16 in place of float32. Products begin with it, since they read and write
- * most; cheap operators and those that move elements follow where all that they read is float16 already. Every other
- * node reads and gives float32, with a Cast between. Arithmetic stays float32 everywhere: docs/numerics.md.
- * See decision 28.
+ * Precision fp16: values between nodes are float16 in place of float32. Products begin with it,
+ * since they read and write most; cheap operators and those that move elements follow where all
+ * that they read is float16 already. Every other node reads and gives float32, with a Cast between.
+ * Arithmetic stays float32 everywhere: docs/numerics.md. See decision 28.
  */
 #include "passes/rewrite.h"
 
@@ -13,8 +13,9 @@
 #define LARGEST_HALF 65504.0f
 #define SMALLEST_NORMAL_HALF 0x1p-14
 
-/* Neither list has sums and squares that leave float16's range (ReduceSum, Pow, Exp, LRN), numbers that are positions (Range,
- * CumSum, boxes), or states that add their errors up (LSTM, GRU, RNN). */
+/* Neither list has sums and squares that leave float16's range (ReduceSum, Pow, Exp, LRN),
+ * numbers that are positions (Range, CumSum, boxes), or states that add their errors up (LSTM,
+ * GRU, RNN). */
 static const char *const beginners[] = {"Conv",      "ConvTranspose", "Gemm",      "MatMul",
                                         "Attention", "FusedConv",     "FusedGemm", "FusedMatMul"};
 static const char *const followers[] = {"Abs",
@@ -139,7 +140,8 @@ static bool gives_half(const halving *h, const node *n, size_t output)
     return false;
 }
 
-/* A single number that float16 would turn into nothing, or into another one: an epsilon, a mask's lowest number. */
+/* A single number that float16 would turn into nothing, or into another one: an epsilon, a
+ * mask's lowest number. */
 static bool is_out_of_range(const halving *h, value_id v)
 {
     double number;
@@ -182,7 +184,7 @@ static bool becomes_half(const halving *h, const node *n)
     return outputs_fp16_only(h, n) && (begins || may_follow(h, n)) && !must_keep_dtype(h, n);
 }
 
-/* ---- edits --------------------------------------------------------------------------------------------------------- */
+/* ---- edits ----------------------------------------------------------------------------------- */
 
 static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out)
 {
@@ -192,7 +194,8 @@ static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out
     return node_set_int(h->graph, n, "to", to);
 }
 
-/* Beyond float16's range a number becomes the largest of its sign: infinities come from computing alone. */
+/* Beyond float16's range a number becomes the largest of its sign: infinities come from
+ * computing alone. */
 static clg_status narrow(halving *h, value_id v, value_id *out_half)
 {
     value_id clipped;

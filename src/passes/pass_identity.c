@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Readers of Identity, and of Dropout at inference, read its input instead. The node stays only where its output is an
- * output of the graph.
+ * Readers of Identity, and of Dropout at inference, read its input instead. The node stays only
+ * where its output is an output of the graph.
  */
 #include "passes/rewrite.h"
 

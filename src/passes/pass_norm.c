@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisation over the last axes, which exporters before opset 17 (LayerNormalization) and 23 (RMSNormalization) had to
- * spell in nodes, becomes one node:
+ * Normalisation over the last axes, which exporters before opset 17 (LayerNormalization) and 23
+ * (RMSNormalization) had to spell in nodes, becomes one node:
  *
  *     LayerNormalization  y = (x - mean) / sqrt(mean((x - mean)^2) + e) * w + b
  *     RMSNormalization    y = x / sqrt(mean(x^2) + e) * w

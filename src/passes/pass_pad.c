@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Pad of zeros before a Conv, or before an AveragePool that counts padding or has none of its own, becomes that one's
- * pads, when it pads the spatial axes alone. TensorFlow's exporters write convolutions of stride 2 so.
+ * A Pad of zeros before a Conv, or before an AveragePool that counts padding or has none of its
+ * own, becomes that one's pads, when it pads the spatial axes alone. TensorFlow's exporters write
+ * convolutions of stride 2 so.
  */
 #include "passes/rewrite.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise nodes that follow each other become one clgraph.Pointwise (ops/pointwise/pointwise.h): what lies between them stays in
- * registers. A group grows backwards from the node whose result is its own: a node joins when all who read its result
- * are members, so that a group has one way out and no cycle can arise. What a group computes has the shape of its
- * result; a smaller operand would be computed again for each element and stays a node of its own.
+ * Pointwise nodes that follow each other become one clgraph.Pointwise (ops/pointwise/pointwise.h):
+ * what lies between them stays in registers. A group grows backwards from the node whose result is
+ * its own: a node joins when all who read its result are members, so that a group has one way out
+ * and no cycle can arise. What a group computes has the shape of its result; a smaller operand
+ * would be computed again for each element and stays a node of its own.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -37,8 +38,8 @@ static bool is_suited(const graph_info *s, const node *n)
     return has_float;
 }
 
-/* Unknown dimensions are taken to be what the result has: that is so but for broadcasting along them, which costs time
- * and changes no number. */
+/* Unknown dimensions are taken to be what the result has: that is so but for broadcasting along
+ * them, which costs time and changes no number. */
 static bool may_have_shape(const shape *part, const shape *whole)
 {
     if (part->rank == RANK_UNKNOWN || part->rank != whole->rank) return false;
@@ -80,7 +81,7 @@ static node_id find_joiner(const growth *w, value_id v)
     return may_have_shape(&w->info->facts[v].dims, dims) ? n : NODE_NONE;
 }
 
-/* ---- the group of the members ----------------------------------------------------------------------------- */
+/* ---- the group of the members ---------------------------------------------------------------- */
 
 /* Registers by value while a group is being written. */
 typedef struct naming {
@@ -125,7 +126,8 @@ static clg_status write_member(growth *w, naming *results, const node *n)
     return pointwise_add_node(&w->group, &source, &results->registers[results->count++]);
 }
 
-/* Inputs that no instruction reads, as an exponent that was known, go; they must not be what shapes the result. */
+/* Inputs that no instruction reads, as an exponent that was known, go; they must not be what
+ * shapes the result. */
 static clg_status drop_unread_inputs(growth *w)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];
@@ -154,7 +156,7 @@ static clg_status write_group(growth *w)
     return drop_unread_inputs(w);
 }
 
-/* ---- growing ----------------------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 static void insert_member(growth *w, node_id n)
 {

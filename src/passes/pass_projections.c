@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMuls of one input by constant weights become one, of the weights side by side, when what reads the results takes them
- * as they lie: the projections in front of attention (query, key, value) are one product and three views of it.
+ * MatMuls of one input by constant weights become one, of the weights side by side, when what reads
+ * the results takes them as they lie: the projections in front of attention (query, key, value) are
+ * one product and three views of it.
  */
 #include "passes/rewrite.h"
 
@@ -19,7 +20,7 @@ typedef struct projections {
     size_t count;
 } projections;
 
-/* ---- who reads ------------------------------------------------------------------------------------------------- */
+/* ---- who reads ------------------------------------------------------------------------------- */
 
 /* A Reshape of a view is a view, which is for its own readers to take. */
 static bool takes_in_place(const projections *p, const node *reader, size_t input)
@@ -52,7 +53,7 @@ static void find_readers_in_place(projections *p)
     }
 }
 
-/* ---- which ------------------------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------- */
 
 static int64_t columns(const projections *p, const node *n)
 {
@@ -101,7 +102,7 @@ static void find_group(projections *p, node_id first)
     }
 }
 
-/* ---- rewriting ----------------------------------------------------------------------------------------------------- */
+/* ---- rewriting ------------------------------------------------------------------------------- */
 
 /* Input `i` of all, side by side. */
 static clg_status join(projections *p, size_t i, int64_t axis, value_id *out)

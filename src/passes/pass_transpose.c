@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transposes that undo each other go: two in a row become one or none, and so do those around islands of pointwise
- * operators, all of whose large operands come through one permutation and all of whose results leave through its inverse.
- * Models written for images with channels last have one before and one behind each convolution. A Transpose that stays is
- * left where it is: what reads it mostly reads it as a view.
+ * Transposes that undo each other go: two in a row become one or none, and so do those around
+ * islands of pointwise operators, all of whose large operands come through one permutation and all
+ * of whose results leave through its inverse. Models written for images with channels last have one
+ * before and one behind each convolution. A Transpose that stays is left where it is: what reads it
+ * mostly reads it as a view.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -47,7 +48,7 @@ static bool moves_nothing(const permutation *p)
     return true;
 }
 
-/* ---- two in a row -------------------------------------------------------------------------------------------- */
+/* ---- two in a row ---------------------------------------------------------------------------- */
 
 static clg_status merge(graph *g, const graph_info *s, node_id i)
 {
@@ -77,7 +78,7 @@ static clg_status merge_all(graph *g)
     return status;
 }
 
-/* ---- islands -------------------------------------------------------------------------------------------------- */
+/* ---- islands --------------------------------------------------------------------------------- */
 
 /* Nodes between Transposes of `in` and of its inverse. */
 typedef struct island {
@@ -203,7 +204,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
     return status;
 }
 
-/* ---- all together -------------------------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 /* Different permutations in one graph that islands are looked for with. */
 #define MAX_PERMUTATIONS 8

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Graph passes: rewrites of a clone of the model's graph for one device class. Each pass is a file
- * pass_<name>.c with one function; pipeline.c lists them in order. A pass keeps what the graph computes: names and
- * dtypes of inputs and outputs never change, values that are outputs keep their names.
+ * pass_<name>.c with one function; pipeline.c lists them in order. A pass keeps what the graph
+ * computes: names and dtypes of inputs and outputs never change, values that are outputs keep their
+ * names.
  */
 #ifndef CLG_PASSES_PASSES_H
 #define CLG_PASSES_PASSES_H
@@ -12,7 +13,8 @@
 
 typedef struct pass_options {
     clg_kernel_class kernel_class; /* simd or simt */
-    int lanes; /* of blocks of channels: as many as the register tile of the SIMD class has; 0: none */
+    /* of blocks of channels: as many as the register tile of the SIMD class has; 0: none */
+    int lanes;
     name_list disabled;  /* names of passes not to run */
     bool fp16;           /* precision fp16 */
     name_list keep_fp32; /* nodes by name that stay in float32: '*' any characters, '?' one */
@@ -27,8 +29,8 @@ typedef struct pass {
 extern const pass passes[];
 extern const size_t n_passes;
 
-/* Clones `model` and runs the passes that are not disabled; the result is checked and resolved. An unknown name in
- * `disabled` is an INVALID_ARGUMENT that lists the names there are. */
+/* Clones `model` and runs the passes that are not disabled; the result is checked and resolved.
+ * An unknown name in `disabled` is an INVALID_ARGUMENT that lists the names there are. */
 clg_status passes_run(const graph *model, const pass_options *options, graph **out_graph);
 
 #endif

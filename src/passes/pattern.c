@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matching patterns by walking the text and the graph together. A text is walked again for the other order of operands:
- * patterns are short.
+ * Matching patterns by walking the text and the graph together. A text is walked again for the
+ * other order of operands: patterns are short.
  */
 #include "passes/pattern.h"
 

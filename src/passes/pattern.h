@@ -4,12 +4,14 @@
  *
  *   Mul(x, Sigmoid(x))                          operators of ONNX's default domain
  *   x  w                                        any value, the same wherever the letter stands
- *   0.5                                         a constant of one element with that number, to three digits
- *   #e                                          a constant of one element, whose number is asked for
+ *   0.5                                         a constant of one element with that number, to
+ *                                               three digits
+ *   #e                                          a constant of one element, whose number is asked
+ *                                               for
  *   Div(d, Sqrt(v)); d = Sub(x, ReduceMean(x))  d is a value and also what is said of it
  *
- * Operands of Add and Mul match in either order. Numbers of Clip may be attributes. Operators have exactly the inputs
- * that are written; ReduceMean and Softmax may have more (axes).
+ * Operands of Add and Mul match in either order. Numbers of Clip may be attributes. Operators have
+ * exactly the inputs that are written; ReduceMean and Softmax may have more (axes).
  */
 #ifndef CLG_PASSES_PATTERN_H
 #define CLG_PASSES_PATTERN_H
@@ -27,8 +29,8 @@ typedef struct pattern_match {
 
 value_id pattern_value(const pattern_match *m, char letter);
 double pattern_number(const pattern_match *m, char letter);
-/* Whether the first output of node `root` is computed as the pattern says. Values that edits added after the survey
- * match letters only. */
+/* Whether the first output of node `root` is computed as the pattern says. Values that edits
+ * added after the survey match letters only. */
 bool pattern_find(const graph_info *s, const char *pattern, node_id root, pattern_match *out_match);
 
 #endif

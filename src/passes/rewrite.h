@@ -7,8 +7,8 @@
 
 #include "passes/passes.h"
 
-/* What is known of a graph while a pass works on it. Edits do not update it: a pass that depends on its own edits makes
- * a new one. */
+/* What is known of a graph while a pass works on it. Edits do not update it: a pass that depends
+ * on its own edits makes a new one. */
 typedef struct graph_info {
     graph *graph;
     uint32_t *uses;    /* by value: readers and graph outputs */
@@ -23,10 +23,11 @@ void graph_info_deinit(graph_info *s);
 
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
 bool node_is_conv(const node *n); /* Conv, or FusedConv that a pass has made of it */
-/* The only reader of node n's first output, when that output is read once and is no output of the graph. */
+/* The only reader of node n's first output, when that output is read once and is no output of
+ * the graph. */
 node_id graph_info_only_reader(const graph_info *s, node_id n);
-/* By value: another one that has the same first dimension, the same for all of which that is known to be so. Freed by the caller
- * with memory_free, also on failure. */
+/* By value: another one that has the same first dimension, the same for all of which that is
+ * known to be so. Freed by the caller with memory_free, also on failure. */
 clg_status graph_info_batches(const graph_info *s, value_id **out_batch);
 /* The content of a constant, as far as it is known; NULL. */
 const tensor *graph_info_constant(const graph_info *s, value_id v);
@@ -38,8 +39,8 @@ value_id other_input(const node *n, value_id v);
 /* A new node of the default domain with one unnamed output. */
 clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
                        value_id *out_value);
-/* The same of a domain and version, named in messages as node `whole`, of which it is a part; `out_value` may be among the
- * inputs. */
+/* The same of a domain and version, named in messages as node `whole`, of which it is a part;
+ * `out_value` may be among the inputs. */
 clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
                         int64_t opset, size_t n_inputs, const value_id *inputs,
                         value_id *out_value);
@@ -48,7 +49,8 @@ clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out
 clg_status rewrite_float(graph *g, float number, value_id *out_value);
 /* Node n gets these inputs. */
 clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs);
-/* Node n becomes another operator, without attributes. `domain` and `op_type` must outlive the graph. */
+/* Node n becomes another operator, without attributes. `domain` and `op_type` must outlive the
+ * graph. */
 clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
                           int64_t opset, size_t n_inputs, const value_id *inputs);
 /* Node n takes over the first output of `last`, which is removed. */

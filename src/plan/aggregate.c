@@ -96,7 +96,7 @@ void aggregate_release(const value_fact *f)
     tensor_free((tensor *)f->known);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------ */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static clg_status make_value(plan_state *s, const value_fact *f, uint32_t root, size_t *end_bytes,
                              plan_value *out)
@@ -125,7 +125,7 @@ clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root, pl
     return make_value(s, f, root, &end_bytes, out_value);
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 /* A tensor without a name becomes a value for a moment. */
 static clg_status settle_tensor(plan_state *s, plan_value *item,

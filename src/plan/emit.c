@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a node to pending steps: operands for lowering, the choice of a candidate, packings and scratch, and
- * the candidate's steps with their operands resolved to roots.
+ * From a node to pending steps: operands for lowering, the choice of a candidate, packings and
+ * scratch, and the candidate's steps with their operands resolved to roots.
  * See decision 5.
  */
 #include "base/checked.h"
@@ -85,7 +85,7 @@ static clg_status make_dense(plan_state *s, value_id v, const node *n)
     return CLG_OK;
 }
 
-/* ---- operands to roots ---------------------------------------------------------------------------- */
+/* ---- operands to roots ----------------------------------------------------------------------- */
 
 typedef struct emission {
     plan_state *state;
@@ -145,13 +145,15 @@ static clg_status emit_step(emission *e, const step *what)
     return state_add_step(e->state, what, refs, n, e->node, e->choice);
 }
 
-/* Whether the packed form of v is made once, for all plans. What the init plan packs is read by it alone. */
+/* Whether the packed form of v is made once, for all plans. What the init plan packs is read by
+ * it alone. */
 static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
 {
     return v->weight && v->offset_elems == 0 && v->dense && !s->context->is_init_plan;
 }
 
-/* Weights are packed by the owner, once; other values are packed into scratch before the candidate's steps. */
+/* Weights are packed by the owner, once; other values are packed into scratch before the
+ * candidate's steps. */
 static clg_status emit_packings(emission *e)
 {
     plan_state *s = e->state;
@@ -218,7 +220,7 @@ static clg_status emit_candidate(plan_state *s, const lower_context *lc, const p
     return CLG_OK;
 }
 
-/* ---- views ---------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static bool strides_are_dense(const shape *dims, const int64_t *strides)
 {
@@ -247,7 +249,7 @@ static clg_status emit_views(plan_state *s, const node *n, const lower_context *
     return CLG_OK;
 }
 
-/* ---- a node ---------------------------------------------------------------------------------------- */
+/* ---- a node ---------------------------------------------------------------------------------- */
 
 static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *inputs,
                                    lower_operand *outputs)
@@ -283,8 +285,8 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     return true;
 }
 
-/* Lowers a node and takes a candidate; where the driver's compiler dies of all of them, in ever simpler forms. Nothing is chosen
- * for a view. */
+/* Lowers a node and takes a candidate; where the driver's compiler dies of all of them, in ever
+ * simpler forms. Nothing is chosen for a view. */
 static clg_status lower_and_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     error_record first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Closing a segment: which roots live on, where slab memory goes, and the segment's final steps and ports.
+ * Closing a segment: which roots live on, where slab memory goes, and the segment's final steps and
+ * ports.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"
@@ -288,7 +289,8 @@ static void hold_known(plan_segment *segment, const plan_port *ports, size_t n)
     }
 }
 
-/* Known contents that outlive planning: all of them where children go on from here, else what led here and outputs. */
+/* Known contents that outlive planning: all of them where children go on from here, else what
+ * led here and outputs. */
 static clg_status keep_held(plan_state *s)
 {
     plan_segment *segment = s->segment;

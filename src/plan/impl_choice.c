@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which candidate computes a node, of those that may run on this device with these options: one that the caller prefers by
- * name, else the one that was measured to be fastest (choices.h), else the first, or the cheapest of those with an
- * estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
+ * Which candidate computes a node, of those that may run on this device with these options: one
+ * that the caller prefers by name, else the one that was measured to be fastest (choices.h), else
+ * the first, or the cheapest of those with an estimated cost when it is one of them. Lowering
+ * orders candidates by preference for the kernel class.
  *
- * One that the driver's compiler is known to die of (plan_compiler) is passed over. Where there are several, the chosen one
- * must pass the owner's judgement (impl_validator), else the choice is made anew among the rest; of attention, where there is one
- * alone, too.
+ * One that the driver's compiler is known to die of (plan_compiler) is passed over. Where there are
+ * several, the chosen one must pass the owner's judgement (impl_validator), else the choice is made
+ * anew among the rest; of attention, where there is one alone, too.
  */
 #include "plan/plan.h"
 #include "plan/tuning_table.h"

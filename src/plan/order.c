@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps of a segment may be under way together: those that no memory orders, because one writes what the other reads or
- * writes. Steps are looked at in windows, so that this takes no longer than placing them; between two windows all are ordered.
+ * Which steps of a segment may be under way together: those that no memory orders, because one
+ * writes what the other reads or writes. Steps are looked at in windows, so that this takes no
+ * longer than placing them; between two windows all are ordered.
  */
 #include "plan/state.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans: what a run does, as plain data without OpenCL handles. A plan is a tree of segments. The root is made
- * for one set of input shapes (and contents of the inputs that shapes depend on). A segment is a list of steps
- * with every operand placed in memory; it ends where the graph ends, or where the host must learn the content of
- * values (`reads`) to go on; the continuation for each content is a child segment. Ordinary models have one segment.
+ * Plans: what a run does, as plain data without OpenCL handles. A plan is a tree of segments. The
+ * root is made for one set of input shapes (and contents of the inputs that shapes depend on). A
+ * segment is a list of steps with every operand placed in memory; it ends where the graph ends, or
+ * where the host must learn the content of values (`reads`) to go on; the continuation for each
+ * content is a child segment. Ordinary models have one segment.
  *
- * Made under the owner's lock, immutable afterwards but for the list of children. Segments count references: the tree
- * has one of each, whoever works with a segment another, a child one of its parent. The tree is bounded: continuations
- * that were not used for long leave it, and live on only while somebody holds them.
+ * Made under the owner's lock, immutable afterwards but for the list of children. Segments count
+ * references: the tree has one of each, whoever works with a segment another, a child one of its
+ * parent. The tree is bounded: continuations that were not used for long leave it, and live on only
+ * while somebody holds them.
  */
 #ifndef CLG_PLAN_PLAN_H
 #define CLG_PLAN_PLAN_H
@@ -16,7 +18,7 @@
 
 #include <clgraph/inspect.h>
 
-/* ---- memory ---------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 typedef enum place_kind {
     PLACE_NONE,
@@ -34,7 +36,7 @@ typedef struct plan_placement {
     int64_t offset_bytes;
 } plan_placement;
 
-/* ---- steps and segments ------------------------------------------------------------------------------ */
+/* ---- steps and segments ---------------------------------------------------------------------- */
 
 #define PLAN_WINDOW 32
 
@@ -43,13 +45,15 @@ typedef struct plan_step {
     const plan_placement
         *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
-    /* Bits: steps of its window of PLAN_WINDOW that must have ended before it starts, and so what they come after; the first of a
-     * window comes after all before it, and the others at least after that. */
+    /* Bits: steps of its window of PLAN_WINDOW that must have ended before it starts, and so
+     * what they come after; the first of a window comes after all before it, and the others at
+     * least after that. */
     uint32_t after;
     node_id node; /* of the graph; of a step inside a branch or loop, the outermost control node */
     const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
     const char *variant;      /* of the candidate it comes from */
-    /* Where there was a choice and the context notes it: the problem (choices.h) and all ways, a space between. */
+    /* Where there was a choice and the context notes it: the problem (choices.h) and all ways, a
+     * space between. */
     const char *problem, *impls;
 } plan_step;
 
@@ -63,8 +67,8 @@ typedef struct plan_port {
     const tensor *
         known; /* content when it did not need the device; borrowed from the segment or the graph */
     clg_value_kind kind;
-    /* Of a sequence, optional or map, which has no place. A map: its keys [C] and its values, one map [C] or rows of them
-     * [N,C], which are a sequence of maps. */
+    /* Of a sequence, optional or map, which has no place. A map: its keys [C] and its values,
+     * one map [C] or rows of them [N,C], which are a sequence of maps. */
     const struct plan_port *items;
     size_t n_items;
 } plan_port;
@@ -120,7 +124,7 @@ typedef struct plan {
     struct plan *next;
 } plan;
 
-/* ---- planning ------------------------------------------------------------------------------------------ */
+/* ---- planning -------------------------------------------------------------------------------- */
 
 /* What the planner asks of the owner (exec). */
 typedef struct plan_owner {
@@ -130,9 +134,10 @@ typedef struct plan_owner {
                        const packing *p, uint32_t *out_index);
 } plan_owner;
 
-/* Whether an implementation of a node, one of several, gives right results on this device. passes may be NULL: all do. */
-/* Whether the driver can compile a candidate at all; asked of each that is to be taken. When it cannot, the thread's error text
- * says why. compiles NULL: all can. */
+/* Whether an implementation of a node, one of several, gives right results on this device.
+ * passes may be NULL: all do. */
+/* Whether the driver can compile a candidate at all; asked of each that is to be taken. When it
+ * cannot, the thread's error text says why. compiles NULL: all can. */
 typedef struct plan_compiler {
     void *self;
     clg_status (*compiles)(void *self, const candidate *impl, bool *out_compiles);
@@ -154,11 +159,12 @@ typedef struct plan_context {
     bool allow_blas;
     bool strict; /* no numeric work on the host */
     bool (*blas_accepts)(const gemm_problem *p);
-    /* Per value: facts of weights (constants and results of the init plan). kind/dtype/dims set for weights, dtype NONE
-     * for values that are computed by runs. known where the host has the content. */
+    /* Per value: facts of weights (constants and results of the init plan). kind/dtype/dims set
+     * for weights, dtype NONE for values that are computed by runs. known where the host has the
+     * content. */
     const value_fact *weights;
-    /* Per node: true for nodes that depend on constants only. The init plan plans these and its outputs are
-     * `init_outputs`; other plans skip them. */
+    /* Per node: true for nodes that depend on constants only. The init plan plans these and its
+     * outputs are `init_outputs`; other plans skip them. */
     const bool *node_is_init;
     bool is_init_plan;
     const value_id *outputs; /* outputs of the plan */
@@ -176,9 +182,9 @@ typedef struct plan_context {
     bool notes_choices;
 } plan_context;
 
-/* Plans from the inputs' facts. When shape inference turns out to need the content of graph inputs that are not known,
- * *out_needed_inputs (bits by input index, one bool an input, caller's array) tells which and *out_plan is NULL with
- * CLG_OK: call again with these known. */
+/* Plans from the inputs' facts. When shape inference turns out to need the content of graph
+ * inputs that are not known, *out_needed_inputs (bits by input index, one bool an input,
+ * caller's array) tells which and *out_plan is NULL with CLG_OK: call again with these known. */
 clg_status plan_create(const plan_context *context, const value_fact *inputs,
                        bool *out_needed_inputs, plan **out_plan);
 /* The child of `segment` for these contents of its reads, planned now if need be; a reference. */
@@ -195,13 +201,15 @@ void plan_segment_free(plan_segment *segment); /* accepts NULL */
 struct strbuf;
 void plan_dump(const plan_context *context, const plan *p, struct strbuf *out_text);
 
-/* ---- parts, each its own file ------------------------------------------------------------------------------ */
+/* ---- parts, each its own file ---------------------------------------------------------------- */
 
-/* The tree of segments (segment.c). create: a reference; parent NULL for a root, else a reference to it is taken. */
+/* The tree of segments (segment.c). create: a reference; parent NULL for a root, else a
+ * reference to it is taken. */
 clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **out_segment);
 /* The child that these contents lead to, a reference; NULL when it is not in the tree. */
 plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents);
-/* Puts a child into the tree, unless its parent has left it; drops what was not used for longest. */
+/* Puts a child into the tree, unless its parent has left it; drops what was not used for
+ * longest. */
 void segment_add_child(plan_segment *segment, plan_segment *child);
 /* Takes all that is below out of the tree. */
 void segment_detach(plan_segment *segment);
@@ -220,9 +228,11 @@ bool plan_may_run(const plan_context *context, const candidate *impl);
 /* By estimates alone; NULL when none may run here. */
 const candidate *plan_cheapest(const plan_context *context, const candidate *candidates);
 
-/* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input lie in one piece of memory, one
- * after the other, aligned; those of an output lie wherever the plan made them. */
-/* Where the tensor of fact f comes to lie behind *end_bytes, which it moves. UNSUPPORTED_DTYPE for what has no bytes. */
+/* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input lie in
+ * one piece of memory, one after the other, aligned; those of an output lie wherever the plan
+ * made them. */
+/* Where the tensor of fact f comes to lie behind *end_bytes, which it moves. UNSUPPORTED_DTYPE
+ * for what has no bytes. */
 clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_offset_bytes);
 /* Bytes of all tensors of an input. */
 clg_status aggregate_bytes(const value_fact *f, size_t *out_bytes);
@@ -237,8 +247,9 @@ typedef struct plan_block {
     uint32_t slab;
     size_t offset_bytes;
 } plan_block;
-/* Places blocks that are not fixed so that no two alive together overlap: largest first, lowest gap. Slabs grow up to
- * max_slab_bytes, then another is opened. slab_bytes: sizes before and after. */
+/* Places blocks that are not fixed so that no two alive together overlap: largest first, lowest
+ * gap. Slabs grow up to max_slab_bytes, then another is opened. slab_bytes: sizes before and
+ * after. */
 clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes,
                              size_t max_slab_bytes, size_t **slab_bytes, size_t *n_slabs,
                              size_t *out_live_bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Planning: walks the graph's nodes with concrete shapes. Each node is inferred; shape arithmetic ends there, the
- * rest is lowered and emitted. Where a shape needs content that only the device has, the segment ends.
- * See decision 7.
+ * Planning: walks the graph's nodes with concrete shapes. Each node is inferred; shape arithmetic
+ * ends there, the rest is lowered and emitted. Where a shape needs content that only the device
+ * has, the segment ends. See decision 7.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"
@@ -21,10 +21,11 @@ typedef struct walk {
     size_t n_reads;
 } walk;
 
-/* ---- whose content decides ------------------------------------------------------------------------- */
+/* ---- whose content decides ------------------------------------------------------------------- */
 
-/* Whether planning should ask for the content of a graph input: what looks like a shape, or a scale that is read as
- * it is. Data would make a plan of its own for each run; the device computes with it and the result is read. */
+/* Whether planning should ask for the content of a graph input: what looks like a shape, or a
+ * scale that is read as it is. Data would make a plan of its own for each run; the device
+ * computes with it and the result is read. */
 static bool may_decide(const plan_value *input, bool direct)
 {
     int64_t n;
@@ -33,7 +34,8 @@ static bool may_decide(const plan_value *input, bool direct)
            n <= TRACE_MAX_ELEMENTS;
 }
 
-/* Whether host arithmetic could give v's content if the graph inputs it depends on were known; marks those inputs. */
+/* Whether host arithmetic could give v's content if the graph inputs it depends on were known;
+ * marks those inputs. */
 static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
 {
     const graph *g = w->state->context->graph;
@@ -81,9 +83,10 @@ static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end 
                      node_text(n, text));
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Contents that inference found are held by the segment from here on, also when this fails half-way. */
+/* Contents that inference found are held by the segment from here on, also when this fails
+ * half-way. */
 static clg_status take_known(plan_state *s, const node *n, const value_fact *outputs)
 {
     clg_status status = CLG_OK;
@@ -145,7 +148,8 @@ static bool has_strings(const plan_state *s, const node *n)
     return false;
 }
 
-/* With `strict`: what only the host computes may read or give strings, or be control; it may not make numbers of numbers. */
+/* With `strict`: what only the host computes may read or give strings, or be control; it may not
+ * make numbers of numbers. */
 static clg_status check_strict(const plan_state *s, const node *n)
 {
     char text[NODE_TEXT_BYTES];
@@ -156,7 +160,8 @@ static clg_status check_strict(const plan_state *s, const node *n)
                      node_text(n, text));
 }
 
-/* The node of the model's graph that is under way goes there, as far as one can say so of it as a whole. */
+/* The node of the model's graph that is under way goes there, as far as one can say so of it as
+ * a whole. */
 static void note_place(plan_state *s, clg_place place)
 {
     if (s->n_scopes == 1) s->segment->node_places[s->scopes[0].next] = (uint8_t)place;
@@ -204,7 +209,7 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     return CLG_OK;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------------ */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 /* A branch, a loop or something about sequences. *out_entered: the walk goes on inside it. */
 static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *out_entered)
@@ -267,7 +272,8 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
     return CLG_OK;
 }
 
-/* Walks to the end of a segment and closes it. Takes the state over: it is freed, or kept for children. */
+/* Walks to the end of a segment and closes it. Takes the state over: it is freed, or kept for
+ * children. */
 static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
                            walk_end *out_end)
 {
@@ -289,7 +295,7 @@ static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_in
     return status;
 }
 
-/* ---- plans --------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static clg_status plan_alloc(const plan_context *context, const value_fact *inputs, plan **out_plan)
 {
@@ -374,7 +380,7 @@ clg_status plan_create(const plan_context *context, const value_fact *inputs,
     return CLG_OK;
 }
 
-/* ---- children -------------------------------------------------------------------------------------------- */
+/* ---- children -------------------------------------------------------------------------------- */
 
 static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_segment *segment,
                               tensor *const *contents)

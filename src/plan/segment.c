@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of segments: making, finding and dropping them. A model whose shapes depend on data asks for a new
- * continuation with each new content; the tree keeps those used last.
+ * The tree of segments: making, finding and dropping them. A model whose shapes depend on data asks
+ * for a new continuation with each new content; the tree keeps those used last.
  * See decision 6.
  */
 #include "plan/state.h"
@@ -52,7 +52,7 @@ void plan_segment_free(plan_segment *segment)
     }
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static plan_segment *root_of(plan_segment *segment)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks with lifetimes into slabs: greedy by size, each block at the lowest offset where it overlaps nothing that is
- * alive with it (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020). Where that leaves
- * gaps, it is tried in the order of lifetimes too, which suits chains, and the shorter result counts.
+ * Blocks with lifetimes into slabs: greedy by size, each block at the lowest offset where it
+ * overlaps nothing that is alive with it (Pisarchyk and Lee, "Efficient Memory Management for Deep
+ * Neural Net Inference", 2020). Where that leaves gaps, it is tried in the order of lifetimes too,
+ * which suits chains, and the shorter result counts.
  */
 #include "base/memory.h"
 #include "plan/plan.h"

@@ -270,7 +270,7 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
     return CLG_OK;
 }
 
-/* ---- scopes --------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 plan_scope *state_scope(plan_state *s) { return &s->scopes[s->n_scopes - 1]; }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's working state: what is known of each value at this point of the graph, and the memory roots that
- * values live in. Copied at the end of a segment so that each child goes on from there.
+ * The planner's working state: what is known of each value at this point of the graph, and the
+ * memory roots that values live in. Copied at the end of a segment so that each child goes on from
+ * there.
  */
 #ifndef CLG_PLAN_STATE_H
 #define CLG_PLAN_STATE_H
@@ -22,7 +23,8 @@ typedef struct plan_root {
     bool placed; /* PLACE_SLAB: an earlier segment placed it */
     bool live;   /* scratch of the end-of-segment computation */
     uint32_t
-        home; /* the root that it is a part of, as a concatenation's input may be; ROOT_NONE: none */
+        /* the root that it is a part of, as a concatenation's input may be; ROOT_NONE: none */
+        home;
     int64_t home_offset_bytes;
 } plan_root;
 
@@ -33,7 +35,8 @@ typedef struct plan_value {
     int64_t strides[CLG_MAX_RANK];
     bool dense;
     bool weight; /* content never changes; packed and placed by this value's id */
-    /* Sequences (fact.kind): the elements, immutable once here. Maps: keys and values as plan_port has them. */
+    /* Sequences (fact.kind): the elements, immutable once here. Maps: keys and values as
+     * plan_port has them. */
     const struct plan_value *items;
     size_t n_items;
 } plan_value;
@@ -88,8 +91,9 @@ typedef struct plan_scan {
     struct plan_scan *previous;
 } plan_scan;
 
-/* A graph being walked: the model's, or a branch or body inside it. Nodes of inner graphs are copies whose inputs and
- * outputs are ids of the state's values, so that nothing else needs to know of scopes. */
+/* A graph being walked: the model's, or a branch or body inside it. Nodes of inner graphs are
+ * copies whose inputs and outputs are ids of the state's values, so that nothing else needs to
+ * know of scopes. */
 typedef struct plan_scope {
     const graph *graph;
     const node *nodes;
@@ -141,8 +145,8 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
 /* Where it lies, once slabs are placed. */
 plan_placement state_place(const plan_state *s, root_ref ref);
-/* Makes the memory of v a part of `home`, when it is a whole root of this segment that is no part of another; what was
- * written to v before then went there. */
+/* Makes the memory of v a part of `home`, when it is a whole root of this segment that is no
+ * part of another; what was written to v before then went there. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);
 /* OUT_OF_DEVICE_MEMORY when no buffer of the device can hold so much. */
 clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
@@ -166,7 +170,8 @@ const char *state_value_name(const plan_state *s, value_id v);
 /* Appends values that are nothing yet; ids are consecutive. */
 clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
 
-/* Lowers node n, whose facts are inferred, and appends its steps (emit.c). *out_place is a clg_place. */
+/* Lowers node n, whose facts are inferred, and appends its steps (emit.c). *out_place is a
+ * clg_place. */
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 /* A dense copy of v into `root` (emit.c); n: for whom. */
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
@@ -174,18 +179,20 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 /* Of the steps written to the segment: which come after which (order.c). */
 clg_status order_steps(plan_state *s);
 
-/* Infers node n; facts of its outputs go into the state. *out_all_known: nothing is left for the device (planner.c). */
+/* Infers node n; facts of its outputs go into the state. *out_all_known: nothing is left for the
+ * device (planner.c). */
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);
 /* Infers and emits a node that the planner made itself; it may need no contents. */
 clg_status plan_made_node(plan_state *s, const node *n);
 
-/* A node whose outputs' size depends on data (staged.c). begin: plans what measures it, unless that was done before or
- * its inputs are known on the host; *out_node: what is to be planned in its place. end: it is planned. */
+/* A node whose outputs' size depends on data (staged.c). begin: plans what measures it, unless
+ * that was done before or its inputs are known on the host; *out_node: what is to be planned in
+ * its place. end: it is planned. */
 clg_status staged_begin(plan_state *s, const node *n, const node **out_node);
 void staged_end(plan_state *s);
 
-/* Control nodes (control.c, sequence.c). needs: inputs whose content is missing, bits; *out_reads: a value of the body
- * that must be read first, VALUE_NONE when none. */
+/* Control nodes (control.c, sequence.c). needs: inputs whose content is missing, bits;
+ * *out_reads: a value of the body that must be read first, VALUE_NONE when none. */
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered);
 clg_status control_leave(plan_state *s, value_id *out_read);
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
@@ -193,9 +200,11 @@ clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uin
 clg_status optional_node(plan_state *s, const node *n, op_control_kind kind);
 /* Operators on maps (maps.c). */
 clg_status maps_node(plan_state *s, const node *n, op_control_kind kind);
-/* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to go over. */
+/* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to
+ * go over. */
 clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
-/* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, behind its last (control.c). */
+/* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, behind
+ * its last (control.c). */
 clg_status control_start_loop(plan_state *s, const graph *body, const node *n, plan_loop *loop,
                               bool runs);
 /* Results of every iteration, stacked along a new axis; last first when reversed. */
@@ -203,7 +212,8 @@ clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, in
                          bool reverse, value_id to);
 /* The graph in an attribute; NULL when there is none. */
 const graph *control_graph(const node *n, const char *name);
-/* The value v as it can be kept elsewhere: weights get their memory now, while their id is known. */
+/* The value v as it can be kept elsewhere: weights get their memory now, while their id is
+ * known. */
 clg_status control_settle(plan_state *s, value_id v, plan_value *out_value);
 /* The sequence of these items, which live as long as the segment, for value v. */
 void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
@@ -213,15 +223,16 @@ void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *ou
 /* Joins values along an axis into `to`; new_axis: each gets an axis of length one there first. */
 clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
                          bool new_axis, value_id to, const node *n);
-/* The content of input i of a control node; NULL when it is absent, or when it is not known: then marked in needs. */
+/* The content of input i of a control node; NULL when it is absent, or when it is not known:
+ * then marked in needs. */
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs);
 /* A known scalar for value v. */
 clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t number);
 /* Value `to` becomes what `from` is. */
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to);
 
-/* Closes the segment under way: lifetimes, slabs, placements, ports (finish.c). reads: values the host must learn;
- * n_reads 0 means that this is the last segment. */
+/* Closes the segment under way: lifetimes, slabs, placements, ports (finish.c). reads: values
+ * the host must learn; n_reads 0 means that this is the last segment. */
 clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads);
 
 #endif

@@ -25,7 +25,7 @@ struct tuning_table {
     size_t count, capacity;
 };
 
-/* ---- the table ------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static clg_status set(tuning_table *t, const char *problem, size_t n_problem, const char *impl,
                       size_t n_impl)
@@ -114,7 +114,7 @@ void tuning_table_text(const tuning_table *t, strbuf *out)
         strbuf_printf(out, "%s\t%s\n", t->entries[i].impl, t->entries[i].problem);
 }
 
-/* ---- a problem ----------------------------------------------------------------------------------------------- */
+/* ---- a problem ------------------------------------------------------------------------------- */
 
 static uint64_t hash_attribute(const graph_attribute *a, uint64_t seed)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of choices that were measured: for a problem, the implementation of it. A problem is what lowering sees of a node -
- * operator, class of kernels, dtypes, shapes, attributes - written as one line of text; a way is the name of a candidate.
- * As text, for people and files:
+ * A table of choices that were measured: for a problem, the implementation of it. A problem is what
+ * lowering sees of a node - operator, class of kernels, dtypes, shapes, attributes - written as one
+ * line of text; a way is the name of a candidate. As text, for people and files:
  *
  *   clgraph choices 1
- *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56] 5d1e...
+ *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56]
+ *   5d1e...
  *
  * Tables never change: adding makes another one. Any thread.
  */
@@ -17,7 +18,8 @@
 
 typedef struct tuning_table tuning_table;
 
-/* What `old` (may be NULL) and a text say, the text's lines before the old ones. INVALID_ARGUMENT names the line that is none. */
+/* What `old` (may be NULL) and a text say, the text's lines before the old ones.
+ * INVALID_ARGUMENT names the line that is none. */
 clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table);
 tuning_table *tuning_table_retain(tuning_table *t); /* NULL passes */
 void tuning_table_free(tuning_table *t);            /* accepts NULL */

@@ -112,7 +112,7 @@ clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_b
     return status;
 }
 
-/* ---- device values -------------------------------------------------------------------------------------- */
+/* ---- device values --------------------------------------------------------------------------- */
 
 typedef struct device_storage {
     clg_context *context;

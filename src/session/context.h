@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_context inside: one device made ready, a utility queue for copies outside of runs, and the registry through
- * which sessions of one model and equal options share an exec.
+ * clg_context inside: one device made ready, a utility queue for copies outside of runs, and the
+ * registry through which sessions of one model and equal options share an exec.
  */
 #ifndef CLG_SESSION_CONTEXT_H
 #define CLG_SESSION_CONTEXT_H
@@ -23,8 +23,8 @@ struct clg_context {
     struct session_exec *execs;   /* not references: an exec leaves the list when it is freed */
     struct tuning_table *choices; /* measured ones; under registry_lock, like the next */
     bool choices_loaded;
-    /* Of self-tests (context_validate.c); under selftest_records_lock, which may be taken under any lock of an exec, and under
-     * test_lock, which is held while a kernel is tested. */
+    /* Of self-tests (context_validate.c); under selftest_records_lock, which may be taken under
+     * any lock of an exec, and under test_lock, which is held while a kernel is tested. */
     mutex test_lock, selftest_records_lock;
     bool trusting; /* without self-tests */
     bool selftest_records_loaded;
@@ -47,7 +47,8 @@ void context_free(clg_context *context);
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
 
-/* Measured choices of kernels (context_choices.c). load: what the store has, at the first call, under registry_lock. */
+/* Measured choices of kernels (context_choices.c). load: what the store has, at the first call,
+ * under registry_lock. */
 void context_load_choices(clg_context *context);
 clg_status context_add_choices(clg_context *context, const char *lines);
 clg_status context_choices_text(clg_context *context, char **out_text);
@@ -69,7 +70,8 @@ clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_byt
 clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes);
 
-/* Device values: a buffer of a context. The reference to the buffer is taken over, also on failure. */
+/* Device values: a buffer of a context. The reference to the buffer is taken over, also on
+ * failure. */
 clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value);
 /* The host memory of a tensor; NULL on a device. */

@@ -106,7 +106,7 @@ void session_free(clg_session *s)
     memory_free(s);
 }
 
-/* ---- keeping values ---------------------------------------------------------------------------------- */
+/* ---- keeping values -------------------------------------------------------------------------- */
 
 /* Outputs of the model itself stay bound and linked; what was kept before is forgotten. */
 static void move_outputs(clg_session *s, session_output *to)

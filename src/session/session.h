@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_session inside: an exec shared with others, a frame of its own, and what the caller set for inputs and outputs.
- * One request at a time: `busy` is taken by a run, a preparation, or any change of inputs and outputs.
+ * clg_session inside: an exec shared with others, a frame of its own, and what the caller set for
+ * inputs and outputs. One request at a time: `busy` is taken by a run, a preparation, or any change
+ * of inputs and outputs.
  */
 #ifndef CLG_SESSION_SESSION_H
 #define CLG_SESSION_SESSION_H
@@ -100,7 +101,8 @@ clg_status session_plan(clg_session *s, plan **out_plan);
 /* worker.c */
 clg_status session_run_async(clg_session *s);
 clg_status session_wait(clg_session *s);
-/* A cl_event of the caller's that completes with the asynchronous run under way, else with the work done last. */
+/* A cl_event of the caller's that completes with the asynchronous run under way, else with the
+ * work done last. */
 clg_status session_event(clg_session *s, void **out_cl_event);
 void session_stop_worker(clg_session *s);
 

@@ -19,7 +19,7 @@ const value *session_input_port(const clg_session *s, size_t index)
     return &s->exec->graph->values[s->exec->graph->inputs[index]];
 }
 
-/* ---- names ------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static clg_status not_found(const clg_session *s, const char *what, const char *name,
                             const value_id *ids, size_t n)
@@ -62,7 +62,7 @@ clg_status session_find_output(const clg_session *s, const char *name, size_t *o
                : not_found(s, "output", name, g->outputs, g->n_outputs);
 }
 
-/* ---- inputs ---------------------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 clg_status session_check_shape(const clg_session *s, size_t index, const shape *dims)
 {
@@ -181,7 +181,7 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
     return CLG_OK;
 }
 
-/* ---- links and bound outputs ------------------------------------------------------------------------------- */
+/* ---- links and bound outputs ----------------------------------------------------------------- */
 
 clg_status session_unlink(clg_session *s, size_t input)
 {
@@ -242,7 +242,7 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     return CLG_OK;
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static clg_status check_valid(const clg_session *s, size_t index)
 {

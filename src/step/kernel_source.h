@@ -18,7 +18,8 @@ typedef struct {
     size_t text_bytes;
 } kernel_source;
 
-/* The tables: cl/<family>/<name>.cl, and the headers cl/<family>/<name>.clh. Stems are unique in each. */
+/* The tables: cl/<family>/<name>.cl, and the headers cl/<family>/<name>.clh. Stems are unique in
+ * each. */
 extern const kernel_source kernel_sources[];
 extern const size_t n_kernel_sources;
 extern const kernel_source kernel_commons[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps hand their kernel its numbers in one structure, and how such a kernel is told (struct kernel_ref).
- * See decision 33.
+ * Which steps hand their kernel its numbers in one structure, and how such a kernel is told (struct
+ * kernel_ref). See decision 33.
  */
 #include "step/kernel_source.h"
 #include "step/step.h"
@@ -12,7 +12,8 @@
 /* Below it a launch does not gain what it takes to say so. */
 #define MIN_SCALARS 4
 
-/* One letter for each parameter of the kernel; false where a number is not known before the launch. */
+/* One letter for each parameter of the kernel; false where a number is not known before the
+ * launch. */
 static bool write_signature(const step *s, char *out, uint32_t *out_n_scalars)
 {
     static const char *const letters[] = {[ARG_BUFFER] = "bl",
@@ -40,7 +41,8 @@ static bool has_groups_of_one(const step *s)
     return s->n_dims > 0;
 }
 
-/* Whether the kernel, in each form that an #if has of it, could be a plain function: one that has local memory must not. */
+/* Whether the kernel, in each form that an #if has of it, could be a plain function: one that
+ * has local memory must not. */
 static bool may_be_called(const char *text, const char *entry)
 {
     char head[128];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The builder of candidates. The first failure stays in the builder; from then on its calls hand out dummies,
- * so that lowering reads as a plain list. What a finished candidate must satisfy is checked in one place, by
- * step_builder_check.
+ * The builder of candidates. The first failure stays in the builder; from then on its calls hand
+ * out dummies, so that lowering reads as a plain list. What a finished candidate must satisfy is
+ * checked in one place, by step_builder_check.
  */
 #include "step/step.h"
 
@@ -39,7 +39,7 @@ static const char *copy_text(step_builder *b, const char *string)
     return copy;
 }
 
-/* ---- candidates --------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 candidate *step_candidate(step_builder *b, const char *variant)
 {
@@ -91,7 +91,7 @@ operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *
     return o;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void append(step **first, step **last, step *s)
 {
@@ -194,7 +194,7 @@ step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, co
     return s;
 }
 
-/* ---- arguments and ranges ------------------------------------------------------------------------- */
+/* ---- arguments and ranges -------------------------------------------------------------------- */
 
 #define FIRST_ARGS 8u
 
@@ -235,9 +235,8 @@ void step_arg_int(step_builder *b, step *s, int64_t value)
 {
     if (value < INT32_MIN || value > INT32_MAX) {
         if (b->status == CLG_OK) {
-            b->status =
-                error_set(CLG_ERROR_SHAPE, "kernel %s takes 32-bit sizes, not %" PRId64,
-                          s->kernel.entry ? s->kernel.entry : "", value);
+            b->status = error_set(CLG_ERROR_SHAPE, "kernel %s takes 32-bit sizes, not %" PRId64,
+                                  s->kernel.entry ? s->kernel.entry : "", value);
         }
         return;
     }
@@ -325,7 +324,7 @@ void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *globa
     if (is_empty) drop_step(b, s);
 }
 
-/* ---- preludes ---------------------------------------------------------------------------------------- */
+/* ---- preludes -------------------------------------------------------------------------------- */
 
 const char *prelude_text(step_builder *b, const char *format, ...)
 {
@@ -364,7 +363,7 @@ const char *prelude_text(step_builder *b, const char *format, ...)
     return prelude ? prelude : "";
 }
 
-/* ---- checks -------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool operand_fits(const candidate *c, operand o, size_t n_inputs, size_t n_outputs)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lowering produces, as plain data: candidates, each a list of steps that compute a node's outputs
- * from its inputs. Nothing here holds an OpenCL handle. Operands are named relative to the node
- * (input 0, output 0, scratch 1, packed 0); the planner binds them to memory.
+ * What lowering produces, as plain data: candidates, each a list of steps that compute a node's
+ * outputs from its inputs. Nothing here holds an OpenCL handle. Operands are named relative to the
+ * node (input 0, output 0, scratch 1, packed 0); the planner binds them to memory.
  * See decision 1.
  */
 #ifndef CLG_STEP_STEP_H
@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "tensor/dtype.h"
 
-/* ---- operands ---------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 typedef enum operand_space {
     OPERAND_INPUT,   /* input of the node */
@@ -27,30 +27,34 @@ typedef struct operand {
     int64_t offset_elems; /* added to the operand's own offset */
 } operand;
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A kernel is one text: prelude (#defines), then the embedded source `source` (or, for generated code,
- * `body` after the embedded common files), entry point `entry`. Equal refs build once. */
+/* A kernel is one text: prelude (#defines), then the embedded source `source` (or, for generated
+ * code, `body` after the embedded common files), entry point `entry`. Equal refs build once. */
 typedef struct kernel_ref {
     const char *source; /* stem of cl/<source>.cl; with `body`, a name for messages and profiles */
     const char *entry;
     const char *prelude; /* "#define P_ACT 1\n..." */
     const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
-    /* NULL, or the kernel takes its numbers in one structure, and here are the parameters that it is written with, a letter
-     * each: buffer, int, long, float. Then a launch has its buffers, in this order, and an array of longs with all numbers,
-     * in this order, floats as their bits. */
+    /* NULL, or the kernel takes its numbers in one structure, and here are the parameters that
+     * it is written with, a letter each: buffer, int, long, float. Then a launch has its
+     * buffers, in this order, and an array of longs with all numbers, in this order, floats as
+     * their bits. */
     const char *packed;
 } kernel_ref;
 
 typedef enum arg_kind {
-    ARG_BUFFER, /* two kernel arguments: the cl_mem, and a long with its offset in elements of `dtype` */
+    /* two kernel arguments: the cl_mem, and a long with its offset in elements of `dtype` */
+    ARG_BUFFER,
     ARG_INT,   /* int */
     ARG_LONG,  /* long */
     ARG_FLOAT, /* float */
     ARG_LOCAL, /* local memory, bytes */
-    ARG_KEY, /* ulong: a key for random numbers, another one in each launch, from the session's seed */
-    ARG_FAULT /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
-                   writes `code` to fault[0] and the offending number to fault[1], and goes on safely */
+    /* ulong: a key for random numbers, another one in each launch, from the session's seed */
+    ARG_KEY,
+    /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
+     * writes `code` to fault[0] and the offending number to fault[1], and goes on safely */
+    ARG_FAULT
 } arg_kind;
 
 /* Codes of ARG_FAULT: what was wrong with the data. */
@@ -75,7 +79,7 @@ typedef struct step_arg {
     } as;
 } step_arg;
 
-/* ---- steps ------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef enum step_kind {
     STEP_KERNEL,
@@ -110,16 +114,16 @@ typedef struct step {
     size_t size_bytes;
     uint8_t pattern[8];
     uint32_t pattern_bytes;
-    /* Of a packing: the bytes of its input that this step reads, so that a large one can be brought to the device in pieces;
-     * window_bytes 0: all. */
+    /* Of a packing: the bytes of its input that this step reads, so that a large one can be
+     * brought to the device in pieces; window_bytes 0: all. */
     size_t window_offset, window_bytes;
     double flops, bytes; /* of work, for profiles; 0 when not counted */
     struct step *next;
 } step;
 
-/* A weight in another form. Made once per (weight, recipe) when the weight is a constant, else by running
- * its steps before the candidate's, into scratch. The steps see the weight as OPERAND_INPUT `input` and the
- * destination as OPERAND_PACKED with this packing's index. */
+/* A weight in another form. Made once per (weight, recipe) when the weight is a constant, else
+ * by running its steps before the candidate's, into scratch. The steps see the weight as
+ * OPERAND_INPUT `input` and the destination as OPERAND_PACKED with this packing's index. */
 typedef struct packing {
     uint32_t input;
     const char *recipe; /* names form and parameters: "gemm_b nr=32"; never activation shapes */
@@ -149,8 +153,8 @@ typedef struct candidate {
 } candidate;
 
 /* ---- texts of kernels --------------------------------------------------------------------------
- * Steps of many plans hold the same few texts. Here each is kept once, as long as the collection. Not for
- * several threads at once. */
+ * Steps of many plans hold the same few texts. Here each is kept once, as long as the
+ * collection. Not for several threads at once. */
 typedef struct step_texts {
     arena memory;
     hash_map index;     /* text -> its address */
@@ -159,20 +163,20 @@ typedef struct step_texts {
 
 /* The kept text that equals `string`; NULL when memory is out. */
 const char *step_texts_keep(step_texts *t, const char *string);
-/* The same, remembered under what it was generated from, so that it need not be generated again. find: NULL when it was
- * not yet. */
+/* The same, remembered under what it was generated from, so that it need not be generated again.
+ * find: NULL when it was not yet. */
 const char *step_texts_find(const step_texts *t, const void *key, size_t key_bytes);
 const char *step_texts_keep_as(step_texts *t, const void *key, size_t key_bytes,
                                const char *string);
 void step_texts_deinit(step_texts *t);
 
-/* A copy of one step in `memory`, without the step after it; its texts are kept in `texts`, which may be NULL: then they are
- * copied too. NULL when memory is out. */
+/* A copy of one step in `memory`, without the step after it; its texts are kept in `texts`,
+ * which may be NULL: then they are copied too. NULL when memory is out. */
 step *step_clone(const step *s, arena *memory, step_texts *texts);
 
-/* ---- making them ----------------------------------------------------------------------------------
- * Builder calls never fail one by one: the first failure stays in builder->status, later calls do nothing
- * and return a harmless dummy. Everything lives in the builder's arena. */
+/* ---- making them --------------------------------------------------------------------------------
+ * Builder calls never fail one by one: the first failure stays in builder->status, later calls
+ * do nothing and return a harmless dummy. Everything lives in the builder's arena. */
 typedef struct step_builder {
     arena *memory;
     step_texts *texts; /* where texts of kernels are kept; NULL: in the arena */
@@ -191,7 +195,8 @@ operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
 operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe,
                      size_t size_bytes);
 
-/* Appends a kernel step to the candidate, or to one of its packings. `prelude` from prelude_text. */
+/* Appends a kernel step to the candidate, or to one of its packings. `prelude` from
+ * prelude_text. */
 step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry,
                   const char *prelude);
 step *step_kernel_generated(step_builder *b, candidate *c, const char *name, const char *entry,
@@ -217,18 +222,20 @@ void step_arg_fault(step_builder *b, step *s, int32_t code);
 void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global,
                 const uint64_t *local);
 
-/* The builder's status; with all well, that every step has an index space and names operands that are there. */
+/* The builder's status; with all well, that every step has an index space and names operands
+ * that are there. */
 clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_outputs);
 
 static inline operand operand_input(uint32_t i) { return (operand){OPERAND_INPUT, i, 0}; }
 static inline operand operand_output(uint32_t i) { return (operand){OPERAND_OUTPUT, i, 0}; }
 
-/* Has the steps hand their kernels numbers in one structure wherever these could be plain functions of work-groups of one
- * work-item: for drivers that take their time for each argument of a launch (QUIRK_COSTLY_ARGUMENTS). */
+/* Has the steps hand their kernels numbers in one structure wherever these could be plain
+ * functions of work-groups of one work-item: for drivers that take their time for each argument
+ * of a launch (QUIRK_COSTLY_ARGUMENTS). */
 clg_status step_builder_pack_args(step_builder *b);
 
-/* A prelude: "#define NAME value" lines, in the order given, from words NAME=value: "P_ACT=%d P_T=float". A value
- * may be empty and holds no space. */
+/* A prelude: "#define NAME value" lines, in the order given, from words NAME=value: "P_ACT=%d
+ * P_T=float". A value may be empty and holds no space. */
 const char *prelude_text(step_builder *b, const char *format, ...) CLG_PRINTF(2, 3);
 
 #endif

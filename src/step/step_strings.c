@@ -37,7 +37,7 @@ void step_texts_deinit(step_texts *t)
     arena_deinit(&t->memory);
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static bool keep(const char **string, arena *memory, step_texts *texts)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks whose maps lie in blocks of channels on the way (pass `blocked`), beside the same ones without: the numbers
- * agree, for several batches, and what is kept or given out has ONNX's order.
+ * Networks whose maps lie in blocks of channels on the way (pass `blocked`), beside the same ones
+ * without: the numbers agree, for several batches, and what is kept or given out has ONNX's order.
  */
 #include "support/unit.h"
 
@@ -17,7 +17,7 @@
 
 enum { SIDE = 29, CLASSES = 40 };
 
-/* ---- a network ---------------------------------------------------------------------------------------------- */
+/* ---- a network ------------------------------------------------------------------------------- */
 
 static void add(clg_builder *b, const char *op, const char *out, size_t n, const char *const *in)
 {
@@ -84,7 +84,8 @@ static void normalise(clg_builder *b, const char *x, int64_t channels, const cha
     add(b, "BatchNormalization", name, 5, in);
 }
 
-/* A stem, a residual block, a block of branches with all kinds of nodes that go along, and one that does not. */
+/* A stem, a residual block, a block of branches with all kinds of nodes that go along, and one
+ * that does not. */
 static clg_model *make_network(void)
 {
     clg_builder *b;
@@ -131,7 +132,7 @@ static clg_model *make_network(void)
     return m;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static const char *const blocked[] = {"blocked"};
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers whose compiler dies, hangs, or takes all memory (layers/opencl_crashing.c) on one kernel: the process lives, another
- * implementation serves or an error names node and driver, and only crashes are remembered. Then compile helpers that are missing,
- * of another version or killed, and host programs that treat children in unusual ways.
+ * Drivers whose compiler dies, hangs, or takes all memory (layers/opencl_crashing.c) on one kernel:
+ * the process lives, another implementation serves or an error names node and driver, and only
+ * crashes are remembered. Then compile helpers that are missing, of another version or killed, and
+ * host programs that treat children in unusual ways.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -41,7 +42,7 @@ static void listen_all(void *user, clg_log_level level, const char *message)
     (void)snprintf(last_line, sizeof last_line, "%s", message);
 }
 
-/* ---- the driver ---------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 static const char *crash_log(void) { return scratch_path("crashes"); }
 
@@ -94,7 +95,7 @@ static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
     assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
 
-/* ---- deaths -------------------------------------------------------------------------------------------- */
+/* ---- deaths ---------------------------------------------------------------------------------- */
 
 /* Two processes, as it were: is the second one spared? */
 static void die_by(const char *at, const char *by, bool is_remembered)
@@ -163,9 +164,10 @@ TEST(crash__no_other_implementation)
     }
 }
 
-/* ---- generated kernels ---------------------------------------------------------------------------------- */
+/* ---- generated kernels ----------------------------------------------------------------------- */
 
-/* y = Tanh(Sigmoid(x)), one kernel as a rule, on a driver that dies of kernels with `in` and `and` in them and without `not`. */
+/* y = Tanh(Sigmoid(x)), one kernel as a rule, on a driver that dies of kernels with `in` and
+ * `and` in them and without `not`. */
 static void expect_tanh_of_sigmoid(const char *store, const char *in, const char *and,
                                    const char * not )
 {
@@ -200,7 +202,8 @@ TEST(crash__of_vectors)
 
 TEST(crash__of_two_operators_in_one) { expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL); }
 
-/* A product of bytes by kernels for CPUs, the compiler dying of the instructions for dot products where the device has any. */
+/* A product of bytes by kernels for CPUs, the compiler dying of the instructions for dot
+ * products where the device has any. */
 TEST(crash__of_dot_products)
 {
     static const uint8_t x[6] = {1, 2, 3, 250, 5, 6};
@@ -230,7 +233,7 @@ TEST(crash__of_dot_products)
     clg_context_free(context);
 }
 
-/* ---- helpers that do not work -------------------------------------------------------------------------- */
+/* ---- helpers that do not work ---------------------------------------------------------------- */
 
 static const char *script(const char *name, const char *text, mode_t mode)
 {
@@ -313,7 +316,7 @@ TEST(helper__killed_in_the_middle)
     clg_model_free(m);
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static char foreign_file[512];
 static int n_looked_at;

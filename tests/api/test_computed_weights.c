@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights that are computed from constants when a session is made: on the device once, however they came about, and
- * there again when another shape wants them in another form.
+ * Weights that are computed from constants when a session is made: on the device once, however they
+ * came about, and there again when another shape wants them in another form.
  */
 #include "support/unit.h"
 
@@ -136,11 +136,12 @@ TEST(computed_weights__are_all_that_the_init_plan_leaves)
     clg_session_free(s);
 }
 
-/* ---- three weights that are pieces of one constant ------------------------------------------------------------ */
+/* ---- three weights that are pieces of one constant ------------------------------------------- */
 
 enum { N_PIECES = 3, PIECE = 32, N_PIECE_WEIGHTS = PIECE * PIECE * 9 };
 
-/* Two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel, whose weights keep one form. */
+/* Two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel, whose weights keep
+ * one form. */
 static clg_session *pieces_session(bool is_computed)
 {
     static const float two = 2;
@@ -200,7 +201,7 @@ TEST(computed_weights__of_one_part_come_back_together)
     clg_session_free(plain);
 }
 
-/* ---- several threads ------------------------------------------------------------------------------------------- */
+/* ---- several threads ------------------------------------------------------------------------- */
 
 typedef struct worker {
     clg_session *session;

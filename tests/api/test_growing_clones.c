@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clones of one session and sessions of another context, each in a thread, over shapes that grow: PoCL before version
- * 4 ends the process when one queue launches a kernel wider than ever while another one runs it (decision 15). What
- * happened before in a process decides, so each try is a process of its own. CLG_TEST_TRIES says how many.
+ * Clones of one session and sessions of another context, each in a thread, over shapes that grow:
+ * PoCL before version 4 ends the process when one queue launches a kernel wider than ever while
+ * another one runs it (decision 15). What happened before in a process decides, so each try is a
+ * process of its own. CLG_TEST_TRIES says how many.
  */
 #include "support/unit.h"
 
@@ -28,7 +29,7 @@ enum {
 
 static const char *program_path;
 
-/* ---- one try: a process of its own ------------------------------------------------------------------------- */
+/* ---- one try: a process of its own ----------------------------------------------------------- */
 
 static float x[MAX_ROWS * WIDTH], expected[MAX_ROWS], weights[WIDTH * WIDTH];
 
@@ -121,7 +122,7 @@ static int try_once(void)
     return n_right == N_THREADS ? 0 : 1;
 }
 
-/* ---- tries -------------------------------------------------------------------------------------------------- */
+/* ---- tries ----------------------------------------------------------------------------------- */
 
 TEST(growing_clones__do_not_end_the_process)
 {

@@ -27,7 +27,8 @@ static ow_bytes map_info(const char *name, int64_t keys, int64_t values)
     return ow_info(name, ow_type_map(keys, ow_type_tensor(values)));
 }
 
-/* `node` reads the map x and gives y; z is -y where y is numbers, same is x. Takes the node over. */
+/* `node` reads the map x and gives y; z is -y where y is numbers, same is x. Takes the node
+ * over. */
 static clg_status load_reader(ow_bytes node, int64_t keys, int64_t values, clg_dtype to,
                               clg_session **out_session)
 {

@@ -14,7 +14,7 @@
 
 #define ML "ai.onnx.ml"
 
-/* ---- values ------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static clg_value *tensor_of(clg_dtype dtype, int64_t n)
 {
@@ -68,7 +68,7 @@ TEST(maps__refuse_what_does_not_fit)
     clg_value_free(floats);
 }
 
-/* ---- ZipMap -------------------------------------------------------------------------------------------------- */
+/* ---- ZipMap ---------------------------------------------------------------------------------- */
 
 typedef struct zip {
     clg_builder *g;
@@ -181,7 +181,8 @@ TEST(zipmap__takes_a_single_row)
     free_zip(&z);
 }
 
-/* Scores that are a constant, a column order turned by a view, names that pass through Identity, an optional. */
+/* Scores that are a constant, a column order turned by a view, names that pass through Identity,
+ * an optional. */
 TEST(zipmap__takes_scores_from_anywhere)
 {
     const float constant[] = {9, 8, 7, 6, 5, 4}, transposed[] = {3, 0, 2, -1, 1, -2};
@@ -302,7 +303,7 @@ TEST(zipmap__is_not_an_input_of_readers)
     clg_builder_free(z.g);
 }
 
-/* ---- types in a file --------------------------------------------------------------------------------------------- */
+/* ---- types in a file ------------------------------------------------------------------------- */
 
 /* ValueInfoProto of a sequence of maps to floats. */
 static ow_bytes maps_info(const char *name, int64_t keys)

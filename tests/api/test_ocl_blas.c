@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products through CLBlast against a reference in double: transposes, rows with gaps, offsets, batches dense
- * and not. Inputs are small integers, so that every product and sum is exact in float: results must be equal.
+ * Matrix products through CLBlast against a reference in double: transposes, rows with gaps,
+ * offsets, batches dense and not. Inputs are small integers, so that every product and sum is exact
+ * in float: results must be equal.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -113,7 +114,8 @@ static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans
                       .stride_c = m * n};
 }
 
-/* A product between copies that may overlap all but what they depend on: the first one takes long. */
+/* A product between copies that may overlap all but what they depend on: the first one takes
+ * long. */
 static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
     const size_t ahead = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
@@ -170,7 +172,8 @@ static void check_gemms(ocl_context *ocl, void *user)
     gaps.alpha = 2.0f, gaps.beta = -1.0f;
     check_gemm(ocl, q, gaps);
 
-    /* What GemmStridedBatched of CLBlast 1.5.3 gets wrong: tile-multiple shapes, a repeated matrix, an offset. */
+    /* What GemmStridedBatched of CLBlast 1.5.3 gets wrong: tile-multiple shapes, a repeated
+     * matrix, an offset. */
     ocl_gemm repeated = dense(tile, tile, 64, 3, false, false);
     repeated.stride_b = 0;
     check_gemm(ocl, q, repeated);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs: built once, stored, loaded, refused; and the promise that a warm start compiles nothing.
+ * Programs: built once, stored, loaded, refused; and the promise that a warm start compiles
+ * nothing.
  *
- * Started as `test_ocl_programs child LOCAL FILE`, the program is one such start on PoCL: it runs a kernel with
- * that local size and writes what it cost into the file.
+ * Started as `test_ocl_programs child LOCAL FILE`, the program is one such start on PoCL: it runs a
+ * kernel with that local size and writes what it cost into the file.
  */
 #include "support/unit.h"
 
@@ -47,7 +48,7 @@ static void run(ocl_context *ocl, const char *name, size_t local)
     ocl_queue_free(q);
 }
 
-/* ---- in one context ---------------------------------------------------------------------------------------- */
+/* ---- in one context -------------------------------------------------------------------------- */
 
 static void check_once(ocl_context *ocl, void *user)
 {
@@ -168,7 +169,7 @@ TEST(programs__batch_reports_and_stops)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_batch, NULL);
 }
 
-/* ---- through the store ------------------------------------------------------------------------------------- */
+/* ---- through the store ----------------------------------------------------------------------- */
 
 static void run_and_store(ocl_context *ocl, void *user)
 {
@@ -351,7 +352,7 @@ TEST(facts__are_recalled_by_name_and_device)
     }
 }
 
-/* ---- starts of PoCL with an empty cache of its own ----------------------------------------------------------- */
+/* ---- starts of PoCL with an empty cache of its own ------------------------------------------- */
 
 static size_t count_objects(const char *folder)
 {

@@ -20,7 +20,7 @@ static void fill_ramp(float *x)
     for (int i = 0; i < N; i++) x[i] = (float)i;
 }
 
-/* ---- transfers --------------------------------------------------------------------------------------------- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 static void check_transfers(ocl_context *ocl, void *user)
 {
@@ -74,9 +74,10 @@ TEST_WITH(queue__moves_data, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_transfers, NULL);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Content that is asked for arrives whether the thread stays awake for it or sleeps in the driver. */
+/* Content that is asked for arrives whether the thread stays awake for it or sleeps in the
+ * driver. */
 static void check_short_waits(ocl_context *ocl, void *user)
 {
     size_t *n_awake = user;
@@ -124,11 +125,12 @@ TEST_WITH(queue__waits_awake_or_asleep, NULL, ocl_platforms_leaks)
     assert_true(n_awake > 0);
 }
 
-/* ---- commands that may be under way together ----------------------------------------------------------------- */
+/* ---- commands that may be under way together ------------------------------------------------- */
 
 enum { N_BUFFERS = 5, N_FLOATS = 1 << 14, N_COMMANDS = 100 };
 
-/* A fill of `to`, or a copy from another buffer: what it comes after, of its window, follows from the buffers. */
+/* A fill of `to`, or a copy from another buffer: what it comes after, of its window, follows
+ * from the buffers. */
 typedef struct shuffled {
     int from, to; /* from == to: a fill */
 } shuffled;
@@ -207,9 +209,10 @@ TEST_WITH(queue__overlapping_commands_come_after_what_they_need, NULL, ocl_platf
     assert_true(n_overlapping > 0);
 }
 
-/* ---- asking that fails -------------------------------------------------------------------------------------- */
+/* ---- asking that fails ----------------------------------------------------------------------- */
 
-/* What is asked before clFinish may fail; clFinish waits for the content, and the status is its own. */
+/* What is asked before clFinish may fail; clFinish waits for the content, and the status is its
+ * own. */
 static size_t n_refused, n_finished;
 
 static cl_int CL_API_CALL refuse_flush(cl_command_queue queue)
@@ -241,7 +244,8 @@ static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
     return CL_OUT_OF_RESOURCES;
 }
 
-/* Waits by these functions. The drivers' own are back in their places before anything is checked. */
+/* Waits by these functions. The drivers' own are back in their places before anything is
+ * checked. */
 static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 {
     const cl_api drivers = cl;
@@ -313,7 +317,8 @@ TEST_WITH(queue__loses_nothing_where_queries_fail, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_refusals, NULL);
 }
 
-/* The caller's processor is given up for launches that have work for it, until there is nothing under way. */
+/* The caller's processor is given up for launches that have work for it, until there is nothing
+ * under way. */
 static void check_widths(ocl_context *ocl, void *user)
 {
     (void)user;
@@ -349,7 +354,7 @@ TEST_WITH(queue__detects_launches_for_all_units, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_widths, NULL);
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void check_errors(ocl_context *ocl, void *user)
 {
@@ -396,7 +401,7 @@ TEST_WITH(queue__errors_name_kernel_size_and_device, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_errors, NULL);
 }
 
-/* ---- profiling --------------------------------------------------------------------------------------------- */
+/* ---- profiling ------------------------------------------------------------------------------- */
 
 static void check_samples(ocl_context *ocl, void *user)
 {
@@ -431,7 +436,7 @@ TEST_WITH(queue__samples_carry_tags, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.profiling = true}, check_samples, NULL);
 }
 
-/* ---- sharing ----------------------------------------------------------------------------------------------- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 static void run_wrapped(ocl_context *wrapped, cl_command_queue queue, cl_mem memory)
 {
@@ -501,7 +506,7 @@ TEST_WITH(context__wraps_the_callers, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_wrapping, NULL);
 }
 
-/* ---- part of a CPU ------------------------------------------------------------------------------------------ */
+/* ---- part of a CPU --------------------------------------------------------------------------- */
 
 static void check_one_thread(ocl_context *ocl, void *user)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transfers and queues that are waited for by events, as on drivers with the quirk finished-queue-used: on every OpenCL platform
- * of the machine, with the quirk set by the test.
+ * Transfers and queues that are waited for by events, as on drivers with the quirk
+ * finished-queue-used: on every OpenCL platform of the machine, with the quirk set by the test.
  */
 #include "support/unit.h"
 
@@ -28,8 +28,8 @@ static cl_int CL_API_CALL refuse_to_wait(cl_uint n, const cl_event *events)
     return CL_OUT_OF_HOST_MEMORY;
 }
 
-/* Transfers and waits without one clFinish; and with one for each wait that is refused. The driver's own functions are back in
- * their places before anything is checked. */
+/* Transfers and waits without one clFinish; and with one for each wait that is refused. The
+ * driver's own functions are back in their places before anything is checked. */
 static void check_waits_by_event(ocl_context *ocl, void *user)
 {
     (void)user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sharing OpenCL with an application: its context, queue, memory and events. What it gives is retained and given
- * back; its kernels before and after a run see and are seen.
+ * Sharing OpenCL with an application: its context, queue, memory and events. What it gives is
+ * retained and given back; its kernels before and after a run see and are seen.
  */
 #include "support/unit.h"
 
@@ -91,7 +91,8 @@ static cl_uint queue_references(void)
     return n;
 }
 
-/* Within a second: PoCL gives a command's references back in a thread of its own, a moment after the command's end. */
+/* Within a second: PoCL gives a command's references back in a thread of its own, a moment after
+ * the command's end. */
 static void expect_references(cl_uint (*references)(void), cl_uint expected)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -127,7 +128,7 @@ static void set_memory_as_input(clg_context *context, clg_session *s)
     clg_value_free(x);
 }
 
-/* ---- queue and memory ------------------------------------------------------------------------------------ */
+/* ---- queue and memory ------------------------------------------------------------------------ */
 
 TEST(sharing__kernels_before_a_run_are_seen)
 {
@@ -299,7 +300,7 @@ TEST(sharing__what_does_not_fit_is_refused)
     clg_context_free(context);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static cl_int state_of(cl_event event)
 {

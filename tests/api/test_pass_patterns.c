@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What passes recognise, and what only looks like it: each expression is built as exporters write it, node by node, and
- * run with all passes and with none. The numbers must agree, and the plan must hold the operator, or must not.
+ * What passes recognise, and what only looks like it: each expression is built as exporters write
+ * it, node by node, and run with all passes and with none. The numbers must agree, and the plan
+ * must hold the operator, or must not.
  */
 #include "support/unit.h"
 
@@ -20,11 +21,12 @@
 #define N (ROWS * COLUMNS)
 #define TOLERANCE 1e-5
 
-/* ---- expressions as models ---------------------------------------------------------------------------------- */
+/* ---- expressions as models ------------------------------------------------------------------- */
 
-/* x and y: inputs [2,3,40]; w, b: constants [40]; p, q, r: constants [40,40]; numbers: scalars; an operator's name may end in @ and numbers: axes
- * of a reduction, @0@2@1@3 a permutation, the dimensions that Reshape gives. Each expression and number is written down where it stands: nothing is shared but letters and what is
- * in braces, {d=Sub(x,y)}, which later is d. */
+/* x and y: inputs [2,3,40]; w, b: constants [40]; p, q, r: constants [40,40]; numbers: scalars;
+ * an operator's name may end in @ and numbers: axes of a reduction, @0@2@1@3 a permutation, the
+ * dimensions that Reshape gives. Each expression and number is written down where it stands:
+ * nothing is shared but letters and what is in braces, {d=Sub(x,y)}, which later is d. */
 typedef struct writing {
     clg_builder *b;
     const char *at;
@@ -129,7 +131,7 @@ static clg_model *make_model(const char *expression)
     return m;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static const char *const all_passes[] = {"identity", "batchnorm",   "activation",
                                          "norm",     "attention",   "epilogue",
@@ -183,7 +185,7 @@ static void expect(const char *expression, const char *op, bool recognised)
     expect_times(expression, op, recognised ? -1 : 0);
 }
 
-/* ---- activations -------------------------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 #define ERF "Erf(Div(x, 1.4142135))"
 #define INNER "Mul(Add(x, Mul(0.044715, Pow(x, 3))), 0.7978845)"
@@ -214,7 +216,7 @@ TEST(patterns__what_only_looks_like_an_activation)
            false);
 }
 
-/* ---- normalisation -------------------------------------------------------------------------------------------------- */
+/* ---- normalisation --------------------------------------------------------------------------- */
 
 #define CENTRED "Sub(x, ReduceMean@-1(x))"
 #define DEVIATION(axis) "Sqrt(Add(ReduceMean@" axis "(Pow(" CENTRED ", 2)), 0.00001))"
@@ -254,7 +256,7 @@ TEST(patterns__what_only_looks_like_a_normalization)
     expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@1(Pow(x, 2)), 0.001)))))", RMS, false);
 }
 
-/* ---- attention ---------------------------------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 #define SPLIT(of) "Reshape@2@3@4@10(" of ")"
 #define QUERIES "Transpose@0@2@1@3(" SPLIT("x") ")"
@@ -281,8 +283,8 @@ TEST(patterns__attention)
            false);
 }
 
-/* Batch and heads as one dimension, as PyTorch's MultiheadAttention has it, places first; rows of heads are long enough for
- * views. */
+/* Batch and heads as one dimension, as PyTorch's MultiheadAttention has it, places first; rows
+ * of heads are long enough for views. */
 #define SPLIT_3(of) "Reshape@3@4@20(Transpose@1@0@2(" of "))"
 #define QUERIES_3 "Transpose@1@0@2(" SPLIT_3("x") ")"
 #define KEYS_3 "Transpose@1@2@0(" SPLIT_3("y") ")"
@@ -318,7 +320,7 @@ TEST(patterns__projections)
     expect_times(ATTEND("MatMul(x, p)", "MatMul(y, q)", "Abs(MatMul(y, r))"), " MatMul ", 3);
 }
 
-/* ---- chains ------------------------------------------------------------------------------------------------------------ */
+/* ---- chains ---------------------------------------------------------------------------------- */
 
 TEST(patterns__chains)
 {

@@ -63,7 +63,7 @@ static int open_layer(void **state)
     return 0;
 }
 
-/* ---- OpenCL alone ------------------------------------------------------------------------------------------ */
+/* ---- OpenCL alone ---------------------------------------------------------------------------- */
 
 typedef enum ordering { UNORDERED, WAIT_LIST, BARRIER, WAITED, FINISHED } ordering;
 
@@ -114,7 +114,7 @@ TEST(layer__shows_queues_without_order)
     clg_context_free(context);
 }
 
-/* ---- what a context orders --------------------------------------------------------------------------------- */
+/* ---- what a context orders ------------------------------------------------------------------- */
 
 /* y = x w + (b + 1), where b + 1 is computed when the session is made; w is packed. */
 static clg_session *make_matmul_by(clg_context *context, float b, float w,
@@ -389,7 +389,7 @@ static bool streams_arrive(clg_context *context)
     return true;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 typedef struct clone_work {
     clg_session *session;
@@ -435,7 +435,7 @@ static bool clones_share_weights(clg_context *context)
     return right;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -493,7 +493,8 @@ TEST(order__is_missed_where_uploads_are_not_waited_for)
         ocl_context_ignore_uploads(context->ocl);
         const bool arrive = constants_arrive(context);
         clg_context_free(context);
-        /* Where the host waits for the event of each transfer, uploads are complete without an order. */
+        /* Where the host waits for the event of each transfer, uploads are complete without an
+         * order. */
         if (host_waits) skip();
         assert_false(arrive);
     }

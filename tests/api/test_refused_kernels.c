@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers that refuse kernels (support/fakes/wrong_driver.h): where the compiler gives up, or the device has no registers for a
- * group's work-items, another implementation of the node serves; groups shrink where the kernel does not mind; and what is
- * left without a way is told with the kernel's name. Refusals are not remembered: the next process asks again.
+ * Drivers that refuse kernels (support/fakes/wrong_driver.h): where the compiler gives up, or the
+ * device has no registers for a group's work-items, another implementation of the node serves;
+ * groups shrink where the kernel does not mind; and what is left without a way is told with the
+ * kernel's name. Refusals are not remembered: the next process asks again.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -92,7 +93,7 @@ TEST(refused__without_a_self_test_too)
     clg_context_free(context);
 }
 
-/* ---- few registers ------------------------------------------------------------------------------------------ */
+/* ---- few registers --------------------------------------------------------------------------- */
 
 static clg_session *unary(clg_context *context, const char *op_type)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals through the public interface: made, given to sessions, taken from them, refused.
+ * Sequences and optionals through the public interface: made, given to sessions, taken from them,
+ * refused.
  */
 #include "support/unit.h"
 
@@ -12,7 +13,7 @@
 
 #include <string.h>
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static clg_value *list_of(size_t n, float first)
 {
@@ -84,7 +85,7 @@ TEST(values__nest_only_so_deep)
     clg_value_free(v);
 }
 
-/* ---- models ---------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 /* ValueInfoProto of a sequence or optional of float tensors. */
 static ow_bytes kind_info(const char *name, unsigned kind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions through the public interface: inputs and outputs in every form, links, clones, asynchronous runs, shapes
- * that change, and what is refused.
+ * Sessions through the public interface: inputs and outputs in every form, links, clones,
+ * asynchronous runs, shapes that change, and what is refused.
  */
 #include "support/unit.h"
 
@@ -62,7 +62,7 @@ static void fill(float *x, int n, int seed)
     for (int i = 0; i < n; i++) x[i] = sinf((float)(i * 7 + seed));
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 TEST(session__shapes_change_without_compiling)
 {
@@ -118,7 +118,7 @@ TEST(session__both_classes_agree_and_repeat_their_bits)
     }
 }
 
-/* ---- inputs and outputs ----------------------------------------------------------------------------------------- */
+/* ---- inputs and outputs ---------------------------------------------------------------------- */
 
 TEST(session__mapped_inputs)
 {
@@ -239,7 +239,7 @@ TEST(session__linked_state_stays_on_the_device)
     clg_session_free(s);
 }
 
-/* ---- several at once -------------------------------------------------------------------------------------------------- */
+/* ---- several at once ------------------------------------------------------------------------- */
 
 static void *run_clone(void *argument)
 {
@@ -359,7 +359,7 @@ TEST(session__prepared_sessions_compile_nothing)
     clg_session_free(s);
 }
 
-/* ---- passes ------------------------------------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 TEST(session__passes_do_not_change_answers)
 {
@@ -399,7 +399,7 @@ TEST(session__kept_values_can_be_read)
     clg_session_free(s);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(session__wrong_inputs_are_refused)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contents that decide: shapes that are inputs or that the device computes, indices out of range. A run that needs to
- * know them waits for them, and shapes that were met do not pile up.
+ * Contents that decide: shapes that are inputs or that the device computes, indices out of range. A
+ * run that needs to know them waits for them, and shapes that were met do not pile up.
  */
 #include "support/unit.h"
 
@@ -67,9 +67,10 @@ TEST(contents__an_index_out_of_range_is_reported)
     clg_session_free(s);
 }
 
-/* ---- known to the device alone ------------------------------------------------------------------------------- */
+/* ---- known to the device alone --------------------------------------------------------------- */
 
-/* y = 0, -1 .. as many as the largest of x says, which only the device knows: the run waits, learns it and goes on. */
+/* y = 0, -1 .. as many as the largest of x says, which only the device knows: the run waits,
+ * learns it and goes on. */
 static clg_session *counter(void)
 {
     static const int64_t zero = 0, one = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions where inputs, outputs and their memory meet in unusual ways: each way gives right numbers or a sentence,
- * never stale or foreign ones.
+ * Sessions where inputs, outputs and their memory meet in unusual ways: each way gives right
+ * numbers or a sentence, never stale or foreign ones.
  */
 #include "support/unit.h"
 
@@ -58,7 +58,7 @@ static clg_session *linked_adder(void)
     return s;
 }
 
-/* ---- links ----------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 TEST(link__an_output_is_still_there_after_its_input_is_set_again)
 {
@@ -120,7 +120,7 @@ TEST(link__a_shape_that_the_input_cannot_have_is_reported)
     clg_session_free(s);
 }
 
-/* ---- memory that comes back --------------------------------------------------------------------------------- */
+/* ---- memory that comes back ------------------------------------------------------------------ */
 
 TEST(memory__an_output_may_be_the_next_input)
 {
@@ -159,7 +159,7 @@ TEST(memory__an_output_over_an_input_is_refused)
     clg_session_free(s);
 }
 
-/* ---- bound outputs --------------------------------------------------------------------------------------------- */
+/* ---- bound outputs --------------------------------------------------------------------------- */
 
 /* y = shape of x: known when the run is planned, never computed on the device; d = -x */
 static clg_session *shape_session(void)
@@ -259,7 +259,7 @@ TEST(outputs__of_every_origin)
     clg_session_free(s);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 TEST(shapes__the_last_word_counts)
 {
@@ -279,7 +279,7 @@ TEST(shapes__the_last_word_counts)
     clg_session_free(s);
 }
 
-/* ---- kept values --------------------------------------------------------------------------------------------------- */
+/* ---- kept values ----------------------------------------------------------------------------- */
 
 TEST(keep__links_and_bound_outputs_stay)
 {
@@ -336,7 +336,7 @@ TEST(keep__of_all_values_sequences_are_left_out)
     clg_session_free(s);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 typedef struct waiter {
     clg_session *session;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: every row once and in order, whatever the number of rows, batches, sessions and the way of memory; short
- * batches without compiling; outputs by name; what is refused.
+ * Streams: every row once and in order, whatever the number of rows, batches, sessions and the way
+ * of memory; short batches without compiling; outputs by name; what is refused.
  */
 #include "support/unit.h"
 
@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-/* ---- rows and batches ---------------------------------------------------------------------------------------- */
+/* ---- rows and batches ------------------------------------------------------------------------ */
 
 static void each_number_of_rows(int64_t model_batch, stream_memory memory)
 {
@@ -110,7 +110,7 @@ TEST(stream__memory_does_not_grow_with_rows)
     clg_session_free(s);
 }
 
-/* ---- what stays, what is written ------------------------------------------------------------------------------- */
+/* ---- what stays, what is written ------------------------------------------------------------- */
 
 TEST(stream__outputs_by_name)
 {
@@ -187,8 +187,8 @@ enum { N_CONSTANTS = 3 };
 
 static const float constant_rows[2 * STREAM_N] = {1, 2, 3, 4, 5, 6};
 
-/* Outputs that are constants of a file. Their names differ in length, so that one of them at least lies there at an
- * address that is not one of a float. */
+/* Outputs that are constants of a file. Their names differ in length, so that one of them at
+ * least lies there at an address that is not one of a float. */
 static clg_session *constants_session(void)
 {
     clg_model *m;
@@ -236,7 +236,7 @@ TEST(stream__constants_of_a_file_are_aligned)
     clg_session_free(s);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refuse(clg_session *const *s, size_t n, size_t batch, size_t depth, clg_status status,
                    const char *words)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams that end early: callbacks that fail or break the rules, runs that fail, cancelling; and the stream runs again
- * afterwards.
+ * Streams that end early: callbacks that fail or break the rules, runs that fail, cancelling; and
+ * the stream runs again afterwards.
  */
 #include "support/unit.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- failing ------------------------------------------------------------------------------------------------------ */
+/* ---- failing --------------------------------------------------------------------------------- */
 
 static void each_failure(stream_memory memory)
 {
@@ -135,7 +135,7 @@ TEST(stream__a_short_batch_holds_nothing_stale)
     clg_session_free(s);
 }
 
-/* ---- cancelling ---------------------------------------------------------------------------------------------------- */
+/* ---- cancelling ------------------------------------------------------------------------------ */
 
 static void *cancel_soon(void *stream)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The option `strict`: what it refuses, and what stays the host's. What the operators give is shown in tests/ops.
+ * The option `strict`: what it refuses, and what stays the host's. What the operators give is shown
+ * in tests/ops.
  */
 #include "support/unit.h"
 

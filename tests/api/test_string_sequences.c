@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals of strings, and loops that carry strings: models written byte by byte, run with sequences given
- * and taken. Expected words are written out, "one two|three" for two tensors of two strings and one.
+ * Sequences and optionals of strings, and loops that carry strings: models written byte by byte,
+ * run with sequences given and taken. Expected words are written out, "one two|three" for two
+ * tensors of two strings and one.
  */
 #include "support/unit.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- values ------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 enum { TENSOR, SEQUENCE = OW_SEQUENCE, OPTIONAL = OW_OPTIONAL, MAX_ITEMS = 8 };
 
@@ -75,7 +76,7 @@ static void say(const clg_value *v, char *text, size_t size)
     }
 }
 
-/* ---- models ------------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 /* ValueInfoProto of strings: a tensor, a sequence or an optional of tensors. */
 static ow_bytes info_of(const char *name, unsigned kind)
@@ -142,7 +143,7 @@ static void expect(clg_session *s, const char *name, const char *wanted)
     clg_value_free(v);
 }
 
-/* ---- sequences ----------------------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 TEST(string_sequences__are_made_and_changed)
 {
@@ -248,7 +249,7 @@ TEST(string_sequences__are_inputs_and_outputs)
     clg_session_free(s);
 }
 
-/* ---- bodies --------------------------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* Words split at commas, and how many each has; y is given to all. */
 TEST(string_sequences__are_mapped)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several threads: sessions of one model made at the same time share what they can, clones run side by side with
- * shapes that change, contexts come and go, and what one thread frees another may still use.
+ * Several threads: sessions of one model made at the same time share what they can, clones run side
+ * by side with shapes that change, contexts come and go, and what one thread frees another may
+ * still use.
  */
 #include "support/unit.h"
 
@@ -49,7 +50,7 @@ static void say(work *w, clg_status status)
     strncpy(w->text, clg_last_error(), sizeof w->text - 1);
 }
 
-/* ---- making sessions ----------------------------------------------------------------------------------- */
+/* ---- making sessions ------------------------------------------------------------------------- */
 
 /* y = x W + b, W and b computed from constants when the session is made */
 static clg_model *matmul_model(void)
@@ -190,7 +191,7 @@ TEST(threads__one_that_cancels_does_not_harm_the_other)
     clg_model_free(m);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void *run_shapes(void *argument)
 {
@@ -278,7 +279,7 @@ TEST(threads__cancelling_from_outside)
     clg_session_free(s);
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static void *make_contexts(void *argument)
 {

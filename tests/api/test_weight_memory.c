@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of the device while large weights come to it: how much is there at most, beyond what stays. Each test has a
- * context of its own, whose peak begins at nothing.
+ * Memory of the device while large weights come to it: how much is there at most, beyond what
+ * stays. Each test has a context of its own, whose peak begins at nothing.
  */
 #include "support/unit.h"
 
@@ -15,8 +15,8 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* 17 MiB and a quarter: more than two of the pieces of 8 MiB that pass through the staging buffer, and two of it are more
- * than the init plan has on the device at a time. */
+/* 17 MiB and a quarter: more than two of the pieces of 8 MiB that pass through the staging
+ * buffer, and two of it are more than the init plan has on the device at a time. */
 enum { ROWS = 2080, COLUMNS = 2176, N_LARGE = ROWS * COLUMNS, N_CONSTANTS = 3, N_PICKED = 2 };
 #define LARGE_BYTES (N_LARGE * sizeof(float))
 
@@ -52,7 +52,7 @@ static clg_counters counters(void)
     return c;
 }
 
-/* ---- packing ---------------------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------- */
 
 enum { M = 16 };
 
@@ -90,7 +90,7 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
     clg_session_free(s);
 }
 
-/* ---- the init plan ------------------------------------------------------------------------------------------ */
+/* ---- the init plan --------------------------------------------------------------------------- */
 
 /* Rows of constants times 1, 2 and 3, each a part of the init plan. */
 static clg_session *scaled_session(void)

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the device's multiply-add peak a MatMul model reaches through the library's own interface, and how it stands
- * beside oneDNN where the build found libdnnl-dev. They are measured in turn, several times; the ratios within a round count,
- * so that a machine that is slow for a while does not decide.
+ * How much of the device's multiply-add peak a MatMul model reaches through the library's own
+ * interface, and how it stands beside oneDNN where the build found libdnnl-dev. They are measured
+ * in turn, several times; the ratios within a round count, so that a machine that is slow for a
+ * while does not decide.
  *
- *     matmul [M N K [ROUNDS [left|right [IN_A_ROW]]]]     default 1024 1024 1024, 9 rounds, right, 1
+ *     matmul [M N K [ROUNDS [left|right [IN_A_ROW]]]]     default 1024 1024 1024, 9 rounds, right,
+ *                                                         1
  *
- * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a 1x1 convolution. oneDNN's
- * matmul primitive gets the same: the constant matrix once in the layout it likes best, and all cores. IN_A_ROW: the model has
- * so many products of as many inputs, and oneDNN's runs as often: what it takes to start and to wait is shared among them. They do
- * not depend on each other, so that clgraph may have two under way where one ends; oneDNN takes one after the other.
+ * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a
+ * 1x1 convolution. oneDNN's matmul primitive gets the same: the constant matrix once in the layout
+ * it likes best, and all cores. IN_A_ROW: the model has so many products of as many inputs, and
+ * oneDNN's runs as often: what it takes to start and to wait is shared among them. They do not
+ * depend on each other, so that clgraph may have two under way where one ends; oneDNN takes one
+ * after the other.
  */
 #include "peer/onednn.h"
 

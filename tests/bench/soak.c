@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ten thousand runs of five models whose shapes change from run to run. Memory must be flat: what the library holds on the host
- * and on the device is the same to the byte at the end of every cycle of shapes, and the process does not grow. Results
- * must be the same bits each time a shape comes round. At the end of a cycle each model is also loaded, run once and freed
- * beside the one that lives on.
+ * Ten thousand runs of five models whose shapes change from run to run. Memory must be flat: what
+ * the library holds on the host and on the device is the same to the byte at the end of every cycle
+ * of shapes, and the process does not grow. Results must be the same bits each time a shape comes
+ * round. At the end of a cycle each model is also loaded, run once and freed beside the one that
+ * lives on.
  *
  *     soak [RUNS [simd|simt [FOLDER...]]]      default 10000 runs of five models of its own, simd
  *
@@ -23,7 +24,7 @@ enum { WARM_UP_RUNS = 1000, REPORTS = 10 };
 /* Heaps of the C library and of the driver settle late; a leak of 300 bytes a run is more. */
 #define MAX_GROWTH_BYTES ((size_t)2560 << 10)
 
-/* ---- what is measured ------------------------------------------------------------------------------------------------ */
+/* ---- what is measured ------------------------------------------------------------------------ */
 
 typedef struct footprint {
     size_t host_bytes, process_bytes;
@@ -71,7 +72,7 @@ static int expect_same(size_t n_runs, const footprint *a, const footprint *b)
     return 1;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct soak {
     clg_context *context;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails every OpenCL call in turn, and every allocation, in the life of a small context with a warm store: each
- * time a negative status with a sentence, nothing left behind, and the next run right again.
+ * Fails every OpenCL call in turn, and every allocation, in the life of a small context with a warm
+ * store: each time a negative status with a sentence, nothing left behind, and the next run right
+ * again.
  */
 /* ctest: timeout 600 */
 #include "support/unit.h"
@@ -182,7 +183,8 @@ TEST(faults__every_call_of_clblast)
         const clg_status status = multiply(q, m[0], m[1], m[2]);
         fired = faults.has_fired();
         faults.arm(-1, 0);
-        /* CLBlast may do without a call, as 1.7 does without one of its questions; the product is right then. */
+        /* CLBlast may do without a call, as 1.7 does without one of its questions; the product
+         * is right then. */
         n_reported += status < 0;
         if (status > 0 || (status < 0 && error_text()[0] == '\0'))
             fail_msg("call %ld gave status %d with \"%s\"", n, (int)status, error_text());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A first use of a kernel, self-test included, with each allocation and each OpenCL call failing in turn: an error with a
- * sentence and never a verdict, nothing left behind, and the same context gives the right answer by the same way afterwards.
+ * A first use of a kernel, self-test included, with each allocation and each OpenCL call failing in
+ * turn: an error with a sentence and never a verdict, nothing left behind, and the same context
+ * gives the right answer by the same way afterwards.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -32,7 +33,8 @@ static void listen(void *user, clg_log_level level, const char *message)
     if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_selftest_records++;
 }
 
-/* y = a b, or attention of queries a over b as keys and values; of both there are several implementations. */
+/* y = a b, or attention of queries a over b as keys and values; of both there are several
+ * implementations. */
 static bool of_attention;
 
 static clg_status make_model(clg_model **out_model)

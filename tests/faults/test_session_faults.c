@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole lives of sessions with each allocation and each OpenCL call failing in turn, CLBlast's calls included: a
- * negative status with a sentence of its own, nothing left behind, every handle still to be freed, and the next run -
- * of a new session, and of the one that failed - right again.
+ * Whole lives of sessions with each allocation and each OpenCL call failing in turn, CLBlast's
+ * calls included: a negative status with a sentence of its own, nothing left behind, every handle
+ * still to be freed, and the next run - of a new session, and of the one that failed - right again.
  *
- * Allocations and calls fail within lives in a context that stays, since faults of making contexts are in
- * test_ocl_faults.c. Only CLBlast does more in a fresh context than in an old one: there every call after the context
- * is made fails in turn, through the compiling of CLBlast's kernels.
+ * Allocations and calls fail within lives in a context that stays, since faults of making contexts
+ * are in test_ocl_faults.c. Only CLBlast does more in a fresh context than in an old one: there
+ * every call after the context is made fails in turn, through the compiling of CLBlast's kernels.
  */
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
@@ -65,7 +65,7 @@ static bool uses_blas(const session_life *life)
     return life->kernels == CLG_KERNELS_SIMT && !life->no_blas;
 }
 
-/* ---- allocations ---------------------------------------------------------------------------------------- */
+/* ---- allocations ----------------------------------------------------------------------------- */
 
 /* Fails every allocation of the job; after each, the same must go well again. */
 static size_t fail_allocations(job *j)
@@ -107,7 +107,7 @@ TEST(faults__every_allocation_of_a_session)
     failing_alloc_remove();
 }
 
-/* ---- OpenCL calls --------------------------------------------------------------------------------------- */
+/* ---- OpenCL calls ---------------------------------------------------------------------------- */
 
 /* A context has the event of its last upload until a finish shows that it is complete: one
  * object that is no leak. */

@@ -49,7 +49,7 @@ static kernel_record *kernels; /* guarded by late_lock, as all that follows */
 static shadow *shadows;
 static unsigned n_queues; /* created so far */
 
-/* ---- for the tests --------------------------------------------------------------------------------------- */
+/* ---- for the tests --------------------------------------------------------------------------- */
 
 static long counted(const long *counter)
 {
@@ -85,7 +85,7 @@ RELEASE(clReleaseKernel, cl_kernel, RELEASE_KERNEL)
 RELEASE(clReleaseProgram, cl_program, RELEASE_PROGRAM)
 RELEASE(clReleaseContext, cl_context, RELEASE_CONTEXT)
 
-/* ---- transfers and launches -------------------------------------------------------------------------------- */
+/* ---- transfers and launches ------------------------------------------------------------------ */
 
 static cl_int CL_API_CALL wrap_clEnqueueWriteBuffer(cl_command_queue handle, cl_mem buffer,
                                                     cl_bool blocking, size_t offset, size_t size,
@@ -219,7 +219,7 @@ static cl_int CL_API_CALL wrap_clEnqueueBarrierWithWaitList(cl_command_queue han
     return late_submit_locked(&c, n, waits, event);
 }
 
-/* ---- maps -------------------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 static bool has_host_memory(cl_mem buffer)
 {
@@ -296,7 +296,7 @@ static cl_int CL_API_CALL wrap_clEnqueueUnmapMemObject(cl_command_queue handle, 
     return code;
 }
 
-/* ---- events and waiting ------------------------------------------------------------------------------------ */
+/* ---- events and waiting ---------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL wrap_clRetainEvent(cl_event handle)
 {
@@ -380,7 +380,7 @@ static cl_int CL_API_CALL wrap_clFinish(cl_command_queue handle)
     return next->clFinish(handle);
 }
 
-/* ---- queues ------------------------------------------------------------------------------------------------ */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static bool is_late(unsigned number)
 {
@@ -419,7 +419,7 @@ static cl_int CL_API_CALL wrap_clReleaseCommandQueue(cl_command_queue handle)
     return next->clReleaseCommandQueue(handle);
 }
 
-/* ---- the layer --------------------------------------------------------------------------------------------- */
+/* ---- the layer ------------------------------------------------------------------------------- */
 
 #define USE(name) table.name = wrap_##name
 

@@ -5,11 +5,12 @@
  *   CLG_DEVICE_FLOATS  floats in a hardware vector
  *   CLG_DEVICE_UNITS   compute units
  *   CLG_DEVICE_ITEMS   the most work-items of a group; kernels are refused larger ones
- *   CLG_KERNEL_ITEMS   the same for kernels alone, while the device promises more, as where registers are few
+ *   CLG_KERNEL_ITEMS   the same for kernels alone, while the device promises more, as where
+ *                      registers are few
  *
- * Read at each call, so a test may change them. Vectors of 8 serve under valgrind, which hides AVX-512 from drivers: programs
- * compiled before without it, with PoCL kept to AVX2 by POCL_KERNELLIB_NAME=avx2, are those that PoCL finds under it, where
- * compiling takes many minutes.
+ * Read at each call, so a test may change them. Vectors of 8 serve under valgrind, which hides
+ * AVX-512 from drivers: programs compiled before without it, with PoCL kept to AVX2 by
+ * POCL_KERNELLIB_NAME=avx2, are those that PoCL finds under it, where compiling takes many minutes.
  */
 #define LAYER_NAME "clgraph's other device"
 #include "opencl_layer.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) between the library and the driver. It fails the N-th call that can
- * fail, once, and counts the objects that are alive. CLBlast's calls pass through it as well.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) between the library and the driver. It fails the N-th
+ * call that can fail, once, and counts the objects that are alive. CLBlast's calls pass through it
+ * as well.
  *
- * Releases never fail. Retaining a queue does not either: CLBlast 1.7 ignores that result and releases the queue once
- * too often then. A failing clFinish waits first: what it stands for is a device that is lost, not memory that is
- * still being written. Tests find the exported functions with dlsym; see support/fakes/opencl_faults.h.
+ * Releases never fail. Retaining a queue does not either: CLBlast 1.7 ignores that result and
+ * releases the queue once too often then. A failing clFinish waits first: what it stands for is a
+ * device that is lost, not memory that is still being written. Tests find the exported functions
+ * with dlsym; see support/fakes/opencl_faults.h.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define LAYER_NAME "clgraph's faults"
@@ -23,7 +25,7 @@ static atomic_int fail_code;
 static atomic_bool has_fired;
 static atomic_long n_live[OPENCL_FAULTS_KINDS];
 
-/* ---- for the tests --------------------------------------------------------------------------------------- */
+/* ---- for the tests --------------------------------------------------------------------------- */
 
 void opencl_faults_arm(long n, int code)
 {
@@ -39,7 +41,7 @@ bool opencl_faults_has_fired(void) { return atomic_load(&has_fired); }
 
 long opencl_faults_n_live(opencl_faults_kind kind) { return atomic_load(&n_live[kind]); }
 
-/* ---- what every wrapper does ------------------------------------------------------------------------------ */
+/* ---- what every wrapper does ----------------------------------------------------------------- */
 
 static cl_int fault(void)
 {
@@ -100,7 +102,7 @@ static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind]
         return code;                                                                               \
     }
 
-/* ---- objects ----------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 REFERENCES(Context, cl_context, OPENCL_FAULTS_CONTEXTS, true)
 REFERENCES(CommandQueue, cl_command_queue, OPENCL_FAULTS_QUEUES, false)
@@ -144,7 +146,7 @@ static cl_int CL_API_CALL wrap_clCreateSubDevices(cl_device_id device,
     return code;
 }
 
-/* ---- queries ----------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 CALL(clGetPlatformIDs, (cl_uint n, cl_platform_id *platforms, cl_uint *out_n),
      (n, platforms, out_n))
@@ -183,7 +185,7 @@ CALL(clGetEventProfilingInfo,
      (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *out_size),
      (event, what, size, value, out_size))
 
-/* ---- work -------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 CALL(clBuildProgram,
      (cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
@@ -249,7 +251,7 @@ static void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem 
     return data;
 }
 
-/* ---- the layer --------------------------------------------------------------------------------------------- */
+/* ---- the layer ------------------------------------------------------------------------------- */
 
 #define OBJECT(what)                                                                               \
     table.clRetain##what = wrap_clRetain##what, table.clRelease##what = wrap_clRelease##what

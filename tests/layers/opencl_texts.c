@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the text of each program of clgraph's own into the folder
- * CLG_TEXTS, as <kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs that come out of the store have no
- * text: run with an empty CLG_CACHE_DIR. Texts of others (CLBlast) are left out.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the text of each program of clgraph's own
+ * into the folder CLG_TEXTS, as <kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs
+ * that come out of the store have no text: run with an empty CLG_CACHE_DIR. Texts of others
+ * (CLBlast) are left out.
  */
 #define LAYER_NAME "clgraph's texts"
 #include "opencl_layer.h"
@@ -21,7 +22,8 @@ static uint64_t hash_of(const char *text, size_t n)
     return h;
 }
 
-/* The stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated" for a body that was generated. */
+/* The stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated" for
+ * a body that was generated. */
 static bool stem_of(const char *text, char *out, size_t size)
 {
     if (strstr(text, "#line 1 \"generated: ")) {
@@ -55,7 +57,8 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* The library gives its kernel last: declarations of ours in front of it are not for other compilers. */
+    /* The library gives its kernel last: declarations of ours in front of it are not for other
+     * compilers. */
     if (n > 0 && strings && strings[n - 1]) {
         const size_t size = lengths && lengths[n - 1] ? lengths[n - 1] : strlen(strings[n - 1]);
         char *text = malloc(size + 1);

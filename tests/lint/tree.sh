@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The shape of the tree: folders that can be taken in at a glance, files about one thing, and stems that lead to one file. A limit
-# that is in the way is a sign that something needs a file of its own.
+# The shape of the tree: folders that can be taken in at a glance, files about one thing, lines of at most 100 columns in code
+# and comments, and stems that lead to one file. A limit that is in the way is a sign that something needs a file of its own.
 # See decision 40.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
@@ -10,6 +10,7 @@ cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 MAX_FILES=30
 MAX_LINES=600
 MAX_KERNEL_LINES=400
+MAX_COLUMNS=100
 # Longer than that, until they are divided.
 long_kernels='cl/conv/winograd_simd.cl cl/matmul/gemm_simd.cl'
 
@@ -34,6 +35,11 @@ while read -r file; do
   [[ $lines -gt $limit && " $long_kernels " != *" $file "* ]] || continue
   complain "$file: $lines lines; more than $limit want a second file, named for what moves there"
 done < <(sources src cl include tools tests examples)
+
+while IFS= read -r line; do
+  complain "$line has more than $MAX_COLUMNS columns; a long comment goes on the lines above its code"
+done < <(sources src cl include tools tests examples |
+  xargs awk -v max="$MAX_COLUMNS" 'length > max { print FILENAME ":" FNR }')
 
 unique() { # TREE PATTERN
   local name

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The digits model on all its held-out images, with both classes of kernels and with CLBlast: the classes and the
- * accuracy of PyTorch, and its probabilities within 1e-5, which is far above what the order of sums moves (4e-7 in
- * PyTorch itself) and far below what a wrong kernel would. Whatever the batch.
+ * The digits model on all its held-out images, with both classes of kernels and with CLBlast: the
+ * classes and the accuracy of PyTorch, and its probabilities within 1e-5, which is far above what
+ * the order of sums moves (4e-7 in PyTorch itself) and far below what a wrong kernel would.
+ * Whatever the batch.
  */
 #include "support/unit.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding: a cache of keys and values that grows by one with each run, over a hundred runs. Once warm, nothing is compiled,
- * packed or kept: each step plans, and the memory of the device and of the host is a function of the step alone. The
- * state never has to leave the device. How long planning takes is for tests/bench/growing.c.
+ * Decoding: a cache of keys and values that grows by one with each run, over a hundred runs. Once
+ * warm, nothing is compiled, packed or kept: each step plans, and the memory of the device and of
+ * the host is a function of the step alone. The state never has to leave the device. How long
+ * planning takes is for tests/bench/growing.c.
  */
 #include "support/unit.h"
 
@@ -21,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Kernels and work-groups come in sizes that are powers of two, up to 256. Until the warm-up ends a length may be the first
- * to need one; after it a hundred steps need none. */
+/* Kernels and work-groups come in sizes that are powers of two, up to 256. Until the warm-up
+ * ends a length may be the first to need one; after it a hundred steps need none. */
 enum { WARM_UP = 136, STEPS = WARM_UP + 100, SHORT = 40, MAX_PLANS = 64 };
 
 static int open_counted(void **state)
@@ -36,7 +37,7 @@ static int close_counted(void **state)
     return counting_alloc_remove() == CLG_OK ? result : -1;
 }
 
-/* ---- the models ---------------------------------------------------------------------------------------------------- */
+/* ---- the models ------------------------------------------------------------------------------ */
 
 static clg_model *small_decoder(void)
 {
@@ -70,7 +71,7 @@ static clg_session *open_session(clg_model *model, clg_kernel_class kernels)
     return session;
 }
 
-/* ---- what a step leaves behind --------------------------------------------------------------------------------------- */
+/* ---- what a step leaves behind --------------------------------------------------------------- */
 
 typedef struct footprint {
     clg_counters counters;
@@ -139,7 +140,8 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
         assert_int_equal(second[i].counters.device_bytes, third[i].counters.device_bytes);
         assert_int_equal(second[i].host_bytes, third[i].host_bytes);
     }
-    /* The state in and out with a quarter of room, what attention makes of it, and literals of plans. */
+    /* The state in and out with a quarter of room, what attention makes of it, and literals of
+     * plans. */
     const size_t grown =
         first[STEPS - 1].counters.device_bytes - first[WARM_UP].counters.device_bytes;
     assert_true(grown <= 4 * (STEPS - WARM_UP) * state_step_bytes(model) + 65536);
@@ -159,7 +161,7 @@ TEST(growing__toy_gpt2_is_steady)
     expect_steady(toy_gpt2(), CLG_KERNELS_SIMT);
 }
 
-/* ---- where the state goes ------------------------------------------------------------------------------------------- */
+/* ---- where the state goes -------------------------------------------------------------------- */
 
 typedef clg_status (*get_output)(clg_session *session, const char *name, clg_value **out_value);
 
@@ -190,7 +192,8 @@ static void expect_same_result(clg_session *a, clg_session *b, const clg_model *
     clg_value_free(y);
 }
 
-/* A session that never ran anything gives the same: kernels that were used again had nothing stale in them. */
+/* A session that never ran anything gives the same: kernels that were used again had nothing
+ * stale in them. */
 static void expect_as_fresh(clg_session *through_host, const clg_model *model)
 {
     clg_session *fresh;

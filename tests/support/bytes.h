@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes for parsers: from hexadecimal, cut short everywhere, damaged everywhere. Blocks are exactly as long as
- * they say, so that the address sanitizer sees a byte read too many.
+ * Bytes for parsers: from hexadecimal, cut short everywhere, damaged everywhere. Blocks are exactly
+ * as long as they say, so that the address sanitizer sees a byte read too many.
  */
 #ifndef CLG_TESTS_BYTES_H
 #define CLG_TESTS_BYTES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests do differently on POSIX systems and on Windows: platform_posix.c and platform_windows.c. Uses the C library
- * alone, so that it works while the library's functions are made to fail. Paths are UTF-8.
+ * What tests do differently on POSIX systems and on Windows: platform_posix.c and
+ * platform_windows.c. Uses the C library alone, so that it works while the library's functions are
+ * made to fail. Paths are UTF-8.
  */
 #ifndef CLG_TESTS_PLATFORM_H
 #define CLG_TESTS_PLATFORM_H
@@ -24,8 +25,8 @@ FILE *platform_open(const char *path, const char *mode);
 bool platform_age(const char *path, int64_t seconds);
 /* value NULL: unset. */
 bool platform_set_env(const char *name, const char *value);
-/* Calls body(user, i) for each i < n at once, in processes of their own where the system can fork, else in threads; true when
- * all gave 0. */
+/* Calls body(user, i) for each i < n at once, in processes of their own where the system can
+ * fork, else in threads; true when all gave 0. */
 bool platform_run_apart(int n, int (*body)(const char *user, int i), const char *user);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tests of a program, and a group whose teardown counts: cmocka 1.1 runs it and ignores its result, and a teardown is where
- * a run without a kernel is noticed.
+ * The tests of a program, and a group whose teardown counts: cmocka 1.1 runs it and ignores its
+ * result, and a teardown is where a run without a kernel is noticed.
  */
 #include "support/unit.h"
 
@@ -32,10 +32,11 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
     return n_failed != 0 || !is_closed;
 }
 
-/* ---- tests that register themselves --------------------------------------------------------------------- */
+/* ---- tests that register themselves ---------------------------------------------------------- */
 
 static test_entry *
-    first; /* by line: constructors run in the order of their file on some systems, backwards on others */
+    /* by line: constructors run in the order of their file on some systems, backwards on others */
+    first;
 static CMFixtureFunction open_all, close_all;
 
 void test_register(test_entry *entry)

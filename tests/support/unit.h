@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every test includes first: cmocka with the headers it needs, tests that register themselves, checks of statuses that
- * print the error message, and a group whose teardown counts.
+ * What every test includes first: cmocka with the headers it needs, tests that register themselves,
+ * checks of statuses that print the error message, and a group whose teardown counts.
  */
 #ifndef CLG_TESTS_UNIT_H
 #define CLG_TESTS_UNIT_H
@@ -16,10 +16,11 @@
 #include "base/error.h"
 #include "base/status.h"
 
-/* Defines a test, which registers itself: TEST(name) { ... }. A program runs its tests in the order of their lines. */
+/* Defines a test, which registers itself: TEST(name) { ... }. A program runs its tests in the
+ * order of their lines. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
-/* The same with functions that are called before and after it (CMFixtureFunction), or NULL. What the first leaves in *state is
- * the test's `state`. */
+/* The same with functions that are called before and after it (CMFixtureFunction), or NULL. What
+ * the first leaves in *state is the test's `state`. */
 #define TEST_WITH(name, setup, teardown)                                                           \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void name##_register(void)                                 \
@@ -40,8 +41,9 @@ typedef struct test_entry {
 
 void test_register(test_entry *entry);
 void test_group(CMFixtureFunction open, CMFixtureFunction close);
-/* Runs what has registered itself. For a program with a main of its own; support/main.c has that of the others. Returns an exit
- * status: 0 when every test passed, and opening and closing the group did. */
+/* Runs what has registered itself. For a program with a main of its own; support/main.c has that
+ * of the others. Returns an exit status: 0 when every test passed, and opening and closing the
+ * group did. */
 int test_run_all(void);
 /* The same for a list of tests. cmocka's own reports success when closing the group fails. */
 int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction open,
@@ -54,7 +56,8 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
             fail_msg("%s gave %s: %s", #call, status_name(assert_status_), error_text());          \
     } while (0)
 
-/* Of unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 does not have what replaces it. */
+/* Of unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 does not have what
+ * replaces it. */
 #define assert_between(number, min, max)                                                           \
     do {                                                                                           \
         const uintmax_t assert_number_ = (number);                                                 \

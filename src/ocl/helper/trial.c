@@ -49,8 +49,8 @@ static void fact_name(hash128 key, char out_name[FACT_BYTES])
     (void)snprintf(out_name, FACT_BYTES, "trial 1 %s", hex);
 }
 
-/* Returns TRIAL_PASSED, HASH_MAP_NONE, or else a position with its message. Call with the table's lock
- * held. */
+/* Returns TRIAL_PASSED, HASH_MAP_NONE, or else a position with its message. Call with the
+ * table's lock held. */
 static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
 {
     const size_t result = hash_map_get(&t->results, &key, sizeof key);
@@ -73,7 +73,8 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
     return status;
 }
 
-/* Returns what earlier processes found; HASH_MAP_NONE when nothing. Call with the table's lock held. */
+/* Returns what earlier processes found; HASH_MAP_NONE when nothing. Call with the table's lock
+ * held. */
 static size_t recall(ocl_context *ocl, hash128 key, const char **out_refusal)
 {
     trial_table *t = &ocl->trials;

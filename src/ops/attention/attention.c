@@ -14,7 +14,7 @@ attention_rows attention_by_head(operand at, int64_t n_positions, int64_t heads,
     return (attention_rows){at, heads * n_positions * d, n_positions * d, d};
 }
 
-/* ---- broadcasting ------------------------------------------------------------------------------------------ */
+/* ---- broadcasting ---------------------------------------------------------------------------- */
 
 bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short)
 {
@@ -41,7 +41,7 @@ void attention_broadcast(const shape *dims, attention_addend *out)
     out->length = dims->dims[dims->rank - 1];
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------ */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 /* What the rows and groups kernels, and the one for scores, are parameterised by. */
 typedef struct attention_form {
@@ -121,7 +121,7 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
     return s;
 }
 
-/* ---- tiles --------------------------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 #define TILES_MIN_QUERIES 4
 #define TILES_MAX_HEAD 256 /* queries of a block lie on the stack */
@@ -182,7 +182,7 @@ static operand pack_step(lower_context *c, candidate *impl, const attention_job 
     return panels;
 }
 
-/* ---- implementations ------------------------------------------------------------------------------------- */
+/* ---- implementations ------------------------------------------------------------------------- */
 
 static attention_form tiles_form(const lower_context *c, const attention_job *j)
 {
@@ -304,7 +304,7 @@ void attention_scores_step(lower_context *c, candidate *impl, const attention_jo
     grid_range(c, s, 3, pieces, local);
 }
 
-/* ---- caches ------------------------------------------------------------------------------------------------------ */
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a)
 {
@@ -352,7 +352,7 @@ attention_rows attention_grow(lower_context *c, candidate *impl, attention_appen
     return attention_by_head(a->present, a->total, a->heads, a->d);
 }
 
-/* ---- rotary embedding --------------------------------------------------------------------------------------------- */
+/* ---- rotary embedding ------------------------------------------------------------------------ */
 
 void attention_rotary_step(lower_context *c, candidate *impl, const attention_rotary *r)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that the attention operators share: attention itself (cl/attention/attention.cl), growing a cache of keys or values
- * (cl/attention/kvcache.cl), rotary embedding (cl/attention/rotary.cl). How each kernel wants to be called is known here alone.
+ * Steps that the attention operators share: attention itself (cl/attention/attention.cl), growing a
+ * cache of keys or values (cl/attention/kvcache.cl), rotary embedding (cl/attention/rotary.cl). How
+ * each kernel wants to be called is known here alone.
  */
 #ifndef CLG_OPS_ATTENTION_H
 #define CLG_OPS_ATTENTION_H
@@ -49,7 +50,9 @@ typedef struct attention_job {
     attention_addend bias;
     attention_causal causal;
     int64_t
-        offset; /* of the last key that a query sees from the query; CAUSAL_LENGTH: added to length - q_len */
+        /* of the last key that a query sees from the query; CAUSAL_LENGTH: added to length -
+         * q_len */
+        offset;
     int64_t window; /* keys that a query sees up to that last one, 0: all */
     attention_keys keys;
     operand lengths;
@@ -60,14 +63,15 @@ typedef struct attention_job {
     double scale, softcap, masked;
 } attention_job;
 
-/* The strides of a tensor of up to 4 dimensions that broadcasts to [batch, heads, q_len, kv_len]; its last dimension may
- * be shorter than kv_len. */
+/* The strides of a tensor of up to 4 dimensions that broadcasts to [batch, heads, q_len,
+ * kv_len]; its last dimension may be shorter than kv_len. */
 void attention_broadcast(const shape *dims, attention_addend *out);
 /* Whether a shape does so; unknown dimensions fit. */
 bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short);
 
-/* Opens the candidate of an implementation, of which the first is the fastest and the others are for drivers that compute it
- * wrongly or refuse it; NULL after the last one. Of the job, sizes count. */
+/* Opens the candidate of an implementation, of which the first is the fastest and the others are
+ * for drivers that compute it wrongly or refuse it; NULL after the last one. Of the job, sizes
+ * count. */
 candidate *attention_candidate(lower_context *c, const char *name, int implementation,
                                const attention_job *j);
 int attention_count(const lower_context *c, const attention_job *j); /* of implementations */
@@ -88,8 +92,9 @@ typedef struct attention_append {
 } attention_append;
 
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a);
-/* Keys or values as attention reads them: a->fresh as they are, or grown by a step, with input `past` in front where the node
- * has it, in output `present` where it is asked for, else in scratch. */
+/* Keys or values as attention reads them: a->fresh as they are, or grown by a step, with input
+ * `past` in front where the node has it, in output `present` where it is asked for, else in
+ * scratch. */
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present);
 

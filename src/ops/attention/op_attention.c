@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a cache of keys and values that grows, and the
- * scores themselves where they are asked for. One kernel without a matrix of scores; see attention.h.
+ * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a cache of keys and values
+ * that grows, and the scores themselves where they are asked for. One kernel without a matrix of
+ * scores; see attention.h.
  *
- * Masks are added behind softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the score behind softcap
- * and behind masks. With nonpad_kv_seqlen and is_causal, the last query sees the last of the keys that are there.
- * Windows (25) are counted from the same places.
+ * Masks are added behind softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the
+ * score behind softcap and behind masks. With nonpad_kv_seqlen and is_causal, the last query sees
+ * the last of the keys that are there. Windows (25) are counted from the same places.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -172,8 +173,8 @@ static attention_rows grow(lower_context *c, candidate *impl, const attention_si
     return attention_grow(c, impl, &a, past, present);
 }
 
-/* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own. The kernels have one bound
- * above, i + offset, and count the window below from there. */
+/* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own.
+ * The kernels have one bound above, i + offset, and count the window below from there. */
 static void see_by_position(const lower_context *c, const attention_sizes *s, attention_job *j)
 {
     const int64_t everywhere = s->total + s->q_len;
@@ -235,7 +236,7 @@ static clg_status attention_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- RotaryEmbedding ---------------------------------------------------------------------------------------- */
+/* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
 /* [batch, heads, places, d] or [batch, places, heads * d]; false where that cannot be. */
 typedef struct rotary_sizes {
@@ -342,7 +343,7 @@ static clg_status rotary_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_types types[] = {{'T', HALF_OR_FLOAT},

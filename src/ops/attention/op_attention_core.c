@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph.AttentionCore: an attention job (attention.h) as a node, so that self-tests run the kernels that all attention
- * operators share, with any of their parameters. No graph contains it.
+ * clgraph.AttentionCore: an attention job (attention.h) as a node, so that self-tests run the
+ * kernels that all attention operators share, with any of their parameters. No graph contains it.
  *
- * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv], mask, bias, lengths,
- * sinks. Attributes are fields of the job; with scores: P_MODE + 1 of cl/attention/attention.cl, the scores are the output.
- * See decision 38.
+ * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys,
+ * dv], mask, bias, lengths, sinks. Attributes are fields of the job; with scores: P_MODE + 1 of
+ * cl/attention/attention.cl, the scores are the output. See decision 38.
  */
 #include "ops/attention/attention.h"
 
@@ -86,7 +86,7 @@ static clg_status core_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_types types[] = {{'T', HALF_OR_FLOAT},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, which projects its input to queries, keys and values first, QAttention, which does it in
- * integers, and MultiHeadAttention, which is given them. What a mask hides gets mask_filter_value added to its score, as
- * ONNX Runtime does it: a row of which all is hidden stays a mean. What is hidden by causal order is left out.
+ * com.microsoft's Attention, which projects its input to queries, keys and values first,
+ * QAttention, which does it in integers, and MultiHeadAttention, which is given them. What a mask
+ * hides gets mask_filter_value added to its score, as ONNX Runtime does it: a row of which all is
+ * hidden stays a mean. What is hidden by causal order is left out.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -12,8 +13,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* A mask as both operators know it: [batch] lengths, [2 * batch] ends and starts, [batch, keys], [batch, queries, keys],
- * or [batch, 1, most, most] with rows and columns to spare. */
+/* A mask as both operators know it: [batch] lengths, [2 * batch] ends and starts, [batch, keys],
+ * [batch, queries, keys], or [batch, 1, most, most] with rows and columns to spare. */
 static clg_status check_mask(const op_context *c, size_t input, int64_t batch, int64_t q_len,
                              int64_t total)
 {
@@ -72,7 +73,7 @@ static void set_numbers(const lower_context *c, attention_job *j)
     }
 }
 
-/* ---- Attention, QAttention ------------------------------------------------------------------------------------ */
+/* ---- Attention, QAttention ------------------------------------------------------------------- */
 
 enum { INPUT, WEIGHTS, BIAS };
 
@@ -316,7 +317,7 @@ static clg_status fused_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- MultiHeadAttention ------------------------------------------------------------------------------------------- */
+/* ---- MultiHeadAttention ---------------------------------------------------------------------- */
 
 enum { QUERY, KEY, VALUE, QKV_BIAS, KEY_MASK, HEADS_BIAS, PAST_KEY, PAST_VALUE };
 
@@ -437,7 +438,7 @@ static clg_status multi_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 static const op_types types[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention of ai.onnx.preview 1: attention whose scores and probabilities graphs of the model may change. Checks and
- * shapes; a pass that always runs decomposes it into other operators (passes/decompose/pass_flex.c).
+ * FlexAttention of ai.onnx.preview 1: attention whose scores and probabilities graphs of the model
+ * may change. Checks and shapes; a pass that always runs decomposes it into other operators
+ * (passes/decompose/pass_flex.c).
  */
 #include "ops/core/op.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.GroupQueryAttention: heads that share keys and values, a cache that grows or is written into, rotary
- * embedding, a local window. Keys of batch b end at seqlens_k[b] + 1; a prompt starts at 0, other queries behind what
- * is there.
+ * com.microsoft.GroupQueryAttention: heads that share keys and values, a cache that grows or is
+ * written into, rotary embedding, a local window. Keys of batch b end at seqlens_k[b] + 1; a prompt
+ * starts at 0, other queries behind what is there.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -144,7 +144,7 @@ static clg_status gqa_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- lowering ------------------------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 /* Heads of a [batch, places, heads * d] tensor, or of the packed one from head `first` on. */
 static attention_rows heads_of(const gqa_sizes *s, uint32_t input, int64_t heads, int64_t first)
@@ -280,7 +280,7 @@ static clg_status gqa_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16)},
                                  {'M', DTYPE_BIT(CLG_INT32)},

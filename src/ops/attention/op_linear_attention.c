@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LinearAttention (ONNX 27): a state of keys and values that every token changes, by the four rules of the definition. See
- * cl/attention/linear_attention.cl.
+ * LinearAttention (ONNX 27): a state of keys and values that every token changes, by the four rules
+ * of the definition. See cl/attention/linear_attention.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

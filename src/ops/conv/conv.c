@@ -9,7 +9,7 @@
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 
-/* ---- 1x1: a matrix product ---------------------------------------------------------------------------------------- */
+/* ---- 1x1: a matrix product ------------------------------------------------------------------- */
 
 static bool is_gemm(const conv_job *j)
 {
@@ -22,7 +22,8 @@ static bool is_gemm(const conv_job *j)
 
 #define SMALL_MAP 256
 
-/* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number, and its columns channels. */
+/* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number,
+ * and its columns channels. */
 static void transpose_gemm(gemm_job *g)
 {
     const gemm_matrix a = g->a;
@@ -43,7 +44,8 @@ static double used_part(const lower_context *c, int64_t m, int64_t n)
            (double)(work_ceil_div(n, nr) * nr);
 }
 
-/* Results that are turned on their way out take about as long as 40 steps of the sum. Large maps lie too far apart. */
+/* Results that are turned on their way out take about as long as 40 steps of the sum. Large maps
+ * lie too far apart. */
 static bool gains_by_turning(const lower_context *c, const conv_job *j, const gemm_job *g)
 {
     return j->weight_constant && g->n <= SMALL_MAP &&
@@ -72,7 +74,7 @@ static clg_status gemm_candidates(lower_context *c, const conv_job *j)
     return gemm_lower(c, &g, 1);
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 clg_status conv_add(lower_context *c, const conv_job *j)
 {

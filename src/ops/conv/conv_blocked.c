@@ -178,7 +178,8 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
     step_builder *b = &c->build;
     const blocked_tiling t = find_tiling(c, j, describe(c, j, input_is_blocked));
     if (t.cost < 0 || t.h.in * t.w.in > INT32_MAX / t.in)
-        return lower_error(c, CLG_ERROR_SHAPE, "the feature maps are too large for a channel-blocked layout");
+        return lower_error(c, CLG_ERROR_SHAPE,
+                           "the feature maps are too large for a channel-blocked layout");
     impl->cost += t.cost;
     const operand packed = conv_blocked_weights(c, impl, j, input_is_blocked);
     step *s = step_kernel(b, impl, "conv_blocked", "conv_blocked",

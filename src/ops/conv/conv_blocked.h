@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions over maps in blocks of channels: cl/conv/conv_blocked.cl, cl/conv/conv_depthwise_blocked.cl and cl/conv/conv_expand_blocked.cl.
+ * Convolutions over maps in blocks of channels: cl/conv/conv_blocked.cl,
+ * cl/conv/conv_depthwise_blocked.cl and cl/conv/conv_expand_blocked.cl.
  */
 #ifndef CLG_OPS_CONV_BLOCKED_H
 #define CLG_OPS_CONV_BLOCKED_H
 
 #include "ops/conv/conv_desc.h"
 
-/* The largest window that these kernels take, in input pixels in each direction, and the largest stride. */
+/* The largest window that these kernels take, in input pixels in each direction, and the largest
+ * stride. */
 #define BLOCKED_MAX_SIDE 16
 #define BLOCKED_MAX_STRIDE 4
 #define BLOCKED_NRV 2 /* P_NRV: blocks of output channels that a register tile has */
 
-/* Inputs of BlockedConv where there is a 1x1 convolution in front, and the values of its attribute `activated`. */
+/* Inputs of BlockedConv where there is a 1x1 convolution in front, and the values of its
+ * attribute `activated`. */
 enum { BLOCKED_EXPAND_WEIGHT = 4, BLOCKED_EXPAND_BIAS = 5 };
 enum {
     BLOCKED_FIRST_ACTIVATED = 1,
@@ -20,12 +23,12 @@ enum {
     BLOCKED_BOTH_ACTIVATED = BLOCKED_FIRST_ACTIVATED | BLOCKED_LAST_ACTIVATED
 };
 
-/* The shape of a map in blocks of channels, [N, ceil(C / lanes), H, W, lanes], in NCHW order, with all lanes of its last block;
- * others as they are. And back, from NCHW order. */
+/* The shape of a map in blocks of channels, [N, ceil(C / lanes), H, W, lanes], in NCHW order,
+ * with all lanes of its last block; others as they are. And back, from NCHW order. */
 shape conv_blocked_flat(const shape *x);
 shape conv_blocked_shape(const shape *flat, int64_t lanes);
 
-/* ---- one convolution ------------------------------------------------------------------------------------
+/* ---- one convolution ----------------------------------------------------------------------------
  * j: of one group, dtype float32, two axes; input_is_blocked: or it is in NCHW order. */
 
 /* Adds a candidate with its cost. The maps may be too large: an error of the node. */
@@ -36,19 +39,20 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked);
 
-/* ---- depthwise --------------------------------------------------------------------------------------------
+/* ---- depthwise ----------------------------------------------------------------------------------
  * j: of as many groups as channels, ic = oc = 1, and an input in blocks. */
 
 void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j);
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j);
 
-/* ---- a 1x1 convolution and the depthwise one behind it -----------------------------------------------------
- * Adds two candidates: one kernel for both, and one for each. point: without a residual, its input in blocks; depthwise: of its
- * output, without a residual. The tails have the same activation, or one of them has none. */
+/* ---- a 1x1 convolution and the depthwise one behind it ------------------------------------------
+ * Adds two candidates: one kernel for both, and one for each. point: without a residual, its
+ * input in blocks; depthwise: of its output, without a residual. The tails have the same
+ * activation, or one of them has none. */
 clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
                                    const conv_job *depthwise);
 
-/* ---- for these files -------------------------------------------------------------------------------------- */
+/* ---- for these files ------------------------------------------------------------------------- */
 
 /* The arguments ih to pw of the kernels; and with the buffers behind them. */
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w);

@@ -27,11 +27,13 @@ typedef struct conv_job {
         {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
         {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
 
-/* The job of a node with the inputs of FusedConv, whose input 0 is, or stands for, one of shape `x` in NCHW order. */
+/* The job of a node with the inputs of FusedConv, whose input 0 is, or stands for, one of shape
+ * `x` in NCHW order. */
 clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
 /* Operations and bytes of the formula, into s. */
 void conv_count_work(const conv_job *j, step *s);
-/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS says whether. */
+/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS
+ * says whether. */
 const char *conv_epilogue_prelude(lower_context *c, const conv_job *j);
 
 #endif

@@ -24,7 +24,8 @@ int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_
     return axes[0].out * work_ceil_div(axes[1].out, tile_h) * work_ceil_div(axes[2].out, tile_w);
 }
 
-/* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed. The constants are rough. */
+/* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed.
+ * The constants are rough. */
 static double cost_of(const lower_context *c, const conv_tiling_job *j, const conv_tiling *t)
 {
     const int64_t nr = 2 * (int64_t)j->lanes, slices = j->slices;

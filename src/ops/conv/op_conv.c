@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv over one to three axes, and FusedConv, which passes make of it. The attribute `winograd` of clgraph.FusedConv
- * allows other sums than the formula's for 3x3 kernels: 1 where they are estimated to be faster, 2 or 4 with tiles of
- * that many outputs in any case. 1x1 convolutions are matrix products;
- * depthwise ones and float64 go straight by the formula; the rest by tiled kernels over packed weights.
+ * Conv over one to three axes, and FusedConv, which passes make of it. The attribute `winograd` of
+ * clgraph.FusedConv allows other sums than the formula's for 3x3 kernels: 1 where they are
+ * estimated to be faster, 2 or 4 with tiles of that many outputs in any case. 1x1 convolutions are
+ * matrix products;
+ * depthwise ones and float64 go straight by the formula; the rest by tiled kernels over packed
+ * weights.
  */
 #include "ops/conv/conv.h"
 #include "ops/lowering/window.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvTranspose over one to three axes: a matrix product gives what each pixel of the input spreads over its window,
- * and cl/conv/col2im.cl adds the windows up. Col2Im is the second half alone.
+ * ConvTranspose over one to three axes: a matrix product gives what each pixel of the input spreads
+ * over its window, and cl/conv/col2im.cl adds the windows up. Col2Im is the second half alone.
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -19,7 +19,7 @@ typedef struct spread {
     window_axis axes[WINDOW_MAX_AXES];
 } spread;
 
-/* ---- ConvTranspose: shapes ------------------------------------------------------------------------------- */
+/* ---- ConvTranspose: shapes ------------------------------------------------------------------- */
 
 static clg_status transpose_check(const node *n)
 {
@@ -148,7 +148,7 @@ static clg_status transpose_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- adding up --------------------------------------------------------------------------------------------- */
+/* ---- adding up ------------------------------------------------------------------------------- */
 
 /* The axes as three, W last, with ones in front. */
 static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
@@ -235,7 +235,7 @@ static clg_status transpose_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- Col2Im -------------------------------------------------------------------------------------------------- */
+/* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 /* Reads image and block shape; false while they are not known. */
 static bool col2im_read(op_context *c, spread *s, clg_status *status)
@@ -329,7 +329,7 @@ static clg_status col2im_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)}, {0}};

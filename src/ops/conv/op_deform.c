@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DeformConv over images: cl/conv/deform.cl gathers what each tap sees where its offset moves it, and a matrix product with
- * the weight does the rest, group by group.
+ * DeformConv over images: cl/conv/deform.cl gathers what each tap sees where its offset moves it,
+ * and a matrix product with the weight does the rest, group by group.
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"

@@ -17,7 +17,8 @@ typedef struct simd_tiling {
     double cost;
 } simd_tiling;
 
-/* Estimated cycles for P_VEC weights: transformed ones from where they lie, or float16 from there and transforming. */
+/* Estimated cycles for P_VEC weights: transformed ones from where they lie, or float16 from
+ * there and transforming. */
 static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double bytes_per_cycle = 8.0, vec = work_simd_lanes(c), area = (double)w->area;
@@ -25,8 +26,8 @@ static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtyp
     return 9.0 * vec * 2.0 / bytes_per_cycle + (double)(w->side + 2) * 15.0;
 }
 
-/* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its pixels takes, products, and
- * weights. Measured on one processor with vectors of 16 lanes. */
+/* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its
+ * pixels takes, products, and weights. Measured on one processor with vectors of 16 lanes. */
 static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver of inference: dtypes by the row's letters, then the row's infer, then eval where contents are
- * known. What comes out is checked, so that nothing behind has to distrust a shape.
+ * The driver of inference: dtypes by the row's letters, then the row's infer, then eval where
+ * contents are known. What comes out is checked, so that nothing behind has to distrust a shape.
  * See decision 13.
  */
 #include "ops/core/op.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- dtypes --------------------------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 /* What each letter of a row stands for in a node, and which input said so. */
 typedef struct letters {
@@ -82,7 +82,7 @@ static clg_status preset_outputs(op_context *c)
     return CLG_OK;
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static bool has_unknown_rank(const op_context *c)
 {
@@ -135,7 +135,7 @@ static clg_status infer_shapes(op_context *c)
     return CLG_OK;
 }
 
-/* ---- contents ------------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 /* What only the host computes is computed here whatever its size. */
 static bool can_eval(const op_context *c)
@@ -205,7 +205,7 @@ clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *o
     return can_eval(&c) ? eval_contents(&c) : CLG_OK;
 }
 
-/* ---- whole graphs ----------------------------------------------------------------------------------------- */
+/* ---- whole graphs ---------------------------------------------------------------------------- */
 
 static void take_known(value_fact *f, const tensor *known)
 {

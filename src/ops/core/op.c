@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What operators' functions use to look at their node: inputs, contents, errors with the node's name.
+ * What operators' functions use to look at their node: inputs, contents, errors with the node's
+ * name.
  */
 #include "ops/core/op.h"
 

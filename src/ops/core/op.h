@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an operator is: one row of a table, and the contexts in which its functions are called. A family
- * file op_<family>.c ends in `const op_row op_rows_<family>[]` and `const size_t n_op_rows_<family>`.
- * Functions of a row touch no queue and no OpenCL: infer and eval look at shapes and small values, lower
- * writes down candidates.
+ * What an operator is: one row of a table, and the contexts in which its functions are called. A
+ * family file op_<family>.c ends in `const op_row op_rows_<family>[]` and `const size_t
+ * n_op_rows_<family>`. Functions of a row touch no queue and no OpenCL: infer and eval look at
+ * shapes and small values, lower writes down candidates.
  */
 #ifndef CLG_OPS_OP_H
 #define CLG_OPS_OP_H
@@ -44,25 +44,28 @@ typedef struct op_context {
 const value_fact *op_input(const op_context *c, size_t i);
 bool op_has_input(const op_context *c, size_t i);
 bool op_has_output(const op_context *c, size_t i); /* asked for by the node */
-/* The content of input i, or NULL after marking it as needed: infer then returns CLG_OK and leaves the
- * outputs unknown; the caller finds the content out (or, when only looking, goes on without). An input that is absent
- * gives NULL without marking. */
+/* The content of input i, or NULL after marking it as needed: infer then returns CLG_OK and
+ * leaves the outputs unknown; the caller finds the content out (or, when only looking, goes on
+ * without). An input that is absent gives NULL without marking. */
 const tensor *op_need(op_context *c, size_t i);
-/* op_need of a scalar or list of integers as int64 numbers; false when not known, absent or refused: then *status has an
- * error where it is no such list or holds more than OP_MAX_INTS numbers. *status is written on error only. */
+/* op_need of a scalar or list of integers as int64 numbers; false when not known, absent or
+ * refused: then *status has an error where it is no such list or holds more than OP_MAX_INTS
+ * numbers. *status is written on error only. */
 #define OP_MAX_INTS (CLG_MAX_RANK * 2)
 bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n,
                   clg_status *status);
-/* op_need_ints of an input that asks for a shape: the numbers as they are (-1 may mean anything to the operator), or as
- * many unknown dimensions where only their count is known. *out_known: they are the numbers. */
+/* op_need_ints of an input that asks for a shape: the numbers as they are (-1 may mean anything
+ * to the operator), or as many unknown dimensions where only their count is known. *out_known:
+ * they are the numbers. */
 clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims);
 /* Errors with the node's name in front: "node 'x' (Conv, opset 13): ...". */
 clg_status op_error(const op_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
-/* Puts the node in front of an error that was told without it, as shape_axis and shape_broadcast do; CLG_OK passes. */
+/* Puts the node in front of an error that was told without it, as shape_axis and shape_broadcast
+ * do; CLG_OK passes. */
 clg_status op_prefix(const op_context *c, clg_status status);
 
-/* ---- lowering ----------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 /* An input or output as placed for lowering; dims and strides are known. */
 typedef struct lower_operand {
@@ -79,11 +82,13 @@ typedef struct lower_view {
     int64_t offset_elems, strides[CLG_MAX_RANK];
 } lower_view;
 
-/* How simple kernels have to be: raised step by step for a node all of whose kernels the driver's compiler dies of. */
+/* How simple kernels have to be: raised step by step for a node all of whose kernels the
+ * driver's compiler dies of. */
 typedef enum lower_caution {
     LOWER_AS_USUAL,
-    LOWER_HALF_VECTORS, /* from here on no instructions that a probe had to find (dot.h), and generated kernels have
-                           vectors of half the device's width */
+    /* from here on no instructions that a probe had to find (dot.h), and generated kernels have
+     * vectors of half the device's width */
+    LOWER_HALF_VECTORS,
     LOWER_SCALAR,      /* ... no vectors */
     LOWER_APART,       /* ... a kernel for each operator of a fused group */
     LOWER_OTHER_CLASS, /* kernels of the other class */
@@ -101,11 +106,12 @@ typedef struct lower_context {
     arena *memory;
     step_texts *texts;  /* where texts of kernels are kept; NULL: in the arena */
     step_builder build; /* candidates go here */
-    /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view of input 0. */
+    /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view
+     * of input 0. */
     bool is_view;
     lower_view *views; /* one an output, preset dense, offset 0 */
-    /* Where input i lies in output 0 as it is, in elements, or -1 (preset): a planner may have it written there at once
-     * and leave out the candidate's steps that read input i. */
+    /* Where input i lies in output 0 as it is, in elements, or -1 (preset): a planner may have
+     * it written there at once and leave out the candidate's steps that read input i. */
     int64_t *joins;
     const struct attention_job
         *attention; /* what the candidates' attention kernels compute, or NULL */
@@ -120,7 +126,7 @@ bool lower_is_simd(const lower_context *c);
 /* Whether the row lowers input i as it lies, dense or not. */
 bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output);
 
-/* ---- rows ----------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 typedef struct op_attribute {
     const char *name;
@@ -128,8 +134,8 @@ typedef struct op_attribute {
     bool required;
 } op_attribute;
 
-/* Which dtypes a group of inputs and outputs may have: ONNX's type variables. Inputs and outputs that share
- * a letter share a dtype. */
+/* Which dtypes a group of inputs and outputs may have: ONNX's type variables. Inputs and outputs
+ * that share a letter share a dtype. */
 typedef struct op_types {
     char letter;       /* 'T', 'I', ... */
     dtype_set allowed; /* what clgraph supports, not all that ONNX allows */
@@ -194,27 +200,31 @@ struct op_row {
     uint32_t flags;
     /* Looks at attributes only, at load. NULL: nothing to check beyond the table. */
     clg_status (*check)(const node *n);
-    /* Shapes and dtypes of outputs. dims may be unknown (DIM_UNKNOWN) when a graph is only looked at: then
-     * outputs may be unknown. With everything known it must decide, or say what it needs by op_need. dtypes of
-     * outputs that share a letter with an input are set before the call. */
+    /* Shapes and dtypes of outputs. dims may be unknown (DIM_UNKNOWN) when a graph is only
+     * looked at: then outputs may be unknown. With everything known it must decide, or say what
+     * it needs by op_need. dtypes of outputs that share a letter with an input are set before
+     * the call. */
     clg_status (*infer)(op_context *c);
-    /* Contents of outputs from known contents of inputs (each at most OP_MAX_KNOWN_ELEMENTS): out_tensors[i] is
-     * owned by the caller. NULL: never. May decline by leaving NULL. c->inputs[i].known may be NULL for Shape and Size only. */
+    /* Contents of outputs from known contents of inputs (each at most OP_MAX_KNOWN_ELEMENTS):
+     * out_tensors[i] is owned by the caller. NULL: never. May decline by leaving NULL.
+     * c->inputs[i].known may be NULL for Shape and Size only. */
     clg_status (*eval)(op_context *c, tensor **out_tensors);
-    /* Whether lower takes input i as it lies where it is not dense; `output` is the shape of output 0. NULL: as
-     * OP_STRIDED_INPUTS says, of all. */
+    /* Whether lower takes input i as it lies where it is not dense; `output` is the shape of
+     * output 0. NULL: as OP_STRIDED_INPUTS says, of all. */
     bool (*takes_strided)(size_t i, const lower_operand *input, const shape *output);
     /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
     clg_status (*lower)(lower_context *c);
-    /* In place of lower, where the size of an output depends on the device's data: two rows. The planner first plans
-     * stages[0], which measures: from the same inputs, outputs of known shapes. Then stages[1], whose inputs are the
-     * row's max_inputs (VALUE_NONE for those left out) and all that was measured, and which asks for what it must know
-     * of that with op_need. NULL: the row is one node. */
+    /* In place of lower, where the size of an output depends on the device's data: two rows. The
+     * planner first plans stages[0], which measures: from the same inputs, outputs of known
+     * shapes. Then stages[1], whose inputs are the row's max_inputs (VALUE_NONE for those left
+     * out) and all that was measured, and which asks for what it must know of that with op_need.
+     * NULL: the row is one node. */
     const op_row *stages;
     const void *param; /* the family's own row: an expression, a reduction */
 };
 
-/* How many inputs and outputs a row has, and their letters: OP_INPUTS(2, 3, "TTB"), OP_OUTPUTS(1, 1, "T"). */
+/* How many inputs and outputs a row has, and their letters: OP_INPUTS(2, 3, "TTB"),
+ * OP_OUTPUTS(1, 1, "T"). */
 #define OP_INPUTS(min, max, letters)                                                               \
     .min_inputs = (min), .max_inputs = (max), .input_types = (letters)
 #define OP_OUTPUTS(min, max, letters)                                                              \
@@ -230,44 +240,49 @@ typedef struct op_family {
 extern const op_family op_families[];
 extern const size_t n_op_families;
 
-/* ---- the registry and the drivers (registry.c, resolve.c, infer.c, lower.c) ------------------------- */
+/* ---- the registry and the drivers (registry.c, resolve.c, infer.c, lower.c) ------------------ */
 
-/* The newest version of ONNX's default operator set whose changes the rows have been compared with. A model of a newer
- * one loads with a warning. */
+/* The newest version of ONNX's default operator set whose changes the rows have been compared
+ * with. A model of a newer one loads with a warning. */
 #define OPS_NEWEST_OPSET 28
 
 /* The row for an operator of a domain at an opset version; NULL when there is none. Any thread. */
 const op_row *ops_find(const char *domain, const char *op_type, int64_t opset);
 /* The dtypes that a letter of the row may stand for. */
 dtype_set op_row_types(const op_row *row, char letter);
-/* Whether a node (resolved) over constants may run once, before all runs: its results are the same each time. */
+/* Whether a node (resolved) over constants may run once, before all runs: its results are the
+ * same each time. */
 bool op_folds(const node *n);
 /* "float32, float16" into buffer; returns buffer. */
 #define DTYPE_SET_TEXT_BYTES 384
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
-/* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types, and rows'
- * check. Every unsupported operator is named in one message, with node names and opset. */
+/* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types,
+ * and rows' check. Every unsupported operator is named in one message, with node names and
+ * opset. */
 clg_status ops_resolve(graph *g);
 /* The same checks of one node whose op is set. */
 clg_status ops_check_node(const node *n);
-/* One node: presets, type constraints, infer, then eval when contents are known. New known tensors are
- * returned in outputs[i].known with a reference that the caller owns. needs tells what content is missing. */
+/* One node: presets, type constraints, infer, then eval when contents are known. New known
+ * tensors are returned in outputs[i].known with a reference that the caller owns. needs tells
+ * what content is missing. */
 clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs,
                           uint32_t *out_needs);
-/* All values of a graph while only looking: facts[value_id], from declared input shapes (or `overrides`, may
- * be NULL, one fact an input). Unknown stays unknown. Known contents are freed by ops_facts_free. */
+/* All values of a graph while only looking: facts[value_id], from declared input shapes (or
+ * `overrides`, may be NULL, one fact an input). Unknown stays unknown. Known contents are freed
+ * by ops_facts_free. */
 clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fact **out_facts);
 void ops_facts_free(value_fact *facts, size_t n);
 /* Calls lower; on success c->build.candidates or c->is_view tells the result. */
 clg_status ops_lower_node(lower_context *c);
 
-/* Lowers the internal operator clgraph.Copy: input 0, strided, to output 0, dense, same shape and dtype. Never a
- * view. c->node may be NULL. Its steps name input 0 and output 0 only. */
+/* Lowers the internal operator clgraph.Copy: input 0, strided, to output 0, dense, same shape
+ * and dtype. Never a view. c->node may be NULL. Its steps name input 0 and output 0 only. */
 clg_status ops_lower_copy(lower_context *c);
 
 /* Fills in a fact, for infer functions and tests: a tensor of unknown content. */
 void fact_set(value_fact *f, clg_dtype dtype, const shape *dims);
-/* For eval functions: another reference to a known content; the same content in another shape of as many elements. */
+/* For eval functions: another reference to a known content; the same content in another shape of
+ * as many elements. */
 tensor *fact_share(const tensor *known);
 clg_status fact_reshaped(const tensor *known, const shape *dims, tensor **out_tensor);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Control flow and sequences: If, Loop, Scan, SequenceMap, and the operators on sequences and optionals (ONNX versions 1 to 25). The planner executes
- * them itself (plan/control/control.c, plan/control/scan.c, plan/control/sequence.c, plan/control/optional.c): these rows say that they exist and which attributes they have. What
- * they give cannot be told while a graph is only looked at.
+ * Control flow and sequences: If, Loop, Scan, SequenceMap, and the operators on sequences and
+ * optionals (ONNX versions 1 to 25). The planner executes them itself (plan/control/control.c,
+ * plan/control/scan.c, plan/control/sequence.c, plan/control/optional.c): these rows say that they
+ * exist and which attributes they have. What they give cannot be told while a graph is only looked
+ * at.
  */
 #include "ops/core/op.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shape arithmetic: Shape, Size, Constant, ConstantOfShape. Computed on the host while planning; only a large
- * ConstantOfShape comes to the device, as a fill.
+ * Shape arithmetic: Shape, Size, Constant, ConstantOfShape. Computed on the host while planning;
+ * only a large ConstantOfShape comes to the device, as a fill.
  */
 #include "ops/core/op.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- Shape, Size ------------------------------------------------------------------------------------------ */
+/* ---- Shape, Size ----------------------------------------------------------------------------- */
 
 static int64_t clamp_axis(int64_t axis, int rank)
 {
@@ -68,7 +68,7 @@ static clg_status size_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- Constant ------------------------------------------------------------------------------------------------ */
+/* ---- Constant -------------------------------------------------------------------------------- */
 
 static clg_status constant_check(const node *n)
 {
@@ -130,7 +130,7 @@ static clg_status constant_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- ConstantOfShape --------------------------------------------------------------------------------------------- */
+/* ---- ConstantOfShape ------------------------------------------------------------------------- */
 
 static const tensor *fill_value(const node *n)
 {
@@ -195,7 +195,7 @@ static clg_status fill_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types int_list[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types output_int64[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes to rows: which operator each node is, and whether the node has the inputs, outputs and attributes that
- * the operator's table allows. What is not supported is collected over the whole model and told at once.
- * See decision 11.
+ * Nodes to rows: which operator each node is, and whether the node has the inputs, outputs and
+ * attributes that the operator's table allows. What is not supported is collected over the whole
+ * model and told at once. See decision 11.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is missing -------------------------------------------------------------------------------- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
 #define MAX_NODES_NAMED 3
 
@@ -91,7 +91,8 @@ static void describe(strbuf *out, const missing_operator *m, size_t n_named)
     strbuf_append(out, ")");
 }
 
-/* Every operator is named; of how many nodes the names fit depends on how many operators there are. */
+/* Every operator is named; of how many nodes the names fit depends on how many operators there
+ * are. */
 static clg_status report_missing(const missing_list *list)
 {
     size_t n_named = list->count <= 12 ? MAX_NODES_NAMED : list->count <= 30 ? 1 : 0;
@@ -118,7 +119,7 @@ static clg_status report_missing(const missing_list *list)
     return status;
 }
 
-/* ---- what a node must look like ------------------------------------------------------------------------ */
+/* ---- what a node must look like -------------------------------------------------------------- */
 
 static clg_status node_fault(const node *n, clg_status status, const char *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting elements that are not zero and writing down where they are, as steps of a larger operator. See
- * cl/lowering/compact.cl.
+ * Counting elements that are not zero and writing down where they are, as steps of a larger
+ * operator. See cl/lowering/compact.cl.
  */
 #ifndef CLG_OPS_COMPACT_H
 #define CLG_OPS_COMPACT_H
@@ -24,7 +24,8 @@ void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operan
                             operand total);
 /* Fills offsets, and total: int64, one element. */
 void compact_append_count(lower_context *c, candidate *impl, const compaction *what, operand total);
-/* After that: writes y, as the kernel's head says of the form. dims, found: of COMPACT_COORDINATES, else NULL, 0. */
+/* After that: writes y, as the kernel's head says of the form. dims, found: of
+ * COMPACT_COORDINATES, else NULL, 0. */
 void compact_append_write(lower_context *c, candidate *impl, const compaction *what,
                           compact_form form, const shape *dims, int64_t found, operand y);
 

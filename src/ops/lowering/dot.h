@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dot products of 8-bit numbers as the device has them. How many numbers the words hold that kernels of the SIMD class
- * multiply: P_UNIT and P_DOT of cl/common/dot_simd.clh. And P_DOT of cl/common/dot4.clh, for those of GPUs.
+ * Dot products of 8-bit numbers as the device has them. How many numbers the words hold that
+ * kernels of the SIMD class multiply: P_UNIT and P_DOT of cl/common/dot_simd.clh. And P_DOT of
+ * cl/common/dot4.clh, for those of GPUs.
  */
 #ifndef CLG_OPS_DOT_H
 #define CLG_OPS_DOT_H
@@ -17,7 +18,8 @@ static inline bool dot_is_proved(const lower_context *c, dot_unit unit)
     return unit == DOT_BYTE ? c->caps->dot_bytes : unit == DOT_SHORT && c->caps->dot_shorts;
 }
 
-/* Whether it is one of those to take where nothing is said: not by a formula that is slower than floats. */
+/* Whether it is one of those to take where nothing is said: not by a formula that is slower than
+ * floats. */
 static inline bool dot_is_fast(const lower_context *c, dot_unit unit)
 {
     return unit == DOT_FLOAT || dot_is_proved(c, unit);

@@ -4,13 +4,14 @@
  *
  *     y = activation(alpha * product + beta * bias + residual)
  *
- * The fused operators of domain "clgraph" (FusedGemm, FusedMatMul, FusedConv) have, on top of the attributes of the
- * operator they come from,
- *   activation                          name of an ONNX operator, "" or absent for none; see epilogue_activations
+ * The fused operators of domain "clgraph" (FusedGemm, FusedMatMul, FusedConv) have, on top of the
+ * attributes of the operator they come from,
+ *   activation                          name of an ONNX operator, "" or absent for none; see
+ *                                       epilogue_activations
  *   activation_alpha, activation_beta   its numbers, defaults as ONNX's
- * and their inputs are those of the operator, the bias at 2, the residual (shape of the output) at 3.
- * They exist for float32 and float16. com.microsoft.FusedConv has the numbers as a list, activation_params, and
- * com.microsoft.FusedGemm is FusedGemm without a residual.
+ * and their inputs are those of the operator, the bias at 2, the residual (shape of the output) at
+ * 3. They exist for float32 and float16. com.microsoft.FusedConv has the numbers as a list,
+ * activation_params, and com.microsoft.FusedGemm is FusedGemm without a residual.
  */
 #ifndef CLG_OPS_EPILOGUE_H
 #define CLG_OPS_EPILOGUE_H
@@ -23,8 +24,8 @@ typedef struct epilogue_activation {
     float alpha, beta; /* defaults */
 } epilogue_activation;
 
-/* Ends with name NULL. Alpha and beta are, for LeakyRelu and Elu the slope, for HardSigmoid slope and offset, for Clip
- * low and high; the others take none. */
+/* Ends with name NULL. Alpha and beta are, for LeakyRelu and Elu the slope, for HardSigmoid
+ * slope and offset, for Clip low and high; the others take none. */
 extern const epilogue_activation epilogue_activations[];
 /* NULL when activations of that name cannot be fused. */
 const epilogue_activation *epilogue_find(const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Index spaces of kernels that walk tensors element by element: dimensions that several operands walk
- * together are merged, and ranges are cut to what the device takes.
+ * Index spaces of kernels that walk tensors element by element: dimensions that several operands
+ * walk together are merged, and ranges are cut to what the device takes.
  */
 #ifndef CLG_OPS_GRID_H
 #define CLG_OPS_GRID_H
@@ -21,10 +21,12 @@ typedef struct grid_dims {
 
 /* A grid in the arena over the dims of `over`, all strides 0. NULL when memory is short. */
 grid_dims *grid_create(arena *memory, const shape *over, size_t n_operands);
-/* Sets the strides of an operand that is broadcast to the grid: right-aligned, 0 where its dimension is 1. */
+/* Sets the strides of an operand that is broadcast to the grid: right-aligned, 0 where its
+ * dimension is 1. */
 void grid_set_operand(grid_dims *g, size_t which, const lower_operand *what);
 void grid_set_strides(grid_dims *g, size_t which, const int64_t *strides);
-/* Drops dimensions of 1 and merges neighbours that every operand walks as one. Rank 0 stays possible. */
+/* Drops dimensions of 1 and merges neighbours that every operand walks as one. Rank 0 stays
+ * possible. */
 void grid_collapse(grid_dims *g);
 int64_t grid_n_elements(const grid_dims *g);
 /* True when the row-major strides are those of this operand. */
@@ -32,15 +34,16 @@ bool grid_is_dense(const grid_dims *g, size_t which);
 /* True when some element number or offset does not fit 31 bits. */
 bool grid_needs_64_bits(const grid_dims *g);
 
-/* Sets the range of a step: pieces[i] of work in groups of local[i] (NULL: 1), cut to what the device takes
- * in one dimension; kernels stride over the rest. */
+/* Sets the range of a step: pieces[i] of work in groups of local[i] (NULL: 1), cut to what the
+ * device takes in one dimension; kernels stride over the rest. */
 void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
                 const uint64_t *local);
 /* Work-items of a group: 1 in the SIMD class, else 128, or as many as the device takes. */
 uint64_t grid_local(const lower_context *c);
 /* The range of n pieces in such groups. */
 void grid_range_1d(lower_context *c, step *s, int64_t n);
-/* The range of rows of `inner` elements, in n_inner pieces each, n_rows pieces of them: groups are as long as rows are. */
+/* The range of rows of `inner` elements, in n_inner pieces each, n_rows pieces of them: groups
+ * are as long as rows are. */
 void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, int64_t n_rows);
 /* An index argument of the width that P_INDEX says. */
 void grid_arg(lower_context *c, step *s, bool wide_index, int64_t number);

@@ -7,7 +7,8 @@
 
 #include "ops/core/op.h"
 
-/* P_WG_M, P_WG_N, P_TM, P_TN, P_TK: work-items of a group along rows and columns, results of a work-item, depth. */
+/* P_WG_M, P_WG_N, P_TM, P_TN, P_TK: work-items of a group along rows and columns, results of a
+ * work-item, depth. */
 typedef struct simt_tile {
     int wg_m, wg_n, tm, tn, tk;
 } simt_tile;
@@ -21,8 +22,8 @@ simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n);
 /* Whether it takes 64 of them: without, that tile is one result of a group of one. */
 bool simt_tile_has_groups(const lower_context *c);
 
-/* Tiles that ask for less than that one, in turn: for drivers that refuse it. The last has groups of one work-item.
- * False where i is beyond the last. */
+/* Tiles that ask for less than that one, in turn: for drivers that refuse it. The last has
+ * groups of one work-item. False where i is beyond the last. */
 bool simt_tile_smaller(const lower_context *c, size_t i, simt_tile *out);
 
 #endif

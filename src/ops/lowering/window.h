@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sliding window of convolutions and pools: kernel, strides, dilations and padding along one to three axes.
+ * The sliding window of convolutions and pools: kernel, strides, dilations and padding along one to
+ * three axes.
  */
 #ifndef CLG_OPS_WINDOW_H
 #define CLG_OPS_WINDOW_H
@@ -20,11 +21,12 @@ typedef struct window_desc {
     window_axis axes[WINDOW_MAX_AXES];
 } window_desc;
 
-/* Checks what attributes alone can tell: values in range, auto_pad a word, not more axes than there may be. */
+/* Checks what attributes alone can tell: values in range, auto_pad a word, not more axes than
+ * there may be. */
 clg_status window_check(const node *n);
-/* Reads the attributes for an input of shape `in` ([N, C, axes...], rank known). `kernel`: [M, C/group, axes...] of
- * a weight that gives the kernel's size where the attribute does not; NULL: the attribute must.
- * Errors name the node: SHAPE, INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
+/* Reads the attributes for an input of shape `in` ([N, C, axes...], rank known). `kernel`: [M,
+ * C/group, axes...] of a weight that gives the kernel's size where the attribute does not; NULL:
+ * the attribute must. Errors name the node: SHAPE, INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
 clg_status window_read(const node *n, const shape *in, const shape *kernel,
                        window_desc *out_window);
 /* [N, channels, outputs...]. */
@@ -36,7 +38,8 @@ shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);
 /* The axes as three, W last, with ones in front. Only for known sizes. */
 void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES]);
-/* Pixels of the input and of the output, and elements of the kernel, over three axes as window_fill gives them. */
+/* Pixels of the input and of the output, and elements of the kernel, over three axes as
+ * window_fill gives them. */
 int64_t window_count_in(const window_axis *axes);
 int64_t window_count_out(const window_axis *axes);
 int64_t window_count_taps(const window_axis *axes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that are asked for.
+ * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that are asked
+ * for.
  */
 #ifndef CLG_OPS_WORK_H
 #define CLG_OPS_WORK_H
@@ -22,8 +23,8 @@ static inline bool work_has_output(const lower_context *c, size_t i)
     return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
 }
 
-/* Work-items for n pieces of work in groups of `local`: a multiple of local; 0 for no work. GPUs want all
- * their threads busy. */
+/* Work-items for n pieces of work in groups of `local`: a multiple of local; 0 for no work. GPUs
+ * want all their threads busy. */
 static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)
 {
     const bool small = c->kernel_class == CLG_KERNELS_SIMD ||
@@ -47,7 +48,8 @@ static inline uint64_t work_power_of_two(int64_t n, uint64_t max)
     return p;
 }
 
-/* The same, and no more than the device takes: for kernels whose groups have the size that they are built with. */
+/* The same, and no more than the device takes: for kernels whose groups have the size that they
+ * are built with. */
 static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t max)
 {
     const uint64_t limit = c->caps->max_work_group_size;
@@ -55,8 +57,8 @@ static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t ma
     return work_power_of_two(n, max);
 }
 
-/* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes. Fewer would be as slow, and
- * each size is a kernel of its own. */
+/* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes.
+ * Fewer would be as slow, and each size is a kernel of its own. */
 static inline uint64_t work_group_local(const lower_context *c, int64_t n)
 {
     return work_local(c, n > 32 ? n : 32, 256);
@@ -89,7 +91,8 @@ static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t 
     step_range(&c->build, s, 1, global, &local);
 }
 
-/* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes several in turn. */
+/* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes
+ * several in turn. */
 static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)
 {
     const int64_t max = INT64_MAX / (int64_t)local;
@@ -107,14 +110,16 @@ static inline int64_t work_units(const lower_context *c)
 /* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
-/* The register tile of the SIMD class's products: lanes of its vectors, and rows; it is two vectors across. */
+/* The register tile of the SIMD class's products: lanes of its vectors, and rows; it is two
+ * vectors across. */
 static inline int work_simd_lanes(const lower_context *c) { return caps_simd_lanes(c->caps); }
 static inline int work_simd_rows(const lower_context *c)
 {
     return work_simd_lanes(c) == 16 ? 12 : 6;
 }
 
-/* Lanes of float vectors in the SIMD class for rows of n elements: the device's, or fewer to fit n. */
+/* Lanes of float vectors in the SIMD class for rows of n elements: the device's, or fewer to fit
+ * n. */
 static inline int work_lanes(const lower_context *c, int64_t n)
 {
     int lanes = c->caps->vector_width ? (int)c->caps->vector_width : 4;

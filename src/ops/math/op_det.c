@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Det: determinants of square matrices in the last two dimensions. See cl/math/det.cl for the kernel.
+ * Det: determinants of square matrices in the last two dimensions. See cl/math/det.cl for the
+ * kernel.
  */
 #include "ops/lowering/work.h"
 

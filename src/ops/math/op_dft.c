@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DFT and STFT: lines of numbers through the passes of cl/math/dft.cl, one for each factor of the length n. The work is
- * n * (sum of n's prime factors): n log n for powers of two and other smooth lengths, n^2 for a prime.
+ * DFT and STFT: lines of numbers through the passes of cl/math/dft.cl, one for each factor of the
+ * length n. The work is n * (sum of n's prime factors): n log n for powers of two and other smooth
+ * lengths, n^2 for a prime.
  */
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -33,7 +34,7 @@ static clg_status dft_check(const node *n)
     return CLG_OK;
 }
 
-/* ---- passes ---------------------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 static clg_dtype number_dtype(clg_dtype dtype)
 {
@@ -126,7 +127,7 @@ static clg_status add_transform(lower_context *c, const dft_job *j)
     return CLG_OK;
 }
 
-/* ---- DFT --------------------------------------------------------------------------------------------------- */
+/* ---- DFT ------------------------------------------------------------------------------------- */
 
 /* A scalar that shapes depend on. False while it is not known; absent: `fallback`. */
 static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out, clg_status *status)
@@ -241,7 +242,7 @@ static clg_status dft_lower(lower_context *c)
     return add_transform(c, &j);
 }
 
-/* ---- STFT -------------------------------------------------------------------------------------------------- */
+/* ---- STFT ------------------------------------------------------------------------------------ */
 
 /* Step and length of frames; false while they are not known. */
 static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_status *status)
@@ -314,7 +315,7 @@ static clg_status stft_lower(lower_context *c)
     return add_transform(c, &j);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dropout. In prediction it passes everything on: a view, unless a mask is asked for. In training, and with a ratio
- * that is not 0, it draws which elements to keep.
+ * Dropout. In prediction it passes everything on: a view, unless a mask is asked for. In training,
+ * and with a ratio that is not 0, it draws which elements to keep.
  */
 #include "ops/math/random.h"
 
@@ -87,7 +87,7 @@ static clg_status dropout_lower(lower_context *c)
     return random_append(c, step_candidate(&c->build, "random"), &j);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'R', DTYPES_FLOAT}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};

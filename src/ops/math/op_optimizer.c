@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. A node takes the learning rate, the
- * count of updates, and any number of tensors n as groups of n inputs: the tensors, their gradients, their states.
+ * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. A node
+ * takes the learning rate, the count of updates, and any number of tensors n as groups of n inputs:
+ * the tensors, their gradients, their states.
  */
 #include "ops/lowering/work.h"
 
@@ -113,7 +114,7 @@ static clg_status optimizer_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define DOUBLES (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
 static const op_types types[] = {{'R', DOUBLES}, {'I', DTYPE_BIT(CLG_INT64)}, {'X', DOUBLES}, {0}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RandomUniform, RandomNormal and their forms that take a shape from an input, Bernoulli, Multinomial.
+ * RandomUniform, RandomNormal and their forms that take a shape from an input, Bernoulli,
+ * Multinomial.
  */
 #include "ops/math/random.h"
 
@@ -10,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 void random_arg_key(lower_context *c, step *s)
 {
@@ -63,7 +64,7 @@ clg_status random_append(lower_context *c, candidate *impl, const random_job *j)
     return CLG_OK;
 }
 
-/* ---- RandomUniform, RandomNormal ------------------------------------------------------------------------------------------- */
+/* ---- RandomUniform, RandomNormal ------------------------------------------------------------- */
 
 typedef struct random_kind {
     random_op op;
@@ -141,7 +142,7 @@ static clg_status bernoulli_lower(lower_context *c)
     return random_append(c, step_candidate(&c->build, "random"), &j);
 }
 
-/* ---- Multinomial ---------------------------------------------------------------------------------------------------------- */
+/* ---- Multinomial ----------------------------------------------------------------------------- */
 
 static clg_status multinomial_check(const node *n)
 {
@@ -196,7 +197,7 @@ static clg_status multinomial_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const random_kind uniform = {RANDOM_UNIFORM, "low", "high"},
                          normal = {RANDOM_NORMAL, "mean", "scale"};

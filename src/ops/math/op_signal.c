@@ -33,7 +33,7 @@ static clg_dtype output_dtype(const node *n)
     return (clg_dtype)node_int(n, "output_datatype", CLG_FLOAT32);
 }
 
-/* ---- windows ----------------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static clg_status window_infer(op_context *c)
 {
@@ -67,7 +67,7 @@ static clg_status window_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- MelWeightMatrix --------------------------------------------------------------------------------------- */
+/* ---- MelWeightMatrix ------------------------------------------------------------------------- */
 
 enum mel_input { MEL_COLUMNS, DFT_LENGTH, SAMPLE_RATE, LOW_EDGE, HIGH_EDGE, N_MEL_INPUTS };
 #define MEL_AT_ONCE 16 /* columns of a launch, which takes two more edges */
@@ -139,7 +139,7 @@ static clg_status mel_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define INDEX (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
 static const op_types types[] = {{'I', INDEX}, {'F', DTYPES_FLOAT}, {0}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers: steps of cl/math/random.cl and the keys that they draw by. A node's attribute seed is its key; without one
- * each launch gets another, from a seed that each session draws when it is made.
+ * Random numbers: steps of cl/math/random.cl and the keys that they draw by. A node's attribute
+ * seed is its key; without one each launch gets another, from a seed that each session draws when
+ * it is made.
  */
 #ifndef CLG_OPS_RANDOM_H
 #define CLG_OPS_RANDOM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading equations of Einsum 12: terms of letters and "...", blanks anywhere, with or without "->" and a result.
+ * Reading equations of Einsum 12: terms of letters and "...", blanks anywhere, with or without "->"
+ * and a result.
  */
 #include "ops/matmul/einsum.h"
 

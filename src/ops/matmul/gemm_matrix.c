@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by matrix units. They come last among the candidates of a product, so nobody gets them unasked: until they have been
- * measured they are taken where a session prefers them or `cltool tune` found them to be faster, after their self-test
- * (docs/decisions/0029).
+ * Products by matrix units. They come last among the candidates of a product, so nobody gets them
+ * unasked: until they have been measured they are taken where a session prefers them or `cltool
+ * tune` found them to be faster, after their self-test (docs/decisions/0029).
  */
 #include "ops/matmul/gemm_matrix.h"
 
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_step.h"
 
-/* A unit as the kernel knows it: a branch of cl/common/matrix_units.clh, its fragment of results, work-items of its warp. */
+/* A unit as the kernel knows it: a branch of cl/common/matrix_units.clh, its fragment of
+ * results, work-items of its warp. */
 typedef struct unit_row {
     int code; /* P_UNIT */
     int m, n, items;

@@ -7,8 +7,8 @@
 
 #include "ops/matmul/gemm.h"
 
-/* Adds the candidate "gemm_matrix" for jobs as gemm_lower has them, where the device has such a unit and it takes them all;
- * else nothing. */
+/* Adds the candidate "gemm_matrix" for jobs as gemm_lower has them, where the device has such a
+ * unit and it takes them all; else nothing. */
 void gemm_matrix_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs);
 
 #endif

@@ -20,7 +20,8 @@ typedef struct simd_tile {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } simd_tile;
 
-/* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B from afar. */
+/* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B
+ * from afar. */
 #define OPERATIONS_PER_LANE_NS 6.0
 #define BYTES_PER_NS 50.0
 #define WAKING_NS 12000.0
@@ -52,8 +53,9 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     if (j->k <= SIMD_KC && max < evened) max = evened;
     rows = rows < max ? rows : max;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
-    /* A group that is over in no time costs more than its work; where k has several blocks, one of A serves all panels of a group
-     * while it is near. Groups beyond some 64 for each core are given out as cores come to take them: that evens out more. */
+    /* A group that is over in no time costs more than its work; where k has several blocks, one
+     * of A serves all panels of a group while it is near. Groups beyond some 64 for each core
+     * are given out as cores come to take them: that evens out more. */
     const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
     const int64_t spare = groups / wanted, many = groups / (64 * work_units(c));
     const int64_t fit = j->k > SIMD_KC ? SIMD_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
@@ -144,7 +146,8 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     return s;
 }
 
-/* A large matrix whose rows lie together goes piece by piece, so that little of it is there in both forms at once. */
+/* A large matrix whose rows lie together goes piece by piece, so that little of it is there in
+ * both forms at once. */
 static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
 {
     const int64_t size = (int64_t)dtype_size(p->job->dtype), k = p->job->k;

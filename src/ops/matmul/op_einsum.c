@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum. Terms are met in pairs, the cheapest pair first. What a pair sums over and has rows or columns beside becomes a
- * matrix product (gemm.h), with as few copies before it as its strides allow; labels of one term alone are summed first;
- * what has nothing to sum over, or nothing beside, is a broadcast multiplication. Diagonals are strides.
+ * Einsum. Terms are met in pairs, the cheapest pair first. What a pair sums over and has rows or
+ * columns beside becomes a matrix product (gemm.h), with as few copies before it as its strides
+ * allow; labels of one term alone are summed first; what has nothing to sum over, or nothing
+ * beside, is a broadcast multiplication. Diagonals are strides.
  *
  * Labels of size 1 play no part: a dimension of 1 repeats along its label.
  */
@@ -65,9 +66,10 @@ static clg_status einsum_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- labels ------------------------------------------------------------------------------------------------------------ */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Elements that these labels span, none of which is 0; false when there are more than can be counted. */
+/* Elements that these labels span, none of which is 0; false when there are more than can be
+ * counted. */
 static bool span(const einsum *e, const label_list *list, int64_t *out_n)
 {
     *out_n = 1;
@@ -111,7 +113,7 @@ static label_list list_join(const label_list *a, const label_list *b, const labe
     return all;
 }
 
-/* ---- terms ------------------------------------------------------------------------------------------------------------- */
+/* ---- terms ----------------------------------------------------------------------------------- */
 
 /* Dense, in this order of labels. */
 static term term_dense(const einsum *e, operand at, clg_dtype dtype, const label_list *list)
@@ -224,7 +226,7 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
     return CLG_OK;
 }
 
-/* ---- matrix products --------------------------------------------------------------------------------------------------- */
+/* ---- matrix products ------------------------------------------------------------------------- */
 
 /* The stride of a list of labels as one dimension; false when they do not lie so. */
 static bool is_one(const einsum *e, const term *t, const label_list *list, int64_t *out_stride)
@@ -248,7 +250,8 @@ typedef struct product {
     label_list batch, rows, cols, sum;
 } product;
 
-/* Dimensions of the batch that a, b and c walk as one: how many there are, and where each ends in p->batch. */
+/* Dimensions of the batch that a, b and c walk as one: how many there are, and where each ends
+ * in p->batch. */
 static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABELS])
 {
     int n = 0;
@@ -335,7 +338,7 @@ static clg_status multiply(einsum *e, product *p)
     return gemm_append(e->context, e->impl, &j, e->blas && gemm_fits_blas(&j));
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Labels that something beside terms i and j still asks for. */
 static label_set wanted_beside(const einsum *e, size_t i, size_t j)
@@ -347,7 +350,8 @@ static label_set wanted_beside(const einsum *e, size_t i, size_t j)
     return set;
 }
 
-/* Puts the product of two terms, in whose labels none is theirs alone and unwanted, in the place of the first. */
+/* Puts the product of two terms, in whose labels none is theirs alone and unwanted, in the place
+ * of the first. */
 static clg_status contract(einsum *e, size_t i, size_t j)
 {
     const bool last = e->n_terms == 2;
@@ -402,7 +406,7 @@ static void cheapest(const einsum *e, size_t *out_i, size_t *out_j)
         }
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static clg_dtype arithmetic_of(clg_dtype dtype)
 {
@@ -489,7 +493,7 @@ static clg_status einsum_lower(lower_context *c)
     return add_impl(c, &equation, false);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {{'T', DTYPES_NUMERIC}, {0}};
 static const op_attribute attributes[] = {{"equation", ATTRIBUTE_STRING, true}, {0}};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gemm and MatMul, and FusedGemm and FusedMatMul, which passes make of them. Each becomes one product with two batch
- * dimensions at most; batches that need more are cut into several products.
+ * Gemm and MatMul, and FusedGemm and FusedMatMul, which passes make of them. Each becomes one
+ * product with two batch dimensions at most; batches that need more are cut into several products.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
 
 #include <inttypes.h>
 
-/* ---- Gemm -------------------------------------------------------------------------------------------- */
+/* ---- Gemm ------------------------------------------------------------------------------------ */
 
 /* Rows and columns of an operand after its transposition. */
 static void gemm_sides(const node *n, const shape *x, const char *trans, int64_t *out_rows,
@@ -89,7 +89,7 @@ static clg_status gemm_op_lower(lower_context *c)
     return gemm_lower(c, &j, 1);
 }
 
-/* ---- MatMul ------------------------------------------------------------------------------------------------ */
+/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 /* A and B with the dimensions that MatMul adds to vectors. */
 static shape as_matrix(const shape *x, bool is_left)
@@ -224,7 +224,8 @@ static clg_status lower_batches(lower_context *c, const matmul_batch *g, const g
     int64_t n_jobs = 1;
     for (int i = 0; i < outer; i++) n_jobs *= g->dims[i];
     if (n_jobs > 4096)
-        return lower_error(c, CLG_ERROR_SHAPE, "the broadcast of its batches has too many dimensions");
+        return lower_error(c, CLG_ERROR_SHAPE,
+                           "the broadcast of its batches has too many dimensions");
     gemm_job *jobs = arena_alloc(c->memory, (size_t)n_jobs, sizeof *jobs);
     if (!jobs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (int64_t at = 0; at < n_jobs; at++) {
@@ -303,7 +304,7 @@ static clg_status matmul_lower(lower_context *c)
     return lower_batches(c, &g, &j);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define TILED (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 #define WHOLE                                                                                      \

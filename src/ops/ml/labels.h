@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The classes that an operator of ai.onnx.ml names: classlabels_strings, or classlabels_int64s, which some operators call
- * classlabels_ints.
+ * The classes that an operator of ai.onnx.ml names: classlabels_strings, or classlabels_int64s,
+ * which some operators call classlabels_ints.
  */
 #ifndef CLG_OPS_LABELS_H
 #define CLG_OPS_LABELS_H

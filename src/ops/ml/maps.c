@@ -26,7 +26,7 @@ static clg_status make_row(clg_dtype dtype, int64_t n, tensor **out_tensor)
     return tensor_create(dtype, &dims, out_tensor);
 }
 
-/* ---- DictVectorizer: a value for each word of a vocabulary, 0 where there is none --------------------------------- */
+/* ---- DictVectorizer: a value for each word of a vocabulary, 0 where there is none ------------ */
 
 static clg_status index_keys(const tensor *keys, hash_map *out)
 {
@@ -69,7 +69,7 @@ static clg_status vectorize(const node *n, const tensor *keys, const tensor *val
     return status;
 }
 
-/* ---- CastMap: values in the order of their keys, or at their keys ------------------------------------------------- */
+/* ---- CastMap: values in the order of their keys, or at their keys ---------------------------- */
 
 typedef struct keyed {
     int64_t key, place;

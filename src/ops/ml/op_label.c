@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words and numbers by tables, ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and OneHotEncoder (1). On the host,
- * but for a OneHotEncoder of numbers, which a pass spells in other operators.
+ * Words and numbers by tables, ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and
+ * OneHotEncoder (1). On the host, but for a OneHotEncoder of numbers, which a pass spells in other
+ * operators.
  */
 #include "base/hash_map.h"
 #include "ops/ml/strings.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- lists -------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* A list from an attribute: strings, int64s, floats, or a tensor of any of these. */
 typedef struct list {
@@ -64,7 +65,7 @@ static int64_t int_at(const list *l, int64_t i)
                                                 : tensor_get_int(l->attribute->as.tensor, i);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------------ */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* What equal keys have in common: all zeros are one, and all NaNs. */
 typedef struct key {
@@ -121,7 +122,7 @@ static clg_status map_keys(const list *l, hash_map *out)
     return CLG_OK;
 }
 
-/* ---- LabelEncoder, CategoryMapper --------------------------------------------------------------------------------- */
+/* ---- LabelEncoder, CategoryMapper ------------------------------------------------------------ */
 
 static const char *const key_names[] = {"keys_strings", "keys_int64s", "keys_floats", "keys_tensor",
                                         NULL};
@@ -129,8 +130,8 @@ static const char *const value_names[] = {"values_strings", "values_int64s", "va
                                           "values_tensor", NULL};
 static const char *const category_names[] = {"cats_int64s", "cats_strings", NULL};
 
-/* Keys and values as the input asks: the first version and CategoryMapper go either way. A list without an attribute counts
- * from 0. */
+/* Keys and values as the input asks: the first version and CategoryMapper go either way. A list
+ * without an attribute counts from 0. */
 static void find_table(const node *n, clg_dtype from, list *keys, list *values)
 {
     const bool is_mapper = strcmp(n->op_type, "CategoryMapper") == 0;
@@ -226,7 +227,7 @@ static clg_status label_eval(op_context *c, tensor **out_tensors)
     return look_up(c->node, &keys, &values, x, out_tensors[0]);
 }
 
-/* ---- OneHotEncoder ------------------------------------------------------------------------------------------------ */
+/* ---- OneHotEncoder --------------------------------------------------------------------------- */
 
 static clg_status onehot_check(const node *n)
 {
@@ -280,7 +281,7 @@ static clg_status onehot_lower(lower_context *c)
                        "it is supported outside of branches and loops, with inputs of known rank");
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define WORD_TYPES                                                                                 \
     DTYPE_BIT(CLG_STRING) | DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)

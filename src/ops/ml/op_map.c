@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps, ai.onnx.ml: ZipMap (1), which puts names to the scores of classes, DictVectorizer (1) and CastMap (1), which make
- * tensors of maps. The planner executes them itself (plan/control/map_type.c): the rows say that they exist, which attributes they have
- * and what they give.
+ * Maps, ai.onnx.ml: ZipMap (1), which puts names to the scores of classes, DictVectorizer (1) and
+ * CastMap (1), which make tensors of maps. The planner executes them itself
+ * (plan/control/map_type.c): the rows say that they exist, which attributes they have and what they
+ * give.
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/maps.h"
 
 #include <string.h>
 
-/* ---- ZipMap ------------------------------------------------------------------------------------------------------ */
+/* ---- ZipMap ---------------------------------------------------------------------------------- */
 
-/* One map a row. Its keys are told here; whether they are as many as the scores, when a run is planned. */
+/* One map a row. Its keys are told here; whether they are as many as the scores, when a run is
+ * planned. */
 static clg_status zipmap_infer(op_context *c)
 {
     const shape none = shape_unknown();
@@ -22,7 +24,7 @@ static clg_status zipmap_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- DictVectorizer, CastMap -------------------------------------------------------------------------------------- */
+/* ---- DictVectorizer, CastMap ----------------------------------------------------------------- */
 
 static size_t count_of(const node *n, const char *name)
 {
@@ -100,7 +102,7 @@ static clg_status cast_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types zipmap_types[] = {{'F', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 static const op_attribute zipmap_attributes[] = {{"classlabels_strings", ATTRIBUTE_STRINGS, false},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM write it: attributes, checks and shapes. Most of these
- * operators are decomposed into others by a pass that always runs (passes/decompose/pass_ml.c) and have no kernels of their own; what
- * looks up words in tables runs on the host (op_label.c).
+ * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM write it: attributes, checks and
+ * shapes. Most of these operators are decomposed into others by a pass that always runs
+ * (passes/decompose/pass_ml.c) and have no kernels of their own; what looks up words in tables runs
+ * on the host (op_label.c).
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
@@ -42,7 +43,7 @@ static clg_status need_rows(const op_context *c)
     return op_error(c, CLG_ERROR_SHAPE, "its input must be rows of features [N,F]");
 }
 
-/* ---- classifiers and regressors --------------------------------------------------------------------------------- */
+/* ---- classifiers and regressors -------------------------------------------------------------- */
 
 static clg_status classifier_infer(op_context *c)
 {
@@ -121,7 +122,7 @@ static clg_status linear_check(const node *n)
     return CLG_OK;
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------ */
+/* ---- features -------------------------------------------------------------------------------- */
 
 /* As many floats as the input has, in its shape. */
 static clg_status to_float_infer(op_context *c)
@@ -215,7 +216,7 @@ static clg_status vectorizer_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define NUMBERS                                                                                    \
     DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)

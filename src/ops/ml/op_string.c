@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on strings: StringNormalizer (ONNX 10), StringConcat, StringSplit and RegexFullMatch (ONNX 20). They run on the
- * host, while a run is planned (strings.h).
+ * Operators on strings: StringNormalizer (ONNX 10), StringConcat, StringSplit and RegexFullMatch
+ * (ONNX 20). They run on the host, while a run is planned (strings.h).
  */
 #include "base/strbuf.h"
 #include "ops/ml/regex.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- StringNormalizer ------------------------------------------------------------------------------------ */
+/* ---- StringNormalizer ------------------------------------------------------------------------ */
 
 typedef uint32_t (*case_mapping)(uint32_t c);
 
@@ -111,7 +111,7 @@ static clg_status normalizer_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- StringConcat ------------------------------------------------------------------------------------------ */
+/* ---- StringConcat ---------------------------------------------------------------------------- */
 
 static clg_status concat_infer(op_context *c)
 {
@@ -140,7 +140,7 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- StringSplit ------------------------------------------------------------------------------------------- */
+/* ---- StringSplit ----------------------------------------------------------------------------- */
 
 typedef struct splitter {
     const char *rest; /* NULL: nothing more */
@@ -226,7 +226,7 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- RegexFullMatch ---------------------------------------------------------------------------------------- */
+/* ---- RegexFullMatch -------------------------------------------------------------------------- */
 
 static clg_status regex_check(const node *n)
 {
@@ -254,7 +254,7 @@ static clg_status regex_eval(op_context *c, tensor **out_tensors)
     return op_prefix(c, status);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'S', DTYPE_BIT(CLG_STRING)}, {'B', DTYPE_BIT(CLG_BOOL)}, {'L', DTYPE_BIT(CLG_INT64)}, {0}};

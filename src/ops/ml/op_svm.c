@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass spells in other operators
- * (passes/decompose/decompose_svm.c), and those of them that are for this alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels:
- * cl/ml/svm.cl.
+ * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass spells in
+ * other operators (passes/decompose/decompose_svm.c), and those of them that are for this alone:
+ * clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
  */
 #include "ops/core/op.h"
 #include "ops/lowering/work.h"
 #include "ops/ml/labels.h"
 #include "ops/ml/svm.h"
 
-/* ---- what models have ------------------------------------------------------------------------------------------ */
+/* ---- what models have ------------------------------------------------------------------------ */
 
 static clg_status svm_check(const node *n)
 {
@@ -60,7 +60,7 @@ static clg_status not_decomposed(lower_context *c)
                        "it is supported outside of branches and loops, with inputs of known rank");
 }
 
-/* ---- SvmRbf: exp(-gamma |x - v|^2) ------------------------------------------------------------------------------- */
+/* ---- SvmRbf: exp(-gamma |x - v|^2) ----------------------------------------------------------- */
 
 static clg_status rbf_infer(op_context *c)
 {
@@ -99,7 +99,7 @@ static clg_status rbf_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- SvmDecide: a score for each pair of classes ------------------------------------------------------------------- */
+/* ---- SvmDecide: a score for each pair of classes --------------------------------------------- */
 
 enum { DECIDE_K, DECIDE_COEFFICIENTS, DECIDE_STARTS, DECIDE_RHO };
 
@@ -132,7 +132,7 @@ static clg_status decide_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- SvmVotes: who wins, and how probable each class is -------------------------------------------------------------- */
+/* ---- SvmVotes: who wins, and how probable each class is -------------------------------------- */
 
 static clg_status votes_infer(op_context *c)
 {
@@ -180,7 +180,7 @@ static clg_status votes_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
                                            DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TfIdfVectorizer (ONNX 9): how often each n-gram of a list occurs in a row of words or numbers, words of an n-gram
- * standing 1 to max_skip_count + 1 places apart. On the host, whose hash table finds them.
+ * TfIdfVectorizer (ONNX 9): how often each n-gram of a list occurs in a row of words or numbers,
+ * words of an n-gram standing 1 to max_skip_count + 1 places apart. On the host, whose hash table
+ * finds them.
  */
 #include "base/hash_map.h"
 #include "base/strbuf.h"
@@ -82,7 +83,7 @@ static clg_status pool_read(const node *n, pool *p)
     return CLG_OK;
 }
 
-/* ---- matching ---------------------------------------------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 static void add_string(strbuf *key, const char *s) { strbuf_append_bytes(key, s, strlen(s) + 1); }
 
@@ -173,7 +174,7 @@ static clg_status count_all(const pool *p, const tensor *x, strbuf *key, tensor 
     return CLG_OK;
 }
 
-/* ---- the row --------------------------------------------------------------------------------------------------- */
+/* ---- the row --------------------------------------------------------------------------------- */
 
 static clg_status tfidf_check(const node *n)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trees on the device: clgraph.TreeEnsemble, which a pass makes of the operators of ai.onnx.ml (pass_ml.c), and
- * clgraph.Scores, what classifiers and regressors do with their scores. Kernels: cl/ml/tree.cl, cl/ml/scores.cl.
+ * Trees on the device: clgraph.TreeEnsemble, which a pass makes of the operators of ai.onnx.ml
+ * (pass_ml.c), and clgraph.Scores, what classifiers and regressors do with their scores. Kernels:
+ * cl/ml/tree.cl, cl/ml/scores.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/ml/tree.h"
 
-/* ---- TreeEnsemble -------------------------------------------------------------------------------------------- */
+/* ---- TreeEnsemble ---------------------------------------------------------------------------- */
 
 enum { TREE_X, TREE_NODES, TREE_VALUES, TREE_ROOTS, TREE_IDS, TREE_WEIGHTS, TREE_BASE };
 
@@ -76,7 +77,7 @@ static clg_status tree_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- Scores ---------------------------------------------------------------------------------------------------- */
+/* ---- Scores ---------------------------------------------------------------------------------- */
 
 static bool makes_two(const node *n)
 {
@@ -118,7 +119,7 @@ static clg_status scores_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types tree_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
                                                 DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},

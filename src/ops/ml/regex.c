@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PCRE2 behind three functions: its memory is the library's, and expressions, which come out of a model file, are held to
- * bounds. Its other matcher, which never goes back, would need none, but PCRE2 10.42's lets repeated groups end before the end
- * of an anchored string, and knows no $ before a line's end beside PCRE2_DOLLAR_ENDONLY.
+ * PCRE2 behind three functions: its memory is the library's, and expressions, which come out of a
+ * model file, are held to bounds. Its other matcher, which never goes back, would need none, but
+ * PCRE2 10.42's lets repeated groups end before the end of an anchored string, and knows no $
+ * before a line's end beside PCRE2_DOLLAR_ENDONLY.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "ops/ml/regex.h"
@@ -68,7 +69,8 @@ static clg_status compile(regex_program *r)
     return r->found ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* The end of an escape, a literal \\Q...\\E or a class in brackets that begins here; NULL where none does. */
+/* The end of an escape, a literal \\Q...\\E or a class in brackets that begins here; NULL where
+ * none does. */
 static const char *skip_group(const char *at)
 {
     if (strncmp(at, "\\Q", 2) == 0) {
@@ -88,8 +90,9 @@ static const char *skip_group(const char *at)
     return *at ? at + 1 : at;
 }
 
-/* Whether {2}, {2,} or {2,4} begins here: what else is in braces is literal in RE2, to which ONNX refers, as it was in PCRE2
- * before 10.43. From there on {,2} and { 2 } are quantifiers too. */
+/* Whether {2}, {2,} or {2,4} begins here: what else is in braces is literal in RE2, to which
+ * ONNX refers, as it was in PCRE2 before 10.43. From there on {,2} and { 2 } are quantifiers
+ * too. */
 static bool is_quantifier(const char *brace)
 {
     static const char digits[] = "0123456789";

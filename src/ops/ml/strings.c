@@ -28,7 +28,7 @@ void strings_need(op_context *c)
     for (size_t i = 0; i < c->n_inputs; i++) (void)op_need(c, i);
 }
 
-/* ---- moving ------------------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 /* Stands for a tensor of strings: the numbers of its strings, counted from `first`. */
 static clg_status number_strings(const tensor *strings, int64_t first, tensor **out_numbers)
@@ -114,7 +114,7 @@ clg_status strings_move(op_context *c, tensor **out_tensors)
     return status;
 }
 
-/* ---- Equal ---------------------------------------------------------------------------------------------- */
+/* ---- Equal ----------------------------------------------------------------------------------- */
 
 int64_t strings_broadcast_place(const shape *own, const shape *dims, int64_t at)
 {
@@ -137,7 +137,7 @@ clg_status strings_equal(const tensor *a, const tensor *b, const shape *dims, te
     return CLG_OK;
 }
 
-/* ---- Cast ----------------------------------------------------------------------------------------------- */
+/* ---- Cast ------------------------------------------------------------------------------------ */
 
 #define NUMBER_BYTES 64
 
@@ -300,7 +300,7 @@ clg_status strings_cast(const op_context *c, const tensor *from, clg_dtype dtype
     return status;
 }
 
-/* ---- characters -------------------------------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------------------ */
 
 /* Bytes that follow a first one; -1: it is none. */
 static int followers(unsigned char first)
@@ -341,7 +341,8 @@ size_t utf8_put(uint32_t c, char buffer[4])
     return n;
 }
 
-/* Letters whose small form stands `step` behind the capital one, or, with step 1, next to it: even and odd. */
+/* Letters whose small form stands `step` behind the capital one, or, with step 1, next to it:
+ * even and odd. */
 static const struct case_range {
     uint32_t first, last, step; /* of the capital letters */
 } case_ranges[] = {{'A', 'Z', 32},     {0xc0, 0xd6, 32},    {0xd8, 0xde, 32},   {0x100, 0x12f, 1},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings in operators. No device computes with them: a node that reads or gives strings needs the contents of all its
- * inputs on the host, and its row's eval gives all its outputs. Strings are UTF-8; bytes that are none are taken one by
- * one, as if they were Latin-1.
+ * Strings in operators. No device computes with them: a node that reads or gives strings needs the
+ * contents of all its inputs on the host, and its row's eval gives all its outputs. Strings are
+ * UTF-8; bytes that are none are taken one by one, as if they were Latin-1.
  * See decision 20.
  */
 #ifndef CLG_OPS_STRINGS_H

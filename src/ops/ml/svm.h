@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor 1): what their attributes say, checked.
+ * Support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor 1): what their attributes say,
+ * checked.
  */
 #ifndef CLG_OPS_SVM_H
 #define CLG_OPS_SVM_H
@@ -22,7 +23,8 @@ typedef struct svm_model {
     float rho;                /* the first */
 } svm_model;
 
-/* INVALID_MODEL where lists are not as long as others say, or a word is none that the operator knows. */
+/* INVALID_MODEL where lists are not as long as others say, or a word is none that the operator
+ * knows. */
 clg_status svm_read(const node *n, svm_model *out_svm);
 
 #endif

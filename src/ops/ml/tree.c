@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trees from attributes; see tree.h. A model may say anything: what comes out can be walked without looking back.
+ * Trees from attributes; see tree.h. A model may say anything: what comes out can be walked without
+ * looking back.
  */
 #include "ops/ml/tree.h"
 
@@ -36,7 +37,7 @@ int ml_transform_of(const node *n)
     return find_word(node_string(n, "post_transform", "NONE"), transform_names, 5);
 }
 
-/* ---- the lists --------------------------------------------------------------------------------------------- */
+/* ---- the lists ------------------------------------------------------------------------------- */
 
 /* Floats of an attribute, or of the tensor that stands for it. */
 typedef struct number_list {
@@ -135,7 +136,7 @@ static clg_status index_nodes(reader *r)
     return CLG_OK;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static bool is_leaf(const reader *r, size_t i) { return strcmp(r->modes[i], "LEAF") == 0; }
 
@@ -189,7 +190,8 @@ static void put_votes(reader *r, size_t from, int32_t *words)
     words[3] = (int32_t)f->n_votes - words[2];
 }
 
-/* The tree below `root`, the true side first. stack: pairs of a node and the word that is to lead there. */
+/* The tree below `root`, the true side first. stack: pairs of a node and the word that is to
+ * lead there. */
 static void put_tree(reader *r, size_t root, size_t (*stack)[2])
 {
     tree_forest *f = r->forest;
@@ -241,7 +243,8 @@ static clg_status put_all(reader *r)
     return status;
 }
 
-/* A node whose two ways lead to one node: what is below the word for true is not set, so both are made the same. */
+/* A node whose two ways lead to one node: what is below the word for true is not set, so both
+ * are made the same. */
 static void settle_single_impls(tree_forest *f)
 {
     for (size_t i = 0; i < f->n_nodes; i++) {
@@ -250,7 +253,7 @@ static void settle_single_impls(tree_forest *f)
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static clg_status count_targets(reader *r, bool is_classifier)
 {

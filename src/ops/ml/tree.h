@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ensembles of decision trees (ai.onnx.ml TreeEnsembleClassifier and TreeEnsembleRegressor 1 and 3, TreeEnsemble 5): the lists of the
- * attributes, checked and brought into the order in which a kernel walks them (cl/ml/tree.cl).
+ * Ensembles of decision trees (ai.onnx.ml TreeEnsembleClassifier and TreeEnsembleRegressor 1 and 3,
+ * TreeEnsemble 5): the lists of the attributes, checked and brought into the order in which a
+ * kernel walks them (cl/ml/tree.cl).
  */
 #ifndef CLG_OPS_TREE_H
 #define CLG_OPS_TREE_H
 
 #include "ops/core/op.h"
 
-/* Words of a node: feature, TREE_LEAF or the relations of feature and value that go the true way, and two numbers: of a leaf
- * the first of its votes and how many, else the nodes for true and false. */
+/* Words of a node: feature, TREE_LEAF or the relations of feature and value that go the true
+ * way, and two numbers: of a leaf the first of its votes and how many, else the nodes for true
+ * and false. */
 #define TREE_NODE_WORDS 4
 
 enum { TREE_LESS = 1, TREE_EQUAL = 2, TREE_GREATER = 4, TREE_UNORDERED = 8, TREE_LEAF = 16 };
@@ -31,8 +33,8 @@ typedef struct tree_forest {
     arena memory;
 } tree_forest;
 
-/* Of a classifier the targets are its classes. INVALID_MODEL for trees that are none: nodes missing, twice or on a circle,
- * numbers out of range. */
+/* Of a classifier the targets are its classes. INVALID_MODEL for trees that are none: nodes
+ * missing, twice or on a circle, numbers out of range. */
 clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest);
 /* TreeEnsemble of version 5 (tree5.c). */
 clg_status tree_read_5(const node *n, tree_forest *out_forest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TreeEnsemble (ai.onnx.ml 5): nodes and leaves are lists of their own, and a node may ask whether its feature is of a set.
- * The result is what tree.c makes of the older operators.
+ * TreeEnsemble (ai.onnx.ml 5): nodes and leaves are lists of their own, and a node may ask whether
+ * its feature is of a set. The result is what tree.c makes of the older operators.
  */
 #include "ops/ml/tree.h"
 
@@ -20,7 +20,8 @@ typedef struct reader {
     bool *is_below;                 /* some node leads here */
 } reader;
 
-/* A node or leaf to be packed, and where the words are that are to lead there: `count` nodes from `at` on. */
+/* A node or leaf to be packed, and where the words are that are to lead there: `count` nodes
+ * from `at` on. */
 typedef struct pending {
     int64_t id;
     bool is_leaf, is_root;

@@ -19,7 +19,7 @@ static int64_t count(const shape *dims)
     return n;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct fill_step {
     step *step;
@@ -48,7 +48,7 @@ static void finish_step(lower_context *c, const fill_step *f)
     grid_range_1d(c, f->step, (f->n + f->chunk - 1) / f->chunk);
 }
 
-/* ---- Range ----------------------------------------------------------------------------------------------------------- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 static clg_status range_count(const tensor *start, const tensor *limit, const tensor *delta,
                               int64_t *out_n)
@@ -126,7 +126,7 @@ static clg_status range_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- EyeLike -------------------------------------------------------------------------------------------------------------- */
+/* ---- EyeLike --------------------------------------------------------------------------------- */
 
 static clg_status check_eye(const node *n)
 {
@@ -170,7 +170,7 @@ static clg_status eye_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- Trilu ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Trilu ----------------------------------------------------------------------------------- */
 
 static clg_status trilu_infer(op_context *c)
 {
@@ -200,7 +200,7 @@ static clg_status trilu_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- OneHot -------------------------------------------------------------------------------------------------------------------- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 static clg_status onehot_infer(op_context *c)
 {
@@ -248,7 +248,7 @@ static clg_status onehot_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute eye_attributes[] = {
     {"dtype", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};

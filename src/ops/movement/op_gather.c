@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gather, GatherElements, GatherND. Indices are checked where they are read: on the device at run time, here when
- * they are known. One known index into a tensor is a view.
+ * Gather, GatherElements, GatherND. Indices are checked where they are read: on the device at run
+ * time, here when they are known. One known index into a tensor is a view.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -16,7 +16,7 @@
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct gather_step {
     step *step;
@@ -92,7 +92,7 @@ void gather_append(lower_context *c, candidate *impl, const gather_rows *r)
     step_arg_fault(b, s, STEP_FAULT_INDEX);
 }
 
-/* ---- Gather ------------------------------------------------------------------------------------------------------------ */
+/* ---- Gather ---------------------------------------------------------------------------------- */
 
 static clg_status gather_infer(op_context *c)
 {
@@ -175,7 +175,7 @@ static clg_status gather_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- GatherElements ------------------------------------------------------------------------------------------------------- */
+/* ---- GatherElements -------------------------------------------------------------------------- */
 
 static clg_status elements_infer(op_context *c)
 {
@@ -217,7 +217,7 @@ static clg_status elements_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- GatherND ---------------------------------------------------------------------------------------------------------------- */
+/* ---- GatherND -------------------------------------------------------------------------------- */
 
 static clg_status nd_infer(op_context *c)
 {
@@ -274,7 +274,7 @@ static clg_status nd_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                                {NULL, ATTRIBUTE_NONE, false}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pad: constant, edge, reflect and wrap. Negative pads cut off; what is cut is gone before the rest is padded.
- * CenterCropPad is Pad with numbers that come from the shape it asks for.
+ * Pad: constant, edge, reflect and wrap. Negative pads cut off; what is cut is gone before the rest
+ * is padded. CenterCropPad is Pad with numbers that come from the shape it asks for.
  */
 #include "base/checked.h"
 #include "ops/lowering/grid.h"
@@ -37,7 +37,7 @@ static clg_status check_pad(const node *n)
                      node_string(n, "mode", ""));
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 typedef struct pads {
     int64_t before[CLG_MAX_RANK], after[CLG_MAX_RANK];
@@ -80,7 +80,8 @@ static clg_status read_pads(const node *n, const tensor *numbers, const tensor *
                   axes ? (size_t)axes->n_elements : (size_t)rank, rank, out);
 }
 
-/* CenterCropPad: what is missing or too much along an axis is shared by both ends; an odd one goes to the end. */
+/* CenterCropPad: what is missing or too much along an axis is shared by both ends; an odd one
+ * goes to the end. */
 static clg_status centre_pads(const node *n, const shape *in, const int64_t *sizes, size_t n_sizes,
                               pads *out)
 {
@@ -164,14 +165,15 @@ static clg_status centre_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- lowering --------------------------------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 /* One dimension of the walk: lengths of output and input, places before, stride of the input. */
 typedef struct pad_dim {
     int64_t m, n, before, stride;
 } pad_dim;
 
-/* Dimensions without pads merge with one like them on their left. Returns how many are left, at least 1. */
+/* Dimensions without pads merge with one like them on their left. Returns how many are left, at
+ * least 1. */
 static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX_RANK],
                       int64_t *out_offset)
 {
@@ -291,7 +293,7 @@ static clg_status centre_lower(lower_context *c)
     return lower_pads(c, PAD_CONSTANT, &p);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false},
                                           {"pads", ATTRIBUTE_INTS, true},

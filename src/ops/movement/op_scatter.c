@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: a copy of the data, into which a kernel puts
- * updates. Reductions are done in the order of the updates, so results are the same in each run.
+ * ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: a copy of the data, into
+ * which a kernel puts updates. Reductions are done in the order of the updates, so results are the
+ * same in each run.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -46,7 +47,7 @@ static clg_status scatter_check(const node *n)
                      node_text(n, shown), node_string(n, "reduction", ""));
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Inputs by place; TensorScatter has the updates first. */
 typedef struct scatter_step {
@@ -131,7 +132,7 @@ static int64_t count_owners(const lower_context *c, int64_t n, int64_t others)
     return at_least_one(wanted < n ? wanted : n);
 }
 
-/* ---- ScatterElements ------------------------------------------------------------------------------------------------------ */
+/* ---- ScatterElements ------------------------------------------------------------------------- */
 
 static clg_status elements_infer(op_context *c)
 {
@@ -196,7 +197,7 @@ static clg_status elements_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- ScatterND -------------------------------------------------------------------------------------------------------------- */
+/* ---- ScatterND ------------------------------------------------------------------------------- */
 
 static clg_status nd_infer(op_context *c)
 {
@@ -298,7 +299,7 @@ static clg_status nd_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- TensorScatter ------------------------------------------------------------------------------------------------------------- */
+/* ---- TensorScatter --------------------------------------------------------------------------- */
 
 static clg_status tensor_check(const node *n)
 {
@@ -354,7 +355,7 @@ static clg_status tensor_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute elements_11[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute elements_16[] = {

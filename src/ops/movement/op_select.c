@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonZero and Compress: outputs as large as there are elements that are not zero. Both are planned in two stages
- * (op_row.stages): what there is is counted, then written down or picked. See cl/lowering/compact.cl.
+ * NonZero and Compress: outputs as large as there are elements that are not zero. Both are planned
+ * in two stages (op_row.stages): what there is is counted, then written down or picked. See
+ * cl/lowering/compact.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -30,7 +31,7 @@ static void set_list(value_fact *f, clg_dtype dtype, int64_t n)
     fact_set(f, dtype, &(shape){.rank = 1, .dims = {n}});
 }
 
-/* ---- NonZero --------------------------------------------------------------------------------------------- */
+/* ---- NonZero --------------------------------------------------------------------------------- */
 
 static clg_status nonzero_infer(op_context *c)
 {
@@ -97,7 +98,7 @@ static clg_status nonzero_write_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- Compress -------------------------------------------------------------------------------------------- */
+/* ---- Compress -------------------------------------------------------------------------------- */
 
 /* The input as [outer, n, inner] around the axis; without one, as a list. */
 static clg_status compress_walk(const node *n, const shape *in, int64_t *out_outer, int64_t *out_n,
@@ -172,7 +173,7 @@ static clg_status compress_pick_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute compress_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_types types[] = {{'T', DTYPES_ALL_FIXED},

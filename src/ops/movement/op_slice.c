@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- Slice ------------------------------------------------------------------------------------------------------- */
+/* ---- Slice ----------------------------------------------------------------------------------- */
 
 /* One axis of a slice: `n` elements from `start` on, `step` apart. */
 typedef struct slice_range {
@@ -142,9 +142,10 @@ static clg_status slice_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* ---- Split ----------------------------------------------------------------------------------------------------------- */
+/* ---- Split ----------------------------------------------------------------------------------- */
 
-/* Equal parts of dimension `dim`, which may be unknown; from opset 18 on the last one may be smaller. */
+/* Equal parts of dimension `dim`, which may be unknown; from opset 18 on the last one may be
+ * smaller. */
 static clg_status split_equally(const node *n, int64_t dim, int64_t *out_sizes)
 {
     const int64_t count = (int64_t)n->n_outputs, wanted = node_int(n, "num_outputs", count);
@@ -261,7 +262,7 @@ static clg_status split_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute slice_attributes[] = {{"starts", ATTRIBUTE_INTS, true},
                                                 {"ends", ATTRIBUTE_INTS, true},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that only rearrange: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Concat, and the internal
- * clgraph.Copy. Each says how the output walks over the input (strided.h); the copy itself, or the view, is shared.
- * Slice and Split are in op_slice.c.
+ * Operators that only rearrange: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Concat, and
+ * the internal clgraph.Copy. Each says how the output walks over the input (strided.h); the copy
+ * itself, or the view, is shared. Slice and Split are in op_slice.c.
  */
 #include "base/checked.h"
 #include "ops/movement/strided.h"
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- Transpose ------------------------------------------------------------------------------------------------- */
+/* ---- Transpose ------------------------------------------------------------------------------- */
 
 /* The permutation, reversed order by default. */
 static clg_status read_permutation(const node *n, int rank, int out_perm[CLG_MAX_RANK])
@@ -55,7 +55,7 @@ static clg_status transpose_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* ---- Expand ----------------------------------------------------------------------------------------------------- */
+/* ---- Expand ---------------------------------------------------------------------------------- */
 
 static clg_status expand_infer(op_context *c)
 {
@@ -85,7 +85,7 @@ static clg_status expand_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* ---- Tile --------------------------------------------------------------------------------------------------------- */
+/* ---- Tile ------------------------------------------------------------------------------------ */
 
 static clg_status tile_infer(op_context *c)
 {
@@ -120,7 +120,7 @@ static clg_status tile_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* ---- DepthToSpace, SpaceToDepth ------------------------------------------------------------------------------------- */
+/* ---- DepthToSpace, SpaceToDepth -------------------------------------------------------------- */
 
 static clg_status check_block(const node *n)
 {
@@ -158,7 +158,8 @@ static clg_status block_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Output [N, C, H, b, W, b] from channels that hold (block row, block column, C) or (C, block row, block column). */
+/* Output [N, C, H, b, W, b] from channels that hold (block row, block column, C) or (C, block
+ * row, block column). */
 static clg_status depth_to_space_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
@@ -193,7 +194,7 @@ static clg_status space_to_depth_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* ---- Concat ------------------------------------------------------------------------------------------------------------ */
+/* ---- Concat ---------------------------------------------------------------------------------- */
 
 static clg_status concat_infer(op_context *c)
 {
@@ -293,7 +294,7 @@ static clg_status concat_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- clgraph.Copy ----------------------------------------------------------------------------------------------------------- */
+/* ---- clgraph.Copy ---------------------------------------------------------------------------- */
 
 static clg_status copy_infer(op_context *c)
 {
@@ -328,7 +329,7 @@ clg_status ops_lower_copy(lower_context *c)
     return c->build.status;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute transpose_attributes[] = {{"perm", ATTRIBUTE_INTS, false},
                                                     {NULL, ATTRIBUTE_NONE, false}};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unique: the rows along an axis, or the elements, that differ; where each first stands, which one each was, how often.
- * Rows are sorted, stably, on the device; equal ones then stand together. How many there are is known after that: the
- * row is planned in two stages (op_row.stages). See cl/movement/unique.cl.
+ * Unique: the rows along an axis, or the elements, that differ; where each first stands, which one
+ * each was, how often. Rows are sorted, stably, on the device; equal ones then stand together. How
+ * many there are is known after that: the row is planned in two stages (op_row.stages). See
+ * cl/movement/unique.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -60,7 +61,7 @@ static clg_status unique_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- sorting ---------------------------------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 /* count; order and group by place in the order; rank by row, where the outputs are not sorted. */
 static clg_status sort_infer(op_context *c)
@@ -148,7 +149,7 @@ static clg_status sort_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static operand wanted_or_scratch(lower_context *c, candidate *impl, uint32_t i)
 {
@@ -192,7 +193,7 @@ static clg_status write_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute attributes[] = {
     {"axis", ATTRIBUTE_INT, false}, {"sorted", ATTRIBUTE_INT, false}, {0}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Other views of the same memory: Identity, BitCast, Reshape, Flatten, Squeeze, Unsqueeze. Nothing is moved.
+ * Other views of the same memory: Identity, BitCast, Reshape, Flatten, Squeeze, Unsqueeze. Nothing
+ * is moved.
  */
 #include "base/checked.h"
 #include "ops/core/op.h"
@@ -8,9 +9,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- views --------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
-/* Output 0 is input 0 with axes of length 1 put in or left out: the other axes keep their strides. */
+/* Output 0 is input 0 with axes of length 1 put in or left out: the other axes keep their
+ * strides. */
 static clg_status lower_same_axes(lower_context *c)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
@@ -24,8 +26,9 @@ static clg_status lower_same_axes(lower_context *c)
     return CLG_OK;
 }
 
-/* The strides with which another shape walks the elements of `in` in the same order; false where there are none. The
- * fewest axes that hold equally many elements on both sides are looked at in turn: those of `in` must lie as one. */
+/* The strides with which another shape walks the elements of `in` in the same order; false where
+ * there are none. The fewest axes that hold equally many elements on both sides are looked at in
+ * turn: those of `in` must lie as one. */
 static bool split_strides(const lower_operand *in, const shape *to, int64_t *strides)
 {
     int64_t dims[CLG_MAX_RANK], at[CLG_MAX_RANK];
@@ -74,7 +77,7 @@ static clg_status eval_reshaped(op_context *c, tensor **out_tensors)
     return fact_reshaped(c->inputs[0].known, &c->outputs[0].dims, &out_tensors[0]);
 }
 
-/* ---- Identity ----------------------------------------------------------------------------------------------------- */
+/* ---- Identity -------------------------------------------------------------------------------- */
 
 static clg_status identity_infer(op_context *c)
 {
@@ -88,7 +91,7 @@ static clg_status identity_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- BitCast ------------------------------------------------------------------------------------------------------ */
+/* ---- BitCast --------------------------------------------------------------------------------- */
 
 static clg_status bitcast_check(const node *n)
 {
@@ -119,9 +122,10 @@ static clg_status bitcast_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- Reshape, Flatten ----------------------------------------------------------------------------------------------- */
+/* ---- Reshape, Flatten ------------------------------------------------------------------------ */
 
-/* What is asked for, split in what is copied from the input (0), what is to be found out (-1) and the rest. */
+/* What is asked for, split in what is copied from the input (0), what is to be found out (-1)
+ * and the rest. */
 typedef struct reshaping {
     shape dims;
     bool copied[CLG_MAX_RANK];
@@ -230,7 +234,7 @@ static clg_status flatten_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------------------------------ */
+/* ---- Squeeze, Unsqueeze ---------------------------------------------------------------------- */
 
 typedef struct axis_list {
     int64_t axes[OP_MAX_INTS];
@@ -324,7 +328,7 @@ static clg_status unsqueeze_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define VIEWABLE (DTYPES_ALL_FIXED | DTYPES_NARROW)
 static const op_types viewed[] = {{'T', VIEWABLE}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};

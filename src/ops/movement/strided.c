@@ -10,7 +10,8 @@
 
 /* Elements that a work-item of the SIMD class copies in a turn. */
 #define SIMD_CHUNK 16384
-/* What the driver's own copy does well; larger dense copies use all threads of a CPU in a kernel. */
+/* What the driver's own copy does well; larger dense copies use all threads of a CPU in a
+ * kernel. */
 #define DRIVER_COPY_BYTES (256 * 1024)
 /* EDGE in strided.cl */
 #define SIMD_EDGE 64
@@ -25,7 +26,7 @@ grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
     return g;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* For runs of n elements. */
 static int lanes(const lower_context *c, int64_t n)
@@ -80,7 +81,7 @@ static void copy_rows(lower_context *c, candidate *to, const grid_dims *g, const
     s->bytes = 2.0 * (double)grid_n_elements(g) * (double)dtype_size(dtype);
 }
 
-/* ---- tiles ---------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 static int dense_dim(const grid_dims *g, size_t which)
 {
@@ -89,7 +90,8 @@ static int dense_dim(const grid_dims *g, size_t which)
     return -1;
 }
 
-/* Whether source and destination are dense along two different dimensions that are long enough for tiles. */
+/* Whether source and destination are dense along two different dimensions that are long enough
+ * for tiles. */
 static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
 {
     *out_a = dense_dim(g, STRIDED_FROM);
@@ -144,7 +146,7 @@ static void copy_tiles(lower_context *c, candidate *to, const grid_dims *g, int 
     s->bytes = 2.0 * (double)grid_n_elements(g) * (double)size;
 }
 
-/* ---- the choice -------------------------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
                   operand destination, clg_dtype dtype)
@@ -172,7 +174,7 @@ void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
     }
 }
 
-/* ---- on the host ---------------------------------------------------------------------------------------------------------- */
+/* ---- on the host ----------------------------------------------------------------------------- */
 
 void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *source,
                        void *destination)
@@ -192,7 +194,7 @@ void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *sou
     }
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------------------------------ */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to)
 {

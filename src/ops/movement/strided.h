@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies between strided places, on the device and, for shape arithmetic, on the host: what operators that move
- * data are made of.
+ * Copies between strided places, on the device and, for shape arithmetic, on the host: what
+ * operators that move data are made of.
  */
 #ifndef CLG_OPS_STRIDED_H
 #define CLG_OPS_STRIDED_H
@@ -13,20 +13,23 @@
 #define STRIDED_FROM 0
 #define STRIDED_TO 1
 
-/* A grid of two operands over dims given one by one; strides start at 0. NULL when memory is short. */
+/* A grid of two operands over dims given one by one; strides start at 0. NULL when memory is
+ * short. */
 grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims);
-/* Appends the step that copies along the grid, which it collapses. Places along which the destination's stride is
- * 0 are written once. offset_elems of the operands count elements of `dtype`. */
+/* Appends the step that copies along the grid, which it collapses. Places along which the
+ * destination's stride is 0 are written once. offset_elems of the operands count elements of
+ * `dtype`. */
 void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
                   operand destination, clg_dtype dtype);
 /* The same on the host. Elements are of element_bytes. */
 void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *source,
                        void *destination);
 
-/* ---- operators that rearrange input 0 ------------------------------------------------------------------------- */
+/* ---- operators that rearrange input 0 -------------------------------------------------------- */
 
-/* What a walk function is given, and what it gives: the grid, over places of the output in any order, and where in
- * the input it starts. Dims of the grid may be finer than those of the output (Tile, DepthToSpace). */
+/* What a walk function is given, and what it gives: the grid, over places of the output in any
+ * order, and where in the input it starts. Dims of the grid may be finer than those of the
+ * output (Tile, DepthToSpace). */
 typedef struct strided_walk {
     const node *node;
     const shape *in, *out;
@@ -49,7 +52,8 @@ void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to);
 size_t strided_known_ints(const strided_walk *w, size_t i, int64_t out_values[OP_MAX_INTS]);
 
 clg_status strided_eval(op_context *c, tensor **out_tensors);
-/* A view where the grid is that of the output and reading it in place costs no more than a copy would; else a copy. */
+/* A view where the grid is that of the output and reading it in place costs no more than a copy
+ * would; else a copy. */
 clg_status strided_lower(lower_context *c);
 
 #endif

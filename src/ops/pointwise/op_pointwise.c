@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pointwise operators of ONNX, and clgraph.Pointwise, which a pass makes of several: how each is spelled, and of
- * which rows of pointwise_table.c it is made. Shapes, host arithmetic and lowering are the same for all
- * (pointwise_node.c).
+ * The pointwise operators of ONNX, and clgraph.Pointwise, which a pass makes of several: how each
+ * is spelled, and of which rows of pointwise_table.c it is made. Shapes, host arithmetic and
+ * lowering are the same for all (pointwise_node.c).
  */
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/narrow.h"
@@ -10,7 +10,7 @@
 #include <float.h>
 #include <string.h>
 
-/* ---- operators of more than one instruction --------------------------------------------------------------------- */
+/* ---- operators of more than one instruction -------------------------------------------------- */
 
 static clg_status expand_mean(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out)
@@ -149,7 +149,7 @@ static clg_status expand_quantized(pointwise_group *g, const pointwise_source *s
     return pointwise_add_cast(g, *out, to, out);
 }
 
-/* ---- checks at load ---------------------------------------------------------------------------------------------- */
+/* ---- checks at load -------------------------------------------------------------------------- */
 
 #define CASTABLE (DTYPES_ALL_FIXED | DTYPES_NARROW | DTYPE_BIT(CLG_STRING))
 
@@ -189,7 +189,7 @@ static clg_status check_gelu(const node *n)
                      approximate);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define BOOL_ONLY DTYPE_BIT(CLG_BOOL)
 #define FLOAT_SIGNED (DTYPES_FLOAT | DTYPES_SIGNED)

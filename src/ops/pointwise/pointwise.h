@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise operators: every one is a row with an expression, and nodes are groups of instructions that refer to
- * rows. A group reads its inputs once, keeps what lies between in registers and writes its outputs; one ONNX
- * node is a small group, the internal operator clgraph.Pointwise a larger one that a pass has fused. All of
- * them become OpenCL C here (pointwise_codegen.c, pointwise_lower.c), and all can be computed on the host for
- * shape arithmetic (pointwise_eval.c).
+ * Pointwise operators: every one is a row with an expression, and nodes are groups of instructions
+ * that refer to rows. A group reads its inputs once, keeps what lies between in registers and
+ * writes its outputs; one ONNX node is a small group, the internal operator clgraph.Pointwise a
+ * larger one that a pass has fused. All of them become OpenCL C here (pointwise_codegen.c,
+ * pointwise_lower.c), and all can be computed on the host for shape arithmetic (pointwise_eval.c).
  *
  * Inputs are broadcast to the shape of the outputs, which is the same for all outputs of a group.
  */
@@ -21,7 +21,7 @@
 #define POINTWISE_MAX_SCALARS 24
 #define POINTWISE_MAX_OPERANDS 3
 
-/* ---- rows -------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 typedef enum pointwise_flags {
     POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool, whatever the operands are */
@@ -36,18 +36,23 @@ typedef enum pointwise_flags {
 } pointwise_flags;
 
 /* An expression over registers. In texts stand
- *   $a $b $c   operands               $p $q   scalars of the instruction, in the type of the operands
- *   $T  vector type of the operands   $U      the same, unsigned      $M  type of its comparisons
- *   $S $V       one lane of $T, of $U  $bits  of a lane            $k(x)  a number, as precise as $T
+ *   $a $b $c    operands
+ *   $p $q       scalars of the instruction, in the type of the operands
+ *   $T $U $M    vector type of the operands; the same, unsigned; type of its comparisons
+ *   $S $V       one lane of $T, of $U
+ *   $bits       bits of a lane
+ *   $k(x)       a number, as precise as $T
  *   $t( $u( $m( conversion to $T, $U, $M, wrapping
- * An expression that gives bool from something else (POINTWISE_TO_BOOL) is a comparison. NULL: not for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar 0 or 1. */
+ * An expression that gives bool from something else (POINTWISE_TO_BOOL) is a comparison. NULL:
+ * not for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar 0 or 1. */
 typedef struct pointwise_def {
     const char *name; /* unique; what clgraph.Pointwise writes down */
     uint8_t n_operands, n_scalars;
     uint8_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
-    /* The same on the host, for shape arithmetic; NULL: never needed there. Operands, then scalars; booleans are 0
-     * and 1; integers of any width as int64, whose result is cut to the dtype. */
+    /* The same on the host, for shape arithmetic; NULL: never needed there. Operands, then
+     * scalars; booleans are 0 and 1; integers of any width as int64, whose result is cut to the
+     * dtype. */
     double (*eval_float)(double a, double b, double c);
     int64_t (*eval_int)(int64_t a, int64_t b, int64_t c);
 } pointwise_def;
@@ -58,7 +63,7 @@ const pointwise_def *pointwise_find(const char *name); /* NULL when there is non
 /* The expression for operands of a dtype, NULL when there is none. */
 const char *pointwise_expression(const pointwise_def *def, clg_dtype dtype);
 
-/* ---- groups ------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* A register: input i is i, the result of instruction j POINTWISE_RESULT(j). */
 typedef uint16_t pointwise_register;
@@ -82,19 +87,21 @@ typedef struct pointwise_group {
 
 clg_dtype pointwise_dtype(const pointwise_group *g, pointwise_register r);
 
-/* Building. Each gives UNSUPPORTED_OPERATOR when the group is full, which a pass takes as "stop fusing", and
- * UNSUPPORTED_DTYPE for operands that the row is not for. scalars: as many as the def has. */
+/* Building. Each gives UNSUPPORTED_OPERATOR when the group is full, which a pass takes as "stop
+ * fusing", and UNSUPPORTED_DTYPE for operands that the row is not for. scalars: as many as the
+ * def has. */
 clg_status pointwise_add_input(pointwise_group *g, clg_dtype dtype, pointwise_register *out);
 clg_status pointwise_add(pointwise_group *g, const char *def, const pointwise_register *operands,
                          const float *scalars, pointwise_register *out);
 clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
                               pointwise_register *out);
 clg_status pointwise_add_output(pointwise_group *g, pointwise_register r);
-/* Leaves out inputs that nothing reads; moved[i] is the new register of input i, POINTWISE_NONE when it has gone. */
+/* Leaves out inputs that nothing reads; moved[i] is the new register of input i, POINTWISE_NONE
+ * when it has gone. */
 void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWISE_MAX_INPUTS]);
 
-/* A node that is to be computed in a group: registers[i] holds its input i, POINTWISE_NONE where absent; known[i] its
- * content or NULL (known itself may be NULL). */
+/* A node that is to be computed in a group: registers[i] holds its input i, POINTWISE_NONE where
+ * absent; known[i] its content or NULL (known itself may be NULL). */
 typedef struct pointwise_source {
     const node *node;
     const op_row *row;
@@ -113,9 +120,10 @@ clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
 clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n);
 clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_group *out_group);
 
-/* ---- lowering ------------------------------------------------------------------------------------------ */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
-/* How a kernel walks: rows along the last dimension, or each element on its own where rows are short. */
+/* How a kernel walks: rows along the last dimension, or each element on its own where rows are
+ * short. */
 typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
 
 /* Strides that several inputs share. */
@@ -139,10 +147,10 @@ typedef struct pointwise_layout {
     uint8_t pattern_of[POINTWISE_MAX_INPUTS];
 } pointwise_layout;
 
-/* The OpenCL C of a group, entry "pointwise". Arguments: for each dimension its length (idx); chunk (int: elements of
- * the last dimension, or of all, for one turn of a work-item) and in rows mode of rank 2 and more block (int: rows
- * a turn); for each pattern that is neither dense nor scalar its strides (idx, one a dimension); buffers of
- * inputs, of outputs; scalars (float). */
+/* The OpenCL C of a group, entry "pointwise". Arguments: for each dimension its length (idx);
+ * chunk (int: elements of the last dimension, or of all, for one turn of a work-item) and in
+ * rows mode of rank 2 and more block (int: rows a turn); for each pattern that is neither dense
+ * nor scalar its strides (idx, one a dimension); buffers of inputs, of outputs; scalars (float). */
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
 /* "Add+Relu" */
 void pointwise_label(const pointwise_group *g, strbuf *out_text);
@@ -161,11 +169,12 @@ typedef struct pointwise_binding {
 clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *g,
                            const pointwise_binding *inputs, const pointwise_binding *outputs);
 
-/* Host arithmetic over known contents; *out_tensor stays NULL when the group is none that the host computes. */
+/* Host arithmetic over known contents; *out_tensor stays NULL when the group is none that the
+ * host computes. */
 clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
                           pointwise_register result, tensor **out_tensor);
 
-/* ---- operators ------------------------------------------------------------------------------------------ */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* How the shapes of the inputs give that of the output. */
 typedef enum pointwise_shapes {
@@ -173,7 +182,8 @@ typedef enum pointwise_shapes {
     POINTWISE_ALIKE,       /* all have the same */
     POINTWISE_OF_FIRST,    /* input 0 has it, others broadcast to it */
     POINTWISE_FIRST_ALONE, /* input 0 has it, others do not matter for it */
-    POINTWISE_ALIGNED, /* before opset 7: attribute `axis` says where in input 0 the second input belongs */
+    /* before opset 7: attribute `axis` says where in input 0 the second input belongs */
+    POINTWISE_ALIGNED,
     POINTWISE_ALIGNED_SLOPE /* the same of PRelu: to the channels, and the shape is of input 0 */
 } pointwise_shapes;
 

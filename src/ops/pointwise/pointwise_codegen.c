@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a group of pointwise instructions to OpenCL C. The text depends on dtypes, expressions and the layout
- * (which inputs are dense, scalar, along rows or strided), never on sizes: those are arguments. It stands
- * behind cl/pointwise/pointwise.clh, which has the loads and stores.
+ * From a group of pointwise instructions to OpenCL C. The text depends on dtypes, expressions and
+ * the layout (which inputs are dense, scalar, along rows or strided), never on sizes: those are
+ * arguments. It stands behind cl/pointwise/pointwise.clh, which has the loads and stores.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- types ------------------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* What a dtype is in registers. */
 typedef struct reg_type {
@@ -45,7 +45,7 @@ static reg_type reg_of(clg_dtype dtype)
                       integers[is_unsigned][log].mask_lane, info->bits};
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 typedef struct emitter {
     const pointwise_group *group;
@@ -123,7 +123,7 @@ static void emit_expression(const emitter *e, const char *expression)
     }
 }
 
-/* ---- instructions --------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* Narrow floats are computed in float; what is only stored is rounded by the store. */
 static bool is_computed_with(const pointwise_group *g, pointwise_register r)
@@ -185,7 +185,7 @@ static void emit_instruction(const pointwise_group *g, size_t index, strbuf *out
     strbuf_append(out, ";\n");
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 static bool has_strides(const pointwise_layout *l, size_t pattern)
 {
@@ -273,7 +273,8 @@ static void emit_body(const pointwise_group *g, const pointwise_layout *l, strbu
                       dtype_find(pointwise_dtype(g, g->outputs[i]))->name, i, g->outputs[i]);
 }
 
-/* Splits the number `from` into places d0.. of the first `rank` dimensions and sums up offsets o<pattern>. */
+/* Splits the number `from` into places d0.. of the first `rank` dimensions and sums up offsets
+ * o<pattern>. */
 static void emit_places(const pointwise_layout *l, const char *from, int rank, strbuf *out)
 {
     strbuf_printf(out, "        idx rest = %s;\n", from);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of pointwise instructions: building them, and writing them down as attributes of clgraph.Pointwise.
+ * Groups of pointwise instructions: building them, and writing them down as attributes of
+ * clgraph.Pointwise.
  *
  *   ops     strings, one an instruction: names of rows
- *   wiring  ints, five an instruction: operands (0..15 inputs, 16.. results, -1 none), dtype of the result, first scalar
+ *   wiring  ints, five an instruction: operands (0..15 inputs, 16.. results, -1 none), dtype of the
+ *           result, first scalar
  *   scalars floats
  *   outputs ints, registers
  */
@@ -115,7 +117,7 @@ void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWIS
     for (size_t i = 0; i < g->n_outputs; i++) renumber(&g->outputs[i], moved);
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n)
 {
@@ -150,7 +152,8 @@ static bool is_register(const pointwise_group *g, int64_t r)
                                                : r < (int64_t)POINTWISE_RESULT(g->n_instructions));
 }
 
-/* One instruction of a node that anybody may have written: everything the generator relies on is checked. */
+/* One instruction of a node that anybody may have written: everything the generator relies on is
+ * checked. */
 static clg_status read_instruction(pointwise_group *g, const char *name, const int64_t *w,
                                    size_t n_scalars)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel texts of groups, generated once and found again by what shapes them: planning a new shape then writes no text.
+ * Kernel texts of groups, generated once and found again by what shapes them: planning a new shape
+ * then writes no text.
  */
 #include "ops/pointwise/pointwise.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a group and its operands in memory to kernel steps: which inputs walk alike, how the kernel walks, and
- * the arguments for it.
+ * From a group and its operands in memory to kernel steps: which inputs walk alike, how the kernel
+ * walks, and the arguments for it.
  */
 #include "ops/pointwise/pointwise.h"
 
 #include <string.h>
 
-/* Elements that a work-item of the SIMD class takes before it looks for more: enough that handing out work costs
- * little, few enough that all threads get some. */
+/* Elements that a work-item of the SIMD class takes before it looks for more: enough that
+ * handing out work costs little, few enough that all threads get some. */
 #define SIMD_CHUNK 16384
 #define SIMD_CHUNK_HEAVY 4096
 
@@ -21,7 +21,7 @@ typedef struct launch {
     int64_t chunk, block;
 } launch;
 
-/* ---- patterns -------------------------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static bool same_walk(const grid_dims *g, size_t a, size_t b)
 {
@@ -75,7 +75,7 @@ static pointwise_access classify(const launch *l, size_t pattern)
     return inner == 1 ? POINTWISE_NEXT : inner == 0 ? POINTWISE_SAME : POINTWISE_STRIDED;
 }
 
-/* ---- shape of the launch -------------------------------------------------------------------------------------------- */
+/* ---- shape of the launch --------------------------------------------------------------------- */
 
 static bool is_heavy(const pointwise_group *g)
 {
@@ -86,8 +86,8 @@ static bool is_heavy(const pointwise_group *g)
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
-/* Rows of just one vector, as blocks of channels have them, become one row with the dimension in front of them, where all
- * operands either go on from one to the next, or begin again. */
+/* Rows of just one vector, as blocks of channels have them, become one row with the dimension in
+ * front of them, where all operands either go on from one to the next, or begin again. */
 static void join_vectors(launch *l)
 {
     grid_dims *g = l->grid;
@@ -145,7 +145,7 @@ static size_t count_args(const pointwise_group *g, const launch *l)
     return n;
 }
 
-/* ---- the step --------------------------------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static bool uses_fp64(const pointwise_group *g)
 {
@@ -188,7 +188,8 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
     return c->build.status;
 }
 
-/* Elements as unsigned integers of their size where only that matters: float64 then needs no device with double. */
+/* Elements as unsigned integers of their size where only that matters: float64 then needs no
+ * device with double. */
 static void forget_meaning(pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
@@ -203,7 +204,8 @@ static void forget_meaning(pointwise_group *g)
     }
 }
 
-/* One input copied to scratch in the output's shape, for groups whose inputs walk in too many ways at once. */
+/* One input copied to scratch in the output's shape, for groups whose inputs walk in too many
+ * ways at once. */
 static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding *input,
                              const lower_operand *output, lower_operand *out_operand)
 {
@@ -226,7 +228,7 @@ static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding 
     return CLG_OK;
 }
 
-/* ---- one operator after the other ------------------------------------------------------------------------------------ */
+/* ---- one operator after the other ------------------------------------------------------------ */
 
 /* Which output register r is; n_outputs when it is none. */
 static size_t output_of(const pointwise_group *g, pointwise_register r)
@@ -244,7 +246,8 @@ static bool may_split(const pointwise_group *g)
     return g->n_instructions > 1;
 }
 
-/* Instruction i as a group of its own; `from` gets the registers of the whole group that it reads. */
+/* Instruction i as a group of its own; `from` gets the registers of the whole group that it
+ * reads. */
 static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
                        pointwise_register from[POINTWISE_MAX_OPERANDS])
 {

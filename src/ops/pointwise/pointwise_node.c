@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node as a group of instructions: its shapes, its arithmetic on the host, its lowering. The same for every pointwise
- * operator; what differs is in its row (op_pointwise.c).
+ * A node as a group of instructions: its shapes, its arithmetic on the host, its lowering. The same
+ * for every pointwise operator; what differs is in its row (op_pointwise.c).
  */
 #include "ops/lowering/work.h"
 #include "ops/ml/strings.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* clgraph.Pointwise, which has no row of its own, broadcasts. */
 static pointwise_shapes shapes_of(const op_row *row)
@@ -70,10 +70,10 @@ static clg_status group_of_node(const node *n, const op_row *row, const clg_dtyp
     return pointwise_add_output(g, result);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* The shape of input 1 as broadcasting of opset 7 needs it: `axis` of input 0 is where its first dimension belongs, so
- * dimensions of 1 are put behind it. */
+/* The shape of input 1 as broadcasting of opset 7 needs it: `axis` of input 0 is where its first
+ * dimension belongs, so dimensions of 1 are put behind it. */
 static void align(const node *n, const op_row *row, const shape *first, shape *second)
 {
     const bool is_slope = shapes_of(row) == POINTWISE_ALIGNED_SLOPE && second->rank == 1;
@@ -145,7 +145,7 @@ clg_status pointwise_infer_node(op_context *c)
     return CLG_OK;
 }
 
-/* ---- host arithmetic ---------------------------------------------------------------------------------------------------- */
+/* ---- host arithmetic ------------------------------------------------------------------------- */
 
 /* Equal, Cast and CastLike. */
 static clg_status eval_strings(op_context *c, tensor **out_tensors)
@@ -175,9 +175,10 @@ clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* ---- lowering ------------------------------------------------------------------------------------------------------------ */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Leaves out inputs that no instruction reads: absent ones, exponents that were known, CastLike's second. */
+/* Leaves out inputs that no instruction reads: absent ones, exponents that were known,
+ * CastLike's second. */
 static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwise_binding *bound)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];
@@ -188,7 +189,8 @@ static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwi
             bound[moved[i]] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
 }
 
-/* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far lies in the output. */
+/* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far lies in the
+ * output. */
 static clg_status lower_many(lower_context *c, candidate *to)
 {
     const pointwise_binding output = {operand_output(0), &c->outputs[0]};

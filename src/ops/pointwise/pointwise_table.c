@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of pointwise expressions. An operator is added here (unless it is made of rows that are here) and in
- * op_pointwise.c, which says how ONNX spells it. Formulas are those of the ONNX operators of the same name; a
- * NaN comes out of every one of them that ONNX does not define otherwise, and no integer traps.
+ * The rows of pointwise expressions. An operator is added here (unless it is made of rows that are
+ * here) and in op_pointwise.c, which says how ONNX spells it. Formulas are those of the ONNX
+ * operators of the same name; a NaN comes out of every one of them that ONNX does not define
+ * otherwise, and no integer traps.
  */
 #include "ops/pointwise/pointwise.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- host arithmetic ----------------------------------------------------------------------------------- */
+/* ---- host arithmetic ------------------------------------------------------------------------- */
 
 #define EVAL_FLOAT(name, expression)                                                               \
     static double name##_float(double a, double b, double c)                                       \
@@ -98,7 +99,7 @@ EVAL_INT(complement, ~a)
 EVAL(where, a != 0 ? b : c, a != 0 ? b : c)
 EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define ON_HOST(name) .eval_float = name##_float, .eval_int = name##_int
 #define BY_FLOAT(name) .eval_float = name##_float
@@ -166,7 +167,8 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Floor", "floor($a)", 0, BY_FLOAT(floor)),
     UNARY_FLOAT("Ceil", "ceil($a)", 0, BY_FLOAT(ceil)),
     UNARY_FLOAT("Round", "rint($a)", 0, BY_FLOAT(round)),
-    /* Of float32: rint within 1024, beyond it some number that 8 bits have not either. On CPUs rint is 20 instructions. */
+    /* Of float32: rint within 1024, beyond it some number that 8 bits have not either. On CPUs
+     * rint is 20 instructions. */
     {"RoundNear", 1, 0, 0,
      FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)")},
     /* Of one zero point, $p, and scale, $q; what is quantised is not saturated yet. */

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* Before opset 24 the types without -0 have no number for an infinity, later infinity saturates as all else. */
+/* Before opset 24 the types without -0 have no number for an infinity, later infinity saturates
+ * as all else. */
 int narrow_saturation(const node *n)
 {
     if (node_int(n, "saturate", 1) == 0) return 0;

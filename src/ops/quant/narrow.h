@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Casts from and to the storage types of a byte and less (DTYPES_NARROW), which are codes to look up in place of numbers to
- * compute with. See cl/quant/narrow.cl and docs/decisions/0022-narrow-types-are-packed.md.
+ * Casts from and to the storage types of a byte and less (DTYPES_NARROW), which are codes to look
+ * up in place of numbers to compute with. See cl/quant/narrow.cl and
+ * docs/decisions/0022-narrow-types-are-packed.md.
  */
 #ifndef CLG_OPS_NARROW_H
 #define CLG_OPS_NARROW_H

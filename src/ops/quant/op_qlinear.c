@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's operators on quantised numbers that are neither products nor convolutions: QLinearAdd, QLinearMul,
- * QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool, QLinearGlobalAveragePool. Numbers are dequantised to
- * float32, computed with, and quantised, in a pointwise group where the operator is one. A pass turns windows over channels that are last
+ * com.microsoft's operators on quantised numbers that are neither products nor convolutions:
+ * QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool,
+ * QLinearGlobalAveragePool. Numbers are dequantised to float32, computed with, and quantised, in a
+ * pointwise group where the operator is one. A pass turns windows over channels that are last
  * (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
@@ -30,7 +31,7 @@ typedef struct qlinear_op {
     float fallback;
 } qlinear_op;
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static clg_status add_input(qlinear *q, operand where, const lower_operand *what,
                             pointwise_register *out)
@@ -58,7 +59,8 @@ static clg_status combine(qlinear *q, const char *def, pointwise_register a, poi
     return pointwise_add(&q->group, def, (pointwise_register[]){a, b}, NULL, out);
 }
 
-/* (x - zero) * scale; scale is input `at`, the zero point the one behind it, which may be absent. */
+/* (x - zero) * scale; scale is input `at`, the zero point the one behind it, which may be
+ * absent. */
 static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, pointwise_register *out)
 {
     pointwise_register scale, zero;
@@ -105,7 +107,7 @@ static qlinear *start(lower_context *c)
     return q;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Scale `at` is there; it and the zero point behind it are one number each. */
 static clg_status check_numbers(const op_context *c, size_t at)
@@ -122,7 +124,7 @@ static clg_status check_numbers(const op_context *c, size_t at)
     return CLG_OK;
 }
 
-/* ---- QLinearAdd and its like ---------------------------------------------------------------------------------- */
+/* ---- QLinearAdd and its like ----------------------------------------------------------------- */
 
 static clg_status elements_infer(op_context *c)
 {
@@ -154,7 +156,7 @@ static clg_status elements_lower(lower_context *c)
     return finish(q, step_candidate(&c->build, "qlinear"), operand_output(0), &c->outputs[0]);
 }
 
-/* ---- QLinearGlobalAveragePool ---------------------------------------------------------------------------------- */
+/* ---- QLinearGlobalAveragePool ---------------------------------------------------------------- */
 
 static bool is_pooled(const node *n, int rank, int axis)
 {
@@ -201,7 +203,7 @@ static clg_status pool_lower(lower_context *c)
     return finish(q, impl, operand_output(0), &c->outputs[0]);
 }
 
-/* ---- QLinearAveragePool --------------------------------------------------------------------------------------- */
+/* ---- QLinearAveragePool ---------------------------------------------------------------------- */
 
 static clg_status window_pool_infer(op_context *c)
 {
@@ -262,7 +264,7 @@ static clg_status window_pool_lower(lower_context *c)
     return finish(after, impl, operand_output(0), &c->outputs[0]);
 }
 
-/* ---- QLinearConcat ---------------------------------------------------------------------------------------------- */
+/* ---- QLinearConcat --------------------------------------------------------------------------- */
 
 static bool is_quantized(clg_dtype dtype) { return dtype == CLG_INT8 || dtype == CLG_UINT8; }
 
@@ -344,7 +346,7 @@ static clg_status concat_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const qlinear_op add = {"Add", 2, NULL, 0}, mul = {"Mul", 2, NULL, 0},
                         sigmoid = {"Sigmoid", 1, NULL, 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * QuantizeLinear and DequantizeLinear, for a tensor, along an axis, in blocks; DynamicQuantizeLinear, which finds scale
- * and zero point first. See cl/quant/quantize.cl.
+ * QuantizeLinear and DequantizeLinear, for a tensor, along an axis, in blocks;
+ * DynamicQuantizeLinear, which finds scale and zero point first. See cl/quant/quantize.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/quant/narrow.h"
@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Which scale belongs to which element: x as [outer, n, inner], scale of (o, a) at o * s_outer + a / block * s_n; with
- * `step`, of (o, a, i) as many further. */
+/* Which scale belongs to which element: x as [outer, n, inner], scale of (o, a) at o * s_outer +
+ * a / block * s_n; with `step`, of (o, a, i) as many further. */
 typedef struct quantize_shape {
     int64_t outer, n, inner, s_outer, s_n, block;
     bool step;
@@ -44,7 +44,7 @@ static clg_status quantize_check(const node *n)
                      node_text(n, shown), dtype_name((clg_dtype)precision));
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static clg_status check_blocks(const op_context *c, const shape *x, const shape *scale, int axis)
 {
@@ -120,7 +120,7 @@ static clg_status dequantize_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- lowering ------------------------------------------------------------------------------------------------ */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 static clg_status measure(const lower_context *c, quantize_shape *q)
 {
@@ -240,7 +240,7 @@ static clg_status quantize_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- DynamicQuantizeLinear ----------------------------------------------------------------------------------- */
+/* ---- DynamicQuantizeLinear ------------------------------------------------------------------- */
 
 static clg_status dynamic_infer(op_context *c)
 {
@@ -305,7 +305,7 @@ static clg_status dynamic_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* float8e8m0 is a scale alone. */
 #define ALL_SCALES (SCALES | DTYPE_BIT(CLG_FLOAT8E8M0))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of com.microsoft that ONNX Runtime's quantisation writes and that are others in a row: QGemm, QLinearSoftmax,
- * QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM, NhwcMaxPool. Checks and shapes; a pass that always runs spells
- * them (passes/quant/pass_quantized.c), so that they have no kernels of their own.
+ * Operators of com.microsoft that ONNX Runtime's quantisation writes and that are others in a row:
+ * QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM, NhwcMaxPool.
+ * Checks and shapes; a pass that always runs spells them (passes/quant/pass_quantized.c), so that
+ * they have no kernels of their own.
  */
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"
@@ -33,7 +34,7 @@ static clg_status need_inputs(const op_context *c, size_t first, size_t n)
     return CLG_OK;
 }
 
-/* ---- QGemm ----------------------------------------------------------------------------------------------------- */
+/* ---- QGemm ----------------------------------------------------------------------------------- */
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C, Y_SCALE, Y_ZERO };
 
@@ -64,7 +65,7 @@ static clg_status gemm_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- QLinearSoftmax, QLinearWhere ---------------------------------------------------------------------------------- */
+/* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------ */
 
 static clg_status softmax_check(const node *n)
 {
@@ -98,7 +99,7 @@ static clg_status where_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- QEmbedLayerNormalization --------------------------------------------------------------------------------------- */
+/* ---- QEmbedLayerNormalization ---------------------------------------------------------------- */
 
 enum { IDS, SEGMENT_IDS, WORDS, POSITIONS, SEGMENTS, GAMMA, BETA, MASK, SCALES };
 
@@ -129,7 +130,7 @@ static clg_status embed_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- DynamicQuantizeLSTM ------------------------------------------------------------------------------------------------ */
+/* ---- DynamicQuantizeLSTM --------------------------------------------------------------------- */
 
 enum { W_SCALE = IN_P + 1, W_ZERO, R_SCALE, R_ZERO };
 
@@ -170,7 +171,7 @@ static clg_status lstm_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- NhwcMaxPool ---------------------------------------------------------------------------------------------------------- */
+/* ---- NhwcMaxPool ----------------------------------------------------------------------------- */
 
 static clg_status max_pool_infer(op_context *c)
 {
@@ -184,7 +185,7 @@ static clg_status max_pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 static const op_types types[] = {{'A', BYTES},

@@ -19,15 +19,16 @@ typedef struct qconv_job {
     window_axis axes[WINDOW_MAX_AXES];
 } qconv_job;
 
-/* Adds batch, groups, ic, oc and the arguments of window_args, which all kernels begin with but the depthwise ones, which have no
- * ic. */
+/* Adds batch, groups, ic, oc and the arguments of window_args, which all kernels begin with but
+ * the depthwise ones, which have no ic. */
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
 /* Adds QCONV_ARGS_LAST of cl/quant/qconv.clh, which all kernels end with. */
 void qconv_last_args(lower_context *c, step *s, const qconv_job *j);
 /* Operations of the formula. */
 double qconv_flops(const qconv_job *j);
 
-/* Candidates of the SIMD class (cl/quant/qconv_simd.cl): those that are fast on this device, or the others, which are as right. */
+/* Candidates of the SIMD class (cl/quant/qconv_simd.cl): those that are fast on this device, or
+ * the others, which are as right. */
 void qconv_simd_add(lower_context *c, const qconv_job *j, bool fast);
 /* And of the other class (cl/quant/qconv_simt.cl). */
 void qconv_simt_add(lower_context *c, const qconv_job *j);

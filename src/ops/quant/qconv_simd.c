@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be called.
+ * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be
+ * called.
  */
 #include "ops/conv/conv_tiling.h"
 #include "ops/lowering/dot.h"

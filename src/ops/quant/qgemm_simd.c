@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qgemm_simd.cl: how products of 8-bit matrices are cut for it, and how it wants to be called.
+ * cl/quant/qgemm_simd.cl: how products of 8-bit matrices are cut for it, and how it wants to be
+ * called.
  */
 #include "ops/quant/qmatmul.h"
 

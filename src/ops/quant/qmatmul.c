@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of 8-bit matrices with int32 sums: the choice of an implementation, and what may follow the sums.
+ * Products of 8-bit matrices with int32 sums: the choice of an implementation, and what may follow
+ * the sums.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -9,7 +10,7 @@
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/quantize.h"
 
-/* ---- any device: cl/quant/qmatmul.cl ------------------------------------------------------------------------------- */
+/* ---- any device: cl/quant/qmatmul.cl --------------------------------------------------------- */
 
 static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                         const qmatmul_size *z)
@@ -126,7 +127,7 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
     return add_gemm(c, impl, &j, by);
 }
 
-/* ---- products that end in float32 -------------------------------------------------------------------------- */
+/* ---- products that end in float32 ------------------------------------------------------------ */
 
 /* A list as an operand of a pointwise group: along the last axis, or one number. */
 static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_operand *what,
@@ -189,7 +190,7 @@ clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul
     return scale_sums(c, impl, &j, qmatmul_list(c, at->bias), y, dims);
 }
 
-/* ---- the choice -------------------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static void list_words(const lower_context *c, bool fast, qmatmul_impl *out, size_t *n)
 {

@@ -19,8 +19,8 @@ typedef struct qmatmul_inputs {
     qmatmul_result result;
 } qmatmul_inputs;
 
-/* How a product is computed: by words of the SIMD class's kernel, tiled for GPUs, or, where it is neither, by the kernel that
- * all devices have. All give the same bits. */
+/* How a product is computed: by words of the SIMD class's kernel, tiled for GPUs, or, where it
+ * is neither, by the kernel that all devices have. All give the same bits. */
 typedef struct qmatmul_impl {
     const char *name; /* of the candidate */
     dot_unit words;
@@ -32,10 +32,11 @@ typedef struct qmatmul_impl {
 /* The ways for this device and class, the best first. */
 size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MAX_IMPLS]);
 
-/* Scales and zero points of A [m, k] and B [k, n], and the bias, are one number or as many as there are rows or columns;
- * unknown dimensions fit. */
+/* Scales and zero points of A [m, k] and B [k, n], and the bias, are one number or as many as
+ * there are rows or columns; unknown dimensions fit. */
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n);
-/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32; y is dense, of these dims. */
+/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32; y is dense,
+ * of these dims. */
 clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul_inputs *at,
                                 const qmatmul_impl *by, operand y, const shape *dims);
 
@@ -43,7 +44,7 @@ clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul
 clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul_inputs *at,
                                 const qmatmul_impl *by);
 
-/* ---- what kernels share ---------------------------------------------------------------------------------------- */
+/* ---- what kernels share ---------------------------------------------------------------------- */
 
 /* One number, or a list of them; or none. */
 typedef struct number_list {
@@ -51,7 +52,8 @@ typedef struct number_list {
     operand at;
 } number_list;
 
-/* y = (a - a_zero) x (b - b_zero), as sums in int32; or, of 8 bits, times a_scale * b_scale / y_scale. */
+/* y = (a - a_zero) x (b - b_zero), as sums in int32; or, of 8 bits, times a_scale * b_scale /
+ * y_scale. */
 typedef struct qmatmul_job {
     operand a, b, y, y_scale, y_zero;
     clg_dtype a_dtype, b_dtype, y_dtype;

@@ -26,7 +26,8 @@ number_list qmatmul_list(const lower_context *c, uint32_t input)
         operand_input(input)};
 }
 
-/* A buffer of one number or a list, and the step from one to the next; `unused` stands in for one that is left out. */
+/* A buffer of one number or a list, and the step from one to the next; `unused` stands in for
+ * one that is left out. */
 static void list_args(lower_context *c, step *s, number_list list, clg_dtype dtype, operand unused)
 {
     step_arg_buffer(&c->build, s, list.given ? list.at : unused, dtype);

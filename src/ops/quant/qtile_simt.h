@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiled kernels of 8-bit matrix products and convolutions for GPUs (cl/quant/qgemm_simt.cl, cl/quant/qconv_simt.cl): limits, preludes and
- * launches. Their operands are packed in words of four bytes, adjacent along k.
+ * Tiled kernels of 8-bit matrix products and convolutions for GPUs (cl/quant/qgemm_simt.cl,
+ * cl/quant/qconv_simt.cl): limits, preludes and launches. Their operands are packed in words of
+ * four bytes, adjacent along k.
  */
 #ifndef CLG_OPS_QTILE_SIMT_H
 #define CLG_OPS_QTILE_SIMT_H
@@ -12,7 +13,8 @@
 /* Lengths that kernels count in 32 bits and round up to tiles. */
 #define QTILE_MAX_COUNT (INT32_MAX - 1024)
 
-/* Computes the product of the factors, none negative. False where it is larger than `most`; *out is 0 after an overflow. */
+/* Computes the product of the factors, none negative. False where it is larger than `most`; *out
+ * is 0 after an overflow. */
 bool qtile_fits(size_t n, const int64_t *factors, int64_t max, int64_t *out);
 #define QTILE_FITS(max, out, ...)                                                                  \
     qtile_fits(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, max,  \
@@ -31,7 +33,8 @@ const char *qtile_prelude(step_builder *b, const qtile_dtypes *d, const simt_til
                           const char *name, int value);
 /* Sets the index space: a work-group for each tile of m x n, `deep` times. */
 void qtile_range(lower_context *c, step *s, const simt_tile *t, int64_t m, int64_t n, int64_t deep);
-/* Sets the index space of packing: a work-item for each of `across` contiguous words, down x deep times. */
+/* Sets the index space of packing: a work-item for each of `across` contiguous words, down x
+ * deep times. */
 void qtile_packing_range(lower_context *c, step *s, int64_t across, int64_t down, int64_t deep);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RNN, GRU and LSTM. A sequence of no steps leaves the state as it is: Y_h is initial_h. `clip` limits what every
- * activation sees, as ONNX has it, LSTM's last one included.
+ * RNN, GRU and LSTM. A sequence of no steps leaves the state as it is: Y_h is initial_h. `clip`
+ * limits what every activation sees, as ONNX has it, LSTM's last one included.
  */
 #include "ops/recurrent/recurrent.h"
 
@@ -13,7 +13,7 @@ static clg_status recurrent_check(const node *n)
     return recurrent_read(n, &r);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* What a dimension counts. */
 typedef enum length_name { TIMES, PLACES, CHANNELS, UNITS, DIRECTIONS, N_LENGTHS } length_name;
@@ -93,7 +93,7 @@ static clg_status recurrent_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const recurrent_kind rnn = {CELL_RNN, 1, 1, {"Tanh"}};
 static const recurrent_kind gru = {CELL_GRU, 3, 2, {"Sigmoid", "Tanh"}};

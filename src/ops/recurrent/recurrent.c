@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- activations --------------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 /* The functions that ONNX names for recurrent cells, in the order of their codes. */
 static const struct activation_row {
@@ -28,7 +28,8 @@ static int find_activation(const char *name)
     return code;
 }
 
-/* Numbers of activation_alpha or activation_beta, taken one by one by the activations that have such a number. */
+/* Numbers of activation_alpha or activation_beta, taken one by one by the activations that have
+ * such a number. */
 typedef struct number_list {
     const float *numbers;
     size_t count, next;
@@ -72,7 +73,7 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
     return CLG_OK;
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static clg_status read_direction(const node *n, recurrent_desc *out)
 {

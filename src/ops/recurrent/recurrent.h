@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a node RNN, GRU or LSTM says, as numbers; and its candidates. Gates in ONNX's order: RNN i, LSTM iofc, GRU zrh.
+ * What a node RNN, GRU or LSTM says, as numbers; and its candidates. Gates in ONNX's order: RNN i,
+ * LSTM iofc, GRU zrh.
  */
 #ifndef CLG_OPS_RECURRENT_H
 #define CLG_OPS_RECURRENT_H
@@ -42,7 +43,8 @@ typedef struct recurrent_desc {
     recurrent_activation activations[2][RECURRENT_MAX_ACTIVATIONS]; /* f, g, h of each direction */
 } recurrent_desc;
 
-/* Reads the attributes, hidden_size apart. Errors name the node: INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
+/* Reads the attributes, hidden_size apart. Errors name the node: INVALID_MODEL or
+ * UNSUPPORTED_ATTRIBUTE. */
 clg_status recurrent_read(const node *n, recurrent_desc *out);
 
 /* Inputs of all three operators. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Candidates for recurrent cells: X W + biases for all gates, directions and many time steps is one matrix product;
- * what is left runs in one launch over these steps. Only where the product would take too much memory is time cut
- * into chunks, and only then, or where directions differ in their activations, are directions launched one by one.
+ * Candidates for recurrent cells: X W + biases for all gates, directions and many time steps is one
+ * matrix product; what is left runs in one launch over these steps. Only where the product would
+ * take too much memory is time cut into chunks, and only then, or where directions differ in their
+ * activations, are directions launched one by one.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -50,7 +51,7 @@ typedef struct recurrent_plan {
     bool state_is_global;
 } recurrent_plan;
 
-/* ---- sizes ----------------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Both directions then run the same kernel. */
 static bool directions_agree(const recurrent_desc *r)
@@ -82,8 +83,8 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->chunk = max < 1 ? 1 : max < p->length ? max : p->length;
 }
 
-/* A slice of the batch for each unit of the device: rows of one slice share what is read of R, slices run side by
- * side. */
+/* A slice of the batch for each unit of the device: rows of one slice share what is read of R,
+ * slices run side by side. */
 static void size_simd(const lower_context *c, recurrent_plan *p)
 {
     static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
@@ -119,7 +120,7 @@ static void size_simt(const lower_context *c, recurrent_plan *p)
     p->state_is_global = row_bytes > room;
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, uint32_t input,
                        const char *entry)
@@ -202,7 +203,7 @@ static void pack_bias(lower_context *c, recurrent_plan *p)
     work_range_1d(c, s, p->desc.n_dirs * p->width, 1);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* One launch: directions dir0.., times t0 .. t0 + n - 1. */
 typedef struct launch {
@@ -372,7 +373,7 @@ static clg_status add_launch(lower_context *c, const recurrent_plan *p, const la
     return CLG_OK;
 }
 
-/* ---- all together ---------------------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisation of channels by their mean and variance over a whole batch: MeanVarianceNormalization, and
- * BatchNormalization in training mode.
+ * Normalisation of channels by their mean and variance over a whole batch:
+ * MeanVarianceNormalization, and BatchNormalization in training mode.
  */
 #ifndef CLG_OPS_MOMENTS_H
 #define CLG_OPS_MOMENTS_H
@@ -11,8 +11,8 @@
 /* P_KIND of cl/reduce/moments.cl. */
 typedef enum moments_kind { MOMENTS_PLAIN, MOMENTS_BATCH } moments_kind;
 
-/* x and y are [outer, channels, inner] of input 0's dtype. MOMENTS_BATCH takes inputs 1 to 4 and gives the outputs 1 to 4
- * that are asked for. */
+/* x and y are [outer, channels, inner] of input 0's dtype. MOMENTS_BATCH takes inputs 1 to 4 and
+ * gives the outputs 1 to 4 that are asked for. */
 typedef struct moments_job {
     moments_kind kind;
     operand x, y;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that walk along one axis and keep its order: ArgMax, ArgMin, CumSum, CumProd. See cl/reduce/arg.cl.
+ * Operators that walk along one axis and keep its order: ArgMax, ArgMin, CumSum, CumProd. See
+ * cl/reduce/arg.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -48,7 +49,7 @@ static void emit(lower_context *c, const char *entry, const axis_walk *w, bool m
     s->bytes = (double)w->outer * (double)w->n * (double)w->inner * (double)dtype_size(dtype);
 }
 
-/* ---- ArgMax, ArgMin ----------------------------------------------------------------------------------------------- */
+/* ---- ArgMax, ArgMin -------------------------------------------------------------------------- */
 
 static clg_status arg_infer(op_context *c)
 {
@@ -80,7 +81,7 @@ static clg_status arg_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- CumSum, CumProd ----------------------------------------------------------------------------------------------------------- */
+/* ---- CumSum, CumProd ------------------------------------------------------------------------- */
 
 static clg_status find_axis(const tensor *t, int rank, int *out_axis)
 {
@@ -109,7 +110,7 @@ static clg_status scan_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute arg_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                               {"keepdims", ATTRIBUTE_INT, false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be an output of its own,
- * with the former behind it.
+ * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be
+ * an output of its own, with the former behind it.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -51,7 +51,7 @@ static clg_status loss_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- lowering ------------------------------------------------------------------------------------------------ */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 typedef struct loss_job {
     candidate *impl;
@@ -148,7 +148,7 @@ static clg_status loss_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MeanVarianceNormalization, and the mechanism that it shares with BatchNormalization in training: statistics in parts,
- * a table for each channel, and a walk that applies it.
+ * MeanVarianceNormalization, and the mechanism that it shares with BatchNormalization in training:
+ * statistics in parts, a table for each channel, and a walk that applies it.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
 #include "ops/reduce/moments.h"
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct moments_plan {
     const moments_job *job;
@@ -115,7 +115,8 @@ void moments_append(lower_context *c, candidate *impl, const moments_job *j)
     p.scale = batch ? c->inputs[1].dtype : p.dtype;
     p.mean = batch ? c->inputs[3].dtype : p.dtype;
     p.n_parts = count_parts(c, j);
-    /* Neighbouring work-items read neighbours: elements of a channel, or channels where these are elements' neighbours. */
+    /* Neighbouring work-items read neighbours: elements of a channel, or channels where these
+     * are elements' neighbours. */
     p.local = lower_is_simd(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
     const size_t rows = (size_t)(j->channels > 0 ? j->channels : 1) * dtype_size(p.sums);
     p.parts = step_scratch(&c->build, impl, (size_t)p.n_parts * rows * 3);
@@ -125,7 +126,7 @@ void moments_append(lower_context *c, candidate *impl, const moments_job *j)
     add_apply(c, &p);
 }
 
-/* ---- MeanVarianceNormalization ------------------------------------------------------------------------------------------ */
+/* ---- MeanVarianceNormalization --------------------------------------------------------------- */
 
 static clg_status find_axes(const node *n, int rank, bool out_reduced[CLG_MAX_RANK])
 {
@@ -227,7 +228,7 @@ static clg_status mvn_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
 static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};

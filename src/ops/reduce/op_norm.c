@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisations: BatchNormalization (in training by moments.h), and those that find mean and variance of rows:
- * LayerNormalization, InstanceNormalization, GroupNormalization; LRN across channels.
+ * Normalisations: BatchNormalization (in training by moments.h), and those that find mean and
+ * variance of rows: LayerNormalization, InstanceNormalization, GroupNormalization; LRN across
+ * channels.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/moments.h"
@@ -32,7 +33,7 @@ static double tensor_bytes(const lower_operand *x, double times)
                : 0;
 }
 
-/* ---- BatchNormalization ------------------------------------------------------------------------------ */
+/* ---- BatchNormalization ---------------------------------------------------------------------- */
 
 static bool asks_for_statistics(const node *n)
 {
@@ -41,7 +42,8 @@ static bool asks_for_statistics(const node *n)
     return false;
 }
 
-/* By training_mode from opset 14 on, by outputs that only training gives from 7 on, by both is_test and these before. */
+/* By training_mode from opset 14 on, by outputs that only training gives from 7 on, by both
+ * is_test and these before. */
 static bool batch_trains(const node *n)
 {
     return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
@@ -57,7 +59,8 @@ static clg_status batch_check(const node *n)
                      node_text(n, shown), is_test, is_test ? "has" : "none of the");
 }
 
-/* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every element of a sample. */
+/* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every
+ * element of a sample. */
 static int64_t batch_channels(const node *n, const shape *x)
 {
     int64_t channels = x->rank > 1 ? x->dims[1] : 1;
@@ -127,7 +130,7 @@ static clg_status batch_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* x as rows with a mean and a variance each, and where scale and bias come from. */
 typedef struct norm_rows {
@@ -175,7 +178,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     return CLG_OK;
 }
 
-/* ---- LayerNormalization ------------------------------------------------------------------------------------ */
+/* ---- LayerNormalization ---------------------------------------------------------------------- */
 
 static clg_status layer_check(const node *n)
 {
@@ -218,7 +221,7 @@ static clg_status layer_lower(lower_context *c)
     return lower_rows(c, &r, "layer_norm");
 }
 
-/* ---- InstanceNormalization, GroupNormalization ------------------------------------------------------------- */
+/* ---- InstanceNormalization, GroupNormalization ----------------------------------------------- */
 
 /* How many scales there are: one a channel, or one a group (GroupNormalization 18). */
 static int64_t n_scales(const node *n, int64_t channels)
@@ -265,7 +268,7 @@ static clg_status group_lower(lower_context *c)
     return lower_rows(c, &r, "group_norm");
 }
 
-/* ---- LRN ------------------------------------------------------------------------------------------------------ */
+/* ---- LRN ------------------------------------------------------------------------------------- */
 
 static clg_status lrn_check(const node *n)
 {
@@ -310,7 +313,7 @@ static clg_status lrn_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows of the table ----------------------------------------------------------------------------------------- */
+/* ---- rows of the table ----------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'S', DTYPES_FLOAT}, {'M', DTYPES_FLOAT}, {0}};

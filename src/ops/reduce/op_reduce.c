@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions: ReduceSum and its like, the global pools, and LpNormalization, which divides by one. Each is a row of map,
- * combine and finish; shapes, host arithmetic and lowering are the same for all. See cl/reduce/reduce.cl for the kernels.
+ * Reductions: ReduceSum and its like, the global pools, and LpNormalization, which divides by one.
+ * Each is a row of map, combine and finish; shapes, host arithmetic and lowering are the same for
+ * all. See cl/reduce/reduce.cl for the kernels.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -35,7 +36,7 @@ typedef struct reduce_op {
     bool is_global; /* over all axes from 2 on, which are kept */
 } reduce_op;
 
-/* ---- axes and shapes ------------------------------------------------------------------------------------------------ */
+/* ---- axes and shapes ------------------------------------------------------------------------- */
 
 /* Which axes are reduced. given: the content of the axes input, NULL where absent. */
 static clg_status find_axes(const node *n, const tensor *given, int rank,
@@ -81,7 +82,7 @@ static clg_status reduce_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- host arithmetic ---------------------------------------------------------------------------------------------------- */
+/* ---- host arithmetic ------------------------------------------------------------------------- */
 
 typedef struct total {
     double f;
@@ -143,7 +144,7 @@ static clg_status reduce_eval(op_context *c, tensor **out_tensors)
     return status;
 }
 
-/* ---- lowering --------------------------------------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 typedef struct reduce_dim {
     int64_t n, stride;
@@ -179,8 +180,8 @@ static clg_dtype accumulator(clg_dtype dtype)
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Results in parts where they are few, so that all of the device works, and where they are long: a part is a sum of at
- * most 128 sums of 64, which keeps float sums of any length precise. */
+/* Results in parts where they are few, so that all of the device works, and where they are long:
+ * a part is a sum of at most 128 sums of 64, which keeps float sums of any length precise. */
 static void size_launch(const lower_context *c, reduce_launch *l)
 {
     const bool simd = lower_is_simd(c);
@@ -307,8 +308,8 @@ static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
     return CLG_OK;
 }
 
-/* Sorts the input's dimensions into kept and reduced ones; neighbours of a kind that lie together are one. False when
- * the last one does not lie densely. */
+/* Sorts the input's dimensions into kept and reduced ones; neighbours of a kind that lie
+ * together are one. False when the last one does not lie densely. */
 static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launch *l)
 {
     reduce_dim dims[CLG_MAX_RANK + 1];
@@ -355,7 +356,8 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     return CLG_OK;
 }
 
-/* Fills in which dimensions a launch over l->x, which lies as `in` says, has: behind a copy where need be. */
+/* Fills in which dimensions a launch over l->x, which lies as `in` says, has: behind a copy
+ * where need be. */
 static clg_status place_input(lower_context *c, candidate *to, lower_operand in,
                               const bool *reduced, reduce_launch *l)
 {
@@ -433,7 +435,7 @@ clg_status reduce_append_sum_to(lower_context *c, candidate *to, const lower_ope
     return emit(c, to, l);
 }
 
-/* ---- LpNormalization --------------------------------------------------------------------------------------------------------------- */
+/* ---- LpNormalization ------------------------------------------------------------------------- */
 
 static clg_status normalize_check(const node *n)
 {
@@ -497,7 +499,7 @@ static clg_status normalize_lower(lower_context *c)
     return pointwise_lower(c, to, &g, inputs, &output);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false},
                                             {"keepdims", ATTRIBUTE_INT, false},

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RMSNormalization and com.microsoft's normalisations of sums: SimplifiedLayerNormalization, SkipLayerNormalization,
- * SkipSimplifiedLayerNormalization, EmbedLayerNormalization. See cl/reduce/skipnorm.cl.
+ * RMSNormalization and com.microsoft's normalisations of sums: SimplifiedLayerNormalization,
+ * SkipLayerNormalization, SkipSimplifiedLayerNormalization, EmbedLayerNormalization. See
+ * cl/reduce/skipnorm.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
 
-/* ---- the step ---------------------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 typedef struct skip_norm {
     clg_dtype dtype;
@@ -47,7 +48,7 @@ static void norm_step(lower_context *c, candidate *impl, const skip_norm *n)
     work_range_1d(c, s, n->cols > 0 ? n->rows * (int64_t)local : 0, local);
 }
 
-/* ---- RMSNormalization, SimplifiedLayerNormalization -------------------------------------------------------- */
+/* ---- RMSNormalization, SimplifiedLayerNormalization ------------------------------------------ */
 
 static clg_status stash_check(const node *n)
 {
@@ -98,7 +99,7 @@ static clg_status rms_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization ---------------------------------------------- */
+/* ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization -------------------------------- */
 
 /* Where inputs stand; 0: there is none. */
 typedef struct skip_inputs {
@@ -166,7 +167,7 @@ static clg_status skip_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- EmbedLayerNormalization ------------------------------------------------------------------------------------ */
+/* ---- EmbedLayerNormalization ----------------------------------------------------------------- */
 
 enum { IDS, SEGMENT_IDS, WORDS, POSITIONS, SEGMENTS, GAMMA, BETA, MASK, POSITION_IDS };
 
@@ -281,7 +282,7 @@ static clg_status embed_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},

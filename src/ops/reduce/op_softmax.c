@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax, LogSoftmax and Hardmax. From opset 13 they work along one axis; before, the input is taken as a matrix
- * whose rows are all axes from `axis` on.
+ * Softmax, LogSoftmax and Hardmax. From opset 13 they work along one axis; before, the input is
+ * taken as a matrix whose rows are all axes from `axis` on.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"

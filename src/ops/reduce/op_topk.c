@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TopK: the k largest or smallest along an axis and where they stand, best first, of equals the one of lower index. See
- * cl/reduce/topk.cl.
+ * TopK: the k largest or smallest along an axis and where they stand, best first, of equals the one
+ * of lower index. See cl/reduce/topk.cl.
  */
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -94,7 +94,7 @@ static clg_status topk_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute attributes_1[] = {
     {"axis", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, true}, {0}};

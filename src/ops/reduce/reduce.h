@@ -7,8 +7,9 @@
 
 #include "ops/core/op.h"
 
-/* Appends to a candidate the sums of input 0 over some axes, into scratch memory: dense, in the order of the axes that
- * stay. Their dtype is float32 or float64 for floats, int64 or uint64 for integers, whose sums are exact. */
+/* Appends to a candidate the sums of input 0 over some axes, into scratch memory: dense, in the
+ * order of the axes that stay. Their dtype is float32 or float64 for floats, int64 or uint64 for
+ * integers, whose sums are exact. */
 clg_status reduce_append_sum(lower_context *c, candidate *to, const bool reduced[CLG_MAX_RANK],
                              operand *out_sums, clg_dtype *out_dtype);
 /* The same of any x, which lies as `in` says, into y: dense, of x's dtype. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression: the boxes of best score, without those that overlap a better one. How many there are is known
- * when they have been chosen: the row is planned in two stages (op_row.stages). See cl/vision/nms.cl.
+ * NonMaxSuppression: the boxes of best score, without those that overlap a better one. How many
+ * there are is known when they have been chosen: the row is planned in two stages (op_row.stages).
+ * See cl/vision/nms.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -57,7 +58,7 @@ static clg_status nms_check(const node *n)
                      node_text(n, text), form);
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------ */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 /* The count; the boxes chosen of each batch and class; where those of each begin among all. */
 static clg_status choose_infer(op_context *c)
@@ -124,7 +125,7 @@ static clg_status write_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_attribute attributes[] = {{"center_point_box", ATTRIBUTE_INT, false}, {0}};
 static const op_types types[] = {

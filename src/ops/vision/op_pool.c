@@ -56,7 +56,8 @@ typedef struct pool_job {
 
 #define LINE_ROOM 4096 /* P_LINE of the kernel */
 
-/* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough groups are left for all units. */
+/* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough
+ * groups are left for all units. */
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
     const int64_t length = window_seen(w, w->out) + lanes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis gets a table on the device (which
- * elements, which weights); runs of up to three neighbouring axes are resized in one pass.
+ * Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis gets a table on the
+ * device (which elements, which weights); runs of up to three neighbouring axes are resized in one
+ * pass.
  */
 #include "ops/lowering/work.h"
 #include "ops/vision/resize_axis.h"
@@ -101,7 +102,7 @@ static clg_status resize_check(const node *n)
     return read_setting(n, &setting);
 }
 
-/* ---- sizes -------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* What inputs and attributes say, for each axis of x. */
 typedef struct resize_request {
@@ -265,7 +266,7 @@ static clg_status resize_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- lowering --------------------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 /* Resized axes that lie next to each other: [outer, axes, inner]. */
 typedef struct resize_pass {
@@ -476,7 +477,7 @@ static clg_status resize_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define RESIZABLE (DTYPES_ALL_FIXED & ~DTYPE_BIT(CLG_BFLOAT16))
 #define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))

@@ -16,7 +16,7 @@ static int64_t known_count(const shape *s)
     return shape_n_elements(s, &n) == CLG_OK ? n : DIM_UNKNOWN;
 }
 
-/* ---- RoiAlign -------------------------------------------------------------------------------------------- */
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
 
 static bool is_word(const node *n, const char *name, const char *fallback, const char *a,
                     const char *b)
@@ -54,7 +54,8 @@ static clg_status align_check(const node *n)
     return CLG_OK;
 }
 
-/* Both operators: [n_rois, channels, height, width] of parts that are lists of `columns` numbers. */
+/* Both operators: [n_rois, channels, height, width] of parts that are lists of `columns`
+ * numbers. */
 static clg_status parts_infer(op_context *c, int columns, int64_t height, int64_t width)
 {
     const shape *x = &op_input(c, 0)->dims, *rois = &op_input(c, 1)->dims;
@@ -120,7 +121,7 @@ static clg_status align_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- MaxRoiPool ------------------------------------------------------------------------------------------ */
+/* ---- MaxRoiPool ------------------------------------------------------------------------------ */
 
 static clg_status pool_check(const node *n)
 {
@@ -161,7 +162,7 @@ static clg_status pool_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},

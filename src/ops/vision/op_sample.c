@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GridSample and AffineGrid: images of one to three axes, read at places that a tensor gives. See cl/vision/sample.cl.
+ * GridSample and AffineGrid: images of one to three axes, read at places that a tensor gives. See
+ * cl/vision/sample.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -37,7 +38,7 @@ static clg_status sample_check(const node *n)
                      node_string(n, "padding_mode", "zeros"));
 }
 
-/* ---- GridSample ------------------------------------------------------------------------------------------ */
+/* ---- GridSample ------------------------------------------------------------------------------ */
 
 static clg_status sample_infer(op_context *c)
 {
@@ -119,7 +120,7 @@ static clg_status sample_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- AffineGrid ------------------------------------------------------------------------------------------ */
+/* ---- AffineGrid ------------------------------------------------------------------------------ */
 
 static clg_status affine_infer(op_context *c)
 {
@@ -168,7 +169,7 @@ static clg_status affine_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
 static const op_types sample_types[] = {

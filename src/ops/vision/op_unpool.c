@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxUnpool: what MaxPool took is put back where its indices say, zeros around it. Indices count in the smallest tensor
- * that the windows cover; an output_shape may be larger, with zeros at the end of each axis.
+ * MaxUnpool: what MaxPool took is put back where its indices say, zeros around it. Indices count in
+ * the smallest tensor that the windows cover; an output_shape may be larger, with zeros at the end
+ * of each axis.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/window.h"
@@ -12,7 +13,8 @@
 #define SIMD_CHUNK 4096
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-/* The spatial axis' size that the windows cover, DIM_UNKNOWN where the input's is; negative: they do not fit. */
+/* The spatial axis' size that the windows cover, DIM_UNKNOWN where the input's is; negative:
+ * they do not fit. */
 static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
 {
     size_t n_kernel, n_strides, n_pads;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the outputs of a resized axis lie in the input: Resize's coordinate transformations as a line
- * (o * step + shift) / unit in integers, exact wherever the numbers allow it. With rounding, the place of an
- * output between two elements, or on one, would be a matter of luck.
+ * Where the outputs of a resized axis lie in the input: Resize's coordinate transformations as a
+ * line (o * step + shift) / unit in integers, exact wherever the numbers allow it. With rounding,
+ * the place of an output between two elements, or on one, would be a matter of luck.
  */
 #ifndef CLG_OPS_RESIZE_AXIS_H
 #define CLG_OPS_RESIZE_AXIS_H

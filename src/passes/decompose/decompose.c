@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- parts --------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 clg_status decompose_add(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          value_id *out)
@@ -100,9 +100,10 @@ clg_status decompose_rows(decomposition *w, value_id *out)
     return decompose_add(w, "Reshape", 2, (value_id[]){*out, dims}, out);
 }
 
-/* ---- scores and labels ------------------------------------------------------------------------------------------ */
+/* ---- scores and labels ----------------------------------------------------------------------- */
 
-/* Output i of the node is given by somebody else from here on; a value of its own when it was not asked for. */
+/* Output i of the node is given by somebody else from here on; a value of its own when it was
+ * not asked for. */
 static clg_status take_output(decomposition *w, size_t i, value_id *out)
 {
     node *n = &w->graph->nodes[w->id];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spelling an operator of ai.onnx.ml in others (pass_ml.c): nodes and constants are added, and at last the operator's node
- * itself becomes one of them, so that its outputs keep their names. All nodes get its label, for messages.
+ * Spelling an operator of ai.onnx.ml in others (pass_ml.c): nodes and constants are added, and at
+ * last the operator's node itself becomes one of them, so that its outputs keep their names. All
+ * nodes get its label, for messages.
  */
 #ifndef CLG_PASSES_DECOMPOSE_H
 #define CLG_PASSES_DECOMPOSE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines in terms of others: how like each row is to each support vector (a product and a function of it,
- * or clgraph.SvmRbf), what each pair of classes makes of that (clgraph.SvmDecide), and who wins (clgraph.SvmVotes).
+ * Support vector machines in terms of others: how like each row is to each support vector (a
+ * product and a function of it, or clgraph.SvmRbf), what each pair of classes makes of that
+ * (clgraph.SvmDecide), and who wins (clgraph.SvmVotes).
  */
 #include "ops/ml/svm.h"
 #include "passes/decompose/decompose.h"
@@ -91,8 +92,8 @@ static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *
     return decompose_own(w, "SvmDecide", 4, in, 1, out, &n);
 }
 
-/* Without probabilities, of two classes the score is taken for both as ONNX Runtime does: with the sign changed or, with a
- * post_transform, as its difference to 1. */
+/* Without probabilities, of two classes the score is taken for both as ONNX Runtime does: with
+ * the sign changed or, with a post_transform, as its difference to 1. */
 static decompose_finish check_scores(const decomposition *w, const svm_model *m)
 {
     const bool is_pair = m->n_classes == 2 && !m->has_probabilities;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention in terms of other operators: two products, a Softmax, and the graphs of its attributes between them. Heads
- * that share keys and values are [batch, heads of K, heads that share one, places, size], so that nothing is repeated.
- * Runs always: the operator has no kernel of its own (ops/attention/op_flex.c).
+ * FlexAttention in terms of other operators: two products, a Softmax, and the graphs of its
+ * attributes between them. Heads that share keys and values are [batch, heads of K, heads that
+ * share one, places, size], so that nothing is repeated. Runs always: the operator has no kernel of
+ * its own (ops/attention/op_flex.c).
  */
 #include "passes/rewrite.h"
 

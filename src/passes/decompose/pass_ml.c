@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of ai.onnx.ml in terms of others: what is arithmetic becomes operators of ONNX, trees become
- * clgraph.TreeEnsemble with their lists as constants, and labels are looked up behind the scores. Runs always, first: these
- * operators have no kernels of their own (ops/ml/op_ml.c).
+ * Operators of ai.onnx.ml in terms of others: what is arithmetic becomes operators of ONNX, trees
+ * become clgraph.TreeEnsemble with their lists as constants, and labels are looked up behind the
+ * scores. Runs always, first: these operators have no kernels of their own (ops/ml/op_ml.c).
  * See decision 21.
  */
 #include "ops/ml/labels.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- trees ---------------------------------------------------------------------------------------------------------- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *out)
 {
@@ -35,8 +35,8 @@ static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *o
     return node_set_int(w->graph, n, "targets", f->n_targets);
 }
 
-/* Two classes of which all votes name one: ONNX Runtime takes the sum for the score of the second class and holds it
- * against 1/2 where no vote is negative, else 0. */
+/* Two classes of which all votes name one: ONNX Runtime takes the sum for the score of the
+ * second class and holds it against 1/2 where no vote is negative, else 0. */
 static decompose_finish check_classes(tree_forest *f)
 {
     decompose_finish how = {0, f->is_never_negative ? 0.5f : 0.0f};
@@ -95,7 +95,7 @@ static clg_status decompose_tree(decomposition *w)
     return node_set_int(w->graph, w->id, "to", CLG_FLOAT64);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* x coefficients^T + intercepts. */
 static clg_status add_lines(decomposition *w, int64_t n_scores, value_id *out)
@@ -129,7 +129,7 @@ static clg_status decompose_linear_regressor(decomposition *w)
     return decompose_finish_regressor(w, scores);
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------- */
+/* ---- features -------------------------------------------------------------------------------- */
 
 static clg_status decompose_scaler(decomposition *w)
 {
@@ -267,7 +267,7 @@ static clg_status decompose_vectorizer(decomposition *w)
     return node_set_int(w->graph, w->id, "axis", 1);
 }
 
-/* ---- the pass ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *op_type;
@@ -289,7 +289,8 @@ static const struct {
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
-/* What can be told of the inputs: dtypes. An unknown rank means rows; only what single rows become asks for more. */
+/* What can be told of the inputs: dtypes. An unknown rank means rows; only what single rows
+ * become asks for more. */
 static bool is_known(const graph_info *s, const node *n)
 {
     const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;

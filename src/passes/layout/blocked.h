@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the pass `blocked` knows of a graph: which nodes go along (blocked_choice.c), and what becomes of their values
- * (pass_blocked.c).
+ * What the pass `blocked` knows of a graph: which nodes go along (blocked_choice.c), and what
+ * becomes of their values (pass_blocked.c).
  */
 #ifndef CLG_PASSES_BLOCKED_H
 #define CLG_PASSES_BLOCKED_H

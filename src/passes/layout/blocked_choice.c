@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which nodes go along in blocks of channels: first those that can, then connected stretches of them, of which those remain that
- * save more than their borders cost.
+ * Which nodes go along in blocks of channels: first those that can, then connected stretches of
+ * them, of which those remain that save more than their borders cost.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/pointwise/pointwise.h"
 #include "passes/layout/blocked.h"
 
 #define MAX_PLANES 4 /* input channels that a convolution reads in NCHW order: images */
-/* A turned element is estimated to cost what blocks save in this many operations of convolutions. */
+/* A turned element is estimated to cost what blocks save in this many operations of
+ * convolutions. */
 #define OPERATIONS_OF_ELEMENT 1200.0
 
-/* ---- what can go along -------------------------------------------------------------------------------- */
+/* ---- what can go along ----------------------------------------------------------------------- */
 
 /* Kernels count channels, and elements of a plane of blocks, in 32 bits. */
 #define MAX_CHANNELS ((int64_t)1 << 30)
@@ -51,7 +52,8 @@ static bool is_map(const blocking *b, value_id v)
     return is_float_map(b, v) && fills_blocks(b, v);
 }
 
-/* The same, but for zeros behind the last channel. Convolutions write them, and of zeros, means and maxima are zeros too. */
+/* The same, but for zeros behind the last channel. Convolutions write them, and of zeros, means
+ * and maxima are zeros too. */
 static bool is_filled_map(const blocking *b, value_id v)
 {
     if (!is_float_map(b, v)) return false;
@@ -108,7 +110,8 @@ static bool conv_can(const blocking *b, const node *n)
     return !node_has_input(n, 3) || is_filled_map(b, n->inputs[3]);
 }
 
-/* Whether each window of a maximum has pixels: of none it is the lowest number, also of zeros behind the last channel. */
+/* Whether each window of a maximum has pixels: of none it is the lowest number, also of zeros
+ * behind the last channel. */
 static bool windows_have_pixels(const node *n)
 {
     size_t n_pads;
@@ -146,7 +149,8 @@ static bool is_by_channel(const blocking *b, value_id v)
     return true;
 }
 
-/* A map, or with more than one input also what is constant by channel or one number a map (an excitation). */
+/* A map, or with more than one input also what is constant by channel or one number a map (an
+ * excitation). */
 static bool pointwise_can(const blocking *b, const node *n)
 {
     if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
@@ -221,7 +225,7 @@ static void find_roles(blocking *b)
     }
 }
 
-/* ---- stretches -------------------------------------------------------------------------------------- */
+/* ---- stretches ------------------------------------------------------------------------------- */
 
 static node_id region_of(blocking *b, node_id n)
 {
@@ -249,7 +253,8 @@ static double transposed_elements(const blocking *b, value_id v)
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
-/* Depthwise ones are estimated to save half of what turning a map takes: memory binds them more than arithmetic. */
+/* Depthwise ones are estimated to save half of what turning a map takes: memory binds them more
+ * than arithmetic. */
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)

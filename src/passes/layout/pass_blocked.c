@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stretches of a graph around convolutions whose maps lie in blocks of channels: [N, C, H, W] becomes
- * [N, C / lanes, H, W, lanes], where a vector is a pixel's neighbouring channels. Convolutions become clgraph.BlockedConv
- * (ops/conv/op_conv_blocked.c), which reads and writes whole vectors; pools, reductions over pixels, pointwise operators and Concats go
- * along as ONNX's operators of rank 5. At a stretch's borders maps are turned by a Reshape and a Transpose.
- * See decision 30.
+ * Stretches of a graph around convolutions whose maps lie in blocks of channels: [N, C, H, W]
+ * becomes [N, C / lanes, H, W, lanes], where a vector is a pixel's neighbouring channels.
+ * Convolutions become clgraph.BlockedConv (ops/conv/op_conv_blocked.c), which reads and writes
+ * whole vectors; pools, reductions over pixels, pointwise operators and Concats go along as ONNX's
+ * operators of rank 5. At a stretch's borders maps are turned by a Reshape and a Transpose. See
+ * decision 30.
  */
 #include "passes/layout/blocked.h"
 
@@ -81,7 +82,8 @@ static clg_status channels_in_blocks(blocking *b, node_id whole, value_id v, val
                        out);
 }
 
-/* A list attribute of two axes, with a third one for the lanes: its first half, `third`, its second half, `third`. */
+/* A list attribute of two axes, with a third one for the lanes: its first half, `third`, its
+ * second half, `third`. */
 static clg_status widen(blocking *b, node_id id, const char *name, int64_t third)
 {
     size_t n;

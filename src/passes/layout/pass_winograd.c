@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lets 3x3 convolutions with constant weights be computed by Winograd's minimal filtering where that is faster: in float32
- * throughout, also of float16, with the wider error bound of docs/numerics.md. Without this pass every convolution is summed
- * by its formula.
+ * Lets 3x3 convolutions with constant weights be computed by Winograd's minimal filtering where
+ * that is faster: in float32 throughout, also of float16, with the wider error bound of
+ * docs/numerics.md. Without this pass every convolution is summed by its formula.
  */
 #include "passes/rewrite.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators between DequantizeLinear and QuantizeLinear become those that compute with bytes: QLinearConv, QLinearMatMul and
- * com.microsoft's. Sums are exact there, and rounded once, where the model's float32 rounds on the way: results differ
- * by one step at most, in rare ties. Scales and zero points must be constants, one for a tensor, or one for each output of
- * weights. What else reads a DequantizeLinear goes on reading it. Softmax stays: QLinearSoftmax is these three nodes
+ * Operators between DequantizeLinear and QuantizeLinear become those that compute with bytes:
+ * QLinearConv, QLinearMatMul and com.microsoft's. Sums are exact there, and rounded once, where the
+ * model's float32 rounds on the way: results differ by one step at most, in rare ties. Scales and
+ * zero points must be constants, one for a tensor, or one for each output of weights. What else
+ * reads a DequantizeLinear goes on reading it. Softmax stays: QLinearSoftmax is these three nodes
  * (pass_quantized.c).
  */
 #include "passes/quant/qdq.h"
@@ -30,7 +31,7 @@ typedef struct qdq_pattern {
     qdq_pair y;
 } qdq_pattern;
 
-/* ---- edits ------------------------------------------------------------------------------------------------- */
+/* ---- edits ----------------------------------------------------------------------------------- */
 
 static clg_status add(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                       const value_id *inputs, value_id *out)
@@ -74,7 +75,7 @@ static clg_status list_result(const qdq_pattern *w, value_id out[2])
     return qdq_zero_value(w->graph, &w->y, &out[1]);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* How far numbers may be from their zero point. */
 static double reach(const qdq_pair *p)
@@ -102,7 +103,7 @@ static bool is_whole_or_along(const qdq_pair *p, int axis)
     return is_bytes(p) && (p->axis == QDQ_ONE || p->axis == axis) && qdq_is_sound(p);
 }
 
-/* ---- bias ------------------------------------------------------------------------------------------------------ */
+/* ---- bias ------------------------------------------------------------------------------------ */
 
 /* The numbers of a constant list of n, quantised or not. */
 typedef struct bias_list {
@@ -125,7 +126,8 @@ static double bias_real(const bias_list *b, int64_t i)
     return (double)(tensor_get_int(b->numbers, i) - qdq_zero(&b->pair, i)) * qdq_scale(&b->pair, i);
 }
 
-/* The bias in steps of the sums, as int32; false where that would show in results. *out_max: the largest. */
+/* The bias in steps of the sums, as int32; false where that would show in results. *out_max: the
+ * largest. */
 static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, double *out_max)
 {
     const double unit = qdq_scale(&w->y, 0);
@@ -141,8 +143,8 @@ static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, d
     return true;
 }
 
-/* Input v, a bias, as int32 in steps of the sums: the model's own where that is what it holds. VALUE_NONE: it is left as it
- * is. */
+/* Input v, a bias, as int32 in steps of the sums: the model's own where that is what it holds.
+ * VALUE_NONE: it is left as it is. */
 static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t k, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {n}};
@@ -163,9 +165,10 @@ static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t 
     return status;
 }
 
-/* ---- Conv -------------------------------------------------------------------------------------------------------- */
+/* ---- Conv ------------------------------------------------------------------------------------ */
 
-/* sums * (x_scale * w_scale) + bias, in the model's float32, for a Conv whose result nothing quantises. */
+/* sums * (x_scale * w_scale) + bias, in the model's float32, for a Conv whose result nothing
+ * quantises. */
 static clg_status scale_sums(const qdq_pattern *w, value_id sums, value_id bias, int rank)
 {
     value_id scale, dims, in[4] = {w->x[0].scale, w->x[1].scale};
@@ -224,10 +227,10 @@ static clg_status take_conv(qdq_pattern *w)
     return become_quantized(w, "", "QLinearConv", bias == VALUE_NONE ? 8 : 9, in);
 }
 
-/* ---- MatMul, Gemm ---------------------------------------------------------------------------------------------- */
+/* ---- MatMul, Gemm ---------------------------------------------------------------------------- */
 
-/* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised behind. Attributes of the node do not
- * stay. */
+/* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised behind.
+ * Attributes of the node do not stay. */
 static clg_status take_matmul_of(const qdq_pattern *w, const value_id a[3], const value_id b[3],
                                  value_id bias)
 {
@@ -289,9 +292,10 @@ static clg_status take_gemm(qdq_pattern *w)
     return take_matmul_of(w, a, b, bias);
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------------ */
+/* ---- elements -------------------------------------------------------------------------------- */
 
-/* All of one dtype, each with one scale: an operator of com.microsoft takes them one after the other. */
+/* All of one dtype, each with one scale: an operator of com.microsoft takes them one after the
+ * other. */
 static clg_status take_elements(qdq_pattern *w, const char *op)
 {
     value_id in[8];
@@ -315,7 +319,7 @@ static clg_status take_pool(qdq_pattern *w)
     return take_elements(w, "QLinearAveragePool");
 }
 
-/* ---- the pass ----------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *op_type;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quantised operators of com.microsoft in terms of others (ops/quant/op_quantized.c). Runs always, in branches and bodies of loops
- * too: attributes and which inputs there are decide alone, no shapes. Windows over channels that are last become windows over
- * channels that are second between two Transposes; pass_transpose.c takes those away that undo one another.
+ * Quantised operators of com.microsoft in terms of others (ops/quant/op_quantized.c). Runs always,
+ * in branches and bodies of loops too: attributes and which inputs there are decide alone, no
+ * shapes. Windows over channels that are last become windows over channels that are second between
+ * two Transposes; pass_transpose.c takes those away that undo one another.
  */
 #include "passes/rewrite.h"
 
@@ -14,7 +15,7 @@ typedef struct decomposition {
     node node; /* as it was */
 } decomposition;
 
-/* ---- parts ------------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static clg_status add(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                       const value_id *inputs, value_id *out)
@@ -55,7 +56,7 @@ static clg_status add_transposed(const decomposition *w, value_id v, size_t rank
     return node_set_ints(w->graph, w->graph->values[*out].producer, "perm", rank, order);
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------------ */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static clg_status decompose_softmax(decomposition *w)
 {
@@ -77,7 +78,7 @@ static clg_status decompose_where(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 7), input(w, 8)});
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 /* y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
 static clg_status decompose_gemm(decomposition *w)
@@ -101,8 +102,8 @@ static clg_status decompose_gemm(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){sums, input(w, 7), input(w, 8)});
 }
 
-/* Weights [directions, rows, columns] as LSTM has them, [directions, columns, rows]. Scales and zero points are lists of
- * directions, or [directions, columns]. */
+/* Weights [directions, rows, columns] as LSTM has them, [directions, columns, rows]. Scales and
+ * zero points are lists of directions, or [directions, columns]. */
 static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scale, value_id *out)
 {
     static const int64_t transposed_axes[3] = {0, 2, 1};
@@ -135,7 +136,7 @@ static clg_status decompose_lstm(decomposition *w)
     return CLG_OK;
 }
 
-/* ---- QEmbedLayerNormalization ---------------------------------------------------------------------------------------- */
+/* ---- QEmbedLayerNormalization ---------------------------------------------------------------- */
 
 enum {
     IDS,
@@ -174,7 +175,8 @@ static clg_status add_positions(const decomposition *w, value_id *out)
     return add_table(w, POSITIONS, *out, out);
 }
 
-/* How many of each row of the mask are 1, in place of the node's second output; 0 without a mask. */
+/* How many of each row of the mask are 1, in place of the node's second output; 0 without a
+ * mask. */
 static clg_status decompose_count(const decomposition *w)
 {
     graph *g = w->graph;
@@ -215,7 +217,7 @@ static clg_status decompose_embed(decomposition *w)
     return node_set_float(w->graph, w->id, "epsilon", epsilon);
 }
 
-/* ---- channels that are last -------------------------------------------------------------------------------------------- */
+/* ---- channels that are last ------------------------------------------------------------------ */
 
 #define MAX_AXES 8
 
@@ -278,7 +280,7 @@ static clg_status decompose_window(decomposition *w)
     return transpose_window(w, w->node.domain, w->node.op_type, w->node.opset, window_rank(w, 3));
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------------------ */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *op_type;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DequantizeLinear and QuantizeLinear as pairs that hold operators between them (pass_qdq.c): reading what one says, and
- * moving both past operators that only move numbers, so that they stand next to those that compute (qdq_moves.c).
+ * DequantizeLinear and QuantizeLinear as pairs that hold operators between them (pass_qdq.c):
+ * reading what one says, and moving both past operators that only move numbers, so that they stand
+ * next to those that compute (qdq_moves.c).
  */
 #ifndef CLG_PASSES_QDQ_H
 #define CLG_PASSES_QDQ_H
@@ -22,11 +23,11 @@ typedef struct qdq_pair {
 
 /* The content of a constant, where the host has it; NULL. */
 const tensor *qdq_content(const graph_info *s, value_id v);
-/* Whether node n is that operator (of ONNX or com.microsoft) with constant scales of float32, neither in blocks nor in
- * another precision. */
+/* Whether node n is that operator (of ONNX or com.microsoft) with constant scales of float32,
+ * neither in blocks nor in another precision. */
 bool qdq_read(const graph_info *s, node_id n, const char *op_type, qdq_pair *out);
-/* Whether scales are such that products of two and quotients stay in float32's range: true of one scale that was read, to be
- * asked of lists, which takes as long as they are. */
+/* Whether scales are such that products of two and quotients stay in float32's range: true of
+ * one scale that was read, to be asked of lists, which takes as long as they are. */
 bool qdq_is_sound(const qdq_pair *p);
 /* Whether v comes out of a DequantizeLinear. */
 bool qdq_after(const graph_info *s, value_id v, qdq_pair *out);
@@ -50,8 +51,8 @@ bool qdq_is_computed(const node *n);
 /* Whether the node is pointwise: what quantises and dequantises goes along with it. */
 bool qdq_is_pointwise(const node *n);
 
-/* QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those that move them, and away where
- * a QuantizeLinear undoes it. */
+/* QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those
+ * that move them, and away where a QuantizeLinear undoes it. */
 clg_status qdq_climb(const graph_info *s);
 clg_status qdq_sink(const graph_info *s);
 

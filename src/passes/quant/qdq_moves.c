@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that only move numbers, or pick the largest, give the same whether they do it before or behind
- * DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is exact. See qdq.h.
+ * Operators that only move numbers, or pick the largest, give the same whether they do it before or
+ * behind DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is
+ * exact. See qdq.h.
  */
 #include "passes/quant/qdq.h"
 
@@ -63,7 +64,7 @@ static void give(graph *g, node_id n, size_t output, value_id v)
     g->values[v].producer = n;
 }
 
-/* ---- QuantizeLinear up ------------------------------------------------------------------------------------- */
+/* ---- QuantizeLinear up ----------------------------------------------------------------------- */
 
 /* The bounds of Relu and Clip, where they are known. */
 static bool find_bounds(const graph_info *s, const node *n, double out[2])
@@ -108,7 +109,8 @@ static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
-/* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising goes along with, read once. */
+/* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising goes
+ * along with, read once. */
 static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
@@ -127,7 +129,8 @@ static bool is_joined(const graph_info *s, value_id v)
     return takes(n, CLG_INT8) && takes(n, CLG_UINT8);
 }
 
-/* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what comes out of such. */
+/* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what
+ * comes out of such. */
 static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
 {
     qdq_pair p;
@@ -156,7 +159,8 @@ static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
     return CLG_OK;
 }
 
-/* Quantising keeps order: bounds are quantised with what they bound, and are none at the ends of the range. */
+/* Quantising keeps order: bounds are quantised with what they bound, and are none at the ends of
+ * the range. */
 static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const double *bounds)
 {
     value_id in[3];
@@ -213,7 +217,7 @@ clg_status qdq_climb(const graph_info *s)
     return CLG_OK;
 }
 
-/* ---- DequantizeLinear down ----------------------------------------------------------------------------------- */
+/* ---- DequantizeLinear down ------------------------------------------------------------------- */
 
 /* Whether the node takes value v as bytes, once what it gives is wanted so. */
 static bool is_taker(const node *n, size_t input, const bool *wanted)
@@ -251,8 +255,8 @@ static clg_status find_wanted(const graph_info *s, bool **out)
     return CLG_OK;
 }
 
-/* Whether all data of the node come out of DequantizeLinears of the same numbers. A list of scales goes through Transpose
- * alone. */
+/* Whether all data of the node come out of DequantizeLinears of the same numbers. A list of
+ * scales goes through Transpose alone. */
 static bool find_sources(const graph_info *s, const node *n, const mover *m, qdq_pair *pairs)
 {
     const size_t count = m->all ? n->n_inputs : 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Branches and loops while planning. A condition that is known chooses the branch, and the walk goes on inside it; one
- * that only the device knows ends the segment first. Loops are walked once an iteration, so that their steps stand in
- * the plan one after the other; what they carry from one to the next are values like any other.
- * See decision 14.
+ * Branches and loops while planning. A condition that is known chooses the branch, and the walk
+ * goes on inside it; one that only the device knows ends the segment first. Loops are walked once
+ * an iteration, so that their steps stand in the plan one after the other; what they carry from one
+ * to the next are values like any other. See decision 14.
  */
 #include "plan/state.h"
 
@@ -11,7 +11,7 @@
 
 #define MAX_LOOP_STEPS 1000000 /* steps and iterations that loops may add to one plan */
 
-/* ---- small values ---------------------------------------------------------------------------------------- */
+/* ---- small values ---------------------------------------------------------------------------- */
 
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs)
 {
@@ -50,7 +50,7 @@ clg_status control_settle(plan_state *s, value_id v, plan_value *out_value)
     return CLG_OK;
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* Copies the nodes of a graph with the state's ids. */
 static clg_status copy_nodes(plan_state *s, plan_scope *scope)
@@ -79,7 +79,8 @@ static clg_status copy_nodes(plan_state *s, plan_scope *scope)
     return CLG_OK;
 }
 
-/* The scope's own values as they are before anything runs: constants are known, the rest is nothing yet. */
+/* The scope's own values as they are before anything runs: constants are known, the rest is
+ * nothing yet. */
 static void reset_values(plan_state *s, const plan_scope *scope)
 {
     for (size_t v = 0; v < scope->graph->n_values; v++) {
@@ -130,7 +131,7 @@ const graph *control_graph(const node *n, const char *name)
     return a && a->type == ATTRIBUTE_GRAPH ? a->as.graph : NULL;
 }
 
-/* ---- If -------------------------------------------------------------------------------------------------------- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 static clg_status enter_if(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
 {
@@ -162,7 +163,7 @@ static clg_status leave_if(plan_state *s)
     return CLG_OK;
 }
 
-/* ---- iterations --------------------------------------------------------------------------------------------------- */
+/* ---- iterations ------------------------------------------------------------------------------ */
 
 static clg_status start_iteration(plan_state *s)
 {
@@ -283,7 +284,7 @@ static clg_status leave_loop(plan_state *s, value_id *out_read)
     return start_iteration(s);
 }
 
-/* ---- Loop ---------------------------------------------------------------------------------------------------------- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* Iteration number, condition and carried values. */
 static clg_status start_body(plan_state *s)
@@ -359,7 +360,7 @@ static clg_status enter_loop(plan_state *s, const node *n, uint32_t *out_needs, 
     return control_start_loop(s, body, n, loop, runs);
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------------ */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on maps (ai.onnx.ml 1) while planning. ZipMap puts labels beside scores, which stay where they are: its maps are
- * made when the output is read, and nothing else reads them. DictVectorizer and CastMap read maps that are inputs of the
- * model, whose keys and values are known contents.
+ * Operators on maps (ai.onnx.ml 1) while planning. ZipMap puts labels beside scores, which stay
+ * where they are: its maps are made when the output is read, and nothing else reads them.
+ * DictVectorizer and CastMap read maps that are inputs of the model, whose keys and values are
+ * known contents.
  * See decision 24.
  */
 #include "plan/state.h"
@@ -66,7 +67,7 @@ static clg_status zip(plan_state *s, const node *n)
     return CLG_OK;
 }
 
-/* ---- maps become tensors --------------------------------------------------------------------------------------- */
+/* ---- maps become tensors --------------------------------------------------------------------- */
 
 static clg_status read_map(plan_state *s, const node *n)
 {

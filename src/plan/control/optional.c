@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optionals while planning: a list of no value or one. Making one and looking into it moves nothing.
+ * Optionals while planning: a list of no value or one. Making one and looking into it moves
+ * nothing.
  */
 #include "plan/state.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scan and SequenceMap while planning: loops whose iterations take their parts of the inputs, one after the other.
- * Parts of tensors are views; results are stacked at the end, or become a sequence.
+ * Scan and SequenceMap while planning: loops whose iterations take their parts of the inputs, one
+ * after the other. Parts of tensors are views; results are stacked at the end, or become a
+ * sequence.
  */
 #include "plan/state.h"
 
@@ -44,7 +45,7 @@ static clg_status need_tensor(const node *n, const plan_value *v, int min_rank)
     return fault(n, CLG_ERROR_SHAPE, "what it iterates over has too few axes, or is not a tensor");
 }
 
-/* ---- Scan ------------------------------------------------------------------------------------------------ */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 static int64_t scanned_axis(const node *n, size_t i) { return entry(n, "scan_input_axes", i, 0); }
 
@@ -82,7 +83,7 @@ static clg_status scan_result(plan_state *s, const plan_scope *scope, size_t i, 
 
 static const plan_loop_kind kind_scan = {0, start_scan, scan_result};
 
-/* ---- Scan of opset 8: every input has a batch in front ------------------------------------------------------ */
+/* ---- Scan of opset 8: every input has a batch in front --------------------------------------- */
 
 /* A batch starts with values of its own; what the one before carried is kept. */
 static clg_status next_batch(plan_state *s, plan_loop *loop)
@@ -214,7 +215,7 @@ static clg_status enter_scan(plan_state *s, const node *n, const graph *body, bo
     return control_start_loop(s, body, n, loop, loop->trip > 0);
 }
 
-/* ---- SequenceMap ------------------------------------------------------------------------------------------ */
+/* ---- SequenceMap ----------------------------------------------------------------------------- */
 
 static clg_status start_map(plan_state *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences while planning. A sequence is a list of values; making, taking and measuring one moves nothing on the
- * device. Only ConcatFromSequence copies. Strings have no memory there: their content is known, and parts of them are contents
- * of their own.
+ * Sequences while planning. A sequence is a list of values; making, taking and measuring one moves
+ * nothing on the device. Only ConcatFromSequence copies. Strings have no memory there: their
+ * content is known, and parts of them are contents of their own.
  */
 #include "plan/state.h"
 
@@ -13,7 +13,7 @@ static const char *describe(const node *n, char buffer[NODE_TEXT_BYTES])
     return node_text(n, buffer);
 }
 
-/* ---- making and reading ------------------------------------------------------------------------------------- */
+/* ---- making and reading ---------------------------------------------------------------------- */
 
 void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
                   size_t n_items)
@@ -61,7 +61,8 @@ static clg_status sequence_input(const plan_state *s, const node *n,
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", describe(n, text));
 }
 
-/* Position input i below `limit`; a negative one counts from the end of the n_items there are. Absent: `fallback`. */
+/* Position input i below `limit`; a negative one counts from the end of the n_items there are.
+ * Absent: `fallback`. */
 static clg_status position(const plan_state *s, const node *n, size_t i, size_t n_items,
                            size_t limit, size_t fallback, uint32_t *needs, size_t *out_position)
 {
@@ -78,7 +79,7 @@ static clg_status position(const plan_state *s, const node *n, size_t i, size_t 
     return CLG_OK;
 }
 
-/* ---- the operators -------------------------------------------------------------------------------------------- */
+/* ---- the operators --------------------------------------------------------------------------- */
 
 static clg_status construct(plan_state *s, const node *n)
 {
@@ -145,9 +146,10 @@ static clg_status length(plan_state *s, const node *n)
     return control_set_known(s, n->outputs[0], CLG_INT64, (int64_t)from->n_items);
 }
 
-/* ---- splitting --------------------------------------------------------------------------------------------------- */
+/* ---- splitting ------------------------------------------------------------------------------- */
 
-/* Lengths of the parts along an axis of length `total`; *out_squeeze: each part is one long and loses the axis. */
+/* Lengths of the parts along an axis of length `total`; *out_squeeze: each part is one long and
+ * loses the axis. */
 static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint32_t *needs,
                                int64_t **out_lengths, size_t *out_n, bool *out_squeeze)
 {
@@ -261,7 +263,7 @@ static clg_status split(plan_state *s, const node *n, uint32_t *needs)
     return CLG_OK;
 }
 
-/* ---- joining ------------------------------------------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------------------- */
 
 static void unsqueeze_axis(plan_value *v, int axis)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiling the kernels of a plan ahead, several at once in compile helpers. While a plan is made, kernels are tested and weights are
- * packed one after the other, and each would wait for its own compile. So when the first is found that the device has never run,
- * the same plan is made dry - nothing is tested, packed or launched -, and all its kernels are compiled. Planning takes
- * milliseconds, a compile 0.1 s. It is a matter of speed alone: where it fails, kernels are compiled when they are needed.
+ * Compiling the kernels of a plan ahead, several at once in compile helpers. While a plan is made,
+ * kernels are tested and weights are packed one after the other, and each would wait for its own
+ * compile. So when the first is found that the device has never run, the same plan is made dry -
+ * nothing is tested, packed or launched -, and all its kernels are compiled. Planning takes
+ * milliseconds, a compile 0.1 s. It is a matter of speed alone: where it fails, kernels are
+ * compiled when they are needed.
  */
 #include "session/exec/exec.h"
 #include "session/run/launch.h"
@@ -39,7 +41,7 @@ typedef struct ahead {
     const value_fact *inputs;
 } ahead;
 
-/* ---- the dry plan -------------------------------------------------------------------------------------- */
+/* ---- the dry plan ---------------------------------------------------------------------------- */
 
 static size_t fact_bytes(const value_fact *f)
 {
@@ -86,7 +88,7 @@ static clg_status plan_dry(ahead *a, plan **out_plan)
     return status;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t place_bytes(const ahead *a, place_kind kind, uint32_t index)
 {
@@ -117,7 +119,7 @@ static clg_status find_buffer(ahead *a, place_kind kind, uint32_t index, ocl_buf
     return CLG_OK;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static clg_status add_launch(ahead *a, ocl_kernel *k, const step *s)
 {

@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* Plans of different input shapes that are kept; the least recently used goes. A plan takes a kilobyte a step, more where
- * its shapes depend on data. */
+/* Plans of different input shapes that are kept; the least recently used goes. A plan takes a
+ * kilobyte a step, more where its shapes depend on data. */
 #define MAX_PLANS 64
 #define MIN_PLANS 4
 #define MAX_PLAN_BYTES ((size_t)32 << 20)
 
-/* ---- options --------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool same_names(name_list a, name_list b)
 {
@@ -46,7 +46,7 @@ static clg_status copy_names(arena *memory, name_list *list)
     return CLG_OK;
 }
 
-/* ---- the graph to run --------------------------------------------------------------------------------- */
+/* ---- the graph to run ------------------------------------------------------------------------ */
 
 /* A clone of the model's graph in which the values to keep are outputs. */
 static clg_status keep_values(const session_exec *e, graph **out_graph)
@@ -112,7 +112,8 @@ static clg_status set_constants(session_exec *e)
     return CLG_OK;
 }
 
-/* impl_validator.passes. Before the first test of a kernel, those of the whole plan are compiled. */
+/* impl_validator.passes. Before the first test of a kernel, those of the whole plan are
+ * compiled. */
 static clg_status validator(void *self, const lower_context *lc, const candidate *impl,
                             bool *out_passes)
 {
@@ -162,7 +163,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
     return exec_run_init(e);
 }
 
-/* ---- sharing ---------------------------------------------------------------------------------------------- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 static void exec_destroy(session_exec *e)
 {
@@ -259,7 +260,8 @@ static void leave_registry(session_exec *e)
         }
 }
 
-/* Builds e unless that was done before. *out_again: another thread tried and failed, and the exec is of no use. */
+/* Builds e unless that was done before. *out_again: another thread tried and failed, and the
+ * exec is of no use. */
 static clg_status build_once(session_exec *e, clg_progress_callback progress, void *user,
                              bool *out_again)
 {
@@ -316,7 +318,7 @@ void exec_free(session_exec *e)
     if (last) exec_destroy(e);
 }
 
-/* ---- plans -------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static bool same_inputs(const plan *p, const value_fact *inputs)
 {

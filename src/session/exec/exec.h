@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec: what sessions of one model, context and options share, immutable to their eyes: the optimised graph, the
- * weights on the device in all their forms, and the cache of plans.
+ * exec: what sessions of one model, context and options share, immutable to their eyes: the
+ * optimised graph, the weights on the device in all their forms, and the cache of plans.
  *
- * Locks: build_lock is held while the exec is made; plan_lock guards plans (planning may pack), weights_lock guards
- * weights. They are taken in this order; the context's registry_lock may be taken under any of them, its selftest_records_lock
- * under the first two: planning may test kernels.
+ * Locks: build_lock is held while the exec is made; plan_lock guards plans (planning may pack),
+ * weights_lock guards weights. They are taken in this order; the context's registry_lock may be
+ * taken under any of them, its selftest_records_lock under the first two: planning may test
+ * kernels.
  */
 #ifndef CLG_SESSION_EXEC_H
 #define CLG_SESSION_EXEC_H
@@ -68,7 +69,8 @@ typedef struct session_exec {
     plan *plans; /* most recently used first */
     size_t n_plans;
     const value_fact *
-        ahead_of; /* inputs of the plan being made, while its kernels may be compiled ahead; else NULL */
+        /* inputs of the plan being made, while its kernels may be compiled ahead; else NULL */
+        ahead_of;
     bool *host_inputs;         /* inputs whose content shapes depend on: found while planning */
     struct session_exec *next; /* in the context's registry */
 } session_exec;
@@ -79,13 +81,15 @@ clg_status exec_get(clg_context *context, clg_model *model, const exec_options *
 session_exec *exec_retain(session_exec *e);
 void exec_free(session_exec *e);
 
-/* The plan for these input facts (one an input of the graph); a reference. *out_plan is NULL with CLG_OK when contents of
- * more inputs are needed: e->host_inputs tells which, call again with these known. */
+/* The plan for these input facts (one an input of the graph); a reference. *out_plan is NULL
+ * with CLG_OK when contents of more inputs are needed: e->host_inputs tells which, call again
+ * with these known. */
 clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
-/* compile_ahead.c: has helpers compile the kernels of the plan for these inputs. With plan_lock held. Fails for want of host memory
- * alone. */
+/* compile_ahead.c: has helpers compile the kernels of the plan for these inputs. With plan_lock
+ * held. Fails for want of host memory alone. */
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);
-/* Has what comes be planned anew: a kernel of a plan turned out not to compile. Plans in use live on. */
+/* Has what comes be planned anew: a kernel of a plan turned out not to compile. Plans in use
+ * live on. */
 void exec_forget_plans(session_exec *e);
 /* *out_child is a reference. */
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
@@ -98,7 +102,8 @@ bool exec_needs_content(session_exec *e, size_t i);
 
 /* weights.c. Buffers are borrowed; they live as long as the exec. Not with plan_lock held. */
 clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
-/* For the init plan, whose frame does not last: the buffer of a constant lives until exec_drop_constants. */
+/* For the init plan, whose frame does not last: the buffer of a constant lives until
+ * exec_drop_constants. */
 clg_status exec_init_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
 void exec_drop_constants(session_exec *e);
 /* Takes a reference: the result v of the init plan. */
@@ -115,11 +120,12 @@ void exec_end_planning(session_exec *e);
 void exec_free_weights(session_exec *e);
 /* Bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(session_exec *e);
-/* init.c: finds the nodes that depend on constants only, plans and runs them, keeps the results as weights. */
+/* init.c: finds the nodes that depend on constants only, plans and runs them, keeps the results
+ * as weights. */
 clg_status exec_find_init(session_exec *e);
 clg_status exec_run_init(session_exec *e);
-/* Computes the result v again, and with it what else is gone of its part, since that is likely to be asked for next; if
- * not, it goes at the end of planning. With plan_lock held. */
+/* Computes the result v again, and with it what else is gone of its part, since that is likely
+ * to be asked for next; if not, it goes at the end of planning. With plan_lock held. */
 clg_status exec_restore(session_exec *e, value_id v);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The init plan: nodes that depend on constants only run once, on the device, when a session is made. Their results
- * are weights like any other; small ones are read back, since shapes may depend on them. It runs part by part, so that the
- * constants that it reads are not all on the device at once, and a part runs again when its result, which was let go when
- * it had been packed, is needed once more.
+ * The init plan: nodes that depend on constants only run once, on the device, when a session is
+ * made. Their results are weights like any other; small ones are read back, since shapes may depend
+ * on them. It runs part by part, so that the constants that it reads are not all on the device at
+ * once, and a part runs again when its result, which was let go when it had been packed, is needed
+ * once more.
  * See decision 8.
  */
 #include "session/exec/exec.h"
@@ -38,9 +39,10 @@ static void count_inputs(const node *n, uint8_t *n_readers)
     }
 }
 
-/* ---- parts: nodes of the init plan that share values --------------------------------------------------- */
+/* ---- parts: nodes of the init plan that share values ----------------------------------------- */
 
-/* The first node of n's part as far as it is known; the way there is half as long for whoever asks next. */
+/* The first node of n's part as far as it is known; the way there is half as long for whoever
+ * asks next. */
 static node_id find_part(node_id *parts, node_id n)
 {
     for (; parts[n] != n; n = parts[n]) parts[n] = parts[parts[n]];
@@ -57,7 +59,8 @@ static void meet(session_exec *e, node_id *met, value_id v, node_id n)
     e->init_parts[a > b ? a : b] = a > b ? b : a;
 }
 
-/* A small constant does not bind those together that read it: it is brought to the device for each. */
+/* A small constant does not bind those together that read it: it is brought to the device for
+ * each. */
 static bool binds(const session_exec *e, value_id v)
 {
     const tensor *t = v == VALUE_NONE ? NULL : e->graph->values[v].constant;
@@ -116,7 +119,7 @@ clg_status exec_find_init(session_exec *e)
     return status;
 }
 
-/* ---- running it ------------------------------------------------------------------------------------------ */
+/* ---- running it ------------------------------------------------------------------------------ */
 
 static clg_status hold(session_exec *e, tensor *t)
 {
@@ -259,7 +262,7 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
     return status;
 }
 
-/* ---- part by part ------------------------------------------------------------------------------------------ */
+/* ---- part by part ---------------------------------------------------------------------------- */
 
 typedef struct batch {
     bool *in_mask, *done; /* by node; by index of init_outputs */
@@ -339,7 +342,7 @@ clg_status exec_run_init(session_exec *e)
     return status;
 }
 
-/* ---- once more ---------------------------------------------------------------------------------------------- */
+/* ---- once more ------------------------------------------------------------------------------- */
 
 /* The nodes of a part; nothing that they give is there. */
 static void mask_part(const session_exec *e, node_id part, bool *mask, value_fact *weights)

@@ -10,7 +10,8 @@
 
 #define UPLOAD_BYTES ((size_t)8 << 20)
 
-/* Bytes of a constant to the start of b. In pieces, so that of a mapped file little is in memory twice. */
+/* Bytes of a constant to the start of b. In pieces, so that of a mapped file little is in memory
+ * twice. */
 static clg_status upload_content(session_exec *e, ocl_buffer *b, const tensor *t,
                                  size_t offset_bytes, size_t size_bytes)
 {
@@ -170,7 +171,7 @@ clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **ou
     return status;
 }
 
-/* ---- packing ------------------------------------------------------------------------------------------ */
+/* ---- packing --------------------------------------------------------------------------------- */
 
 /* What a packing reads and writes. */
 typedef struct pack_work {
@@ -209,7 +210,8 @@ void exec_end_planning(session_exec *e)
     mutex_unlock(&e->weights_lock);
 }
 
-/* Brings what the step reads to the device. Steps before it are through with the memory: the queue is in order. */
+/* Brings what the step reads to the device. Steps before it are through with the memory: the
+ * queue is in order. */
 static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
 {
     if (!w->content) return CLG_OK;

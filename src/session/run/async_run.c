@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous runs: one thread a session, started by the first of them. Its error is moved to the thread that waits.
+ * Asynchronous runs: one thread a session, started by the first of them. Its error is moved to the
+ * thread that waits.
  */
 #include "session/session.h"
 

@@ -13,7 +13,8 @@ static bool stands_for_shape(const run_state *r, size_t i)
     return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
 }
 
-/* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared with free dimensions 1. */
+/* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared
+ * with free dimensions 1. */
 static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 {
     const session_input *in = &r->session->inputs[i];
@@ -83,7 +84,8 @@ static clg_status know_content(run_state *r, size_t i)
     return CLG_OK;
 }
 
-/* What a value is and what is in it. Strings, and keys and values of maps, are known: they are on the host. */
+/* What a value is and what is in it. Strings, and keys and values of maps, are known: they are
+ * on the host. */
 static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_fact *out)
 {
     const size_t n = value_length(v);
@@ -136,7 +138,7 @@ clg_status run_find_plan(run_state *r)
                    : error_set(CLG_ERROR_INTERNAL, "planning requests contents without end");
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Copies a value of another device through the host. */
 static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, size_t size_bytes)
@@ -199,8 +201,8 @@ static clg_status bind_aggregate(run_state *r, size_t i)
 /* Copying less than this takes no longer than making a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Whether the device reads a host value's memory where it lies. GPUs with the host's memory are not among them: their
- * drivers copy what does not begin and end with a page. */
+/* Whether the device reads a host value's memory where it lies. GPUs with the host's memory are
+ * not among them: their drivers copy what does not begin and end with a page. */
 static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {
     const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The outputs of a run: their memory, the way to the host, and what the session shows of them afterwards.
+ * The outputs of a run: their memory, the way to the host, and what the session shows of them
+ * afterwards.
  */
 #include "session/run/run_state.h"
 
@@ -18,7 +19,7 @@ static ocl_buffer *bound_device_memory(const clg_session *s, size_t i)
     return bound ? context_value_buffer(s->exec->context, bound) : NULL;
 }
 
-/* ---- before a segment -------------------------------------------------------------------------------- */
+/* ---- before a segment ------------------------------------------------------------------------ */
 
 static clg_status check_bound(const clg_session *s, size_t i, const plan_port *port)
 {
@@ -114,7 +115,7 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
     return CLG_OK;
 }
 
-/* ---- after the last segment -------------------------------------------------------------------------- */
+/* ---- after the last segment ------------------------------------------------------------------ */
 
 /* A host tensor for output i: the last one again when nobody else holds it. */
 static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, tensor **out_tensor)
@@ -130,7 +131,8 @@ static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, t
     return tensor_create(port->dtype, &port->dims, out_tensor);
 }
 
-/* Content that never was on the device goes there: for the caller's memory, or for the input it is linked to. */
+/* Content that never was on the device goes there: for the caller's memory, or for the input it
+ * is linked to. */
 static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 {
     const clg_session *s = r->session;
@@ -144,7 +146,7 @@ static clg_status upload_known(run_state *r, size_t i, const tensor *known)
                            known->size_bytes, false);
 }
 
-/* ---- sequences, optionals, maps --------------------------------------------------------------------------- */
+/* ---- sequences, optionals, maps -------------------------------------------------------------- */
 
 /* A tensor of its own: callers may write to what they get. */
 static clg_status make_tensor(const plan_port *port, clg_value **out_value)
@@ -315,7 +317,7 @@ clg_status run_fetch_outputs(run_state *r)
     return CLG_OK;
 }
 
-/* ---- after the wait ---------------------------------------------------------------------------------- */
+/* ---- after the wait -------------------------------------------------------------------------- */
 
 /* The value around what was read; all that can fail. */
 static clg_status make_host_value(run_state *r, size_t i)

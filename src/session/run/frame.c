@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Plans with kernel objects ready; the least recently used goes. A driver's kernel objects take kilobytes each, so that plans
- * of many steps are fewer. */
+/* Plans with kernel objects ready; the least recently used goes. A driver's kernel objects take
+ * kilobytes each, so that plans of many steps are fewer. */
 #define MAX_FRAME_PLANS 16
 #define MIN_FRAME_PLANS 2
 #define MAX_FRAME_STEPS 4096
@@ -97,7 +97,7 @@ void frame_free(frame *f)
     memory_free(f);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
 
@@ -192,7 +192,7 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
     return CLG_OK;
 }
 
-/* ---- binding ------------------------------------------------------------------------------------------- */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 static const plan_segment *segment_at(const plan_segment *segment, uint32_t depth)
 {
@@ -390,7 +390,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
     return CLG_OK;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static clg_status note_ran(frame *f, const plan_step *s)
 {
@@ -400,8 +400,8 @@ static clg_status note_ran(frame *f, const plan_step *s)
     return CLG_OK;
 }
 
-/* Whether a foreign output may share memory with another port, of which plans know nothing: the same buffer, or any of the
- * application's own, which may be parts of one. */
+/* Whether a foreign output may share memory with another port, of which plans know nothing: the
+ * same buffer, or any of the application's own, which may be parts of one. */
 static bool ports_may_alias(const frame *f)
 {
     for (size_t i = 0; i < f->n_outputs; i++) {

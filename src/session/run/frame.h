@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * frame: what one session owns: a queue, memory for inputs, outputs and intermediate values, and a kernel object for
- * each step with its arguments set. Between runs only arguments whose memory changed are set again. Not for several
- * threads at once.
+ * frame: what one session owns: a queue, memory for inputs, outputs and intermediate values, and a
+ * kernel object for each step with its arguments set. Between runs only arguments whose memory
+ * changed are set again. Not for several threads at once.
  */
 #ifndef CLG_SESSION_FRAME_H
 #define CLG_SESSION_FRAME_H
@@ -49,8 +49,8 @@ typedef struct frame {
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were let go */
     uint64_t stamp;
-    uint64_t seed,
-        n_draws; /* of steps that draw random numbers: the frame's own, and launches of them so far */
+    /* of steps that draw random numbers: the frame's own, and launches of them so far */
+    uint64_t seed, n_draws;
     struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
     size_t n_ran, ran_capacity;
     clg_progress_callback progress; /* of compiling kernels; may be NULL */
@@ -68,13 +68,15 @@ void frame_free(frame *f);
 /* Moves the queue and the memory of the inputs of a frame that works no more to a new one. */
 clg_status frame_take_over(frame *f, frame *old);
 
-/* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there when it fits. */
+/* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there
+ * when it fits. */
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);
 /* Lets the memory go; there is none then. */
 void frame_drop(frame *f, frame_memory *m);
 /* Puts foreign memory there; takes a reference. */
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes);
-/* Exchanges the memories of an output and an input: the output of this run is the input of the next. */
+/* Exchanges the memories of an output and an input: the output of this run is the input of the
+ * next. */
 void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 
 /* Makes kernels and sets arguments for a segment of plan p. */
@@ -84,8 +86,8 @@ clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_b
 /* Where a placement of this frame is now. */
 clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out);
-/* After a finish: turns a fault word that a kernel set into an error naming the node. words: FAULT_WORDS ints read from
- * f->fault, which stays as it is until it is cleared. */
+/* After a finish: turns a fault word that a kernel set into an error naming the node. words:
+ * FAULT_WORDS ints read from f->fault, which stays as it is until it is cleared. */
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
 

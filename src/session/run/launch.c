@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-/* Where a step's arguments go: to the kernel one by one or, where it takes its numbers in one structure (kernel_ref.joined),
- * to `numbers` and then to the kernel, as soon as one of them is new. */
+/* Where a step's arguments go: to the kernel one by one or, where it takes its numbers in one
+ * structure (kernel_ref.joined), to `numbers` and then to the kernel, as soon as one of them is
+ * new. */
 typedef struct passing {
     ocl_kernel *kernel;
     bool packed, is_any_new;
@@ -139,7 +140,7 @@ clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_b
     return error_set(CLG_ERROR_INTERNAL, "a step of unknown kind %d", (int)s->kind);
 }
 
-/* ---- without a plan ---------------------------------------------------------------------------------------- */
+/* ---- without a plan -------------------------------------------------------------------------- */
 
 typedef struct binding {
     launch_operand resolve;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a step and the memory of its operands to the queue: the one place where plain data becomes OpenCL calls.
+ * From a step and the memory of its operands to the queue: the one place where plain data becomes
+ * OpenCL calls.
  */
 #ifndef CLG_SESSION_LAUNCH_H
 #define CLG_SESSION_LAUNCH_H
@@ -14,22 +15,26 @@ typedef struct bound_buffer {
     uint64_t stamp; /* of the frame's memory it was set from; see frame.c */
 } bound_buffer;
 
-/* Sets the arguments of a kernel step. previous: what was set before, or NULL: then all arguments are set. */
+/* Sets the arguments of a kernel step. previous: what was set before, or NULL: then all
+ * arguments are set. */
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
                            const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node);
-/* Sets what a step that draws random numbers takes as its key in the next launch, from a number that no other has. */
+/* Sets what a step that draws random numbers takes as its key in the next launch, from a number
+ * that no other has. */
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
 /* Enqueues a step; k is NULL but for kernel steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
 
-/* Fills in the memory of a step's operand, borrowed; its offset is as the step has it, and may be moved. */
+/* Fills in the memory of a step's operand, borrowed; its offset is as the step has it, and may
+ * be moved. */
 typedef clg_status (*launch_operand)(void *self, const operand *o, bound_buffer *to);
-/* Enqueues a step on the context's utility queue, outside of plans and frames. fault may be NULL for steps that cannot meet
- * bad data. */
+/* Enqueues a step on the context's utility queue, outside of plans and frames. fault may be NULL
+ * for steps that cannot meet bad data. */
 clg_status launch_once(clg_context *context, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault);
 
-/* A kernel for the step, not built, with its arguments set; the buffers need only have sizes (ocl_buffer_create_draft). */
+/* A kernel for the step, not built, with its arguments set; the buffers need only have sizes
+ * (ocl_buffer_create_draft). */
 clg_status launch_draft(clg_context *context, const step *s, launch_operand resolve, void *self,
                         ocl_kernel **out_kernel);
 

@@ -24,17 +24,19 @@ typedef struct run_state {
     arena memory;       /* items of facts */
 } run_state;
 
-/* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads enqueued. */
+/* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads
+ * enqueued. */
 clg_status run_find_plan(run_state *r);
 clg_status run_bind_inputs(run_state *r);
-/* After the wait, however the run ended: gives back what host values lent it, before an output may become the input's next
- * memory. */
+/* After the wait, however the run ended: gives back what host values lent it, before an output
+ * may become the input's next memory. */
 void run_return_inputs(run_state *r);
 /* Behind the steps: maps the memory of the inputs that ask for it. */
 clg_status run_remap_inputs(run_state *r);
 
-/* run_outputs.c: memory for the outputs that a segment writes, before it runs; downloads enqueued after the last one;
- * and, after the wait, the results handed to the session: all of them or none. */
+/* run_outputs.c: memory for the outputs that a segment writes, before it runs; downloads
+ * enqueued after the last one; and, after the wait, the results handed to the session: all of
+ * them or none. */
 clg_status run_bind_outputs(run_state *r, const plan_segment *segment);
 clg_status run_fetch_outputs(run_state *r);
 clg_status run_publish_outputs(run_state *r);

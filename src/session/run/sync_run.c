@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run: facts of the inputs -> the plan -> uploads, steps, downloads in one queue, and one wait at the end. Only where
- * the host must learn content in between (plan segments) it waits more often.
+ * A run: facts of the inputs -> the plan -> uploads, steps, downloads in one queue, and one wait at
+ * the end. Only where the host must learn content in between (plan segments) it waits more often.
  */
 #include "session/run/run_state.h"
 
@@ -15,10 +15,11 @@ clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_byte
     return CLG_OK;
 }
 
-/* ---- segments ---------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
-/* Where the contents lie that the host must learn after a segment. Asked for before its launches: the memory of weights
- * is behind a lock, under which another thread may wait for these launches to end (ocl/queue/launch_guard.h). */
+/* Where the contents lie that the host must learn after a segment. Asked for before its
+ * launches: the memory of weights is behind a lock, under which another thread may wait for
+ * these launches to end (ocl/queue/launch_guard.h). */
 static clg_status find_reads(run_state *r, bound_buffer *out_where)
 {
     for (size_t i = 0; i < r->segment->n_reads; i++) {
@@ -102,7 +103,7 @@ static clg_status run_segments(run_state *r)
     }
 }
 
-/* ---- profile --------------------------------------------------------------------------------------------------- */
+/* ---- profile --------------------------------------------------------------------------------- */
 
 static void fill_profile(const clg_session *s, const plan_step *what, clg_step_profile *out)
 {
@@ -164,7 +165,7 @@ static void forget_samples(clg_session *s)
     if (ocl_queue_take_samples(s->frame->queue, &samples, &n) == CLG_OK) memory_free(samples);
 }
 
-/* ---- whole runs -------------------------------------------------------------------------------------- */
+/* ---- whole runs ------------------------------------------------------------------------------ */
 
 static clg_status enqueue_all(run_state *r)
 {
@@ -183,8 +184,8 @@ static clg_status enqueue_all(run_state *r)
     return read_fault(r);
 }
 
-/* Whatever happened, nothing may be under way when a run returns: host memory is being read and written. The first
- * error is the one to tell. */
+/* Whatever happened, nothing may be under way when a run returns: host memory is being read and
+ * written. The first error is the one to tell. */
 static clg_status wait_for_all(ocl_queue *q, clg_status status)
 {
     error_record record;
@@ -243,8 +244,9 @@ static clg_status try_run(clg_session *s, run_mode mode)
     return status;
 }
 
-/* Outputs have no content until a run has come to its end. Where the driver's compiler died of a kernel, the choice of kernels is
- * made anew without it; that comes to an end, since there are only so many candidates. */
+/* Outputs have no content until a run has come to its end. Where the driver's compiler died of a
+ * kernel, the choice of kernels is made anew without it; that comes to an end, since there are
+ * only so many candidates. */
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     ocl_context *ocl = s->exec->context->ocl;
@@ -274,7 +276,7 @@ clg_status session_plan(clg_session *s, plan **out_plan)
     return status;
 }
 
-/* ---- preparing --------------------------------------------------------------------------------------- */
+/* ---- preparing ------------------------------------------------------------------------------- */
 
 typedef struct preparation {
     clg_session *session;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The self-test as a user asks for it: all cases of the table, in all ways, with what was found of each.
+ * The self-test as a user asks for it: all cases of the table, in all ways, with what was found of
+ * each.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"

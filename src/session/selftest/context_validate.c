@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trust in kernels: a variant that is one of several ways is tested before its first use on a device and driver, at the
- * program and local size that it is used with, so that nothing is compiled for the test alone. The verdict is kept in the
- * store. What failed is not used again, here or by later processes, until driver, library or kernel change.
- * See decision 25.
+ * Trust in kernels: a variant that is one of several ways is tested before its first use on a
+ * device and driver, at the program and local size that it is used with, so that nothing is
+ * compiled for the test alone. The verdict is kept in the store. What failed is not used again,
+ * here or by later processes, until driver, library or kernel change. See decision 25.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -13,7 +13,7 @@
 
 #define FACT "selftest 1"
 
-/* ---- the store ------------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void read_stored(clg_context *context)
 {
@@ -41,7 +41,7 @@ static void write_stored(clg_context *context)
     strbuf_deinit(&t);
 }
 
-/* ---- one variant ------------------------------------------------------------------------------------ */
+/* ---- one variant ----------------------------------------------------------------------------- */
 
 static void report_rejected(const clg_context *context, const char *op_type,
                             const selftest_record *v)
@@ -59,7 +59,8 @@ static void report_rejected(const clg_context *context, const char *op_type,
         v->impl, op_type, context->info.name, context->info.driver, v->kernel, v->worst, v->bound);
 }
 
-/* What the driver does not take costs a compile in each process: a compiler that ran out of memory is no verdict to keep. */
+/* What the driver does not take costs a compile in each process: a compiler that ran out of
+ * memory is no verdict to keep. */
 static void report_refused(const clg_context *context, const char *op_type,
                            const selftest_record *v)
 {
@@ -70,7 +71,8 @@ static void report_refused(const clg_context *context, const char *op_type,
               v->impl, op_type, context->info.name, context->info.driver, error_text());
 }
 
-/* Everything that makes the variant what it is: names and parameters, and the texts that are compiled. */
+/* Everything that makes the variant what it is: names and parameters, and the texts that are
+ * compiled. */
 static clg_status key_of(const candidate *impl, const strbuf *variant, hash128 *out_key)
 {
     strbuf all;
@@ -200,9 +202,10 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
     return CLG_OK;
 }
 
-/* ---- what is known ---------------------------------------------------------------------------------- */
+/* ---- what is known --------------------------------------------------------------------------- */
 
-/* Of a variant by its names alone, since texts of programs are long: values of clg_context.judged. */
+/* Of a variant by its names alone, since texts of programs are long: values of
+ * clg_context.judged. */
 enum { FAILED, PASSED, UNTESTED };
 
 static size_t recall(clg_context *context, hash128 name)
@@ -223,7 +226,8 @@ static clg_status remember(clg_context *context, hash128 name, size_t known)
     return status;
 }
 
-/* A node that found no test says nothing about the next one, unless there is none for the operator at all. */
+/* A node that found no test says nothing about the next one, unless there is none for the
+ * operator at all. */
 static bool is_settled(size_t known, const lower_context *lc)
 {
     return known == FAILED || known == PASSED ||
@@ -248,7 +252,7 @@ static clg_status store_selftest_record(clg_context *context, const selftest_rec
     return status;
 }
 
-/* ---- judging ---------------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
 static clg_status make_selftest_record(const candidate *impl, const strbuf *variant,
                                        selftest_record *out)
@@ -341,7 +345,7 @@ clg_status context_validate_impl(void *self, const lower_context *lc, const cand
     return status;
 }
 
-/* ---- of a whole report ------------------------------------------------------------------------------ */
+/* ---- of a whole report ----------------------------------------------------------------------- */
 
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result)

@@ -11,10 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Elements behind the output, and where it does not begin its buffer before it, that no kernel may write to. */
+/* Elements behind the output, and where it does not begin its buffer before it, that no kernel
+ * may write to. */
 #define GUARD_ELEMS 64
 
-/* ---- variants ------------------------------------------------------------------------------------ */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 int selftest_size_class(const gemm_problem *g)
 {
@@ -56,7 +57,7 @@ const char *selftest_kernel(const candidate *impl)
                                        : "copy";
 }
 
-/* ---- problems ---------------------------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
 clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
                           selftest_problem *p)
@@ -86,7 +87,7 @@ clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_cl
 
 void selftest_deinit(selftest_problem *p) { arena_deinit(&p->memory); }
 
-/* ---- running ----------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct test_run {
     clg_context *context;
@@ -138,15 +139,16 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
     return status;
 }
 
-/* Any number of 8 bits; zero points, which are lists, from the middle, so that sums are seldom saturated. */
+/* Any number of 8 bits; zero points, which are lists, from the middle, so that sums are seldom
+ * saturated. */
 static double byte_element(const lower_operand *o, uint64_t random)
 {
     const double middle = o->dtype == CLG_UINT8 ? 128 : 0;
     return middle + (o->dims.rank < 2 ? (double)(random % 33) - 16 : (double)(random % 256) - 128);
 }
 
-/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are; a quantised operator's integers; or
- * an index. */
+/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are; a
+ * quantised operator's integers; or an index. */
 static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
@@ -233,7 +235,7 @@ static void release(test_run *r)
     arena_deinit(&r->memory);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* What a sum of terms may be off by, over their size. */
 static double bound_of(clg_dtype dtype, const char *impl)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of kernels: a node of small, awkward size is computed in one way on the device, and every element compared
- * with the host's own answer, in double and by another formula. Verdicts, and what follows from them, are in
- * context_validate.c.
+ * Self-tests of kernels: a node of small, awkward size is computed in one way on the device, and
+ * every element compared with the host's own answer, in double and by another formula. Verdicts,
+ * and what follows from them, are in context_validate.c.
  */
 #ifndef CLG_SESSION_SELFTEST_H
 #define CLG_SESSION_SELFTEST_H
@@ -14,8 +14,9 @@
 
 #define SELFTEST_MAX_INPUTS 9
 
-/* What a node should give: element for element, row-major, the right answer y, and the size of the terms that it is made
- * of, against which its error counts. lc: the node as lowered; in: its inputs' contents, row-major, NULL where absent. */
+/* What a node should give: element for element, row-major, the right answer y, and the size of
+ * the terms that it is made of, against which its error counts. lc: the node as lowered; in: its
+ * inputs' contents, row-major, NULL where absent. */
 typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
                                       double *scale);
 
@@ -41,30 +42,32 @@ struct selftest_problem {
 
 typedef struct selftest_result {
     bool passed;
-    double worst,
-        bound; /* error over the size of the terms; infinite where memory beyond the output changed */
+    /* error over the size of the terms; infinite where memory beyond the output changed */
+    double worst, bound;
 } selftest_result;
 
 /* Inputs and node are set; infers the output and lowers. */
 clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
                           selftest_problem *p);
-/* Computes the problem in one of its ways and compares; batches by CLBlast in both of the forms that memory's layout may ask
- * for. An error is one of the device's or of memory, no verdict. */
+/* Computes the problem in one of its ways and compares; batches by CLBlast in both of the forms
+ * that memory's layout may ask for. An error is one of the device's or of memory, no verdict. */
 clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
-/* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th for one of its ways: with the node's
- * attributes and dtypes, moderate numbers, and sizes that are small. *out_made is false when there is none, or no reference
- * for the operator. Deinitialised by the caller whatever is returned. */
+/* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th for one
+ * of its ways: with the node's attributes and dtypes, moderate numbers, and sizes that are
+ * small. *out_made is false when there is none, or no reference for the operator. Deinitialised
+ * by the caller whatever is returned. */
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
 
-/* References (selftest_gemm.c): of Conv, Gemm, MatMul, their fused and their quantised forms; NULL for other
- * operators. */
+/* References (selftest_gemm.c): of Conv, Gemm, MatMul, their fused and their quantised forms;
+ * NULL for other operators. */
 selftest_reference *selftest_gemm_reference(const node *n);
 
-/* Which inputs of a quantised product or convolution are what (selftest_quantized.c); SELFTEST_NONE: there is none. */
+/* Which inputs of a quantised product or convolution are what (selftest_quantized.c);
+ * SELFTEST_NONE: there is none. */
 enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
 typedef struct selftest_roles {
     const char *op_type;
@@ -72,7 +75,8 @@ typedef struct selftest_roles {
     uint8_t x, w, x_zero, w_zero;
     uint8_t x_scale, w_scale, y_scale, y_zero, bias;
 } selftest_roles;
-/* All scales: a power of two, so that results are exact, and small enough that they are seldom saturated. */
+/* All scales: a power of two, so that results are exact, and small enough that they are seldom
+ * saturated. */
 #define SELFTEST_SCALE (1.0 / 512)
 const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: the operator is none */
 selftest_reference selftest_quantized;
@@ -84,7 +88,8 @@ typedef struct selftest_case {
     const char *op_type, *domain;
     int64_t opset;          /* 0: the newest of the default domain, the first of others */
     const char *attributes; /* "axis:i=1 pads:I=1,0,1,0 alpha:f=0.5 activation:s=Relu" */
-    /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64, n of int32, b bool. */
+    /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64,
+     * n of int32, b bool. */
     const char *dims;
     selftest_reference *reference;
     selftest_contents *contents;
@@ -104,14 +109,14 @@ selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selfte
 /* Attention (selftest_attention.c): of clgraph.AttentionCore. */
 selftest_reference selftest_attention;
 selftest_contents selftest_attention_contents;
-/* Tests a candidate's attention kernels, whatever the operator, on a problem that is lowered to the same programs;
- * lc->attention is not NULL. *out_tested is false where there is none. */
+/* Tests a candidate's attention kernels, whatever the operator, on a problem that is lowered to
+ * the same programs; lc->attention is not NULL. *out_tested is false where there is none. */
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
 
-/* Verdicts of a report (context_validate.c): a variant of several cases passes if all of them do. Replaced ones count from
- * now on, here and in the store. */
+/* Verdicts of a report (context_validate.c): a variant of several cases passes if all of them
+ * do. Replaced ones count from now on, here and in the store. */
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result);
 clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered);
@@ -122,11 +127,13 @@ clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class,
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
-/* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
+/* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that
+ * equal in it are one variant. */
 void selftest_variant(const candidate *impl, struct strbuf *out);
 void selftest_add_step(const step *s, struct strbuf *out); /* one of its steps */
-/* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
- * the first way, else the size in quarters of powers of two, up to one from which on all surely go the other way. */
+/* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for
+ * the small ones that surely go the first way, else the size in quarters of powers of two, up to
+ * one from which on all surely go the other way. */
 int selftest_size_class(const gemm_problem *g);
 #define SELFTEST_MAX_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a product in the last class */
 /* The kernel that does a way's work, for messages. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention: what clgraph.AttentionCore should give, contents that mask keys and whole queries, and problems
- * for the kernels of any operator's attention steps (lower_context.attention). What else such an operator runs, like
- * projections and caches that grow, is not part of these problems.
+ * Self-tests of attention: what clgraph.AttentionCore should give, contents that mask keys and
+ * whole queries, and problems for the kernels of any operator's attention steps
+ * (lower_context.attention). What else such an operator runs, like projections and caches that
+ * grow, is not part of these problems.
  */
 #include "ops/attention/attention.h"
 #include "session/selftest/selftest.h"
@@ -13,7 +14,7 @@
 
 enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS, N_INPUTS };
 
-/* ---- contents ---------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 /* Lengths: most keys, or a third of them; starts: 1 or 2. */
 static double length_at(const selftest_problem *p, int64_t at)
@@ -45,7 +46,7 @@ bool selftest_attention_contents(const selftest_problem *p, size_t input, int64_
     return masked || !dtype_is_float(o->dtype);
 }
 
-/* ---- reference --------------------------------------------------------------------------------------- */
+/* ---- reference ------------------------------------------------------------------------------- */
 
 typedef struct core {
     const lower_context *lc;
@@ -99,7 +100,8 @@ static double addends(const core *c, const int64_t at[4])
     return sum;
 }
 
-/* Whether query at[2] of batch at[0] sees key at[3] by their places; *out_beyond: the key is not one of the batch's. */
+/* Whether query at[2] of batch at[0] sees key at[3] by their places; *out_beyond: the key is not
+ * one of the batch's. */
 static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
 {
     const int64_t batch = c->q->dims[0];
@@ -112,7 +114,8 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
     return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
 }
 
-/* A score, products as differences of squares; *size: of its terms. mode: P_MODE of cl/attention/attention.cl, up to 2. */
+/* A score, products as differences of squares; *size: of its terms. mode: P_MODE of
+ * cl/attention/attention.cl, up to 2. */
 static double score(const core *c, const int64_t at[4], int mode, double *size)
 {
     const int64_t d = c->q->dims[3], group = c->q->dims[1] / c->k->dims[1];
@@ -185,16 +188,17 @@ clg_status selftest_attention(const lower_context *lc, const double *const *in, 
     return CLG_OK;
 }
 
-/* ---- problems for an operator's steps ---------------------------------------------------------------- */
+/* ---- problems for an operator's steps -------------------------------------------------------- */
 
-/* Lowering chooses by numbers of queries and keys, and, on CPUs with many cores, of heads. One query alone would hide what
- * is wrong between queries. */
+/* Lowering chooses by numbers of queries and keys, and, on CPUs with many cores, of heads. One
+ * query alone would hide what is wrong between queries. */
 typedef struct sizes {
     int64_t batch, kv_heads, group, q_len, kv_len;
 } sizes;
 
-/* The attempt-th; false behind the last. Queries for each count of register tiles that a work-item may take
- * (choose_tiles in ops/attention/attention.c), with one row in the last work-item. */
+/* The attempt-th; false behind the last. Queries for each count of register tiles that a
+ * work-item may take (choose_tiles in ops/attention/attention.c), with one row in the last
+ * work-item. */
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
 {
     static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};
@@ -306,7 +310,7 @@ static clg_status make_problem(const lower_context *lc, size_t attempt, int scor
     return set_attributes(p, lc->attention, &s, scores);
 }
 
-/* ---- running them ------------------------------------------------------------------------------------ */
+/* ---- running them ---------------------------------------------------------------------------- */
 
 static bool is_attention(const step *s, bool scores)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors, so that every way and every
- * kernel with a reference is met, and how a row becomes a problem.
+ * The problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors, so
+ * that every way and every kernel with a reference is met, and how a row becomes a problem.
  */
 #include "session/selftest/selftest.h"
 
@@ -16,8 +16,9 @@
     {                                                                                              \
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
     }
-/* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding and a residual, a last block
- * with zeros, strides, an image, channels on their own, and these behind a pixel's. */
+/* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding
+ * and a residual, a last block with zeros, strides, an image, channels on their own, and these
+ * behind a pixel's. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -60,7 +61,8 @@
     }
 
 const selftest_case selftest_cases[] = {
-    /* products: few and many rows and columns, sums of one block and of more, packed and not, transposed, with tails */
+    /* products: few and many rows and columns, sums of one block and of more, packed and not,
+     * transposed, with tails */
     PRODUCT("MatMul", "", "37,23 23,45"),
     PRODUCT("MatMul", "", "37,277 277,45c"),
     PRODUCT("MatMul", "", "5,277 277,45c"),
@@ -142,8 +144,9 @@ const selftest_case selftest_cases[] = {
      .reference = selftest_norm,
      .low = 0.5,
      .high = 2},
-    /* attention: few queries and many; heads that share keys; sizes of heads beside those of vectors; masks that hide
-     * whole queries, causal order from places and from lengths, windows, keys that end, and start, sinks */
+    /* attention: few queries and many; heads that share keys; sizes of heads beside those of
+     * vectors; masks that hide whole queries, causal order from places and from lengths,
+     * windows, keys that end, and start, sinks */
     ATTENTION("scale:f=0.35 causal:i=2 keys:i=1", "2,2,2,8 2,2,37,8 2,2,37,8 - - 2i"),
     ATTENTION("scale:f=0.125", "2,6,61,64 2,2,150,64 2,2,150,64 2,1,61,148b"),
     ATTENTION("scale:f=0.2 masked:f=-10000 keys:i=2",
@@ -160,7 +163,7 @@ const selftest_case selftest_cases[] = {
 };
 const size_t n_selftest_cases = sizeof selftest_cases / sizeof *selftest_cases;
 
-/* ---- reading a row ------------------------------------------------------------------------------------- */
+/* ---- reading a row --------------------------------------------------------------------------- */
 
 /* "2,-1" into `out`; steps over them. */
 static size_t read_ints(const char **at, int64_t *out, size_t max)

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the tail ------------------------------------------------------------------------------------ */
+/* ---- the tail -------------------------------------------------------------------------------- */
 
 /* epilogue_activations, by other formulas. */
 static double activate(const epilogue_ops *e, double v)
@@ -39,7 +39,8 @@ static double steepness(const epilogue_ops *e)
     return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
 }
 
-/* y = activation(alpha * y + beta * bias + residual), or without one. An activation adds rounding of about its own size, one. */
+/* y = activation(alpha * y + beta * bias + residual), or without one. An activation adds
+ * rounding of about its own size, one. */
 static void finish(const lower_context *lc, bool activated, const double *bias,
                    const double *residual, double *y, double *scale, int64_t n)
 {
@@ -54,7 +55,7 @@ static void finish(const lower_context *lc, bool activated, const double *bias,
     }
 }
 
-/* ---- Gemm and MatMul -------------------------------------------------------------------------------- */
+/* ---- Gemm and MatMul ------------------------------------------------------------------------- */
 
 static clg_status matrix_reference(const lower_context *lc, const double *const *in, double *y,
                                    double *scale)
@@ -68,7 +69,7 @@ static clg_status matrix_reference(const lower_context *lc, const double *const 
     return CLG_OK;
 }
 
-/* ---- Conv --------------------------------------------------------------------------------------------- */
+/* ---- Conv ------------------------------------------------------------------------------------ */
 
 static clg_status conv_reference(const lower_context *lc, const double *const *in, double *y,
                                  double *scale)
@@ -88,9 +89,10 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
     return CLG_OK;
 }
 
-/* ---- BlockedConv ---------------------------------------------------------------------------------------- */
+/* ---- BlockedConv ----------------------------------------------------------------------------- */
 
-/* Numbers of a map in blocks of channels, of which `channels` count, as they lie in NCHW order (`back`: the other way). */
+/* Numbers of a map in blocks of channels, of which `channels` count, as they lie in NCHW order
+ * (`back`: the other way). */
 static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
                     bool back)
 {
@@ -116,7 +118,8 @@ static clg_status in_order(const lower_context *lc, size_t input, int64_t channe
     return CLG_OK;
 }
 
-/* A bias [channels] for each of n elements of maps in NCHW order; none where the input is missing. */
+/* A bias [channels] for each of n elements of maps in NCHW order; none where the input is
+ * missing. */
 static clg_status spread_bias(const lower_context *lc, size_t input, const double *const *in,
                               int64_t channels, int64_t plane, int64_t n, double **out)
 {
@@ -172,7 +175,8 @@ static clg_status carry_sizes(const lower_context *lc, const shape *flat, const 
     return selftest_convolve(lc, &left, &right, carried, sizes);
 }
 
-/* What Conv gives of the same map in NCHW order. Of lanes behind the last channel nothing but NaNs counts. */
+/* What Conv gives of the same map in NCHW order. Of lanes behind the last channel nothing but
+ * NaNs counts. */
 static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
                                     double *scale)
 {

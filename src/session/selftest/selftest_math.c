@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products and convolutions in double, by other sums than the kernels': each element of an input is added to all results
- * that it is a part of, where kernels gather the inputs of a result.
+ * Matrix products and convolutions in double, by other sums than the kernels': each element of an
+ * input is added to all results that it is a part of, where kernels gather the inputs of a result.
  */
 #include "session/selftest/selftest_math.h"
 
@@ -45,14 +45,15 @@ clg_status selftest_broadcast(const lower_context *lc, size_t input, const doubl
     return CLG_OK;
 }
 
-/* ---- matrix products --------------------------------------------------------------------------------- */
+/* ---- matrix products ------------------------------------------------------------------------- */
 
 typedef struct product {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col;
 } product;
 
-/* Of large products some rows are computed, the last among them; in the others nothing but NaNs counts. */
+/* Of large products some rows are computed, the last among them; in the others nothing but NaNs
+ * counts. */
 #define MAX_TERMS (1 << 24)
 static int64_t step_of(int64_t lines, int64_t terms_of_line)
 {
@@ -118,7 +119,7 @@ void selftest_multiply(const lower_context *lc, const selftest_factor *left,
                  scale + z * one);
 }
 
-/* ---- convolutions ------------------------------------------------------------------------------------- */
+/* ---- convolutions ---------------------------------------------------------------------------- */
 
 /* The output's position that tap `tap` carries input position `at` to; negative: none. */
 static int64_t reached(const window_axis *a, int64_t at, int64_t tap)
@@ -134,7 +135,8 @@ typedef struct convolution {
     int64_t step; /* from one output channel to the next that is computed */
 } convolution;
 
-/* Input x at d, h, w, of channel c of a group: to all outputs of the group that see it. w: weights from [0, c, ...] on. */
+/* Input x at d, h, w, of channel c of a group: to all outputs of the group that see it. w:
+ * weights from [0, c, ...] on. */
 static void scatter(const convolution *v, const int64_t at[3], double x, const double *w, double *y,
                     double *scale)
 {

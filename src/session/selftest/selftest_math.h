@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arithmetic of self-test references, in double. `scale` gets the sums of the terms' absolute values, against which errors
- * are measured; rows of large problems that are not computed have HUGE_VAL there, and nothing but NaNs counts in them.
+ * The arithmetic of self-test references, in double. `scale` gets the sums of the terms' absolute
+ * values, against which errors are measured; rows of large problems that are not computed have
+ * HUGE_VAL there, and nothing but NaNs counts in them.
  */
 #ifndef CLG_SESSION_SELFTEST_MATH_H
 #define CLG_SESSION_SELFTEST_MATH_H
@@ -10,7 +11,8 @@
 
 /* The number of elements. */
 int64_t selftest_count(const shape *s);
-/* Copies a broadcast input to the output's shape, times a factor, into the arena of lc; NULL for an absent one. */
+/* Copies a broadcast input to the output's shape, times a factor, into the arena of lc; NULL for
+ * an absent one. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out);
 /* y[j] += x * w[j * step] for j < n. */
@@ -21,10 +23,12 @@ typedef struct selftest_factor {
     const double *numbers; /* row-major */
 } selftest_factor;
 
-/* Adds the products of matrices (MatMul's broadcasting; transA and transB of the node) to y, of the shape of lc's output. */
+/* Adds the products of matrices (MatMul's broadcasting; transA and transB of the node) to y, of
+ * the shape of lc's output. */
 void selftest_multiply(const lower_context *lc, const selftest_factor *left,
                        const selftest_factor *right, double *y, double *scale);
-/* The same for a convolution: left is x [n, c, ...], right the weights, window and groups are the node's. */
+/* The same for a convolution: left is x [n, c, ...], right the weights, window and groups are
+ * the node's. */
 clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
                              const selftest_factor *right, double *y, double *scale);
 

@@ -34,7 +34,8 @@ clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
     return CLG_OK;
 }
 
-/* The next word of a line, into buffer, without the blank behind it; "" at the end and where it is too long. */
+/* The next word of a line, into buffer, without the blank behind it; "" at the end and where it
+ * is too long. */
 static const char *next_word(const char **line, char buffer[WORD_BYTES])
 {
     const size_t n = strcspn(*line, " \n");

@@ -40,7 +40,7 @@ static int axis_of(const lower_context *lc, int64_t fallback)
     return selftest_axis(lc->node, &lc->inputs[0].dims, fallback);
 }
 
-/* ---- element by element ------------------------------------------------------------------------------ */
+/* ---- element by element ---------------------------------------------------------------------- */
 
 static double relu(double a, double b) { return (a + fabs(a)) / 2 + 0 * b; }
 static double sigmoid(double a, double b) { return 0.5 * (1 + tanh(a / 2)) + 0 * b; }
@@ -80,7 +80,7 @@ clg_status selftest_pointwise(const lower_context *lc, const double *const *in, 
     return CLG_OK;
 }
 
-/* ---- along axes ------------------------------------------------------------------------------------------ */
+/* ---- along axes ------------------------------------------------------------------------------ */
 
 /* 1 / sum exp(x[k] - x[i]), or minus its logarithm. */
 clg_status selftest_softmax(const lower_context *lc, const double *const *in, double *y,
@@ -98,7 +98,8 @@ clg_status selftest_softmax(const lower_context *lc, const double *const *in, do
     return CLG_OK;
 }
 
-/* ReduceX along the attribute axes, all dimensions kept, and global pools: each element goes to where it belongs. */
+/* ReduceX along the attribute axes, all dimensions kept, and global pools: each element goes to
+ * where it belongs. */
 clg_status selftest_reduce(const lower_context *lc, const double *const *in, double *y,
                            double *scale)
 {
@@ -203,7 +204,7 @@ clg_status selftest_norm(const lower_context *lc, const double *const *in, doubl
     return CLG_OK;
 }
 
-/* ---- moving --------------------------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 clg_status selftest_concat(const lower_context *lc, const double *const *in, double *y,
                            double *scale)

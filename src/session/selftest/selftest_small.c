@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small problems of the kind of a node being planned. Lowering chooses kernels and tiles by sizes, so several sizes are
- * offered, each with remainders in every direction; the one that is lowered to the node's own programs is the one to take.
- * The node's own sizes, which may be tiny and stand for all later ones, limit them only when nothing else is left.
+ * Small problems of the kind of a node being planned. Lowering chooses kernels and tiles by sizes,
+ * so several sizes are offered, each with remainders in every direction; the one that is lowered to
+ * the node's own programs is the one to take. The node's own sizes, which may be tiny and stand for
+ * all later ones, limit them only when nothing else is left.
  */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
@@ -13,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A product of m x k by k x n; a convolution has m channels of rows x columns, each a sum of k terms. */
+/* A product of m x k by k x n; a convolution has m channels of rows x columns, each a sum of k
+ * terms. */
 typedef struct small_size {
     int64_t m, n, k, rows, columns;
     int64_t repeats; /* batches, and planes of a volume */
@@ -58,7 +60,7 @@ static size_t list_sizes(const candidate *impl, small_size out[MAX_SIZES])
     return n;
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
 {
@@ -175,8 +177,8 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
     return true;
 }
 
-/* An input that is one number, or one for each of `from` rows, columns or channels, of which there are `to` now. False where it
- * is a list in another form. */
+/* An input that is one number, or one for each of `from` rows, columns or channels, of which
+ * there are `to` now. False where it is a list in another form. */
 static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int64_t from,
                         int64_t to)
 {
@@ -231,9 +233,10 @@ static void set_strides(const lower_operand *like, lower_operand *o)
     }
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Kernels take these as arguments, so the variant is the same whatever they are, and any model may bring any number. */
+/* Kernels take these as arguments, so the variant is the same whatever they are, and any model
+ * may bring any number. */
 static const struct {
     const char *name;
     float value;
@@ -265,7 +268,7 @@ static clg_status fix_numbers(selftest_problem *p)
     return CLG_OK;
 }
 
-/* ---- all together ------------------------------------------------------------------------------------ */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made)

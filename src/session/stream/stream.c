@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stream at work: who reads, who runs, who writes, and how they end together. The first failure stops all; whoever
- * waits for a slot is woken, so that nothing can hang on a batch that never comes.
+ * A stream at work: who reads, who runs, who writes, and how they end together. The first failure
+ * stops all; whoever waits for a slot is woken, so that nothing can hang on a batch that never
+ * comes.
  * See decision 16.
  */
 #include "session/stream/stream.h"
@@ -14,7 +15,7 @@
 #define DEFAULT_DEPTH 3
 #define MAX_DEPTH 64
 
-/* ---- making --------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* One record for all lanes of a context. */
 static stream_device *device_of(clg_stream *stream, const clg_context *context)
@@ -118,9 +119,10 @@ void stream_free(clg_stream *stream)
     memory_free(stream);
 }
 
-/* ---- stopping ------------------------------------------------------------------------------------------- */
+/* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Everybody ends after what he is at; the first failure is the one that is told. status CLG_OK: nothing failed. */
+/* Everybody ends after what he is at; the first failure is the one that is told. status CLG_OK:
+ * nothing failed. */
 static void stop(clg_stream *stream, clg_status status)
 {
     mutex_lock(&stream->lock);
@@ -151,7 +153,7 @@ void stream_cancel(clg_stream *stream)
         atomic_store(&stream->workers[i].session->cancel, true);
 }
 
-/* ---- callbacks ------------------------------------------------------------------------------------------ */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 /* Calls one, adds up its time, and gives what fails a sentence where it has none of its own. */
 static clg_status call_back(clg_stream *stream, const char *what, clg_stream_callback function,
@@ -172,7 +174,7 @@ static clg_status call_back(clg_stream *stream, const char *what, clg_stream_cal
     return status;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static stream_slot *free_slot(const stream_worker *worker)
 {
@@ -181,16 +183,17 @@ static stream_slot *free_slot(const stream_worker *worker)
     return NULL;
 }
 
-/* When a further batch would be through, as far as is known. A lane of which nothing is known gets one batch at a time,
- * unless it is the only one. */
+/* When a further batch would be through, as far as is known. A lane of which nothing is known
+ * gets one batch at a time, unless it is the only one. */
 static double expected_ns(const clg_stream *stream, const stream_worker *worker)
 {
     if (worker->mean_ns) return (double)(worker->n_pending + 1) * (double)worker->mean_ns;
     return worker->n_pending == 0 || stream->n_workers == 1 ? 0 : 1e300;
 }
 
-/* A free slot of the lane that would be through first; NULL when it has none. It is worth waiting for: results are written
- * in order, and a batch on a much slower device would keep all others from going on. */
+/* A free slot of the lane that would be through first; NULL when it has none. It is worth
+ * waiting for: results are written in order, and a batch on a much slower device would keep all
+ * others from going on. */
 static stream_slot *choose_slot(const clg_stream *stream)
 {
     const stream_worker *best = &stream->workers[0];
@@ -266,7 +269,7 @@ static void *read_all(void *argument)
     return NULL;
 }
 
-/* ---- running -------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void begin_run(stream_device *device)
 {
@@ -343,7 +346,7 @@ static void *run_all(void *argument)
     return NULL;
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static stream_slot *find_done(const clg_stream *stream, uint64_t index)
 {
@@ -409,7 +412,7 @@ static void write_all(clg_stream *stream)
     stop(stream, CLG_OK);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
                         void *user)
@@ -472,7 +475,7 @@ clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_c
     return status;
 }
 
-/* ---- figures -------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 /* The stream is locked. */
 static double idle_share(const clg_stream *stream, uint64_t end_ns)

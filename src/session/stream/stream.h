@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_stream inside. A lane is a clone of a session with a thread that runs batches and a ring of slots; a slot is the
- * memory of one batch, inputs and outputs. The reader's thread fills free slots, lanes run them, the caller's thread
- * writes them in the order in which they were read.
+ * clg_stream inside. A lane is a clone of a session with a thread that runs batches and a ring of
+ * slots; a slot is the memory of one batch, inputs and outputs. The reader's thread fills free
+ * slots, lanes run them, the caller's thread writes them in the order in which they were read.
  *
- * A slot belongs to one thread at a time, told by its state: who changes the state, under the stream's lock, hands it
- * on. Where host and device share memory, slots are mapped buffers that kernels work in, and all OpenCL calls of a lane
- * are made by its thread, in the session's queue. Elsewhere ("staged") a slot has pinned memory beside the device's, and
- * copies in two more queues pass by the runs: the reader's thread enqueues what goes up, the lane's what comes down.
+ * A slot belongs to one thread at a time, told by its state: who changes the state, under the
+ * stream's lock, hands it on. Where host and device share memory, slots are mapped buffers that
+ * kernels work in, and all OpenCL calls of a lane are made by its thread, in the session's queue.
+ * Elsewhere ("staged") a slot has pinned memory beside the device's, and copies in two more queues
+ * pass by the runs: the reader's thread enqueues what goes up, the lane's what comes down.
  */
 #ifndef CLG_SESSION_STREAM_H
 #define CLG_SESSION_STREAM_H
@@ -126,12 +127,12 @@ clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_c
 void stream_cancel(clg_stream *stream);
 void stream_get_stats(clg_stream *stream, clg_stream_stats *out_stats);
 
-/* stream_ports.c: which inputs are streamed in which shape, which outputs are written, and the batch. The lanes have their
- * sessions; these are held against each other. */
+/* stream_ports.c: which inputs are streamed in which shape, which outputs are written, and the
+ * batch. The lanes have their sessions; these are held against each other. */
 clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings);
 
-/* stream_worker.c. A lane that is all zeros is valid and closed. adopt: a clone of the given session, with its values and
- * shapes. open: the memory for batches, once the ports are known. */
+/* stream_worker.c. A lane that is all zeros is valid and closed. adopt: a clone of the given
+ * session, with its values and shapes. open: the memory for batches, once the ports are known. */
 clg_status worker_adopt(stream_worker *worker, clg_session *given);
 clg_status worker_create(stream_worker *worker, stream_memory memory);
 void worker_free(stream_worker *worker);
@@ -141,7 +142,8 @@ clg_status worker_upload(stream_slot *slot);
 clg_status worker_arrived(stream_slot *slot);
 /* By the lane's thread: runs a slot and begins to bring the results back. */
 clg_status worker_run_batch(stream_slot *slot);
-/* By the caller's thread: waits until the results are in host memory, and gives it; NULL for no elements. */
+/* By the caller's thread: waits until the results are in host memory, and gives it; NULL for no
+ * elements. */
 clg_status worker_result(stream_slot *slot);
 const void *worker_result_data(const slot_tensor *t);
 /* Before any other thread works: all slots are free and can be filled. */

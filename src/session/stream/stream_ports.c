@@ -9,7 +9,7 @@
 
 #define DEFAULT_BATCH 64
 
-/* ---- one session ---------------------------------------------------------------------------------------- */
+/* ---- one session ----------------------------------------------------------------------------- */
 
 static bool is_streamed(const clg_session *s, size_t input) { return !s->inputs[input].value; }
 
@@ -115,7 +115,7 @@ static clg_status find_inputs(clg_stream *stream, const clg_session *s, size_t b
     return status;
 }
 
-/* ---- outputs -------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static clg_status add_output(clg_stream *stream, const clg_session *s, size_t index)
 {
@@ -159,7 +159,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
     return CLG_OK;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static clg_status check_alike(const clg_stream *stream, const clg_session *first,
                               const clg_session *s)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- opening and closing -------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static clg_status copy_inputs(clg_session *to, clg_session *given)
 {
@@ -126,7 +126,7 @@ void worker_free(stream_worker *worker)
     *worker = (stream_worker){0};
 }
 
-/* ---- up ------------------------------------------------------------------------------------------------- */
+/* ---- up -------------------------------------------------------------------------------------- */
 
 static clg_status wait_for(const stream_worker *worker, void **event)
 {
@@ -148,8 +148,8 @@ clg_status worker_upload(stream_slot *slot)
 
 clg_status worker_arrived(stream_slot *slot) { return wait_for(slot->worker, &slot->uploaded); }
 
-/* Makes a full batch of a short one: its last row again and again, which is as valid as it was the first time. The slot is
- * handed over. */
+/* Makes a full batch of a short one: its last row again and again, which is as valid as it was
+ * the first time. The slot is handed over. */
 static clg_status pad(stream_slot *slot)
 {
     const stream_worker *worker = slot->worker;
@@ -167,7 +167,7 @@ static clg_status pad(stream_slot *slot)
     return CLG_OK;
 }
 
-/* ---- a run ---------------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 /* The slot's memory becomes the frame's, and, by the same way, goes back. */
 static void exchange(stream_slot *slot)
@@ -323,7 +323,7 @@ static clg_status find_row_bytes(slot_tensor *t)
     return CLG_OK;
 }
 
-/* ---- down ----------------------------------------------------------------------------------------------- */
+/* ---- down ------------------------------------------------------------------------------------ */
 
 static clg_status download_output(stream_worker *worker, slot_tensor *t, size_t size_bytes)
 {
@@ -394,7 +394,7 @@ clg_status worker_result(stream_slot *slot) { return wait_for(slot->worker, &slo
 
 const void *worker_result_data(const slot_tensor *t) { return t->known ? t->known->data : t->host; }
 
-/* ---- before and after ----------------------------------------------------------------------------------- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 clg_status worker_begin(stream_worker *worker)
 {

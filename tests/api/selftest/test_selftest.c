@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of kernels before their first use, behind a driver that miscompiles one of them (support/fakes/wrong_driver.h):
- * the wrong way is found, told of once and not used, the model's answer is right by another one, the verdict outlives
- * the context, and another driver version is tested anew. Without self-tests the same model's answer is wrong.
+ * Self-tests of kernels before their first use, behind a driver that miscompiles one of them
+ * (support/fakes/wrong_driver.h): the wrong way is found, told of once and not used, the model's
+ * answer is right by another one, the verdict outlives the context, and another driver version is
+ * tested anew. Without self-tests the same model's answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what drivers do wrong --------------------------------------------------------------------------- */
+/* ---- what drivers do wrong ------------------------------------------------------------------- */
 
 /* What is left of a line behind its last whole vector is one too large. */
 static const wd_fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
@@ -33,7 +34,7 @@ static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
 static const wd_fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_m - 1) / tile_m;",
                                     "const int tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
-/* ---- tests ----------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void expect_right(clg_context *context, clg_model *model, const char *preferred,
                          bool is_used, wd_answer *out)
@@ -171,7 +172,7 @@ TEST(selftest__a_tiny_node_stands_for_large_ones)
     clg_context_free(context);
 }
 
-/* ---- reports --------------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static clg_status report(clg_context *context, size_t *out_passed, size_t *out_failed)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention behind a driver that miscompiles one of its kernels (support/fakes/wrong_driver.h): the wrong
- * implementation is noticed and another one gives the right answer, for each of the operators that share the kernels; where
- * all are wrong, an error says so. Without self-tests the same model's answer is wrong.
+ * Self-tests of attention behind a driver that miscompiles one of its kernels
+ * (support/fakes/wrong_driver.h): the wrong implementation is noticed and another one gives the
+ * right answer, for each of the operators that share the kernels; where all are wrong, an error
+ * says so. Without self-tests the same model's answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -18,7 +19,8 @@
 
 enum { BATCH = 2, HEADS = 2, D = 8, MAX_KEYS = 33, MAX_ELEMENTS = BATCH * HEADS * MAX_KEYS * D };
 
-/* What Intel's CPU runtime 2026.2 makes of attention_rows (docs/portability.md): each query is the next one. */
+/* What Intel's CPU runtime 2026.2 makes of attention_rows (docs/portability.md): each query is
+ * the next one. */
 static const wd_fault next_query = {
     "void attention_rows",
     "query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);",
@@ -35,7 +37,7 @@ static const wd_fault no_key = {"#define P_LOCAL 1\n", "total[r] == 0.0f ? 0.0f 
 static const wd_fault vectors = {"#define P_LOCAL 1\n", "1.0f / total[r]", "2.0f / total[r]"},
                       everything = {"void attention", "1.0f / total[r]", "2.0f / total[r]"};
 
-/* ---- models ---------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 typedef enum operator_kind { ONNX, MASKED, MULTI_HEAD, GROUP_QUERY } operator_kind;
 
@@ -117,7 +119,7 @@ static void expect(operator_kind kind, int64_t queries, int64_t keys, double *y)
     }
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 typedef struct problem {
     operator_kind kind;
@@ -142,7 +144,8 @@ static clg_status run(clg_context *context, const problem *p, wd_answer *out)
     return status;
 }
 
-/* A driver with this fault: the answer is right by `spare`, and the last of n_wrong warnings names `kernel`. */
+/* A driver with this fault: the answer is right by `spare`, and the last of n_wrong warnings
+ * names `kernel`. */
 static void expect_spare(const wd_fault *f, const char *store, const problem *p, int n_wrong,
                          const char *kernel, const char *spare)
 {

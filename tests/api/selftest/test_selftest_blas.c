@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of CLBlast's kernels, of which it has several and does not tell which one it takes: each is tested before
- * the first product that may take it, behind a driver that miscompiles one (support/fakes/wrong_driver.h).
+ * Self-tests of CLBlast's kernels, of which it has several and does not tell which one it takes:
+ * each is tested before the first product that may take it, behind a driver that miscompiles one
+ * (support/fakes/wrong_driver.h).
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -14,7 +15,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* ---- what drivers do wrong --------------------------------------------------------------------------- */
+/* ---- what drivers do wrong ------------------------------------------------------------------- */
 
 /* The last row of CLBlast's ragged products is all sevens. */
 static const wd_fault clblast = {
@@ -36,7 +37,7 @@ static const wd_fault clblast_large = {
     "XgemmDirect", "realM xval = c_value;",
     "realM xval = c_value + (realM)(idn % 16 == 3 ? 1.0f : 0.0f);"};
 
-/* ---- tests ----------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 TEST(selftest__finds_clblast_wrong)
 {

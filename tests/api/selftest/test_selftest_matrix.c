@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels for matrix units, emulated on PoCL: offered where there is a unit and not taken unasked; taken when a session prefers
- * them and their self-test passes; and behind a driver that miscompiles one (layers/opencl_wrong.c) found wrong and not used.
+ * Kernels for matrix units, emulated on PoCL: offered where there is a unit and not taken unasked;
+ * taken when a session prefers them and their self-test passes; and behind a driver that
+ * miscompiles one (layers/opencl_wrong.c) found wrong and not used.
  */
 #include "support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of products and convolutions of 8-bit numbers, behind a driver that miscompiles the tiled kernels
- * (layers/opencl_wrong.c): the wrong way is told of and not used, the plain one gives the right answer. Without self-tests the
- * answer is wrong.
+ * Self-tests of products and convolutions of 8-bit numbers, behind a driver that miscompiles the
+ * tiled kernels (layers/opencl_wrong.c): the wrong way is told of and not used, the plain one gives
+ * the right answer. Without self-tests the answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -19,7 +19,8 @@
 #define NAMES(...) ((const char *const[]){__VA_ARGS__})
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-/* x: [M,K] by w: [K,N], or an image of K channels of 1 x M pixels by a kernel of three, [N,K,1,3], as sums. */
+/* x: [M,K] by w: [K,N], or an image of K channels of 1 x M pixels by a kernel of three,
+ * [N,K,1,3], as sums. */
 enum { M = 19, K = 21, N = 17, TAPS = 3 };
 
 static uint8_t x_bytes[M * K], zero = 113;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A product of float32 matrices by oneDNN (libdnnl-dev, version 2), to measure ours beside. Without it at build time there is
- * none: onednn_create says so.
+ * A product of float32 matrices by oneDNN (libdnnl-dev, version 2), to measure ours beside. Without
+ * it at build time there is none: onednn_create says so.
  */
 #ifndef BENCH_PEER_ONEDNN_H
 #define BENCH_PEER_ONEDNN_H
@@ -11,9 +11,10 @@
 
 typedef struct onednn_matmul onednn_matmul;
 
-/* C [m,n] = A [m,k] x B [k,n], row after row, by the matmul primitive. A constant matrix is put into the layout that the
- * primitive likes best, once and here; the other is read as it lies. NULL when there is no oneDNN or it fails. `a` must live
- * on if A is not constant, `b` if B is not. onednn_free gives it back. */
+/* C [m,n] = A [m,k] x B [k,n], row after row, by the matmul primitive. A constant matrix is put
+ * into the layout that the primitive likes best, once and here; the other is read as it lies.
+ * NULL when there is no oneDNN or it fails. `a` must live on if A is not constant, `b` if B is
+ * not. onednn_free gives it back. */
 onednn_matmul *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
                              bool constant_a);
 /* Computes and waits. `c` has m * n elements. */

@@ -44,7 +44,7 @@ void *late_copy(const void *data, size_t size)
     return p;
 }
 
-/* ---- releases ---------------------------------------------------------------------------------------------- */
+/* ---- releases -------------------------------------------------------------------------------- */
 
 static cl_int release_now(release_kind what, void *object)
 {
@@ -82,7 +82,7 @@ static void release_postponed(void)
     }
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 late_event *late_find_event(cl_event handle)
 {
@@ -124,7 +124,7 @@ static void CL_CALLBACK free_data(cl_event event, cl_int state, void *data)
     free(data);
 }
 
-/* ---- commands ---------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static void set_args(const command *c)
 {
@@ -307,7 +307,7 @@ cl_event late_realize(cl_event handle)
     return e->real;
 }
 
-/* ---- queues ------------------------------------------------------------------------------------------------ */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 void late_add_queue(cl_command_queue handle, cl_context context)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of ONNX 23 to 25 against the plain formula with a matrix of scores, in double, and RotaryEmbedding against
- * turning pairs as complex numbers. float32: sums of a few hundred products of size 1 and exponentials, 2e-5; float16
- * stores 11 bits: 4e-3, bfloat16 8: 3e-2.
+ * Attention of ONNX 23 to 25 against the plain formula with a matrix of scores, in double, and
+ * RotaryEmbedding against turning pairs as complex numbers. float32: sums of a few hundred products
+ * of size 1 and exponentials, 2e-5; float16 stores 11 bits: 4e-3, bfloat16 8: 3e-2.
  */
 #include "support/cases/run_node.h"
 
@@ -23,7 +23,8 @@ typedef struct attention {
     int64_t left, right; /* windows + 1; 0: none */
 } attention;
 
-/* Element (b, h, i, c) of a tensor of n_heads heads of `places` rows of d numbers, in the layout of the case. */
+/* Element (b, h, i, c) of a tensor of n_heads heads of `places` rows of d numbers, in the layout
+ * of the case. */
 static int64_t at(const attention *t, int64_t n_heads, int64_t places, int64_t d, int64_t b,
                   int64_t h, int64_t i, int64_t c)
 {
@@ -369,7 +370,7 @@ TEST(attention__refuses)
     run_node_refused(&r, CLG_ERROR_SHAPE, "mask");
 }
 
-/* ---- RotaryEmbedding ---------------------------------------------------------------------------------------- */
+/* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
 typedef struct rotary {
     clg_dtype dtype;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention against the plain formula in double. What a
- * mask hides adds a negative number, later places are left out; the sizes keep tests few, test_attention.c has the kernel's.
- * float32: 2e-5; float16: 6e-3 of numbers of size 1.
+ * com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention against the
+ * plain formula in double. What a mask hides adds a negative number, later places are left out; the
+ * sizes keep tests few, test_attention.c has the kernel's. float32: 2e-5; float16: 6e-3 of numbers
+ * of size 1.
  */
 #include "support/cases/run_node.h"
 
@@ -11,7 +12,8 @@
 
 enum { BATCH = 2, HEADS = 3, D = 8, HIDDEN = HEADS * D };
 
-/* y[i] = attention of q [places, D] over k, v [total, D]; add[i * total + j] is added to scores. Strides in numbers. */
+/* y[i] = attention of q [places, D] over k, v [total, D]; add[i * total + j] is added to scores.
+ * Strides in numbers. */
 static void attend(const double *q, int64_t q_step, const double *k, const double *v,
                    int64_t kv_step, int64_t places, int64_t total, const double *add, double extra,
                    double *y, int64_t y_step)
@@ -34,7 +36,7 @@ static void attend(const double *q, int64_t q_step, const double *k, const doubl
     }
 }
 
-/* ---- Attention, QAttention ------------------------------------------------------------------------------------ */
+/* ---- Attention, QAttention ------------------------------------------------------------------- */
 
 typedef enum projection { FLOATS, BY_TENSOR, BY_COLUMN, WITHOUT_ZEROS } projection;
 
@@ -97,7 +99,8 @@ static double masked(const fused *t, const double *mask, int64_t b, int64_t i, i
     return sum;
 }
 
-/* Keys (part 1) or values (2) of [2, batch, heads, total, D]: the past, then columns of the projection. */
+/* Keys (part 1) or values (2) of [2, batch, heads, total, D]: the past, then columns of the
+ * projection. */
 static void fill_present(const fused *t, const double *past, const double *projected,
                          double *present)
 {
@@ -256,7 +259,7 @@ TEST(attention_fused__quantised)
     check_fused(t);
 }
 
-/* ---- MultiHeadAttention ------------------------------------------------------------------------------------------- */
+/* ---- MultiHeadAttention ---------------------------------------------------------------------- */
 
 static void check_multi(bool by_head, int64_t past, bool causal)
 {
@@ -312,7 +315,7 @@ TEST(attention_fused__multi_head)
     check_multi(false, 3, true);
 }
 
-/* ---- GroupQueryAttention ------------------------------------------------------------------------------------------ */
+/* ---- GroupQueryAttention --------------------------------------------------------------------- */
 
 typedef struct gqa {
     clg_dtype dtype;

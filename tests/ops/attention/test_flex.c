@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention, as models written byte by byte, against the plain formula in double. float32: 2e-5 of numbers of size 1.
+ * FlexAttention, as models written byte by byte, against the plain formula in double. float32: 2e-5
+ * of numbers of size 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

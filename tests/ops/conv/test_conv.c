@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv against nested loops over outputs and taps in double, with paddings worked out from ONNX's text.
+ * Conv against nested loops over outputs and taps in double, with paddings worked out from ONNX's
+ * text.
  *
- * Tolerance: as for matrix products, 2e-6 of the larger of the result and sqrt(terms); float16 stores 11 bits.
+ * Tolerance: as for matrix products, 2e-6 of the larger of the result and sqrt(terms); float16
+ * stores 11 bits.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -23,7 +25,8 @@ typedef struct conv_case {
     clg_dtype dtype;
 } conv_case;
 
-/* The case as three axes, the missing ones of size 1 in front, with all paddings and outputs known. */
+/* The case as three axes, the missing ones of size 1 in front, with all paddings and outputs
+ * known. */
 typedef struct conv_whole {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], begin[3];
 } conv_whole;

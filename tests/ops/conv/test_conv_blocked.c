@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- cases -------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 #define ONES                                                                                       \
     {                                                                                              \
@@ -66,7 +66,8 @@ TEST(conv_blocked__auto_pad)
     conv_case_check(cases, COUNT(cases));
 }
 
-/* Of 20 blocks of 16 channels, not all pixels of a window of 16x16 fit in private memory; of narrower ones, those of 40. */
+/* Of 20 blocks of 16 channels, not all pixels of a window of 16x16 fit in private memory; of
+ * narrower ones, those of 40. */
 TEST(conv_blocked__large_kernels)
 {
     static const conv_case cases[] = {
@@ -201,8 +202,8 @@ TEST(conv_blocked__depthwise)
     }
 }
 
-/* Behind a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows that see padding alone, more than one
- * part of a map. */
+/* Behind a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows
+ * that see padding alone, more than one part of a map. */
 TEST(conv_blocked__expanded)
 {
     static const conv_case cases[] = {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvTranspose and Col2Im against the plain definition: each pixel of the input adds its window to the output.
+ * ConvTranspose and Col2Im against the plain definition: each pixel of the input adds its window to
+ * the output.
  *
- * Tolerance: sums of at most a few hundred terms of size 1 in float32, 5e-6 of their root; float16 also rounds the
- * products' sums before they are added up: 4e-3.
+ * Tolerance: sums of at most a few hundred terms of size 1 in float32, 5e-6 of their root; float16
+ * also rounds the products' sums before they are added up: 4e-3.
  */
 #include "support/cases/run_node.h"
 
@@ -149,7 +150,8 @@ TEST(convtranspose__half)
           CLG_FLOAT16, NULL, false);
 }
 
-/* Paddings that the operator works out: half of what is too much on each side, the odd one in front or behind. */
+/* Paddings that the operator works out: half of what is too much on each side, the odd one in
+ * front or behind. */
 TEST(convtranspose__requested_sizes)
 {
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 0, 1, 0, 8}}, 1, 1, 2, 2, false},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float16 in memory: every half as a float, and floats rounded to halves at and around every tie, by kernels that take
- * vectors and by those that take one element. The test puts halves together from their fields, and knows where a float
- * lies between two of them by having put it there; nothing may be off by a bit, so there is no tolerance.
+ * float16 in memory: every half as a float, and floats rounded to halves at and around every tie,
+ * by kernels that take vectors and by those that take one element. The test puts halves together
+ * from their fields, and knows where a float lies between two of them by having put it there;
+ * nothing may be off by a bit, so there is no tolerance.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -12,7 +13,8 @@
 
 enum { FP16_VALUES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
 
-/* The number of a half's bits; that of INFINITE is what a fifth bit of exponent more would make of it, 65536. */
+/* The number of a half's bits; that of INFINITE is what a fifth bit of exponent more would make
+ * of it, 65536. */
 static double half_value(int bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -73,7 +75,8 @@ TEST(float16__is_exact)
     check_to_floats(61);
 }
 
-/* Each half, the middle between it and the next one, and the floats on both sides of that: the two halves, or the even one. */
+/* Each half, the middle between it and the next one, and the floats on both sides of that: the
+ * two halves, or the even one. */
 static void check_to_float16(int every)
 {
     double *x = run_node_zeros(4 * FP16_VALUES), *bits = run_node_zeros(4 * FP16_VALUES);
@@ -141,8 +144,8 @@ TEST(nan__stays_one)
     }
 }
 
-/* A half, half of the distance to the next one, and a quarter of that up, down or not at all, which float16 has all and whose
- * sum float32 has. Other halves are added to nothing. */
+/* A half, half of the distance to the next one, and a quarter of that up, down or not at all,
+ * which float16 has all and whose sum float32 has. Other halves are added to nothing. */
 typedef struct sum_case {
     double terms[3];
     double sum;

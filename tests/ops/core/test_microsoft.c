@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's fused operators that rows of other families serve: Gelu, BiasGelu, FastGelu, QuickGelu, FusedConv,
- * FusedGemm, FusedMatMul, against their formulas in double. float32: 5e-6 of numbers of size 1.
+ * com.microsoft's fused operators that rows of other families serve: Gelu, BiasGelu, FastGelu,
+ * QuickGelu, FusedConv, FusedGemm, FusedMatMul, against their formulas in double. float32: 5e-6 of
+ * numbers of size 1.
  */
 #include "support/cases/run_node.h"
 

@@ -104,7 +104,7 @@ static ow_bytes sum_body(int64_t m)
     return body.graph;
 }
 
-/* ---- Scan ------------------------------------------------------------------------------------------------ */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 /* x: [m, n], gone over along axis 1; rows: [n, m] or, with transposed, [m, n]. */
 static void scan_9(int64_t n, int64_t m, bool reverse_in, bool reverse_out, bool transposed)
@@ -213,7 +213,8 @@ TEST(scan__of_opset_8_may_leave_outputs_out)
     check(&k);
 }
 
-/* Loops of 1000 iterations, one inside the other, that do nothing: planning does not go on for ever. */
+/* Loops of 1000 iterations, one inside the other, that do nothing: planning does not go on for
+ * ever. */
 TEST(loops__that_multiply_are_refused)
 {
     scan_case k = {.refused = CLG_ERROR_UNSUPPORTED_OPERATOR, .words = "longer than a plan can be"};
@@ -249,7 +250,7 @@ TEST(loops__that_multiply_are_refused)
     check(&k);
 }
 
-/* ---- SequenceMap ----------------------------------------------------------------------------------------- */
+/* ---- SequenceMap ----------------------------------------------------------------------------- */
 
 /* y = the rows of x, each through the body with the other inputs, joined. Takes the body. */
 static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *inputs, int64_t m)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Det against other formulas in long double: up to 6 x 6 by cofactors along the first row, beyond by the matrix determinant
- * lemma: det(D + u v') = det(D) (1 + v' D^-1 u), of which each dtype holds the sums exactly, with rows in any order.
+ * Det against other formulas in long double: up to 6 x 6 by cofactors along the first row, beyond
+ * by the matrix determinant lemma: det(D + u v') = det(D) (1 + v' D^-1 u), of which each dtype
+ * holds the sums exactly, with rows in any order.
  *
- * Tolerance: LU in float32, or float64, of well-conditioned matrices of numbers of size 1; 16-bit floats round the result.
+ * Tolerance: LU in float32, or float64, of well-conditioned matrices of numbers of size 1; 16-bit
+ * floats round the result.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

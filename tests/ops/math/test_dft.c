@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DFT and STFT against the sums that define them, in double. An output is a sum of n numbers of size 1, as large as the root
- * of n; float32 loses 2e-6 of that, primes of a hundred included, float16 1e-3, float64 1e-13.
+ * DFT and STFT against the sums that define them, in double. An output is a sum of n numbers of
+ * size 1, as large as the root of n; float32 loses 2e-6 of that, primes of a hundred included,
+ * float16 1e-3, float64 1e-13.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -12,7 +13,8 @@ typedef struct number {
     double re, im;
 } number;
 
-/* The signal's number i of n: zeros behind its n_in, conjugates beyond half of it where it is mirrored. */
+/* The signal's number i of n: zeros behind its n_in, conjugates beyond half of it where it is
+ * mirrored. */
 static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, int64_t n,
                     int64_t i, bool mirror)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers against a Philox of the test's own, in 64-bit products, one number at a time: the devices' numbers are
- * these. What they are distributed like is then a question to the reference alone: published vectors, chi-squared over 64
- * bins, Kolmogorov and Smirnov's distance, mean, variance and the correlation of neighbours, each of which may be off by what
- * one sample in some thousand is.
+ * Random numbers against a Philox of the test's own, in 64-bit products, one number at a time: the
+ * devices' numbers are these. What they are distributed like is then a question to the reference
+ * alone: published vectors, chi-squared over 64 bins, Kolmogorov and Smirnov's distance, mean,
+ * variance and the correlation of neighbours, each of which may be off by what one sample in some
+ * thousand is.
  *
- * Tolerance: a uniform number is exact up to the sum that scales it; logarithm, root, sine of a normal one are good for
- * some units in the last place.
+ * Tolerance: a uniform number is exact up to the sum that scales it; logarithm, root, sine of a
+ * normal one are good for some units in the last place.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the reference ----------------------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 static void philox(uint32_t c[4], uint64_t key)
 {
@@ -57,7 +58,7 @@ static uint64_t key_of(float seed)
     return bits;
 }
 
-/* ---- the reference's own tests ---------------------------------------------------------------------------------------- */
+/* ---- the reference's own tests --------------------------------------------------------------- */
 
 TEST(random__published_vectors)
 {
@@ -117,7 +118,7 @@ TEST(random__distributions)
         }
 }
 
-/* ---- uniform and normal ------------------------------------------------------------------------------------------------- */
+/* ---- uniform and normal ---------------------------------------------------------------------- */
 
 static double tolerance(clg_dtype dtype)
 {
@@ -175,7 +176,7 @@ TEST(random__many)
     check_numbers(true, false, CLG_FLOAT32, SAMPLE, 1);
 }
 
-/* ---- Bernoulli, Dropout -------------------------------------------------------------------------------------------------- */
+/* ---- Bernoulli, Dropout ---------------------------------------------------------------------- */
 
 static void bernoulli(clg_dtype in, clg_dtype out, int64_t n)
 {
@@ -259,7 +260,7 @@ TEST(random__dropout_is_test)
     }
 }
 
-/* ---- Multinomial ----------------------------------------------------------------------------------------------------------- */
+/* ---- Multinomial ----------------------------------------------------------------------------- */
 
 static void multinomial(clg_dtype dtype, clg_dtype out, int64_t batch, int64_t classes,
                         int64_t samples)
@@ -308,7 +309,7 @@ TEST(random__multinomial)
     run_node_check(&r, 0);
 }
 
-/* ---- without a seed ----------------------------------------------------------------------------------------------------------- */
+/* ---- without a seed -------------------------------------------------------------------------- */
 
 #define DRAWN 64
 

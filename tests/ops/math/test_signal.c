@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows against products of sines, and MelWeightMatrix against tents around its edges. float32: a cosine's 1e-6.
+ * Windows against products of sines, and MelWeightMatrix against tents around its edges. float32: a
+ * cosine's 1e-6.
  */
 #include "support/cases/run_node.h"
 

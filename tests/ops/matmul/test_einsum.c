@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum against its definition: a sum over all labels at once, in long double, of products of all terms. Equations of
- * the cases, and random ones: up to four terms of up to four letters, diagonals, dimensions of 1 that repeat, results in any
- * order.
+ * Einsum against its definition: a sum over all labels at once, in long double, of products of all
+ * terms. Equations of the cases, and random ones: up to four terms of up to four letters,
+ * diagonals, dimensions of 1 that repeat, results in any order.
  *
- * Tolerance: sums of at most some thousand products of numbers of size 1, in the order of matrix products.
+ * Tolerance: sums of at most some thousand products of numbers of size 1, in the order of matrix
+ * products.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -192,7 +193,8 @@ TEST(einsum__several_terms)
         F32(",a,->a", 7),
     };
     CHECK_ALL(cases);
-    /* As many terms as the test's node holds: a chain of products, and sums that each term has to itself. */
+    /* As many terms as the test's node holds: a chain of products, and sums that each term has
+     * to itself. */
     check_einsum(
         &F32("ab,bc,cd,de,ef,fg,gh,hi,ij,jk,kl,lm->ma", 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4));
     check_einsum(

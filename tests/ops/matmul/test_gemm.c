@@ -7,16 +7,32 @@
 
 #include <math.h>
 
-/* ---- MatMul ------------------------------------------------------------------------------------------ */
+/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 TEST(gemm__matmul_sizes)
 {
-    /* Around the tiles: 12 rows and 32 columns wide, 64 simt, blocks of 256 deep; primes; ones; nothing. */
+    /* Around the tiles: 12 rows and 32 columns wide, 64 simt, blocks of 256 deep; primes; ones;
+     * nothing. */
     static const int64_t sizes[][3] = {
-        {1, 1, 1},     {1, 17, 31},     {2, 1, 512},    {11, 31, 255}, {12, 32, 256},
-        {12, 32, 257}, {11, 31, 511},   {12, 32, 513},  {13, 33, 64},  {7, 65, 129},
-        {64, 64, 16},  {65, 63, 17},    {0, 5, 3},      {5, 0, 3},     {5, 3, 0},
-        {128, 16, 8},  {37, 101, 1031}, {13, 777, 523}, /* several panels of a group, and blocks of k: three by three, one left */
+        {1, 1, 1},
+        {1, 17, 31},
+        {2, 1, 512},
+        {11, 31, 255},
+        {12, 32, 256},
+        {12, 32, 257},
+        {11, 31, 511},
+        {12, 32, 513},
+        {13, 33, 64},
+        {7, 65, 129},
+        {64, 64, 16},
+        {65, 63, 17},
+        {0, 5, 3},
+        {5, 0, 3},
+        {5, 3, 0},
+        /* several panels of a group, and blocks of k: three by three, one left */
+        {128, 16, 8},
+        {37, 101, 1031},
+        {13, 777, 523},
         {3, 450, 300}, /* over at once: all panels are one group's */
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -114,7 +130,7 @@ TEST(gemm__matmul_vectors)
     run_node_check_scaled(&r, GEMM_FLOAT_TOLERANCE, gemm_scale(K));
 }
 
-/* ---- Gemm -------------------------------------------------------------------------------------------------- */
+/* ---- Gemm ------------------------------------------------------------------------------------ */
 
 TEST(gemm__all_attributes)
 {
@@ -133,7 +149,8 @@ TEST(gemm__all_attributes)
     }
 }
 
-/* Beyond 16 MiB a constant is packed in pieces: along either side of it, as left and as right matrix. */
+/* Beyond 16 MiB a constant is packed in pieces: along either side of it, as left and as right
+ * matrix. */
 TEST(gemm__large_constants)
 {
     gemm_check_matmul(CLG_FLOAT32, 2, 2603, 1701, true, false);
@@ -236,7 +253,7 @@ TEST(gemm__integers_with_whole_factors)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "alpha or beta is not whole");
 }
 
-/* ---- epilogues ------------------------------------------------------------------------------------------------ */
+/* ---- epilogues ------------------------------------------------------------------------------- */
 
 TEST(gemm__followers) { gemm_check_followers(CLG_FLOAT32); }
 

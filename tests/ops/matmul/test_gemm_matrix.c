@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by matrix units (cl/matmul/gemm_matrix.cl): by the device's own where it has one, else emulated, which is the same kernel but
- * for the instruction. Its fragments are of 16 x 8 results and sums of 16 terms, its tiles of 64 x 64 or 128 x 128 results, 32
- * deep; 16 bytes are loaded at once where rows lie at multiples of them, as those of 8 elements do.
+ * Products by matrix units (cl/matmul/gemm_matrix.cl): by the device's own where it has one, else
+ * emulated, which is the same kernel but for the instruction. Its fragments are of 16 x 8 results
+ * and sums of 16 terms, its tiles of 64 x 64 or 128 x 128 results, 32 deep; 16 bytes are loaded at
+ * once where rows lie at multiples of them, as those of 8 elements do.
  */
 /* ctest: timeout 900 */
 #include "support/cases/gemm_cases.h"

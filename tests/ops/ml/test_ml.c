@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ai.onnx.ml but for trees: linear models, features, tables of labels. Expectations are sums in double, or written out.
+ * ai.onnx.ml but for trees: linear models, features, tables of labels. Expectations are sums in
+ * double, or written out.
  */
 #include "support/cases/run_node.h"
 #include "support/fixtures/onnx_writer.h"
@@ -10,7 +11,7 @@
 
 #define ML "ai.onnx.ml"
 
-/* ---- linear models -------------------------------------------------------------------------------------- */
+/* ---- linear models --------------------------------------------------------------------------- */
 
 static double scores_of(const double *x, const double *w, const double *b, int f, int at)
 {
@@ -84,7 +85,7 @@ TEST(ml__linear_regressor)
     run_node_check(&r, 1e-5);
 }
 
-/* ---- features --------------------------------------------------------------------------------------------- */
+/* ---- features -------------------------------------------------------------------------------- */
 
 TEST(ml__scaler)
 {
@@ -212,7 +213,7 @@ TEST(ml__one_hot)
     run_node_refused(&r, CLG_ERROR_DATA, "out of range");
 }
 
-/* ---- labels ----------------------------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* A model of one node of ai.onnx.ml at `version`, x to y; the node is taken. */
 static ow_bytes file_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
@@ -348,7 +349,7 @@ TEST(ml__words_for_classes)
     clg_model_free(model);
 }
 
-/* ---- inputs of which a file says little ---------------------------------------------------------------------------- */
+/* ---- inputs of which a file says little ------------------------------------------------------ */
 
 static void run_unranked(clg_context *context, const clg_session_options *options, const char *name,
                          void *user)
@@ -387,9 +388,10 @@ TEST(ml__rows_of_unknown_rank)
     clg_model_free(model);
 }
 
-/* ---- TreeEnsemble 5 ------------------------------------------------------------------------------------------- */
+/* ---- TreeEnsemble 5 -------------------------------------------------------------------------- */
 
-/* A root, and below it two nodes: as in ONNX's example of one tree, or with sets; what leads where may be wrong. */
+/* A root, and below it two nodes: as in ONNX's example of one tree, or with sets; what leads
+ * where may be wrong. */
 static ow_bytes tree_5(bool with_sets, int64_t second_side, int64_t target)
 {
     const float splits[] = {with_sets ? 11 : 3.14f, 1.2f, 4.2f};
@@ -468,7 +470,7 @@ TEST(ml__tree_ensemble_5_refuses)
     }
 }
 
-/* ---- what does not fit ------------------------------------------------------------------------------------------ */
+/* ---- what does not fit ----------------------------------------------------------------------- */
 
 TEST(ml__refuses)
 {

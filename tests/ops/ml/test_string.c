@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings: the operators on them, moving them, casts, and going to and fro between host and device. Expected strings are
- * written out; what is asked of expressions is what RE2 answers.
+ * Strings: the operators on them, moving them, casts, and going to and fro between host and device.
+ * Expected strings are written out; what is asked of expressions is what RE2 answers.
  */
 #include "support/cases/run_node.h"
 
@@ -141,7 +141,7 @@ static void run_case(clg_context *context, const clg_session_options *options, c
 
 static void check(const string_case *k) { run_node_each(run_case, (void *)(uintptr_t)k); }
 
-/* ---- the operators ----------------------------------------------------------------------------------------- */
+/* ---- the operators --------------------------------------------------------------------------- */
 
 typedef struct normalizer {
     const char *action;
@@ -227,7 +227,7 @@ TEST(string__split)
     check(&k);
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static void regex_attribute(clg_builder *b, const void *param)
 {
@@ -329,7 +329,7 @@ TEST(string__regex_of_no_text)
     check(&k);
 }
 
-/* ---- casts, comparison, moving ---------------------------------------------------------------------------------- */
+/* ---- casts, comparison, moving --------------------------------------------------------------- */
 
 static void cast_to(clg_builder *b, const void *param)
 {
@@ -407,7 +407,7 @@ TEST(string__moving)
     check(&k);
 }
 
-/* ---- there and back ------------------------------------------------------------------------------------------------ */
+/* ---- there and back -------------------------------------------------------------------------- */
 
 /* Words chosen by what the device computes: more of them than shape arithmetic takes. */
 static void by_device(clg_context *context, const clg_session_options *options, const char *place,
@@ -459,7 +459,7 @@ static void by_device(clg_context *context, const clg_session_options *options, 
 
 TEST(string__chosen_by_the_device) { run_node_each(by_device, NULL); }
 
-/* ---- counting words -------------------------------------------------------------------------------------------------- */
+/* ---- counting words -------------------------------------------------------------------------- */
 
 static void tfidf_attributes(clg_builder *b, const void *param)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines: SVMClassifier and SVMRegressor. Expectations are sums in double over distances and products as
- * the formulas have them; probabilities are where the gradient is zero, solved for, not walked to.
+ * Support vector machines: SVMClassifier and SVMRegressor. Expectations are sums in double over
+ * distances and products as the formulas have them; probabilities are where the gradient is zero,
+ * solved for, not walked to.
  */
 #include "support/cases/run_node.h"
 
@@ -16,7 +17,7 @@ static const char *const kernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
 static const char *const transforms[] = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"};
 static const double params[] = {0.375, 0.25, 3};
 
-/* ---- the reference --------------------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 static double likeness(const char *kernel, const double *a, const double *b, int f)
 {
@@ -154,7 +155,7 @@ static void finish(const machine *m, double *y)
     if (logistic || strcmp(m->transform, "PROBIT") == 0) transform(m->transform, 2, y);
 }
 
-/* ---- classifiers ----------------------------------------------------------------------------------------------- */
+/* ---- classifiers ----------------------------------------------------------------------------- */
 
 static const int64_t labels[] = {30, 10, 20, 5, -7, 8};
 
@@ -195,8 +196,9 @@ static machine make_machine(const char *kernel, const char *post, int features, 
     return m;
 }
 
-/* Scores are sums in float of up to 60 terms. Probabilities are walked to until no step is larger than 0.005 over the number
- * of classes, as libsvm does, and differ so much from where the walk would end. */
+/* Scores are sums in float of up to 60 terms. Probabilities are walked to until no step is
+ * larger than 0.005 over the number of classes, as libsvm does, and differ so much from where
+ * the walk would end. */
 static void check(const machine *m, int rows, clg_dtype dtype)
 {
     const int columns = m->probable || m->classes == 2 ? m->classes : m->pairs;
@@ -261,7 +263,8 @@ TEST(svm__post_transforms)
     }
 }
 
-/* Within what a probability is: between the tails it needs no wider tolerance than the walk itself. */
+/* Within what a probability is: between the tails it needs no wider tolerance than the walk
+ * itself. */
 TEST(svm__probit_of_probabilities)
 {
     machine m = make_machine("SIGMOID", "PROBIT", 4, 2, two, true);
@@ -351,7 +354,7 @@ TEST(svm__single_row_and_single_outputs)
     }
 }
 
-/* ---- regressors -------------------------------------------------------------------------------------------------- */
+/* ---- regressors ------------------------------------------------------------------------------ */
 
 static void regress(const char *kernel, const char *post, bool one_class, int rows, int f, int v)
 {
@@ -392,7 +395,8 @@ TEST(svm__regressor)
     regress("RBF", "LOGISTIC", false, 9, 3, 17);
 }
 
-/* Far from the origin distances must not be differences of squares: rows 0.5 from the vector at 4096. */
+/* Far from the origin distances must not be differences of squares: rows 0.5 from the vector at
+ * 4096. */
 TEST(svm__rbf_far_from_the_origin)
 {
     const double x[] = {4096.5, 4096, 4096, 4096.25}, y[] = {exp(-0.5), exp(-0.125)};
@@ -409,7 +413,7 @@ TEST(svm__rbf_far_from_the_origin)
     run_node_check(&r, 1e-6);
 }
 
-/* ---- what does not fit -------------------------------------------------------------------------------------------- */
+/* ---- what does not fit ----------------------------------------------------------------------- */
 
 typedef struct bad_machine {
     const char *kernel, *transform;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tree ensembles against walking the lists of the attributes in double, node by node and by their ids, and the scores of
- * classifiers worked out from the definitions. Forests are drawn at random.
+ * Tree ensembles against walking the lists of the attributes in double, node by node and by their
+ * ids, and the scores of classifiers worked out from the definitions. Forests are drawn at random.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -198,7 +198,7 @@ static void regress(const forest *f, clg_dtype dtype, int rows, double tolerance
     run_node_check(&r, tolerance);
 }
 
-/* ---- regressors ------------------------------------------------------------------------------------------- */
+/* ---- regressors ------------------------------------------------------------------------------ */
 
 TEST(tree__modes)
 {
@@ -255,7 +255,7 @@ TEST(tree__transforms)
     }
 }
 
-/* ---- classifiers ------------------------------------------------------------------------------------------- */
+/* ---- classifiers ----------------------------------------------------------------------------- */
 
 static int64_t largest(int n, const double *s)
 {
@@ -325,7 +325,7 @@ TEST(tree__two_classes_of_one_score)
     }
 }
 
-/* ---- what is no tree ------------------------------------------------------------------------------------------- */
+/* ---- what is no tree ------------------------------------------------------------------------- */
 
 static void refused(const forest *f, const char *words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gather, GatherElements, GatherND, Pad, and tensors computed from places (Range, EyeLike, Trilu, OneHot), by
- * coordinates worked out here. Elements are numbered; what is compared is exact.
+ * Gather, GatherElements, GatherND, Pad, and tensors computed from places (Range, EyeLike, Trilu,
+ * OneHot), by coordinates worked out here. Elements are numbered; what is compared is exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -22,7 +22,7 @@ static int64_t place_of(double index, int64_t n)
     return (int64_t)(index < 0 ? index + (double)n : index);
 }
 
-/* ---- Gather ------------------------------------------------------------------------------------------- */
+/* ---- Gather ---------------------------------------------------------------------------------- */
 
 static void check_gather(clg_dtype dtype, clg_dtype index_dtype, int64_t outer, int64_t n,
                          int64_t inner, int index_rank, const int64_t *index_dims)
@@ -145,9 +145,10 @@ TEST(gather__nd)
     run_node_refused(&r, CLG_ERROR_DATA, "out of range");
 }
 
-/* ---- Pad ----------------------------------------------------------------------------------------------- */
+/* ---- Pad ------------------------------------------------------------------------------------- */
 
-/* The place that place i of a dimension of n stands for, -1 for none; reflections one step at a time. */
+/* The place that place i of a dimension of n stands for, -1 for none; reflections one step at a
+ * time. */
 static int64_t padded(int64_t i, int64_t n, const char *mode)
 {
     if (strcmp(mode, "constant") == 0) return i >= 0 && i < n ? i : -1;
@@ -237,7 +238,7 @@ TEST(gather__pad_forms)
     run_node_refused(&r, CLG_ERROR_SHAPE, "no element");
 }
 
-/* ---- computed from places ------------------------------------------------------------------------------- */
+/* ---- computed from places -------------------------------------------------------------------- */
 
 static void check_range(clg_dtype dtype, double start, double limit, double delta, int64_t n)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CenterCropPad against a look at each place of the output. Moves are exact. (Pad itself is in ONNX's cases.)
+ * CenterCropPad against a look at each place of the output. Moves are exact. (Pad itself is in
+ * ONNX's cases.)
  */
 #include "support/cases/run_node.h"
 

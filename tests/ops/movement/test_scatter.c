@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ScatterElements, ScatterND and TensorScatter against loops over updates that keep coordinates, not offsets. Moves are
- * exact. Reductions of float32 are sums of at most a hundred numbers of size 1: 1e-5; float16 rounds after each: 2e-2.
+ * ScatterElements, ScatterND and TensorScatter against loops over updates that keep coordinates,
+ * not offsets. Moves are exact. Reductions of float32 are sums of at most a hundred numbers of size
+ * 1: 1e-5; float16 rounds after each: 2e-2.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -43,7 +44,7 @@ static double *some_indices(int64_t count_all, int64_t n)
     return index;
 }
 
-/* ---- ScatterElements ------------------------------------------------------------------------------------- */
+/* ---- ScatterElements ------------------------------------------------------------------------- */
 
 static void elements(clg_dtype dtype, clg_dtype index_dtype, int rank, const int64_t *dims,
                      const int64_t *m, int axis, const char *reduction, double tolerance)
@@ -122,7 +123,7 @@ TEST(scatter__nan_survives_min_and_max)
     }
 }
 
-/* ---- ScatterND --------------------------------------------------------------------------------------------- */
+/* ---- ScatterND ------------------------------------------------------------------------------- */
 
 static void nd(clg_dtype dtype, int rank, const int64_t *dims, int64_t tuples, int k,
                const char *reduction, double tolerance)
@@ -188,7 +189,7 @@ TEST(scatter__nd_of_a_shape)
     run_node_check(&r, 0);
 }
 
-/* ---- TensorScatter ------------------------------------------------------------------------------------------- */
+/* ---- TensorScatter --------------------------------------------------------------------------- */
 
 static void tensor_scatter(int rank, const int64_t *dims, int64_t n_new, int axis,
                            const double *write, const char *mode)
@@ -226,7 +227,7 @@ TEST(scatter__tensor)
     tensor_scatter(DIMS(2, 2, 9), 3, -1, (double[]){6, 1}, NULL);
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 TEST(scatter__refuses)
 {

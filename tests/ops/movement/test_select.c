@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonZero and Compress against walking over the elements one by one. Nothing is computed, so results are exact.
+ * NonZero and Compress against walking over the elements one by one. Nothing is computed, so
+ * results are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -15,7 +16,7 @@ static double *sparse(int64_t n, double share, bool is_bool)
     return x;
 }
 
-/* ---- NonZero --------------------------------------------------------------------------------------------- */
+/* ---- NonZero --------------------------------------------------------------------------------- */
 
 static void nonzero_of(clg_dtype dtype, int rank, const int64_t *dims, const double *x,
                        bool constant)
@@ -89,7 +90,7 @@ TEST(nonzero__of_constants)
     nonzero_of(CLG_FLOAT32, DIMS(90, 70), sparse(6300, 0.5, false), true);
 }
 
-/* ---- Compress -------------------------------------------------------------------------------------------- */
+/* ---- Compress -------------------------------------------------------------------------------- */
 
 /* axis INT64_MIN: none. */
 static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, int64_t axis,

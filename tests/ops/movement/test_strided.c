@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that rearrange: every element must be where coordinates say. Elements are numbered, so that two of them
- * never look alike; what is compared is exact.
+ * Operators that rearrange: every element must be where coordinates say. Elements are numbered, so
+ * that two of them never look alike; what is compared is exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -33,7 +33,7 @@ static int64_t at_places(int rank, const int64_t *dims, const int64_t *places)
     return at;
 }
 
-/* ---- Transpose ------------------------------------------------------------------------------------------ */
+/* ---- Transpose ------------------------------------------------------------------------------- */
 
 /* behind: another node reads the result, so that a view is read in place by it. */
 static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *perm,
@@ -81,7 +81,7 @@ TEST(strided__transpose)
                     "Neg");
 }
 
-/* ---- Expand, Tile ---------------------------------------------------------------------------------------------- */
+/* ---- Expand, Tile ---------------------------------------------------------------------------- */
 
 static void check_expand(int rank, const int64_t *dims, int n_wanted, const int64_t *wanted,
                          int out_rank, const int64_t *out, const char *after)
@@ -146,7 +146,7 @@ TEST(strided__tile)
     check_tile(CLG_INT64, DIMS(2, 2, 2, 2, 2, 2), (double[]){2, 2, 2, 2, 2, 2});
 }
 
-/* ---- DepthToSpace, SpaceToDepth ------------------------------------------------------------------------------------ */
+/* ---- DepthToSpace, SpaceToDepth -------------------------------------------------------------- */
 
 static void check_blocks(const char *mode, int64_t b)
 {
@@ -192,7 +192,7 @@ TEST(strided__blocks)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "mode");
 }
 
-/* ---- Concat ------------------------------------------------------------------------------------------------------------ */
+/* ---- Concat ---------------------------------------------------------------------------------- */
 
 static void check_concat(clg_dtype dtype, int64_t axis, int rank, const int64_t *dims, int n_parts,
                          const int64_t *parts)
@@ -238,7 +238,7 @@ TEST(strided__concat)
                  DIMS(1, 1)); /* larger than the driver's copy takes */
 }
 
-/* ---- Slice ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Slice ----------------------------------------------------------------------------------- */
 
 typedef struct slice_case {
     int64_t axis;
@@ -308,7 +308,7 @@ TEST(strided__views_of_views)
     run_node_check(&r, 0);
 }
 
-/* ---- Split ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Split ----------------------------------------------------------------------------------- */
 
 /* y = -part i of [3, 7] along axis 1. */
 TEST(strided__split)
@@ -337,7 +337,7 @@ TEST(strided__split)
     }
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(strided__refusals)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unique against looking each row up among those found so far. Nothing is computed, so results are exact.
+ * Unique against looking each row up among those found so far. Nothing is computed, so results are
+ * exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

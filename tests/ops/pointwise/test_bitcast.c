@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BitCast: the bytes of every element are the same as before. The test writes an element's bytes down as a number of
- * either dtype.
+ * BitCast: the bytes of every element are the same as before. The test writes an element's bytes
+ * down as a number of either dtype.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* 1, -1, 0.5, -0, infinity, 3 of float16, bfloat16, float32, float64: the fields put together by hand. */
+/* 1, -1, 0.5, -0, infinity, 3 of float16, bfloat16, float32, float64: the fields put together by
+ * hand. */
 static const double numbers[] = {1, -1, 0.5, -0.0, INFINITY, 3};
 enum { N = 6 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise operators as ONNX spells them: how inputs are broadcast and strided, many inputs, optional ones, dtypes
- * that mix. Expressions are tested in test_pointwise_floats.c and test_pointwise_ints.c.
+ * Pointwise operators as ONNX spells them: how inputs are broadcast and strided, many inputs,
+ * optional ones, dtypes that mix. Expressions are tested in test_pointwise_floats.c and
+ * test_pointwise_ints.c.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- how inputs lie ------------------------------------------------------------------------------------------------------- */
+/* ---- how inputs lie -------------------------------------------------------------------------- */
 
 /* y = a - b by broadcasting, worked out from coordinates. */
 static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const int64_t *b_dims)
@@ -102,7 +103,7 @@ TEST(pointwise__views)
     run_node_check(&r, 1e-7);
 }
 
-/* ---- operators --------------------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* More inputs than a kernel takes: x and its half, twenty times in turn. */
 static void run_many(clg_context *context, const clg_session_options *options, const char *place,

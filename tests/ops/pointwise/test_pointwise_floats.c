@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise rows over floats, eight of them to a kernel, against libm in double and formulas of other shapes.
+ * Pointwise rows over floats, eight of them to a kernel, against libm in double and formulas of
+ * other shapes.
  *
- * Tolerances, relative: float32 8e-6 and float64 2e-14 (OpenCL allows most functions a few units in the last place, tan
- * and pow 5 to 16, and expressions add up); float16 keeps 11 bits and bfloat16 8: one and a half units of their last.
+ * Tolerances, relative: float32 8e-6 and float64 2e-14 (OpenCL allows most functions a few units in
+ * the last place, tan and pow 5 to 16, and expressions add up); float16 keeps 11 bits and bfloat16
+ * 8: one and a half units of their last.
  */
 /* ctest: timeout 900 */
 #include "support/cases/fused_node.h"
 
 #include <math.h>
 
-/* ---- rows over floats --------------------------------------------------------------------------------------- */
+/* ---- rows over floats ------------------------------------------------------------------------ */
 
 typedef struct float_row {
     const char *def;
@@ -177,7 +179,8 @@ static double float_tolerance(clg_dtype dtype)
     }
 }
 
-/* Zeros, ones, halves, huge and tiny ones, infinities, NaN; then numbers of all magnitudes around 1. */
+/* Zeros, ones, halves, huge and tiny ones, infinities, NaN; then numbers of all magnitudes
+ * around 1. */
 static void fill_floats(tensor *t, bool second)
 {
     static const double special[] = {0, -0.0, 1,        -1,        0.5, -0.5,  1.5,  -2.5,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise rows over integers and bool, exactly: wrapping, division by zero, the ends of every dtype; choices; casts.
+ * Pointwise rows over integers and bool, exactly: wrapping, division by zero, the ends of every
+ * dtype; choices; casts.
  */
 /* ctest: timeout 900 */
 #include "support/cases/fused_node.h"
 
 #include <math.h>
 
-/* ---- rows over integers --------------------------------------------------------------------------------------- */
+/* ---- rows over integers ---------------------------------------------------------------------- */
 
 typedef struct int_row {
     const char *def;
@@ -221,7 +222,7 @@ TEST(pointwise_ints__where)
     check_where(CLG_INT64, false);
 }
 
-/* ---- casts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- casts ----------------------------------------------------------------------------------- */
 
 static const clg_dtype all_dtypes[] = {
     CLG_FLOAT32, CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64, CLG_INT8,   CLG_UINT8, CLG_INT16,

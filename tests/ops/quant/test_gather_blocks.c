@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GatherBlockQuantized against looking up and dequantising in double. float32: products of numbers that it holds, 1e-6;
- * float16 is rounded once: 1e-3.
+ * GatherBlockQuantized against looking up and dequantising in double. float32: products of numbers
+ * that it holds, 1e-6; float16 is rounded once: 1e-3.
  */
 #include "support/cases/run_node.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Casts from and to ONNX's storage types of a byte and less, exactly. The reference writes down all numbers of a type from its
- * exponent, mantissa and bias, and looks for the nearest one; of two the one with the even code.
+ * Casts from and to ONNX's storage types of a byte and less, exactly. The reference writes down all
+ * numbers of a type from its exponent, mantissa and bias, and looks for the nearest one; of two the
+ * one with the even code.
  */
 #include "support/cases/run_node.h"
 #include "tensor/dtype.h"
@@ -76,7 +77,7 @@ static void to_float(const kind *k, clg_dtype from, int64_t n, const double *x, 
     run_node_check(&r, 0);
 }
 
-/* ---- floats ------------------------------------------------------------------------------------------------- */
+/* ---- floats ---------------------------------------------------------------------------------- */
 
 /* Every float16 there is. */
 TEST(cast__all_of_float16)
@@ -158,7 +159,7 @@ TEST(cast__integers_to_floats)
     }
 }
 
-/* ---- codes ----------------------------------------------------------------------------------------------------- */
+/* ---- codes ----------------------------------------------------------------------------------- */
 
 /* What a code of any type means; a number of an integer type is one, too. */
 static double meaning(clg_dtype dtype, int code)
@@ -182,7 +183,8 @@ typedef struct reading {
     int64_t n;
 } reading;
 
-/* Bytes that hold all codes, as many elements as `n` says: cast, and cast back to the same bytes. */
+/* Bytes that hold all codes, as many elements as `n` says: cast, and cast back to the same
+ * bytes. */
 static void read_codes(clg_context *context, const clg_session_options *options, const char *name,
                        void *user)
 {
@@ -257,7 +259,7 @@ TEST(cast__all_codes)
     run_node_each(read_codes, &(reading){CLG_UINT2, CLG_INT4, 2, 9});
 }
 
-/* ---- integers ---------------------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 static void to_integer(clg_dtype from, clg_dtype to, int64_t n, const double *x, const double *y)
 {
@@ -296,7 +298,7 @@ TEST(cast__to_few_bits)
     to_integer(CLG_INT2, CLG_UINT8, 2, ones, low);
 }
 
-/* ---- float8e8m0 ------------------------------------------------------------------------------------------------------ */
+/* ---- float8e8m0 ------------------------------------------------------------------------------ */
 
 static double power(double x, const char *mode, bool saturate)
 {
@@ -351,7 +353,7 @@ TEST(cast__powers_of_two)
     to_power(CLG_FLOAT64, 8, doubles);
 }
 
-/* ---- more ------------------------------------------------------------------------------------------------------------- */
+/* ---- more ------------------------------------------------------------------------------------ */
 
 TEST(cast_like__takes_the_type)
 {

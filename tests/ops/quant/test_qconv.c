@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvInteger and QLinearConv in the way that is taken by itself, axes that are missing being axes of 1; and in the ways of CPUs.
+ * ConvInteger and QLinearConv in the way that is taken by itself, axes that are missing being axes
+ * of 1; and in the ways of CPUs.
  */
 #include "support/cases/quantized_case.h"
 
@@ -24,7 +25,8 @@ TEST(qconv__linear)
         qconv_check(cases[i], true, (quantized_how){0});
 }
 
-/* Each kind of words, with remainders of channels in and out, of words, of tiles of pixels and of blocks. */
+/* Each kind of words, with remainders of channels in and out, of words, of tiles of pixels and
+ * of blocks. */
 static const struct {
     qconv_case t;
     bool furthest, w_computed;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators between DequantizeLinear and QuantizeLinear, as quantisers write them: with the pass `qdq`, without it, and in
- * double. Where the pass takes them, sums are exact and rounded once; in float32 they are rounded on the way, so that results
- * may differ by one step, in rare ties: one in a hundred is allowed. What the pass only moves must be the same bytes.
+ * Operators between DequantizeLinear and QuantizeLinear, as quantisers write them: with the pass
+ * `qdq`, without it, and in double. Where the pass takes them, sums are exact and rounded once; in
+ * float32 they are rounded on the way, so that results may differ by one step, in rare ties: one in
+ * a hundred is allowed. What the pass only moves must be the same bytes.
  */
 /* ctest: timeout 900 */
 #include "support/cases/qdq_expression.h"
@@ -16,7 +17,7 @@
 
 #define RARE 0.01 /* of all results */
 
-/* ---- running ------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct wanted {
     const char *text, *words;
@@ -65,7 +66,8 @@ static void check_plan(const char *text, const char *plan, const char *words)
     }
 }
 
-/* At most `most` apart, and in no more than `share` of the numbers apart at all; `b` or `reference`. */
+/* At most `most` apart, and in no more than `share` of the numbers apart at all; `b` or
+ * `reference`. */
 static void check_numbers(const wanted *w, const clg_value *a, const clg_value *b)
 {
     const bool bytes = w->e->is_quantized;
@@ -118,7 +120,7 @@ static void expect_exact(const char *text, const char *words) { check(text, word
 /* Not for this pass. */
 static void expect_none(const char *text) { check(text, "-QLinear -Integer -Clip", true); }
 
-/* ---- convolutions ----------------------------------------------------------------------------------------------- */
+/* ---- convolutions ---------------------------------------------------------------------------- */
 
 #define CONV "QLinearConv -Dequantize -Quantize"
 
@@ -159,7 +161,7 @@ TEST(qdq__conv_that_stays)
     expect_none("Q0(Conv(Da, Dw, Dk))"); /* and here it is too large for int32 */
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 #define MATMUL "QLinearMatMul -Dequantize -Quantize"
 #define GEMM "MatMulIntegerToFloat -Dequantize"
@@ -186,7 +188,7 @@ TEST(qdq__matmuls_that_stay)
     expect_none("Q4(MatMul(Dx, Dy))"); /* sums beyond int32 */
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 #define ALONE " -Dequantize -Quantize"
 
@@ -220,7 +222,7 @@ TEST(qdq__pools_and_concat)
     expect_none("Q1(GlobalAveragePool(Da))"); /* two dtypes */
 }
 
-/* ---- what only moves ------------------------------------------------------------------------------------------------- */
+/* ---- what only moves ------------------------------------------------------------------------- */
 
 TEST(qdq__moves)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on quantised numbers against double precision, exactly: scales are such that a quotient is a half or is
- * clear of one, whatever float32 makes of it.
+ * Operators on quantised numbers against double precision, exactly: scales are such that a quotient
+ * is a half or is clear of one, whatever float32 makes of it.
  */
 #include "support/cases/run_node.h"
 

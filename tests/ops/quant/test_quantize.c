@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear against the formulas in double, element by element.
+ * QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear against the formulas in double,
+ * element by element.
  *
- * Quantised numbers are exact: the inputs are such that x / scale is not within 1e-6 of a tie unless it is one. What is
- * dequantised is one product: 1e-6; float16 1e-3, bfloat16 8e-3. Of float8 and float4 the nearest number is taken from the
- * host's tables, which tests/unit/tensor/test_half.c holds.
+ * Quantised numbers are exact: the inputs are such that x / scale is not within 1e-6 of a tie
+ * unless it is one. What is dequantised is one product: 1e-6; float16 1e-3, bfloat16 8e-3. Of
+ * float8 and float4 the nearest number is taken from the host's tables, which
+ * tests/unit/tensor/test_half.c holds.
  */
 #include "support/cases/run_node.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
 
-/* x as [outer, n, inner]; one scale for all (block 0, per 0), for each n (per 1), for each block of n. */
+/* x as [outer, n, inner]; one scale for all (block 0, per 0), for each n (per 1), for each block
+ * of n. */
 typedef struct layout {
     int64_t outer, n, inner, block;
     bool per_axis;
@@ -164,7 +167,8 @@ TEST(quantize__bfloat16)
     both(CLG_BFLOAT16, CLG_FLOAT8E4M3FN, (layout){2, 8, 1, 4, false}, false, 23);
 }
 
-/* Of a large tensor's blocks, as models have them for weights: constants, dequantised when the session is made. */
+/* Of a large tensor's blocks, as models have them for weights: constants, dequantised when the
+ * session is made. */
 TEST(dequantize__weights_of_a_matmul)
 {
     enum { N = 24, K = 96, BLOCK = 32 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operators that passes/quant/pass_quantized.c spells in others, against their definitions in double. Bytes: one off is
- * allowed, where a quotient is rounded to the other side of a half. float32: 1e-5 of numbers of size 1.
+ * The operators that passes/quant/pass_quantized.c spells in others, against their definitions in
+ * double. Bytes: one off is allowed, where a quotient is rounded to the other side of a half.
+ * float32: 1e-5 of numbers of size 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -10,7 +11,8 @@
 
 #define DOMAIN "com.microsoft"
 
-/* Numbers of 8 bits, and what they stand for: those of column i % n_scales have scale and zero point of their own. */
+/* Numbers of 8 bits, and what they stand for: those of column i % n_scales have scale and zero
+ * point of their own. */
 typedef struct quantised {
     clg_dtype dtype;
     int64_t n_scales;
@@ -64,7 +66,7 @@ static void feed_numbers(run_node *r, const quantised *x)
 
 static void check_bytes(run_node *r) { run_node_check_scaled(r, 1.0 / 255, 255); }
 
-/* ---- QGemm ----------------------------------------------------------------------------------------------------- */
+/* ---- QGemm ----------------------------------------------------------------------------------- */
 
 enum { M = 5, K = 33, N = 19 };
 
@@ -123,7 +125,7 @@ TEST(quantized__gemm)
     check_gemm((qgemm){.n_c = M, .alpha = 1});
 }
 
-/* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------------------------- */
+/* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------ */
 
 /* x: [2, 3, 17]; opset 12 sums over all from the axis on. */
 static void softmax(clg_dtype dtype, int64_t opset, int64_t axis)
@@ -179,7 +181,7 @@ TEST(quantized__where)
     check_bytes(&r);
 }
 
-/* ---- QEmbedLayerNormalization -------------------------------------------------------------------------------------- */
+/* ---- QEmbedLayerNormalization ---------------------------------------------------------------- */
 
 enum { BATCH = 2, PLACES = 5, WIDTH = 21 };
 
@@ -244,7 +246,7 @@ TEST(quantized__embed)
     embed(false, false);
 }
 
-/* ---- DynamicQuantizeLSTM -------------------------------------------------------------------------------------------- */
+/* ---- DynamicQuantizeLSTM --------------------------------------------------------------------- */
 
 enum { STEPS = 4, ROWS = 3, INPUTS = 6, UNITS = 7, GATES = 4 * UNITS };
 
@@ -332,7 +334,7 @@ TEST(quantized__lstm)
     lstm("bidirectional", true);
 }
 
-/* ---- channels that are last ------------------------------------------------------------------------------------------- */
+/* ---- channels that are last ------------------------------------------------------------------ */
 
 enum { HEIGHT = 8, LENGTH = 9, CHANNELS = 5, OUT_H = 4, OUT_W = 9 };
 
@@ -414,7 +416,7 @@ TEST(quantized__conv)
     check_bytes(&r);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 TEST(quantized__refuses)
 {

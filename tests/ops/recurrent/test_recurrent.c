@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RNN, GRU and LSTM: directions and layouts, inputs and outputs that are left out, sizes, activations, dtypes, and what
- * is refused. The reference is in support/cases/recurrent_case.h.
+ * RNN, GRU and LSTM: directions and layouts, inputs and outputs that are left out, sizes,
+ * activations, dtypes, and what is refused. The reference is in support/cases/recurrent_case.h.
  */
 /* ctest: timeout 900 */
 #include "support/cases/recurrent_case.h"
@@ -30,7 +30,7 @@ static recurrent_case usual_of(int i)
     return k;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 TEST(recurrent__directions_and_layouts)
 {
@@ -171,7 +171,8 @@ TEST(recurrent__dtypes)
     }
 }
 
-/* The input's part of the gates would take more memory than is allowed for it: launches take some steps each. */
+/* The input's part of the gates would take more memory than is allowed for it: launches take
+ * some steps each. */
 TEST(recurrent__time_in_chunks)
 {
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};
@@ -219,7 +220,7 @@ TEST(recurrent__nan_and_infinity)
     run_node_check(&n, 1e-6);
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 TEST(recurrent__bad_lengths_are_reported)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ArgMax, ArgMin, CumSum and CumProd. Values repeat, so that ties are met everywhere; places are compared exactly.
+ * ArgMax, ArgMin, CumSum and CumProd. Values repeat, so that ties are met everywhere; places are
+ * compared exactly.
  */
 #include "support/cases/run_node.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss against their definition in long double: probabilities by plain
- * exponentials, sums in one go.
+ * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss against their definition in long double:
+ * probabilities by plain exponentials, sums in one go.
  *
- * Tolerance: logarithm and sums of at most some thousand numbers of size 5: 2e-5 in float32; 16-bit floats round
- * log-probabilities to 11 or 8 bits.
+ * Tolerance: logarithm and sums of at most some thousand numbers of size 5: 2e-5 in float32; 16-bit
+ * floats round log-probabilities to 11 or 8 bits.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

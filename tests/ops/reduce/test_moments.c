@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MeanVarianceNormalization, and BatchNormalization in training mode, against sums of squares in long double: the
- * variance is the mean square less the square of the mean.
+ * MeanVarianceNormalization, and BatchNormalization in training mode, against sums of squares in
+ * long double: the variance is the mean square less the square of the mean.
  *
  * Tolerance: results are up to 10 in size and off by some units in the last place of their dtype.
  */
@@ -116,7 +116,8 @@ TEST(moments__dtypes)
     }
 }
 
-/* Parts, and a mean that is large beside the deviations: in float32 a difference of squares would have no digit left. */
+/* Parts, and a mean that is large beside the deviations: in float32 a difference of squares
+ * would have no digit left. */
 TEST(moments__long_and_shifted)
 {
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(3, 2, 100, 131), 0);
@@ -124,7 +125,8 @@ TEST(moments__long_and_shifted)
     mvn(CLG_FLOAT32, 13, AXES(-2), DIMS(1, 30011, 1), 512);
 }
 
-/* Channels of one number that is not a float's sum: its deviations are roundings, and the results zeros. */
+/* Channels of one number that is not a float's sum: its deviations are roundings, and the
+ * results zeros. */
 TEST(moments__constant)
 {
     static const int64_t dims[][4] = {{3, 2, 41, 131}, {2, 3, 1, 7}, {9, 70, 1, 2}};
@@ -165,7 +167,7 @@ TEST(moments__refuses)
     run_node_refused(&r, CLG_ERROR_SHAPE, "axis");
 }
 
-/* ---- BatchNormalization ------------------------------------------------------------------------------------- */
+/* ---- BatchNormalization ---------------------------------------------------------------------- */
 
 static void batch(int64_t opset, clg_dtype dtype, clg_dtype scales, clg_dtype means, int rank,
                   const int64_t *dims, bool spatial, double shift)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BatchNormalization, LayerNormalization, InstanceNormalization, GroupNormalization and LRN in double; variances by
- * the mean of squares less the square of the mean, which double affords.
+ * BatchNormalization, LayerNormalization, InstanceNormalization, GroupNormalization and LRN in
+ * double; variances by the mean of squares less the square of the mean, which double affords.
  *
  * Tolerance: sums of up to a thousand float32 of size 1, then a square root and a division: 1e-5.
  */
@@ -29,7 +29,7 @@ static double tolerance_of(clg_dtype dtype)
                                    : FLOAT_TOLERANCE;
 }
 
-/* ---- BatchNormalization ------------------------------------------------------------------------------ */
+/* ---- BatchNormalization ---------------------------------------------------------------------- */
 
 static void batch(int64_t opset, clg_dtype dtype, clg_dtype stats, int rank, const int64_t *dims,
                   bool spatial)
@@ -93,7 +93,7 @@ TEST(norm__batch_refuses_half_training)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "is_test 0");
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* One row's mean and 1 / sqrt(var + epsilon). */
 static void measure(const double *x, int64_t cols, double epsilon, double *out_mean,

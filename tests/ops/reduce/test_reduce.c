@@ -2,8 +2,9 @@
  *
  * Reductions against plain sums in double, element by element.
  *
- * Tolerance: sums of n float32 in blocks lose far less than n * 2^-24: 2e-6 of the largest partial sum, whatever n is
- * (ten millions below); float16 and bfloat16 round the result to 11 and 8 bits. Integers are exact.
+ * Tolerance: sums of n float32 in blocks lose far less than n * 2^-24: 2e-6 of the largest partial
+ * sum, whatever n is (ten millions below); float16 and bfloat16 round the result to 11 and 8 bits.
+ * Integers are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -127,7 +128,7 @@ static void check(const char *op, clg_dtype dtype, int rank, const int64_t *dims
     check_values(&c, rank, dims, x, sqrt((double)n));
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static const char *const ops[] = {"ReduceSum",    "ReduceMean",     "ReduceMax", "ReduceMin",
                                   "ReduceProd",   "ReduceL1",       "ReduceL2",  "ReduceSumSquare",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax, LogSoftmax and Hardmax against sums of exponentials in long double, without subtracting a maximum: the
- * range of long double suffices.
+ * Softmax, LogSoftmax and Hardmax against sums of exponentials in long double, without subtracting
+ * a maximum: the range of long double suffices.
  *
- * Tolerance: the exponential's argument is off by 2^-24 of its size, which is up to 200 here, the sum by less: 2e-5.
+ * Tolerance: the exponential's argument is off by 2^-24 of its size, which is up to 200 here, the
+ * sum by less: 2e-5.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

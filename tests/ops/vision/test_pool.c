@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxPool, AveragePool and LpPool against loops in double over every tap of a padded copy of the input.
+ * MaxPool, AveragePool and LpPool against loops in double over every tap of a padded copy of the
+ * input.
  *
- * Tolerance: a maximum is exact; means and norms of up to a hundred numbers in float32 are good to 2e-6.
+ * Tolerance: a maximum is exact; means and norms of up to a hundred numbers in float32 are good to
+ * 2e-6.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize and Upsample against the sum over all input elements of the product of each axis' weights, with places and
- * weights in double as ONNX's text defines them; and against numbers that ONNX's own tests print.
+ * Resize and Upsample against the sum over all input elements of the product of each axis' weights,
+ * with places and weights in double as ONNX's text defines them; and against numbers that ONNX's
+ * own tests print.
  *
- * Tolerance: weights and sums of up to 64 terms in float32: 1e-5. Nearest copies exactly; sizes here are such that
- * double finds each place without rounding.
+ * Tolerance: weights and sums of up to 64 terms in float32: 1e-5. Nearest copies exactly; sizes
+ * here are such that double finds each place without rounding.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -63,7 +64,8 @@ static int64_t nearest_of(const resize_case *t, double place)
     return (int64_t)below + (is(t->nearest, "round_prefer_ceil") ? part >= 0.5 : part > 0.5);
 }
 
-/* weights[i] of each input element for output o; false where the extrapolation value is to be taken. */
+/* weights[i] of each input element for output o; false where the extrapolation value is to be
+ * taken. */
 static bool weight_of(const resize_case *t, int axis, int64_t o, double *weights)
 {
     const int64_t in = t->in[axis];

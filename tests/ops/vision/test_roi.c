@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign against samples that are interpolated one by one, MaxRoiPool against a look at every element of an image.
- * float32: places carry 1e-6 of the image's size into the weights: 1e-4; float16: 4e-3.
+ * RoiAlign against samples that are interpolated one by one, MaxRoiPool against a look at every
+ * element of an image. float32: places carry 1e-6 of the image's size into the weights: 1e-4;
+ * float16: 4e-3.
  */
 #include "support/cases/run_node.h"
 

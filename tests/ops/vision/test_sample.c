@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GridSample against sums over all elements of an image, each with the weight that the distance gives it, and AffineGrid
- * against its formula. float32: coordinates carry 1e-6 of the image's size into the weights: 1e-4; float16: 4e-3.
+ * GridSample against sums over all elements of an image, each with the weight that the distance
+ * gives it, and AffineGrid against its formula. float32: coordinates carry 1e-6 of the image's size
+ * into the weights: 1e-4; float16: 4e-3.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

@@ -12,7 +12,7 @@
 #define MAX_SIMULATED 300000 /* multiply-adds of a case */
 #define LONG_SUM 4096        /* terms */
 
-/* ---- the formula -------------------------------------------------------------------------------------- */
+/* ---- the formula ----------------------------------------------------------------------------- */
 
 static double activate(const conv_case *t, double v)
 {
@@ -80,7 +80,7 @@ static void expect(conv_run *r)
     }
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static shape map_dims(const conv_run *r, bool in_blocks, int64_t channels, int64_t h, int64_t w)
 {
@@ -153,7 +153,7 @@ static int64_t blocked_index(const shape *s, int64_t channels, int64_t i)
     return ((image * s->dims[1] + c / lanes) * plane + i % plane) * lanes + c % lanes;
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 static value_id add_value(graph *g, const char *name, const shape *dims)
 {
@@ -233,7 +233,7 @@ static void set_input(clg_session *session, const char *name, const shape *s, in
     tensor_free(made);
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Of model, session or run, whatever fails first. */
 static clg_status run_model(clg_context *context, const clg_session_options *options,
@@ -322,7 +322,8 @@ static void check_result(clg_context *context, const clg_session_options *option
     clg_session_free(session);
 }
 
-/* Oclgrind 21.10 gives 1 for ~true in vectors of truths, which the compiler makes of common/exp.clh. */
+/* Oclgrind 21.10 gives 1 for ~true in vectors of truths, which the compiler makes of
+ * common/exp.clh. */
 static bool is_mistaken_by_oclgrind(const conv_case *t)
 {
     return t->activation && strcmp(t->activation, "Sigmoid") == 0;

@@ -45,7 +45,8 @@ static void make_model(const fused *f, clg_model **out_model)
     assert_ok(model_create(g, false, out_model));
 }
 
-/* Integers and bool exactly; floats within the tolerance, and what float16 cannot hold as infinity. */
+/* Integers and bool exactly; floats within the tolerance, and what float16 cannot hold as
+ * infinity. */
 static void compare(const fused *f, size_t index, const tensor *got, const char *place)
 {
     const tensor *want = f->outputs[index];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One clgraph.Pointwise node, several pointwise rows in one kernel, run at every place of run_node.h and compared
- * with what the test worked out.
+ * One clgraph.Pointwise node, several pointwise rows in one kernel, run at every place of
+ * run_node.h and compared with what the test worked out.
  */
 #ifndef CLG_TESTS_FUSED_NODE_H
 #define CLG_TESTS_FUSED_NODE_H
@@ -24,8 +24,8 @@ tensor *fused_tensor(clg_dtype dtype, int64_t n);
 tensor *fused_input(fused *f, clg_dtype dtype, int64_t n, pointwise_register *out);
 /* The register as the next output; a list as long as input 0 to be filled in. */
 tensor *fused_output(fused *f, pointwise_register r);
-/* Runs everywhere and compares: integers and bool exactly, floats within the tolerance. Places without double must
- * refuse what computes in float64. Frees the tensors. */
+/* Runs everywhere and compares: integers and bool exactly, floats within the tolerance. Places
+ * without double must refuse what computes in float64. Frees the tensors. */
 void fused_check(fused *f);
 
 #endif

@@ -35,7 +35,7 @@ void gemm_reference(double *out, int64_t m, int64_t n, int64_t k, const double *
     }
 }
 
-/* ---- MatMul ------------------------------------------------------------------------------------------ */
+/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool constant_b,
                        bool constant_a)
@@ -52,7 +52,8 @@ void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool co
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(k));
 }
 
-/* The reference walks batches by index arithmetic of its own: right-aligned, 0 where a dimension is 1. */
+/* The reference walks batches by index arithmetic of its own: right-aligned, 0 where a dimension
+ * is 1. */
 static int64_t batch_of(int rank, const int64_t *dims, int over_rank, const int64_t *over,
                         int64_t index)
 {
@@ -95,7 +96,7 @@ void gemm_check_batches(clg_dtype dtype, int rank_a, const int64_t *a_dims, int 
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(K));
 }
 
-/* ---- Gemm -------------------------------------------------------------------------------------------- */
+/* ---- Gemm ------------------------------------------------------------------------------------ */
 
 void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu)
 {
@@ -132,9 +133,10 @@ void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu)
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(g->k));
 }
 
-/* ---- operators that follow ------------------------------------------------------------------------------ */
+/* ---- operators that follow ------------------------------------------------------------------- */
 
-/* An operator that follows, and what it does to a sum. opset 13 has no Gelu: the pass knows its formula. */
+/* An operator that follows, and what it does to a sum. opset 13 has no Gelu: the pass knows its
+ * formula. */
 typedef struct follower {
     const char *op_type;
     double alpha, beta; /* NAN: no such attribute */

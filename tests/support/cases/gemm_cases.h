@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm against sums in double, taken from the last term to the first: for the tests of their kernels.
+ * MatMul and Gemm against sums in double, taken from the last term to the first: for the tests of
+ * their kernels.
  *
- * Tolerance: float32 sums of k terms of size 1 differ from the double's by at most k * 2^-24 and, with random signs,
- * by far less: 2e-6 of the larger of the result and sqrt(k). float16 stores 11 bits: 1e-3; bfloat16 8: 4e-3, and
- * operands that it holds.
+ * Tolerance: float32 sums of k terms of size 1 differ from the double's by at most k * 2^-24 and,
+ * with random signs, by far less: 2e-6 of the larger of the result and sqrt(k). float16 stores 11
+ * bits: 1e-3; bfloat16 8: 4e-3, and operands that it holds.
  */
 #ifndef CLG_TESTS_GEMM_CASES_H
 #define CLG_TESTS_GEMM_CASES_H
@@ -39,7 +40,8 @@ typedef struct gemm_case {
 /* relu: one follows where there is a C. */
 void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu);
 
-/* act(a x b + bias + residual) for each operator that can be fused, with and without the pass that fuses the same. */
+/* act(a x b + bias + residual) for each operator that can be fused, with and without the pass
+ * that fuses the same. */
 void gemm_check_followers(clg_dtype dtype);
 
 #endif

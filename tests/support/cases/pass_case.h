@@ -31,7 +31,8 @@ value_id pass_case_node(pass_case *m, const char *op, size_t n, const value_id *
                         const char *out);
 /* The node that was added last. */
 node_id pass_case_last(const pass_case *m);
-/* Runs all passes but `disabled`, for SIMD kernels, with `output` as (another) output; the case is over. */
+/* Runs all passes but `disabled`, for SIMD kernels, with `output` as (another) output; the case
+ * is over. */
 graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled, size_t n_disabled);
 /* Runs `only` and `dead` alone. */
 graph *pass_case_run_only(pass_case *m, value_id output, const char *only);

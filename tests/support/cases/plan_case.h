@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A graph made by hand and the plans for it, without a device: a made-up device, and an owner of packed weights that
- * only counts.
+ * A graph made by hand and the plans for it, without a device: a made-up device, and an owner of
+ * packed weights that only counts.
  *
  *     plan_case k;
  *     plan_case_start(&k, CLG_KERNELS_SIMD);
@@ -55,8 +55,8 @@ void plan_case_ready(plan_case *k);
 /* plan_create; the plan before is freed. NULL in k->p when contents are needed. */
 clg_status plan_case_try(plan_case *k);
 void plan_case_plan(plan_case *k); /* the same, which must give a plan */
-/* Plans on, where the host reads, with contents that `give` makes for each read; then checks the path to the last
- * segment. give may be NULL when there is one segment. */
+/* Plans on, where the host reads, with contents that `give` makes for each read; then checks the
+ * path to the last segment. give may be NULL when there is one segment. */
 typedef tensor *(*plan_case_give)(void *user, const plan_port *read);
 plan_check_counts plan_case_check(plan_case *k, plan_case_give give, void *user);
 

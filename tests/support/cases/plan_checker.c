@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See plan_checker.h. The order of steps of a node is the contract of emit.c: copies of inputs that must be dense,
- * packings of inputs that are no weights, the candidate's own steps; at the end of a segment copies for what is read
- * and for outputs.
+ * See plan_checker.h. The order of steps of a node is the contract of emit.c: copies of inputs that
+ * must be dense, packings of inputs that are no weights, the candidate's own steps; at the end of a
+ * segment copies for what is read and for outputs.
  */
 #include "support/cases/plan_checker.h"
 
@@ -39,7 +39,7 @@ static void *zeros(size_t n, size_t size)
 
 static const char *name_of(const checker *k, value_id v) { return k->c->graph->values[v].name; }
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Constants come into sight when a step first reads them. */
 static void discover(checker *k, value_id id, const plan_placement *p)
@@ -91,7 +91,7 @@ static void place_output(checker *k, value_id id, const plan_placement *p)
         fail_msg("step %zu writes '%s' elsewhere", k->memory.step, name_of(k, id));
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static const plan_step *take_step(checker *k, const step *expected)
 {
@@ -128,7 +128,8 @@ static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes
     if (shadow_is_writable(p->kind)) shadow_check(&k->memory, p, n_bytes, *number);
 }
 
-/* One step of the candidate: inputs are there, outputs are written, and the inputs are still there. */
+/* One step of the candidate: inputs are there, outputs are written, and the inputs are still
+ * there. */
 static void check_step(checker *k, const candidate *impl, const step *expected)
 {
     step_operands operands;
@@ -154,7 +155,7 @@ static void check_step(checker *k, const candidate *impl, const step *expected)
     k->counts.n_steps++;
 }
 
-/* ---- copies that the planner adds -------------------------------------------------------------------- */
+/* ---- copies that the planner adds ------------------------------------------------------------ */
 
 static lower_operand operand_of(const checked_value *v)
 {
@@ -214,7 +215,7 @@ static void make_dense(checker *k, value_id id)
     shape_strides(&v->fact.dims, v->strides);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Facts of the node's outputs, into the values. What needs says was not known. */
 static uint32_t infer(checker *k, bool *out_all_known)
@@ -237,7 +238,8 @@ static uint32_t infer(checker *k, bool *out_all_known)
     return needs;
 }
 
-/* Which element of input 0 each element of output `index` is, by the operator's host arithmetic on indices. */
+/* Which element of input 0 each element of output `index` is, by the operator's host arithmetic
+ * on indices. */
 static tensor *view_map(checker *k, size_t index)
 {
     value_fact facts[64] = {0};
@@ -299,7 +301,7 @@ static bool packs_weight(const checker *k, const packing *p)
     return v->weight && checked_value_is_dense(v) && !k->c->is_init_plan;
 }
 
-/* ---- inputs that lie in the output ------------------------------------------------------------------- */
+/* ---- inputs that lie in the output ----------------------------------------------------------- */
 
 /* Whether step number `at` of the segment is `e`, told by where it reads. */
 static bool is_step(const checker *k, size_t at, const step *e)
@@ -314,8 +316,8 @@ static bool is_step(const checker *k, size_t at, const step *e)
     return false;
 }
 
-/* Whether step number `at`, which may be `e`, is rather that of the same memory further on: then the output lies around
- * input i. */
+/* Whether step number `at`, which may be `e`, is rather that of the same memory further on: then
+ * the output lies around input i. */
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {
@@ -436,7 +438,7 @@ static void check_lowered(checker *k)
         check_candidate(k, &lc);
 }
 
-/* ---- segments ------------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static void check_requested(const checker *k, uint32_t needs)
 {
@@ -528,7 +530,7 @@ static void arrive(checker *k, const plan_segment *parent)
     }
 }
 
-/* ---- whole plans ------------------------------------------------------------------------------------------- */
+/* ---- whole plans ----------------------------------------------------------------------------- */
 
 static void start(checker *k, const plan_segment *last)
 {

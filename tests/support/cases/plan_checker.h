@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replays a plan without a device. Every element of every value has a number of its own; a model of the memory
- * notes which number each place holds. A step must find the numbers of its inputs where it is told to read, and what
- * it writes must not hit what is read later. Views come from the operators' host arithmetic, not from the planner.
- * A plan that goes wrong fails the test.
+ * Replays a plan without a device. Every element of every value has a number of its own; a model of
+ * the memory notes which number each place holds. A step must find the numbers of its inputs where
+ * it is told to read, and what it writes must not hit what is read later. Views come from the
+ * operators' host arithmetic, not from the planner. A plan that goes wrong fails the test.
  */
 #ifndef CLG_TESTS_PLAN_CHECKER_H
 #define CLG_TESTS_PLAN_CHECKER_H
@@ -20,7 +20,8 @@ typedef struct plan_check_counts {
     size_t n_bytes_read; /* of slabs */
 } plan_check_counts;
 
-/* The segments from the root to a last one, each the child of the one before. counts may be NULL. */
+/* The segments from the root to a last one, each the child of the one before. counts may be
+ * NULL. */
 void plan_check(const plan_context *context, const plan *p, const plan_segment *const *path,
                 size_t n_path, plan_check_counts *out_counts);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tables -------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Scale i along the axis is scale * (1 + i / 8). */
 typedef struct operand_row {
@@ -88,7 +88,7 @@ static double scale_of(const operand_row *o, int64_t i)
     return (double)(float)(o->scale * (1 + (o->axis < 0 ? 0 : (double)i / 8)));
 }
 
-/* ---- arithmetic in double ------------------------------------------------------------------------------------- */
+/* ---- arithmetic in double -------------------------------------------------------------------- */
 
 /* A value of the model; v is NULL where it is not computed here. */
 typedef struct term {
@@ -132,7 +132,8 @@ static void shape_term(term *y, int rank, const int64_t *dims)
 
 static int64_t size_of(const term *t) { return run_node_count(t->rank, t->dims); }
 
-/* Windows of both axes, the channels of a group, or of one channel alone: w is NULL, and the mean is taken. */
+/* Windows of both axes, the channels of a group, or of one channel alone: w is NULL, and the
+ * mean is taken. */
 static double window_sum(const writing *p, const term *x, const term *w, const int64_t at[4],
                          const int64_t kernel[2], int64_t from, int64_t channels)
 {
@@ -239,7 +240,7 @@ static void compute(writing *p, const char *op, term *y)
         if (strcmp(op, elements[i]) == 0) compute_elements(p, op, y);
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void new_name(writing *w, char name[16]) { (void)snprintf(name, 16, "v%d", w->n_names++); }
 

@@ -2,12 +2,16 @@
  *
  * Models of quantised numbers, written as an expression, and what they give in double.
  *
- *   Conv[pads=1:1:0:0 group=2](Da, Dw, f)   an operator of opset 13: lists have colons, decimal numbers a point
- *   a                                       an operand of the table in qdq_expression.c: an input or a constant
+ *   Conv[pads=1:1:0:0 group=2](Da, Dw, f)   an operator of opset 13: lists have colons, decimal
+ *                                           numbers a point
+ *   a                                       an operand of the table in qdq_expression.c: an input
+ *                                           or a constant
  *   Da                                      it, dequantised
- *   Q0(...)  Qa(...)                        quantised as row 0 of the table of results says, as operand a is
+ *   Q0(...)  Qa(...)                        quantised by row 0 of the table of results, by
+ *                                           operand a's
  *   DQ0(...)                                quantised, and dequantised again
- *   0.5  1:1:2:2  #0:3                      constants of float32 and int64; nothing: an input that is left out
+ *   0.5  1:1:2:2  #0:3                      constants of float32 and int64; nothing: an
+ *                                           omitted input
  */
 #ifndef CLG_TESTS_QDQ_EXPRESSION_H
 #define CLG_TESTS_QDQ_EXPRESSION_H

@@ -25,7 +25,7 @@ static double *numbers(int64_t n, bool is_signed, quantized_range range, bool hi
     return x;
 }
 
-/* ---- products -------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 int64_t qgemm_sum(const qgemm_case *p, const double *a, const double *b, const double *az,
                   const double *bz, int64_t z, int64_t i, int64_t j)
@@ -104,7 +104,7 @@ void qgemm_check_linear(qgemm_case p, clg_dtype ty, clg_dtype ts, int fold, quan
     run_node_check(&r, 0);
 }
 
-/* ---- convolutions ---------------------------------------------------------------------------------- */
+/* ---- convolutions ---------------------------------------------------------------------------- */
 
 static int64_t outputs(int64_t n, int64_t k, int64_t s, int64_t d, int64_t p)
 {

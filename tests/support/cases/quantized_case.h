@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products and convolutions of 8-bit numbers against sums in int64. Exact: scales are powers of two, so a requantised number
- * may not differ either.
+ * Products and convolutions of 8-bit numbers against sums in int64. Exact: scales are powers of
+ * two, so a requantised number may not differ either.
  */
 #ifndef CLG_TESTS_QUANTIZED_CASE_H
 #define CLG_TESTS_QUANTIZED_CASE_H

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the reference ------------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 static double apply(const activation *a, double x, double clip)
 {
@@ -136,7 +136,7 @@ static void one_sequence(const recurrent_data *d, int64_t dir, int64_t b, double
     }
 }
 
-/* ---- running ------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static double *scaled(int64_t n, double factor)
 {

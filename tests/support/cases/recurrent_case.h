@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node RNN, GRU or LSTM with its data, and what it must give: ONNX's equations in double, step by step and unit by
- * unit, with another order of the gates' work than the kernels have.
+ * A node RNN, GRU or LSTM with its data, and what it must give: ONNX's equations in double, step by
+ * step and unit by unit, with another order of the gates' work than the kernels have.
  */
 #ifndef CLG_TESTS_RECURRENT_CASE_H
 #define CLG_TESTS_RECURRENT_CASE_H
@@ -56,9 +56,9 @@ typedef struct recurrent_data {
 recurrent_data recurrent_make(const recurrent_case *k);
 /* The node and its inputs. names: room for RECURRENT_LIST, as long as r. */
 void recurrent_write(const recurrent_data *d, run_node *r, const char **names);
-/* Both, with the results that are asked for, everywhere. Tolerances: float32 sums of up to 150 products of size 1/4
- * through a dozen steps of bounded functions: 1e-5. float16 keeps the input's part of the sums, of size up to 4, in half:
- * 1e-2. float64: 1e-12. */
+/* Both, with the results that are asked for, everywhere. Tolerances: float32 sums of up to 150
+ * products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16 keeps the
+ * input's part of the sums, of size up to 4, in half: 1e-2. float64: 1e-12. */
 void recurrent_check(const recurrent_case *k);
 
 #endif

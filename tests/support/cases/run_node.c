@@ -72,7 +72,8 @@ static void read_share(void)
     if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
 }
 
-/* Nothing may need more built-in functions than cl/common/builtins.clh declares: those who get all of them pay for each kernel. */
+/* Nothing may need more built-in functions than cl/common/builtins.clh declares: those who get
+ * all of them pay for each kernel. */
 static bool needs_more;
 
 static void look_for_declarations(void *user, clg_log_level level, const char *message)
@@ -99,7 +100,8 @@ int run_node_open(void **state)
     for (size_t i = 0; i < n_devices && n_contexts < MAX_PLACES; i++) {
         clg_context *context;
         clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-        /* PoCL keeps what it compiled by itself, and compiles all a second time for a binary to put into a store. */
+        /* PoCL keeps what it compiled by itself, and compiles all a second time for a binary to
+         * put into a store. */
         if (strcmp(devices[i].platform, "Portable Computing Language") == 0) options.cache_dir = "";
         if (clg_context_create(devices[i].selector, &options, &context) != CLG_OK) {
             printf("skipped %s: %s\n", devices[i].name, clg_last_error());
@@ -151,7 +153,7 @@ int64_t run_node_count(int rank, const int64_t *dims)
     return n;
 }
 
-/* ---- describing ------------------------------------------------------------------------------------ */
+/* ---- describing ------------------------------------------------------------------------------ */
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
 {
@@ -268,7 +270,7 @@ void run_node_strings(run_node *r, const char *name, size_t n, const char *const
     a->strings = values;
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 double *run_node_zeros(int64_t n)
 {
@@ -298,7 +300,7 @@ double *run_node_random(int64_t n)
     return numbers;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static tensor *make_tensor(const run_node_tensor *t)
 {

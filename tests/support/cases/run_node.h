@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One node, or a chain of them, built with the public interface and run on every OpenCL device of the machine with
- * each class of kernels, its outputs compared with what the test worked out.
+ * One node, or a chain of them, built with the public interface and run on every OpenCL device of
+ * the machine with each class of kernels, its outputs compared with what the test worked out.
  *
  *     run_node r;
  *     run_node_start(&r, NULL, "Softmax", 13);
@@ -10,10 +10,10 @@
  *     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){2, 3}, y);
  *     run_node_check(&r, 1e-5);
  *
- * run_node_open and run_node_close are the fixtures of the group; the latter fails where no kernel ran.
- * CLG_TEST_PLACES=words runs only where the name of the place ("Portable Computing Language, simt") has the words.
- * CLG_TEST_SHARE=1/4 gives software rasterisers and simulators the second of each four cases, CLG_TEST_SHARE=all all; 0/4 is
- * what they get unless places are named.
+ * run_node_open and run_node_close are the fixtures of the group; the latter fails where no kernel
+ * ran. CLG_TEST_PLACES=words runs only where the name of the place ("Portable Computing Language,
+ * simt") has the words. CLG_TEST_SHARE=1/4 gives software rasterisers and simulators the second of
+ * each four cases, CLG_TEST_SHARE=all all; 0/4 is what they get unless places are named.
  */
 #ifndef CLG_TESTS_RUN_NODE_H
 #define CLG_TESTS_RUN_NODE_H
@@ -79,12 +79,13 @@ typedef struct run_node {
 
 int run_node_open(void **state);
 int run_node_close(void **state);
-/* Cases started from now on are computed by this way (NULL: any), where kernels are of this class: for GPUs, without CLBlast.
- * One whose plan is without it fails. */
+/* Cases started from now on are computed by this way (NULL: any), where kernels are of this
+ * class: for GPUs, without CLBlast. One whose plan is without it fails. */
 void run_node_by(clg_kernel_class kernels, const char *impl);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
-/* Another node behind the last: its first input is the last one's output, more inputs and attributes follow. */
+/* Another node behind the last: its first input is the last one's output, more inputs and
+ * attributes follow. */
 void run_node_then(run_node *r, const char *op_type);
 /* The next input, from numbers that are rounded to dtype. */
 void run_node_input(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
@@ -106,7 +107,8 @@ void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims
                      const double *numbers);
 void run_node_expect_absent(run_node *r);
 
-/* Runs everywhere; a device without float64 must refuse it. A number passes when |got - want| <= tolerance * max(1, |want|); NaN wants NaN. */
+/* Runs on every device; one without float64 must refuse float64. A number passes when
+ * abs(got - want) <= tolerance * max(1, abs(want)); a NaN must be a NaN. */
 void run_node_check(const run_node *r, double tolerance);
 /* The same where results of two different lengths of sums are compared: `scale` stands for 1. */
 void run_node_check_scaled(const run_node *r, double tolerance, double scale);
@@ -122,8 +124,8 @@ size_t run_node_leave_out(bool (*is_faulty)(const clg_device_info *device));
 /* The same as a case of many: slow devices take their share. */
 void run_node_each_case(run_node_body body, void *user);
 
-/* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed (CLG_TEST_SEED sets it);
- * freed when the group ends. */
+/* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed
+ * (CLG_TEST_SEED sets it); freed when the group ends. */
 double *run_node_random(int64_t n);
 /* n zeros, freed likewise: for expectations. */
 double *run_node_zeros(int64_t n);

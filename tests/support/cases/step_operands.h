@@ -9,7 +9,8 @@
 
 /* A step over nothing, which plans leave out. */
 bool step_is_skipped(const step *s);
-/* Operands in the order of plan_step.buffers, with the places that the plan has for element 0 of each. */
+/* Operands in the order of plan_step.buffers, with the places that the plan has for element 0 of
+ * each. */
 typedef struct step_operands {
     uint32_t n;
     operand list[STEP_MAX_ARGS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults of drivers that tests must know of, because what they ask for has no other implementation. docs/portability.md has what
- * was seen. All else is the business of the library's self-tests, quirks and compile helper.
+ * Faults of drivers that tests must know of, because what they ask for has no other implementation.
+ * docs/portability.md has what was seen. All else is the business of the library's self-tests,
+ * quirks and compile helper.
  */
 #ifndef CLG_TESTS_DRIVER_FAULTS_H
 #define CLG_TESTS_DRIVER_FAULTS_H
@@ -18,14 +19,16 @@ static inline bool driver_miscompiles_emulated_unit(const clg_device_info *devic
            strncmp(device->driver, "6.", 2) == 0;
 }
 
-/* llvmpipe computes eight work-items together and keeps their private memory on the 8 MiB stack of a worker thread: kernels of
- * the SIMD class with large private arrays (conv_blocked: 9 MiB) overflow it. By default its kernels are simt. */
+/* llvmpipe computes eight work-items together and keeps their private memory on the 8 MiB stack
+ * of a worker thread: kernels of the SIMD class with large private arrays (conv_blocked: 9 MiB)
+ * overflow it. By default its kernels are simt. */
 static inline bool driver_has_small_private_memory(const clg_device_info *device)
 {
     return strcmp(device->platform, "rusticl") == 0;
 }
 
-/* Drivers whose compiler is known to die of kernels: a node of which no implementation is left is refused there. */
+/* Drivers whose compiler is known to die of kernels: a node of which no implementation is left
+ * is refused there. */
 static inline bool driver_compiler_may_die(const clg_device_info *device)
 {
     const bool is_pocl = strcmp(device->platform, "Portable Computing Language") == 0;
@@ -33,7 +36,8 @@ static inline bool driver_compiler_may_die(const clg_device_info *device)
            strcmp(device->platform, "rusticl") == 0;
 }
 
-/* Whether a run failed because no implementation is left: the driver's compiler dies of all of them, and the message names it. */
+/* Whether a run failed because no implementation is left: the driver's compiler dies of all of
+ * them, and the message names it. */
 static inline bool driver_refused(const clg_context *context, clg_status status)
 {
     const char *message = clg_last_error();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An allocator that fails the N-th allocation and counts live blocks, and the loop that fails every one.
+ * An allocator that fails the N-th allocation and counts live blocks, and the loop that fails every
+ * one.
  */
 #ifndef CLG_TESTS_FAILING_ALLOC_H
 #define CLG_TESTS_FAILING_ALLOC_H
@@ -15,9 +16,10 @@ void failing_alloc_arm(size_t n);
 bool failing_alloc_has_failed(void); /* since it was armed */
 size_t failing_alloc_n_live(void);
 
-/* Runs body with the first allocation failing, then the second, and so on until it gets through without a
- * failure. Each time but the last it must give a negative status and a sentence of its own, and leave no
- * block behind. body frees what it made, also when it succeeds. Returns the number of allocations. */
+/* Runs body with the first allocation failing, then the second, and so on until it gets through
+ * without a failure. Each time but the last it must give a negative status and a sentence of its
+ * own, and leave no block behind. body frees what it made, also when it succeeds. Returns the
+ * number of allocations. */
 typedef clg_status (*fault_body)(void *user);
 size_t fault_loop(fault_body body, void *user);
 /* The same between installing the allocator and removing it. */

@@ -18,8 +18,8 @@ typedef enum opencl_faults_kind {
     OPENCL_FAULTS_KINDS
 } opencl_faults_kind;
 
-/* The functions of the layer. From now on call n (from 0) that can fail fails once, with this OpenCL error;
- * n -1: none. Live objects are counted as references. */
+/* The functions of the layer. From now on call n (from 0) that can fail fails once, with this
+ * OpenCL error; n -1: none. Live objects are counted as references. */
 void opencl_faults_arm(long n, int code);
 long opencl_faults_n_calls(void); /* since it was armed */
 bool opencl_faults_has_fired(void);
@@ -33,8 +33,8 @@ typedef struct opencl_faults {
     __typeof__(&opencl_faults_n_live) n_live;
 } opencl_faults;
 
-/* Puts the layer between the library and the drivers. Before the first OpenCL call of the process; false when
- * this machine's OpenCL loader knows no layers. */
+/* Puts the layer between the library and the drivers. Before the first OpenCL call of the
+ * process; false when this machine's OpenCL loader knows no layers. */
 bool opencl_faults_open(opencl_faults *out_faults);
 /* All live objects together, events and programs too. */
 long opencl_faults_total_live(const opencl_faults *faults);

@@ -46,7 +46,7 @@ void shadow_free(shadow *s)
     s->n_spaces = 0;
 }
 
-/* ---- the order of steps ------------------------------------------------------------------------------ */
+/* ---- the order of steps ---------------------------------------------------------------------- */
 
 /* Bits: the steps of its window that step `i` comes after, directly or not. */
 static uint32_t steps_before(const shadow *s, size_t i)
@@ -62,7 +62,8 @@ static uint32_t steps_before(const shadow *s, size_t i)
 
 static bool is_timed(const shadow *s) { return !s->is_untimed && s->step < s->segment->n_steps; }
 
-/* A byte that step `writer` - 1 wrote, and `readers` of this window read since: touched by the step under way. */
+/* A byte that step `writer` - 1 wrote, and `readers` of this window read since: touched by the
+ * step under way. */
 static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
 {
     const size_t now = s->step, first = now - now % PLAN_WINDOW;
@@ -84,7 +85,7 @@ static void enter_window(shadow *s)
     s->window = window;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static shadow_space *space_of(shadow *s, const plan_placement *p, size_t n_bytes)
 {

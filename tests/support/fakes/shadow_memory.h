@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model of the memory that plans place values in: every byte holds a number that says whose content it is. Reading
- * another number than expected, and going beyond the end, fail the test; so does touching a byte that a step writes, or writing one
- * that a step reads, which the plan lets overlap this one (plan_step.after).
+ * A model of the memory that plans place values in: every byte holds a number that says whose
+ * content it is. Reading another number than expected, and going beyond the end, fail the test; so
+ * does touching a byte that a step writes, or writing one that a step reads, which the plan lets
+ * overlap this one (plan_step.after).
  */
 #ifndef CLG_TESTS_SHADOW_MEMORY_H
 #define CLG_TESTS_SHADOW_MEMORY_H

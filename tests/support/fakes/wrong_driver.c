@@ -25,7 +25,7 @@ float wd_x[WD_N];
 double wd_conv[WD_N], wd_gemms[WD_N];
 const wd_fault wd_no_fault = {NULL, NULL, NULL};
 
-/* ---- the driver -------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 void wd_set_or_clear(const char *name, const char *value)
 {
@@ -40,7 +40,7 @@ void wd_driver_is(const wd_fault *f, const char *version)
     wd_set_or_clear("CLG_WRONG_DRIVER", version);
 }
 
-/* ---- the log ----------------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 int wd_warnings;
 char wd_warning[1024];
@@ -53,7 +53,7 @@ static void listen(void *user, clg_log_level level, const char *message)
     (void)snprintf(wd_warning, sizeof wd_warning, "%s", message);
 }
 
-/* ---- the models -------------------------------------------------------------------------------------------- */
+/* ---- the models ------------------------------------------------------------------------------ */
 
 clg_model *wd_model(const char *op_type, size_t rank, const int64_t *x_dims, const int64_t *w_dims,
                     const float *w, float alpha)
@@ -113,7 +113,7 @@ static void expect(void)
     }
 }
 
-/* ---- running --------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 clg_context *wd_context(const char *store, clg_selftest selftest)
 {

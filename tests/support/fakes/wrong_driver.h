@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PoCL behind a layer that changes the text of kernels before it compiles them (layers/opencl_wrong.c): a driver that
- * miscompiles. Models that such a driver computes wrongly, what they should give, and what the library says about it.
+ * PoCL behind a layer that changes the text of kernels before it compiles them
+ * (layers/opencl_wrong.c): a driver that miscompiles. Models that such a driver computes wrongly,
+ * what they should give, and what the library says about it.
  */
 #ifndef CLG_TESTS_WRONG_DRIVER_H
 #define CLG_TESTS_WRONG_DRIVER_H
@@ -17,7 +18,8 @@ extern const wd_fault wd_no_fault;
 
 /* Opens a group of tests, before the first OpenCL call of the process. */
 int wd_begin(void **state);
-/* For contexts that are created from now on. `version` is appended to the driver's own; may be NULL. */
+/* For contexts that are created from now on. `version` is appended to the driver's own; may be
+ * NULL. */
 void wd_driver_is(const wd_fault *f, const char *version);
 void wd_set_or_clear(const char *variable, const char *value);
 
@@ -30,10 +32,12 @@ extern char wd_warning[1024];
 
 enum { WD_N = 21 * 23 * 23, WD_IMPL_BYTES = 64 };
 
-/* y = op_type(x, w), both of this rank, float32; w NULL: an input; alpha is for Gemm, Conv has a border of 1. */
+/* y = op_type(x, w), both of this rank, float32; w NULL: an input; alpha is for Gemm, Conv has a
+ * border of 1. */
 clg_model *wd_model(const char *op_type, size_t rank, const int64_t *x_dims, const int64_t *w_dims,
                     const float *w, float alpha);
-/* y = Conv(x, w), 3x3, 21 channels of 23x23, and y = x w, [529,21] by [21,21]: x is wd_x, y these. */
+/* y = Conv(x, w), 3x3, 21 channels of 23x23, and y = x w, [529,21] by [21,21]: x is wd_x, y
+ * these. */
 clg_model *wd_convolution(void);
 clg_model *wd_gemm(void);
 extern float wd_x[WD_N];
@@ -59,7 +63,8 @@ typedef struct wd_answer {
 
 #define WD_RIGHT 1e-4 /* sums of about 5, by Winograd's rounding too */
 
-/* One of the two models by a way, if it is used, and how far y is from `expected`: wd_conv or wd_gemms. */
+/* One of the two models by a way, if it is used, and how far y is from `expected`: wd_conv or
+ * wd_gemms. */
 clg_status wd_run(clg_context *context, clg_model *model, clg_kernel_class kernels,
                   const char *preferred, const double *expected, wd_answer *out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files on Windows: names in all scripts, long paths, roots, files that others have open, the cache folder.
+ * Files on Windows: names in all scripts, long paths, roots, files that others have open, the cache
+ * folder.
  */
 #include "support/unit.h"
 
@@ -56,8 +57,8 @@ TEST(files__paths_may_be_long)
     memory_free(data);
 }
 
-/* Readers keep what they have opened. A system before Windows 10 may refuse to replace it under them: then the file stays, and
- * nothing else does. */
+/* Readers keep what they have opened. A system before Windows 10 may refuse to replace it under
+ * them: then the file stays, and nothing else does. */
 TEST(files__are_replaced_whole_while_they_are_read)
 {
     file_reader reader;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes and their channel, tried with the compile helper, which opens no driver before it is asked to compile.
+ * Child processes and their channel, tried with the compile helper, which opens no driver before it
+ * is asked to compile.
  */
 #include "support/unit.h"
 
@@ -82,7 +83,7 @@ static void send_request(process *p, size_t source_bytes)
     memory_free(source);
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------ */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 TEST(start__of_no_program__names_it)
 {
@@ -94,7 +95,7 @@ TEST(start__of_no_program__names_it)
 
 TEST(end__of_none__does_nothing) { process_end(NULL); }
 
-/* ---- the channel --------------------------------------------------------------------------------------- */
+/* ---- the channel ----------------------------------------------------------------------------- */
 
 TEST(channel__carries_messages_both_ways)
 {
@@ -104,7 +105,8 @@ TEST(channel__carries_messages_both_ways)
     process_end(p);
 }
 
-/* A channel holds some 64 KiB at a time. Twice, since a helper starts a worker for each when there is no device. */
+/* A channel holds some 64 KiB at a time. Twice, since a helper starts a worker for each when
+ * there is no device. */
 TEST(channel__carries_more_than_it_holds)
 {
     process *p = start_helper();

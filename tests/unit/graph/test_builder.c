@@ -166,7 +166,7 @@ TEST(builder__faults_are_reported_at_build)
     clg_builder_free(b);
 }
 
-/* ---- models ----------------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 static ow_bytes reshape_model(clg_dtype output_dtype)
 {

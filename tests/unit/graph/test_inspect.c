@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is told of models without a device: numbers, nodes and places, operations, memory; of models that are not
- * supported too. FLOPs are counted here by hand.
+ * What is told of models without a device: numbers, nodes and places, operations, memory; of models
+ * that are not supported too. FLOPs are counted here by hand.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* x [N,3,8,8] -> Conv 5x3x3x3 with bias -> Relu -> Flatten -> Gemm 320x10 -> y; the Shape of x is an output too. */
+/* x [N,3,8,8] -> Conv 5x3x3x3 with bias -> Relu -> Flatten -> Gemm 320x10 -> y; the Shape of x
+ * is an output too. */
 static const char *small_model(void)
 {
     static const float zeros[320 * 10];

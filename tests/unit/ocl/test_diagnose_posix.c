@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The diagnosis of a machine that is not this one: folders made to look like its /sys, /dev and .icd files.
+ * The diagnosis of a machine that is not this one: folders made to look like its /sys, /dev and
+ * .icd files.
  */
 #include "support/unit.h"
 

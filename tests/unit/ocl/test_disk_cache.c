@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store on disk without a device: damage, foreign files, folders that cannot be used, bounds, packs, and
- * several processes at once.
+ * The store on disk without a device: damage, foreign files, folders that cannot be used, bounds,
+ * packs, and several processes at once.
  */
 #include "support/unit.h"
 
@@ -41,7 +41,8 @@ static disk_cache *open_cache(const char *folder)
     return s;
 }
 
-/* True when the store has exactly this for the key; a miss is false, anything else fails the test. */
+/* True when the store has exactly this for the key; a miss is false, anything else fails the
+ * test. */
 static bool has(disk_cache *s, hash128 key, const char *expected)
 {
     char *data;
@@ -61,7 +62,7 @@ static void put(disk_cache *s, hash128 key, const char *what, const char *data)
     disk_cache_put(s, key, what, data, strlen(data));
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 TEST(cache__gives_back_what_was_put)
 {
@@ -150,7 +151,7 @@ TEST(cache__unreadable_entry_is_a_miss_and_is_replaced)
     disk_cache_close(s);
 }
 
-/* ---- folders that cannot be used --------------------------------------------------------------------------- */
+/* ---- folders that cannot be used ------------------------------------------------------------- */
 
 static size_t n_warnings;
 
@@ -194,7 +195,7 @@ TEST(cache__empty_folder_name_is_memory_only_without_a_warning)
     assert_int_equal(n_warnings, 0);
 }
 
-/* ---- the folder as a whole --------------------------------------------------------------------------------- */
+/* ---- the folder as a whole ------------------------------------------------------------------- */
 
 static void age(const char *path, int64_t seconds) { assert_true(platform_age(path, seconds)); }
 
@@ -260,7 +261,7 @@ TEST(cache__list_says_what_entries_hold)
     disk_cache_close(s);
 }
 
-/* ---- packs ------------------------------------------------------------------------------------------------- */
+/* ---- packs ----------------------------------------------------------------------------------- */
 
 static void pack_is_refused(void *user, const uint8_t *data, size_t n)
 {
@@ -308,7 +309,7 @@ TEST(cache__pack_moves_all_entries)
     assert_error(ocl_cache_unpack(to, scratch_path("no.pack"), &n), CLG_ERROR_IO, "no.pack");
 }
 
-/* ---- several processes ------------------------------------------------------------------------------------- */
+/* ---- several processes ----------------------------------------------------------------------- */
 
 static int hammer(const char *folder, int seed)
 {
@@ -348,7 +349,7 @@ TEST(cache__processes_share_a_folder)
     file_list_free(files, n);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static clg_status list_and_pack(void *user)
 {

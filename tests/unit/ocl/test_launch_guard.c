@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The guard in front of PoCL before version 4, against a small copy of what that driver does: a list of at most 128
- * loaded kernels, found by kernel, local size and width at a command's start, and by kernel and local size alone at
- * its end. Threads launch and end at random; a count below zero is where the driver would end the process.
+ * The guard in front of PoCL before version 4, against a small copy of what that driver does: a
+ * list of at most 128 loaded kernels, found by kernel, local size and width at a command's start,
+ * and by kernel and local size alone at its end. Threads launch and end at random; a count below
+ * zero is where the driver would end the process.
  */
 #include "support/unit.h"
 
@@ -16,7 +17,7 @@
 
 enum { N_THREADS = 4, DRIVER_ENTRIES = 128, DRIVER_ROOM = 1024 };
 
-/* ---- the driver -------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 typedef struct entry {
     uint64_t kernel, width;
@@ -48,7 +49,8 @@ static void make_room(void)
         }
 }
 
-/* running 0: a kernel that is compiled for its binary alone; it keeps what it finds from being dropped. */
+/* running 0: a kernel that is compiled for its binary alone; it keeps what it finds from being
+ * dropped. */
 static void driver_start(uint64_t kernel, uint64_t width, int running)
 {
     pthread_mutex_lock(&driver.lock);
@@ -87,7 +89,7 @@ static void restart(void)
     launch_guard_leave(GUARD_ALONE, false);
 }
 
-/* ---- runs -------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 typedef struct load {
     bool guarded;
@@ -224,7 +226,7 @@ TEST(launch_guard__launches_of_other_libraries)
     assert_false(driver.died);
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static atomic_int n_rounds;
 static atomic_bool stop;

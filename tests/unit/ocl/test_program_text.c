@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text that a compiler gets: of every kernel file, each kernel alone, on the lines where it stands in the file.
+ * The text that a compiler gets: of every kernel file, each kernel alone, on the lines where it
+ * stands in the file.
  */
 #include "support/unit.h"
 
@@ -27,7 +28,8 @@ static size_t line_of(const char *string, const char *word)
     return found ? n : SIZE_MAX;
 }
 
-/* Where the body of the kernel that begins here ends: on the line that opens it, or in a brace at the first column. */
+/* Where the body of the kernel that begins here ends: on the line that opens it, or in a brace
+ * at the first column. */
 static const char *end_of(const char *kernel)
 {
     const char *open = strchr(kernel, '{'), *line_end = open ? strchr(open, '\n') : NULL;
@@ -45,8 +47,8 @@ static void check_kernel(const kernel_source *source, const char *name)
     assert_int_equal(count(strbuf_data(&t), "\n__kernel void "), count(strbuf_data(&t), head));
     assert_int_equal(count(strbuf_data(&t), "\n"), count(source->text, "\n"));
     assert_int_equal(line_of(strbuf_data(&t), head), line_of(source->text, head));
-    /* conditions stay, what is about the lines of another kernel goes, and braces go in pairs, but where a file has one in each
-     * branch of an #if */
+    /* conditions stay, what is about the lines of another kernel goes, and braces go in pairs,
+     * but where a file has one in each branch of an #if */
     assert_int_equal(count(strbuf_data(&t), "\n#if"), count(source->text, "\n#if"));
     assert_int_equal(count(strbuf_data(&t), "\n#endif"), count(source->text, "\n#endif"));
     const char *kernel = strstr(strbuf_data(&t), head), *end = end_of(kernel);

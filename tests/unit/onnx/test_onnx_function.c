@@ -108,7 +108,7 @@ static void expect_node(const graph *g, size_t i, const char *op, const char *in
     assert_string_equal(g->values[n->outputs[0]].name, output);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 TEST(functions__become_the_nodes_of_their_body)
 {
@@ -241,7 +241,7 @@ TEST(functions__in_branches_and_branches_in_functions)
     graph_free(g);
 }
 
-/* ---- attributes ---------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* softmax(a) with axis by reference, default 3 or none */
 static ow_bytes softmax(bool has_default)
@@ -295,7 +295,7 @@ TEST(functions__attributes_go_through_calls)
     graph_free(g);
 }
 
-/* ---- refused --------------------------------------------------------------------------------------------------- */
+/* ---- refused --------------------------------------------------------------------------------- */
 
 static void expect_refused(ow_bytes f, ow_bytes n, const char *words)
 {

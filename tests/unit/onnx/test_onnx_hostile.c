@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that are damaged, absurd or made to hurt: a sentence and nothing lost, whatever the bytes. Random cases
- * print their seed; $CLG_TEST_SEED gives it back.
+ * Files that are damaged, absurd or made to hurt: a sentence and nothing lost, whatever the bytes.
+ * Random cases print their seed; $CLG_TEST_SEED gives it back.
  */
 #include "support/bytes.h"
 #include "support/fixtures/onnx_writer.h"
@@ -170,7 +170,7 @@ TEST(hostile__random_damage)
     ow_free(&file);
 }
 
-/* ---- depth and size ------------------------------------------------------------------------------------------ */
+/* ---- depth and size -------------------------------------------------------------------------- */
 
 /* A graph in a graph in a graph; each gives its one output. */
 static ow_bytes nested(int depth)
@@ -224,7 +224,8 @@ TEST(hostile__nested_types)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "input 'x': a type is nested deeper");
 }
 
-/* One name read at the bottom of deep graphs is a value in each of them: that many would fill the memory. */
+/* One name read at the bottom of deep graphs is a value in each of them: that many would fill
+ * the memory. */
 TEST(hostile__captures_are_bounded)
 {
     ow_bytes g = {0};
@@ -300,7 +301,7 @@ TEST(hostile__absurd_shape_arithmetic)
     }
 }
 
-/* ---- single faults ------------------------------------------------------------------------------------------------ */
+/* ---- single faults --------------------------------------------------------------------------- */
 
 TEST(hostile__not_a_model)
 {

@@ -289,7 +289,7 @@ TEST(import__declared_types)
     graph_free(g);
 }
 
-/* ---- external data -------------------------------------------------------------------------------------------- */
+/* ---- external data --------------------------------------------------------------------------- */
 
 /* A model file with one external tensor of two floats, and how loading it ends. */
 static clg_status load_external(const char *location, const char *offset, const char *length,
@@ -403,7 +403,7 @@ TEST(external__not_from_memory)
     ow_free(&file);
 }
 
-/* ---- out of memory --------------------------------------------------------------------------------------------- */
+/* ---- out of memory --------------------------------------------------------------------------- */
 
 static clg_status load_and_free(void *user)
 {
@@ -447,7 +447,7 @@ TEST(import__survives_every_failed_allocation)
     ow_free(&file);
 }
 
-/* ---- real files --------------------------------------------------------------------------------------------------- */
+/* ---- real files ------------------------------------------------------------------------------ */
 
 /* The folder of models, where it is: folders that hold a model.onnx each. */
 TEST(import__takes_real_files)

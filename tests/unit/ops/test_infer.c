@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver of inference over rows made for the purpose: dtypes by letters, what is needed, what is computed on
- * the host, what is refused. And of lowering.
+ * The driver of inference over rows made for the purpose: dtypes by letters, what is needed, what
+ * is computed on the host, what is refused. And of lowering.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ---- rows --------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static clg_status same_dims(op_context *c)
 {
@@ -78,7 +78,7 @@ static const op_types types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT64)},
         .max_outputs = 2, .types = types, __VA_ARGS__                                              \
     }
 
-/* ---- one node ------------------------------------------------------------------------------------------------- */
+/* ---- one node -------------------------------------------------------------------------------- */
 
 typedef struct fixture {
     graph *graph;
@@ -319,7 +319,7 @@ TEST(infer__reads_lists_of_numbers)
     end(&f);
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 /* x: [N,3] -> Shape -> Reshape(w: [6], shape) */
 static graph *make_graph(void)
@@ -415,7 +415,7 @@ TEST(infer_graph__survives_every_failed_allocation)
     failing_alloc_remove();
 }
 
-/* ---- lowering ------------------------------------------------------------------------------------------------------ */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 static clg_status lower_nothing(lower_context *c)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes of matrix products, convolutions, pools, normalisations and resizing, and what they refuse.
+ * Shapes of matrix products, convolutions, pools, normalisations and resizing, and what they
+ * refuse.
  */
 #include "support/unit.h"
 
@@ -81,7 +82,7 @@ static void refuse(clg_status status, const char *words)
     finish();
 }
 
-/* ---- products -------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static void gemm(shape a, shape b)
 {
@@ -162,7 +163,7 @@ TEST(infer_nn__fused)
     refuse(CLG_ERROR_SHAPE, "4 elements for 5 columns");
 }
 
-/* ---- windows ------------------------------------------------------------------------------------------ */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static void conv(shape x, shape w)
 {
@@ -268,7 +269,7 @@ TEST(infer_nn__pool)
     refuse(CLG_ERROR_SHAPE, "kernel_shape has 1 values where the input requires 2");
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 TEST(infer_nn__softmax)
 {
@@ -320,7 +321,7 @@ TEST(infer_nn__norm)
     refuse(CLG_ERROR_SHAPE, "6 channels are not divisible into 4 groups");
 }
 
-/* ---- resizing --------------------------------------------------------------------------------------------------- */
+/* ---- resizing -------------------------------------------------------------------------------- */
 
 static void resize(int64_t opset, shape x)
 {

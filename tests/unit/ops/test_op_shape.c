@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family of shape arithmetic, without a device: what infer decides, what eval computes, what lower writes
- * down.
+ * The family of shape arithmetic, without a device: what infer decides, what eval computes, what
+ * lower writes down.
  */
 #include "support/cases/op_case.h"
 
 #include <string.h>
 
-/* ---- Shape, Size ------------------------------------------------------------------------------- */
+/* ---- Shape, Size ----------------------------------------------------------------------------- */
 
 TEST(shape__gives_dimensions)
 {
@@ -72,7 +72,7 @@ TEST(size__counts_elements)
     op_case_end(&k);
 }
 
-/* ---- Constant, ConstantOfShape ----------------------------------------------------------------- */
+/* ---- Constant, ConstantOfShape --------------------------------------------------------------- */
 
 TEST(constant__has_many_forms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that move data, without a device: shapes with and without contents, which of them are views, contents that
- * shape arithmetic computes, what is refused.
+ * Operators that move data, without a device: shapes with and without contents, which of them are
+ * views, contents that shape arithmetic computes, what is refused.
  */
 #include "support/cases/op_case.h"
 
@@ -11,7 +11,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* ---- merging dimensions -------------------------------------------------------------------------------- */
+/* ---- merging dimensions ---------------------------------------------------------------------- */
 
 TEST(grid__merges_contiguous_dimensions)
 {
@@ -34,7 +34,7 @@ TEST(grid__merges_contiguous_dimensions)
     arena_deinit(&memory);
 }
 
-/* ---- views --------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 /* Lowers with input 0 as it is placed; what comes out is a view or is none. */
 static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64_t offset, int rank,
@@ -148,7 +148,7 @@ TEST(gather__known_index_is_a_view)
     op_case_end(&k);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* Contents that shapes depend on are asked for by bits. */
 TEST(strided__needs)
@@ -200,7 +200,7 @@ TEST(strided__unknown_dims)
     op_case_end(&k);
 }
 
-/* ---- contents --------------------------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 TEST(strided__eval)
 {
@@ -253,7 +253,7 @@ TEST(strided__eval_split)
     op_case_end(&k);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(strided__absurd_numbers)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family of views, without a device: shapes that fit and shapes that do not, contents that go along, strides.
+ * The family of views, without a device: shapes that fit and shapes that do not, contents that go
+ * along, strides.
  */
 #include "support/cases/op_case.h"
 
 #include <string.h>
 
-/* ---- Reshape, Flatten -------------------------------------------------------------------------- */
+/* ---- Reshape, Flatten ------------------------------------------------------------------------ */
 
 #define REFUSED (-2)
 
@@ -121,7 +122,7 @@ TEST(flatten__cases)
     op_case_end(&k);
 }
 
-/* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------ */
+/* ---- Squeeze, Unsqueeze ---------------------------------------------------------------------- */
 
 TEST(squeeze__axes_as_attribute_and_input)
 {
@@ -185,7 +186,7 @@ TEST(unsqueeze__cases)
     op_case_end(&k);
 }
 
-/* ---- Dropout ----------------------------------------------------------------------------------- */
+/* ---- Dropout --------------------------------------------------------------------------------- */
 
 TEST(dropout__passes_on)
 {
@@ -226,7 +227,7 @@ TEST(dropout__trains)
     op_case_end(&k);
 }
 
-/* ---- lowering ---------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 TEST(views__keep_strides_of_axes)
 {

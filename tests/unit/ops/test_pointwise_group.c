@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise groups without a device: generated texts, how launches are laid out, writing and reading, what a stranger's
- * clgraph.Pointwise may not say, host arithmetic.
+ * Pointwise groups without a device: generated texts, how launches are laid out, writing and
+ * reading, what a stranger's clgraph.Pointwise may not say, host arithmetic.
  */
 #include "support/cases/op_case.h"
 
@@ -12,7 +12,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* ---- the table ------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 TEST(pointwise_group__names_are_unique)
 {
@@ -52,7 +52,7 @@ TEST(pointwise_group__expressions_are_understood)
     }
 }
 
-/* ---- lowering --------------------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 /* The one step of `a op b` for operands of these shapes. */
 static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernels, int rank_a,
@@ -125,7 +125,7 @@ TEST(pointwise_group__nothing_to_do_is_a_view)
     op_case_end(&k);
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static void make_group(pointwise_group *g)
 {
@@ -226,7 +226,7 @@ TEST(pointwise_group__full)
     assert_int_equal(g.n_instructions, POINTWISE_MAX_INSTRUCTIONS);
 }
 
-/* ---- host arithmetic --------------------------------------------------------------------------------------------- */
+/* ---- host arithmetic ------------------------------------------------------------------------- */
 
 static void eval_pair(const char *op, clg_dtype dtype, int n, const int64_t *a, const int64_t *b,
                       const int64_t *right)
@@ -288,7 +288,7 @@ TEST(pointwise_group__eval_casts)
     op_case_end(&k);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 TEST(pointwise_group__shapes)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that puts maps between convolutions into blocks of channels: which nodes go along, where maps are turned, and what
- * stays as it is. That the numbers stay is shown on a device in tests/api/test_blocked_layout.c.
+ * The pass that puts maps between convolutions into blocks of channels: which nodes go along, where
+ * maps are turned, and what stays as it is. That the numbers stay is shown on a device in
+ * tests/api/test_blocked_layout.c.
  */
 #include "support/cases/pass_case.h"
 
@@ -14,7 +15,8 @@ static value_id map_of(pass_case *m, const char *name, int64_t channels)
     return pass_case_input(m, name, 4, (int64_t[]){2, channels, SIDE, SIDE});
 }
 
-/* A convolution of 3 x 3, or of 1 x 1, that keeps the size of its map. Enough of it to be worth turning small maps. */
+/* A convolution of 3 x 3, or of 1 x 1, that keeps the size of its map. Enough of it to be worth
+ * turning small maps. */
 static value_id conv(pass_case *m, value_id x, int64_t in, int64_t out, int64_t side,
                      const char *name)
 {
@@ -50,7 +52,8 @@ static void expect_ints(const node *n, const char *name, size_t count, const int
     assert_memory_equal(ints, wanted, count * sizeof *ints);
 }
 
-/* An image goes in as it is, and a map of one pixel is the same in either order: nothing is turned. */
+/* An image goes in as it is, and a map of one pixel is the same in either order: nothing is
+ * turned. */
 TEST(blocked__from_an_image_to_means)
 {
     pass_case m = pass_case_start();
@@ -121,7 +124,8 @@ TEST(blocked__constants_by_channel_and_excitations)
     graph_free(g);
 }
 
-/* What convolutions alone read may have zeros behind its last channel; others get the channels that there are. */
+/* What convolutions alone read may have zeros behind its last channel; others get the channels
+ * that there are. */
 TEST(blocked__blocks_that_are_not_full)
 {
     for (int is_given = 0; is_given < 2; is_given++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that makes MatMuls of one input one product: which it takes, and which it leaves alone. That the numbers stay is
- * shown on devices in tests/api/test_pass_patterns.c.
+ * The pass that makes MatMuls of one input one product: which it takes, and which it leaves alone.
+ * That the numbers stay is shown on devices in tests/api/test_pass_patterns.c.
  */
 #include "support/cases/pass_case.h"
 
@@ -65,8 +65,8 @@ TEST(projections__of_one_input_are_one)
     graph_free(g);
 }
 
-/* Keys and values of an encoder's output, queries of something else; one of them through a Reshape, whose size a Shape of it
- * decides. */
+/* Keys and values of an encoder's output, queries of something else; one of them through a
+ * Reshape, whose size a Shape of it decides. */
 TEST(projections__through_reshapes)
 {
     pass_case m = pass_case_start();

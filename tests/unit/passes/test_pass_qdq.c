@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The passes for DequantizeLinear and QuantizeLinear: names, values that others read too, and graphs that they leave alone.
- * That rewritten graphs compute the same is shown on devices in tests/ops/quant/test_qdq.c.
+ * The passes for DequantizeLinear and QuantizeLinear: names, values that others read too, and
+ * graphs that they leave alone. That rewritten graphs compute the same is shown on devices in
+ * tests/ops/quant/test_qdq.c.
  */
 #include "support/cases/pass_case.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graph passes: what they rewrite, and what they must leave alone. Graphs are built by hand; that rewritten graphs
- * compute the same is shown on devices in tests/api.
+ * Graph passes: what they rewrite, and what they must leave alone. Graphs are built by hand; that
+ * rewritten graphs compute the same is shown on devices in tests/api.
  */
 #include "support/cases/pass_case.h"
 
@@ -26,7 +26,7 @@ static value_id add_norm(pass_case *m, value_id x, int64_t channels)
     return pass_case_node(m, "BatchNormalization", 5, in, "norm");
 }
 
-/* ---- dead and identity --------------------------------------------------------------------------------- */
+/* ---- dead and identity ----------------------------------------------------------------------- */
 
 TEST(passes__nodes_that_nobody_reads_go)
 {
@@ -58,7 +58,7 @@ TEST(passes__identity_is_bypassed_but_outputs_stay)
     graph_free(g);
 }
 
-/* ---- Concat -------------------------------------------------------------------------------------------- */
+/* ---- Concat ---------------------------------------------------------------------------------- */
 
 TEST(passes__concat_begins_with_an_earlier_one)
 {
@@ -89,7 +89,7 @@ TEST(passes__concat_begins_with_an_earlier_one)
     graph_free(g);
 }
 
-/* ---- BatchNormalization ------------------------------------------------------------------------------------ */
+/* ---- BatchNormalization ---------------------------------------------------------------------- */
 
 TEST(passes__batchnorm_goes_into_conv)
 {
@@ -146,7 +146,7 @@ TEST(passes__an_unknown_name_is_refused)
     graph_free(m.graph);
 }
 
-/* ---- epilogues ------------------------------------------------------------------------------------------------ */
+/* ---- epilogues ------------------------------------------------------------------------------- */
 
 TEST(passes__matmul_takes_bias_and_activation)
 {
@@ -207,7 +207,8 @@ TEST(passes__a_residual_that_broadcasts_stays)
     graph_free(g);
 }
 
-/* Of any batch: a residual that follows from the same input has the same, one from elsewhere may be broadcast. */
+/* Of any batch: a residual that follows from the same input has the same, one from elsewhere may
+ * be broadcast. */
 TEST(passes__a_residual_of_any_batch)
 {
     for (int same = 0; same < 2; same++) {
@@ -250,7 +251,7 @@ TEST(passes__clip_bounds_come_from_constants_only)
     graph_free(g);
 }
 
-/* ---- Winograd's filtering ------------------------------------------------------------------------------------ */
+/* ---- Winograd's filtering -------------------------------------------------------------------- */
 
 TEST(passes__only_plain_3x3_convolutions_may_be_filtered)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random graphs through the planner: whatever is planned, no step writes where something is read later. And planning
- * with every allocation failing in turn.
+ * Random graphs through the planner: whatever is planned, no step writes where something is read
+ * later. And planning with every allocation failing in turn.
  */
 #include "support/unit.h"
 
@@ -72,7 +72,7 @@ TEST(random__segments_keep_it_too)
     }
 }
 
-/* ---- failing allocations --------------------------------------------------------------------------------- */
+/* ---- failing allocations --------------------------------------------------------------------- */
 
 /* Plans to the end, as a run would. */
 static clg_status plan_all(void *user)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans without a device: what becomes a step, a view, a number known beforehand; where outputs lie; where segments
- * end. Every plan is replayed by the checker of support/cases/plan_checker.h.
+ * Plans without a device: what becomes a step, a view, a number known beforehand; where outputs
+ * lie; where segments end. Every plan is replayed by the checker of support/cases/plan_checker.h.
  */
 #include "support/unit.h"
 
@@ -30,7 +30,7 @@ static value_id reshape(plan_case *k, value_id v, size_t rank, const int64_t *di
     return plan_case_node(k, "Reshape", 2, VALUES(v, plan_case_ints(k, rank, dims)));
 }
 
-/* ---- steps and views ----------------------------------------------------------------------------------- */
+/* ---- steps and views ------------------------------------------------------------------------- */
 
 TEST(planner__a_node_is_a_step_into_the_output)
 {
@@ -131,7 +131,7 @@ TEST(planner__known_numbers_reach_the_device_as_literals)
     plan_case_end(&k);
 }
 
-/* ---- outputs --------------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 TEST(planner__outputs_of_every_origin)
 {
@@ -184,7 +184,7 @@ TEST(planner__a_constant_has_no_step)
     plan_case_end(&k);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 TEST(planner__a_chain_needs_two_pieces_of_memory)
 {
@@ -282,7 +282,7 @@ TEST(planner__the_init_plan_packs_in_its_own_memory)
     plan_case_end(&k);
 }
 
-/* ---- contents that decide ------------------------------------------------------------------------------------- */
+/* ---- contents that decide -------------------------------------------------------------------- */
 
 TEST(planner__a_shape_input_is_requested)
 {

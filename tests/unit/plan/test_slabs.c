@@ -117,8 +117,9 @@ TEST(slabs__a_chain_reuses_its_memory)
     memory_free(s.bytes);
 }
 
-/* The two largest are next to each other, and the one between them and the next fits into neither's place beside its neighbour, as
- * in MobileNetV2: by size alone that takes 40 of 32. A slab that may be no larger keeps what there is. */
+/* The two largest are next to each other, and the one between them and the next fits into
+ * neither's place beside its neighbour, as in MobileNetV2: by size alone that takes 40 of 32. A
+ * slab that may be no larger keeps what there is. */
 TEST(slabs__a_chain_of_several_sizes_leaves_no_gap)
 {
     static const size_t sizes[] = {16, 16, 8, 12, 4};

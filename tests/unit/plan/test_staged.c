@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans of nodes whose outputs' size depends on data: where the segment ends, what lives across, what comes after.
+ * Plans of nodes whose outputs' size depends on data: where the segment ends, what lives across,
+ * what comes after.
  */
 #include "support/unit.h"
 

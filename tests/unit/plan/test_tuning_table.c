@@ -38,7 +38,8 @@ TEST(tuning_table__parses_what_it_writes)
     expect_text(NULL, HEADER);
 }
 
-/* Tables of before the classes of kernels were called simd and simt are read, and match no problem of today. */
+/* Tables of before the classes of kernels were called simd and simt are read, and match no
+ * problem of today. */
 TEST(tuning_table__of_an_older_version_matches_nothing)
 {
     tuning_table *t;
@@ -81,7 +82,7 @@ TEST(tuning_table__survives_every_failed_allocation)
     assert_true(fault_loop_alone(add_twice, HEADER "a\tb\nc\te\n") > 4);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 typedef struct fixture {
     op_case k;
@@ -197,7 +198,7 @@ TEST(tuning_table__preferred_ones_come_first)
     end(&f);
 }
 
-/* ---- judging --------------------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
 typedef struct validator {
     const char *wrong[3]; /* ways that do not pass */

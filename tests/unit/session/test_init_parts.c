@@ -74,7 +74,8 @@ TEST(parts__are_nodes_that_share_values)
     end(&e);
 }
 
-/* Each Add makes one part of a node and the one before it, the last ones first: the longest way to a first node. */
+/* Each Add makes one part of a node and the one before it, the last ones first: the longest way
+ * to a first node. */
 static double find_chain(size_t n_links)
 {
     value_id *results = memory_alloc(n_links * sizeof *results);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The builder of candidates: lists in order, the first failure kept, nothing written through dummies.
+ * The builder of candidates: lists in order, the first failure kept, nothing written through
+ * dummies.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -291,7 +292,8 @@ TEST_WITH(step__clones_outlive_what_they_were_made_of, set_up, tear_down)
     step_texts_deinit(&texts);
 }
 
-/* A step of the generated kernel `body` over groups of `items`, with a buffer, four numbers and a fault. */
+/* A step of the generated kernel `body` over groups of `items`, with a buffer, four numbers and
+ * a fault. */
 static step *numbers_step(step_builder *b, const char *body, uint64_t items)
 {
     const uint64_t global[1] = {8};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Narrow floats. The references decode by the textbook formula with ldexp, and round by searching the
- * neighbours among all codes: nothing of the library's bit arithmetic.
+ * Narrow floats. The references decode by the textbook formula with ldexp, and round by searching
+ * the neighbours among all codes: nothing of the library's bit arithmetic.
  */
 #include "support/unit.h"
 
@@ -40,7 +40,8 @@ TEST(half__all_codes_decode_and_return)
     }
 }
 
-/* Between two neighbouring codes: below the middle to the lower, above it to the upper, on it to the even one. */
+/* Between two neighbouring codes: below the middle to the lower, above it to the upper, on it to
+ * the even one. */
 static void check_rounding(uint16_t lower, double low, double high, uint16_t (*encode)(float))
 {
     float middle = (float)((low + high) / 2); /* exact: one bit more */
@@ -60,7 +61,8 @@ TEST(half__rounds_to_nearest_even)
         double high = code == 0x7bff ? 65536.0 : reference((uint16_t)(code + 1), 5, 10);
         check_rounding(code, reference(code, 5, 10), high, half_from_float);
     }
-    /* Subnormal floats lie below the finest step of bfloat16, so its neighbours are checked from normal ones. */
+    /* Subnormal floats lie below the finest step of bfloat16, so its neighbours are checked from
+     * normal ones. */
     for (uint16_t code = 0x80; code < 0x7f7f; code++) {
         check_rounding(code, reference(code, 8, 7), reference((uint16_t)(code + 1), 8, 7),
                        bfloat16_from_float);

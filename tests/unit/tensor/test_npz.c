@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* numpy.savez_compressed(x=arange(6, '<f4').reshape(2, 3), names_y=array([[1, -2], [3, -4]], '>i2', order='F')) */
+/* numpy.savez_compressed(x=arange(6, '<f4').reshape(2, 3), names_y=array([[1, -2], [3, -4]],
+ * '>i2', order='F')) */
 static const char deflated_hex[] =
     "504b03042d0000000800000021004fe9002affffffffffffffff05001400782e6e7079010010009800000000"
     "00000055000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a2aea3a09e965f5452"
@@ -155,7 +156,8 @@ TEST(npz__refuses)
 
 TEST(npz__bombs_do_not_go_off)
 {
-    /* The deflated file's first record is at 0x117: sizes at +20 and +24. A size that no 85 bytes can expand to. */
+    /* The deflated file's first record is at 0x117: sizes at +20 and +24. A size that no 85
+     * bytes can expand to. */
     assert_error(read_changed(deflated_hex, 0x117 + 24, "\xff\xff\xff\x7f", 4), CLG_ERROR_IO,
                  "expand");
     /* One that they might: the .npy header says otherwise before anything is unpacked. */

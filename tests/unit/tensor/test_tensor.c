@@ -258,7 +258,8 @@ TEST(cast__between_all_dtypes_keeps_what_both_hold)
 
 TEST(cast__rounds_once)
 {
-    /* Through a double, 2^62 + 2^38 + 1 would come down on the middle and go to even: the wrong way. */
+    /* Through a double, 2^62 + 2^38 + 1 would come down on the middle and go to even: the wrong
+     * way. */
     int64_t large = ((int64_t)1 << 62) + ((int64_t)1 << 38) + 1;
     tensor *t = make(CLG_INT64, 2), *cast;
     tensor_set_int(t, 0, large);

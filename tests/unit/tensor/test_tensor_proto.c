@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorProto: every way of keeping data, external data, damage, files. The hexadecimal messages were written
- * by onnx.helper.make_tensor, so that reader and test do not share a mistake.
+ * TensorProto: every way of keeping data, external data, damage, files. The hexadecimal messages
+ * were written by onnx.helper.make_tensor, so that reader and test do not share a mistake.
  */
 #include "support/unit.h"
 
@@ -75,7 +75,7 @@ TEST(proto__reads_what_onnx_wrote)
     tensor_free(t);
 }
 
-/* ---- messages put together by hand ------------------------------------------------------------ */
+/* ---- messages put together by hand ----------------------------------------------------------- */
 
 #define F32 "\x10\x01"
 #define I32 "\x10\x06"
@@ -230,7 +230,7 @@ TEST(proto__shares_data_stored_as_in_a_tensor)
     tensor_free(t);
 }
 
-/* ---- external data ---------------------------------------------------------------------------- */
+/* ---- external data --------------------------------------------------------------------------- */
 
 /* dims [2], float32, location "w.bin" and one more entry. */
 #define EXTERNAL(entry) "\x08\x02" F32 "\x70\x01\x6a\x11\x0a\x08location\x12\x05w.bin" entry
@@ -301,7 +301,7 @@ TEST(external__refuses)
                  "strings cannot be external");
 }
 
-/* ---- damage ----------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static const char *const whole_messages[] = {
     "0803100a2a0780788080038070420177",
@@ -346,7 +346,7 @@ TEST(damage__prefixes_are_refused_and_changes_survived)
     assert_int_equal(memory_n_live(), n_live);
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 TEST(files__round_trip_every_dtype)
 {

@@ -237,7 +237,7 @@ TEST(files__survive_every_failed_allocation)
     assert_true(fault_loop_alone(files_once, paths) > 15);
 }
 
-/* ---- rows of .npy ------------------------------------------------------------------------------ */
+/* ---- rows of .npy ---------------------------------------------------------------------------- */
 
 static clg_status write_and_read_rows(void *user)
 {
