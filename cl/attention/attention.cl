@@ -19,17 +19,17 @@
 //              q_len more
 //   P_WINDOW   1: keys j <= i + offset - window are left out; else 0. Needs P_CAUSAL
 //   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
-//   P_INT      width of a length, 32 or 64; length[b] = what stands there + length_add. Needed for
+//   P_INT      width of a length, 32 or 64; length[b] = the value there + length_add. Needed for
 //              P_CAUSAL 2 and P_KEYS
 //   P_SINK     1: the sum of each row counts one more key of score sink[h], whose value is 0; 2: of
 //              score 0
 //   P_MODE     scores: 0 scale * q . k, 1 capped, 2 with masks, 3 after softmax; else 0
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1 in groups and scores
 // Arguments
-//   batch, heads, group, q_len, kv_len; strides in elements of batch, head and place for q, k, v, y
-//   (inner stride 1); mask with strides of b, h, i, j and mask_len (keys from there on are masked),
-//   bias likewise; lengths; sink; scale, softcap, masked, offset, window; attention_scores writes
-//   [batch, heads, q_len, kv_len]
+//   batch, heads, group, q_len, kv_len; strides in elements of batch, head and position for q, k,
+//   v, y (inner stride 1); mask with strides of b, h, i, j and mask_len (keys from there on are
+//   masked), bias likewise; lengths; sink; scale, softcap, masked, offset, window; attention_scores
+//   writes [batch, heads, q_len, kv_len]
 // Unused buffers may be any.
 // NDRange  attention_rows: (q_len / P_ROWS), heads, batch; local 1. attention_groups: the same
 //          times P_LOCAL in the first. attention_scores: q_len, heads, batch. Each may be smaller.
@@ -59,7 +59,7 @@
 
 #define DV_VECS ((P_DV + P_VEC - 1) / P_VEC)
 #define LANE(v, l) (((const float *)&(v))[l])
-// A single query is multiplied along the heads' numbers: turning keys into lanes would not pay.
+// A single query is multiplied along the heads' numbers: transposing keys into lanes would not pay.
 #define ONE_QUERY (P_ROWS == 1 && P_D % P_VEC == 0)
 
 // Up to P_VEC floats of a row of P_DV.
@@ -229,7 +229,7 @@ __kernel void attention_groups(ATTENTION_ARGS)
 
 #if P_VEC == 1
 
-// The scores themselves, for who asks for them.
+// The scores, where they are an output.
 __kernel void attention_scores(ATTENTION_ARGS)
 {
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))

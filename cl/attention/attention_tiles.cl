@@ -2,18 +2,18 @@
 //
 // Attention (see attention.cl) as products of tiles, for many queries on CPUs: keys and values are
 // packed once into panels, then each work-item takes a block of queries through all panels, SPAN of
-// them at a time: a tile's scores stay in the first cache, and maximum, sum and rescaling of a row
+// them at a time: a tile's scores stay in L1, and maximum, sum and rescaling of a row
 // are there once for some 128 keys.
 //
 //   panel of KEYS = P_NRV * P_VEC keys: their transposed rows [P_D][KEYS], then their values
-//   [KEYS][DV_ALL], zeros where there is no key and behind P_DV; DV_ALL is P_DV rounded up to KEYS
+//   [KEYS][DV_ALL], zeros where there is no key and after P_DV; DV_ALL is P_DV rounded up to KEYS
 //
 // Parameters
 //   P_ROWS  queries of a work-item, a multiple of P_MR
 //   P_MR, P_NRV  rows and vectors of a register tile, see common/micro_simd.clh
 //   others  as in attention.cl; P_LOCAL 1, P_MODE 0, P_VEC 4, 8 or 16
 // Arguments
-//   attention_pack   batch, kv_heads, kv_len; k and v with strides of batch, head and place;
+//   attention_pack   batch, kv_heads, kv_len; k and v with strides of batch, head and position;
 //                    panels: floats, [batch, kv_heads, ceil(kv_len / KEYS)] of them
 //   attention_tiles  those of attention.cl, where k and v are not read; panels
 // NDRange  attention_pack: panels, kv_heads, batch. attention_tiles: q_len / P_ROWS, heads, batch;
@@ -138,7 +138,7 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
     return positions(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
 }
 
-// Turns the scores of a row, n vectors, into weights; gives what the row's sum so far is to be
+// Converts the scores of a row, n vectors, to weights; gives what the row's sum so far is to be
 // multiplied by.
 static inline float weight_of(const view *see, vec *scores, const int n, const int i, const int j,
                               const int last, float *high, float *total)

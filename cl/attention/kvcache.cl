@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The present keys or values of an attention: past ones with new ones behind.
+// The present keys or values of an attention: past ones with new ones appended.
 //
 //   present[b, h, j] = fresh[b, h, j - start] for start <= j < start + count, past[b, h, j] for j <
-//   start, and behind the new ones past where P_KEEP and there is a past, else 0; start is the same
+//   start, and after the new ones past where P_KEEP and there is a past, else 0; start is the same
 //   for all (P_START 0) or, for each of the batch, lengths[b] + length_add - count (P_START 1),
-//   within 0 and total - count, or told to `fault`
+//   within 0 and total - count, or is reported to `fault`
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 // Arguments, in elements: rows (batch * heads), heads, total, past_len, count, d; past, present
-// dense; fresh with strides of batch, head and place; start
+// dense; fresh with strides of batch, head and position; start
 // NDRange: d / P_VEC, rows * total
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_START=0 P_KEEP=0

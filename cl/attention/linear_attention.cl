@@ -8,7 +8,7 @@
 //   S[d] = S[d] + k[d] * u
 //   y[h] = scale * sum over d of q[h, d] * S[d]          for the heads h of queries that share g
 //
-// A work-item has P_VEC columns of the state, which lie in memory as float and are its own.
+// A work-item has P_VEC columns of the state, which are in memory as float and are its own.
 //
 // Parameters
 //   P_T, P_S         dtypes of the numbers and of the state outside, by their ONNX numbers: 1, 10,

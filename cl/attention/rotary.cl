@@ -4,14 +4,14 @@
 // (x1 * cos - x2 * sin, x1 * sin + x2 * cos), the rest is copied.
 //
 // Parameters
-//   P_PAIRS      0: x1 is of the first half, x2 of the second; 1: neighbours
-//   P_POSITIONS  which row of the caches belongs to place i of batch b: 0 row b * places + i; 1
-//                ids[b, i]; 2 ids[0] + i; 3 max(ids[b] + length_add - places, 0) + i
+//   P_PAIRS      0: x1 is of the first half, x2 of the second; 1: adjacent elements
+//   P_POSITIONS  which row of the caches belongs to position i of batch b: 0 row b * positions + i;
+//                1 ids[b, i]; 2 ids[0] + i; 3 max(ids[b] + length_add - positions, 0) + i
 //   P_INT        width of an id: 32 or 64
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1
-// Arguments: batch, places, heads, d, rotated, cache_len (rows); x, y with strides of batch, head
-// and place; cos, sin [cache_len, rotated / 2]; ids. A row that is out of range is told to `fault`.
-// NDRange: max(rotated / 2, d - rotated), heads, batch * places
+// Arguments: batch, positions, heads, d, rotated, cache_len (rows); x, y with strides of batch,
+// head and position; cos, sin [cache_len, rotated / 2]; ids. A row that is out of range is reported
+// to `fault`. NDRange: max(rotated / 2, d - rotated), heads, batch * positions
 //
 // @variant P_PAIRS=0 P_POSITIONS=0 P_INT=64 P_T=1 P_FMA=1 P_VEC=1
 // @variant P_PAIRS=1 P_POSITIONS=1 P_INT=64 P_T=10 P_FMA=1 P_VEC=1

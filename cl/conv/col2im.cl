@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows added up to an image: what ConvTranspose does behind its matrix product, and Col2Im (ONNX
+// Windows added up to an image: what ConvTranspose does after its matrix product, and Col2Im (ONNX
 // 18).
 //
 //   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i *
@@ -45,8 +45,8 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #define MAX_RUNS 32
 
-// What a tap adds to a line: `count` neighbouring windows from `first` on, to neighbouring places
-// from `to` on. Pixels that are a stride apart lie next to each other there, `length` of each
+// What a tap adds to a line: `count` adjacent windows from `first` on, to adjacent places
+// from `to` on. Pixels that are a stride apart are adjacent there, `length` of each
 // phase.
 struct run {
     int first, count, to;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D convolution over maps in blocks of channels, for the SIMD class: a pixel's P_VEC neighbouring
+// 2-D convolution over channel-blocked feature maps, for the SIMD class: a pixel's P_VEC adjacent
 // channels are one vector, [batch][channels / P_VEC][height][width][P_VEC].
 //
 //   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
@@ -8,10 +8,10 @@
 //   conv_blocked_pack  w [oc][ic][kh*kw] -> [ceil(oc/NR)][slices][kh*kw][P_IN][NR], zeros at the
 //                      end; NR = P_NRV * P_VEC
 //
-// Rows of the register tile are neighbouring pixels of a line, its columns NR output channels; both
-// operands and the results lie in memory in the order in which they are wanted. A group takes
+// Rows of the register tile are adjacent pixels of a line, its columns NR output channels; both
+// operands and the results are in memory in the order in which they are wanted. A group takes
 // tile_h x tile_w output pixels and group_panels * NR output channels: for each NR of them some
-// slices of weights, which stay in the nearest cache, for all of its pixels, then the next slices.
+// slices of weights, which stay in L1, for all of its pixels, then the next slices.
 // Where there is padding, the pixels are copied first, with zeros around them.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
@@ -19,7 +19,7 @@
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_IN         channels of a slice of x: P_VEC, or 1 where x is in NCHW order
 //   P_STRIDE     stride along lines
-//   P_PATCH      floats of copied pixels: 65536; 0: they are read where they lie, and there is no
+//   P_PATCH      floats of copied pixels: 65536; 0: they are read in place, and there is no
 //                padding
 //   P_ACC        floats of the sums that wait in private memory: 65536
 //
@@ -28,7 +28,7 @@
 //   ih, iw, oh, ow       sizes of input and output
 //   kh, kw, dh, dw       kernel and dilations; kh * kw <= 256
 //   sh                   stride from line to line
-//   ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
@@ -40,7 +40,7 @@
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
 //   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <=
 //   P_PATCH, where that is not 0
-// The bits of an output do not depend on how the work is cut.
+// The bits of an output do not depend on how the work is tiled.
 //
 // NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 panels /
 // group_panels, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
@@ -101,7 +101,8 @@ typedef __global const float *pixel_ptr;
 #define GET(p) VLOAD(p)
 #endif
 
-// One slice's pixels, height x width from (y0, x0) on, to p; zeros outside of the map x of ih x iw.
+// One slice's pixels, height x width from (y0, x0) on, to p; zeros outside of the feature map x of
+// ih x iw.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height,
                                                  const int width, const int y0, const int x0,
                                                  const int ih, const int iw)
@@ -179,8 +180,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 #endif
                         __global const float *w =
                             packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
-                        // Weights come from far away, once: the next ones are asked for while sums
-                        // are made, by each tile its share.
+                        // Weights are read from DRAM, once: the next ones are prefetched during
+                        // accumulation, by each tile its share.
                         const int next_step = prefetch_share(NR, height * parts, MIN_PREFETCH);
                         __global const float *next = w + (long)n * taps * P_IN * NR;
                         for (int r = 0; r < height; ++r)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D depthwise convolution over maps in blocks of channels, as conv_blocked.cl has them, for the
-// SIMD class: each channel with weights of its own, so that a tap is one vector for all pixels of a
+// 2-D depthwise convolution over channel-blocked feature maps, as conv_blocked.cl has them, for the
+// SIMD class: each channel with its own weights, so that a tap is one vector for all pixels of a
 // block.
 //
 //   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
 //                             bias[c] + residual), for any kernel, stride, dilation and padding
 //   conv_depthwise_blocked_pack  w [channels][kh*kw] -> [blocks][kh*kw][P_VEC], zeros at the end
 //
-// Runs of AT_ONCE pixels of a line whose windows are within the map are summed together, the others
-// one by one.
+// Runs of AT_ONCE pixels of a line whose windows are within the feature map are summed together,
+// the others one by one.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
@@ -20,7 +20,7 @@
 //   ih, iw, oh, ow       sizes of input and output
 //   kh, kw, dh, dw       kernel and dilations
 //   sh                   stride from line to line
-//   ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
@@ -89,7 +89,7 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
                                at_y = (plane * oh + i) * ow * P_VEC;
                     const int y0 = i * sh - ph;
                     const struct taps rows = taps_within(y0, kh, dh, ih);
-                    // A pointer to where no map is is never read.
+                    // A pointer outside of the feature map is never read.
                     __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
                     __global const elem *w =
                         packed_w + packed_w_off + (long)block * kh * kw * P_VEC;

@@ -26,7 +26,7 @@
 #include "common/conv.clh"
 #include "common/epilogue.clh"
 
-// The taps of an axis that lie inside x: from x to below y. start: where tap 0 lies.
+// The taps of an axis that are inside x: from x to below y. start: where tap 0 is.
 static inline int2 taps_inside(const int start, const int size, const int kernel_size,
                                const int dilation)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A 1x1 convolution and the depthwise one behind it, over maps in blocks of channels as
-// conv_blocked.cl has them, for the SIMD class. The map between them, several times as large as
-// those around it, is never whole: a group computes what it needs of NR channels into private
-// memory, with zeros at the sides, and takes the depthwise sums from there.
+// A 1x1 convolution and the depthwise one after it, over channel-blocked feature maps as
+// conv_blocked.cl has them, for the SIMD class. The feature map between them, several times as
+// large as those around it, is never whole: a group computes what it needs of NR channels into
+// private memory, with zeros at the sides, and takes the depthwise sums from there.
 //
 //   conv_expand_blocked    e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + bias[c])
 //                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] +
@@ -17,16 +17,16 @@
 //   P_MR, P_NRV      as in gemm_simd.cl
 //   P_STRIDE         of the depthwise convolution along lines
 //   P_FIRST_BIAS     1: the 1x1 convolution has a bias
-//   P_FIRST, P_LAST  1: P_ACT is behind the 1x1 convolution, behind the depthwise one; 0: nothing
+//   P_FIRST, P_LAST  1: P_ACT follows the 1x1 convolution, the depthwise one; 0: nothing
 //                    is
-//   P_MAP            floats of the map between them that a group has: 65536
+//   P_MAP            floats of the feature map between them that a group has: 65536
 //
 // Arguments of conv_expand_blocked. Lengths in elements, all >= 1 but the padding.
 //   batch, slices, channels   slices: blocks of x; channels: of e and y
 //   ih, iw, oh, ow       sizes of x and e, and of y
 //   kh, kw, dh, dw       kernel and dilations; (kw - 1) * dw < 16, (kh - 1) * dh < 16
 //   sh                   stride from line to line
-//   ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack with P_IN = P_VEC
 //   expand_bias, expand_bias_off
@@ -82,7 +82,7 @@ struct part {
     int top, lines, pitch, first, count;
 };
 
-// The sums t of `rows` neighbouring pixels of e to its part, from pixel `at` of those that are
+// The sums t of `rows` adjacent pixels of e to its part, from pixel `at` of those that are
 // there on, counted along the lines.
 static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t,
                                                  const int rows, const int at,

@@ -20,7 +20,7 @@
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_PATCH      floats of the patch: 65536
 //   P_ACC        floats of the sums that wait in private memory: 32768
-// 16-bit weights are converted piece by piece, for all pixels of a group at once.
+// 16-bit weights are converted piece by piece, for all pixels of a group together.
 //
 // Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, which
 // leaves the bias.
@@ -78,7 +78,7 @@
 #if FLOATS_COPIED
 #define WEIGHTS 16384 // weights of a register tile that are at hand at a time
 #else
-#define WEIGHTS INT_MAX // all of them, where they lie
+#define WEIGHTS INT_MAX // all of them, in place
 #endif
 #define STRIP 4                         // vectors a depthwise filter takes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
@@ -108,7 +108,7 @@ static inline void put_zeros(float *p, const int count)
 }
 
 // Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up
-// to P_VEC - 1 floats too many: what lies there is written later.
+// to P_VEC - 1 floats too many: what is there is written later.
 static inline void put_run(float *p, __global const elem *x, const int count, const int stride,
                            const long left)
 {

@@ -2,11 +2,11 @@
 //
 // The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at the place that its
 // offset moves it to, by linear interpolation with zeros around the image, times its mask. A matrix
-// product with the weight does the rest.
+// GEMM with the weight does the rest.
 //
 // Parameters
 //   P_MASK   1: there is a mask
-//   P_BLOCK  pixels that a work-item places at once, for all channels of an offset group: simd 16,
+//   P_BLOCK  pixels that a work-item places together, for all channels of an offset group: simd 16,
 //            simt 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
@@ -36,7 +36,7 @@ __kernel void deform_columns(__global const elem *x, const long x_off, __global 
             const int tap = row % taps, group = row / taps % groups, image = row / taps / groups;
             const int count = min(P_BLOCK, pixels - start);
             __global const elem *moves = offset + offset_off + (long)row * 2 * pixels;
-            // Of each pixel four neighbours, -1 for one outside.
+            // Of each pixel four adjacent pixels, -1 for one outside.
             int at[4 * P_BLOCK];
             num weight[4 * P_BLOCK];
             for (int i = 0; i < P_BLOCK; ++i) {

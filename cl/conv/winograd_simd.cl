@@ -20,7 +20,7 @@
 // A group takes block_tiles tiles and group_panels * NR output channels. Lanes are channels: pixels
 // of P_VEC channels are turned into [row][column][channel], so transforms are additions of whole
 // vectors. The transformed tiles of a group wait in private memory for all input channels,
-// [A*A][ic/P_VEC][tile][P_VEC]; for each panel of NR output channels, A*A products follow, the
+// [A*A][ic/P_VEC][tile][P_VEC]; for each panel of NR output channels, A*A GEMMs follow, the
 // transform back and the epilogue, so that no sum leaves the group's cache. Weights in float16 are
 // transformed by each group, in float: rounded after it they would lose digits, and they are more
 // then.
@@ -29,7 +29,7 @@
 // or 1: per output channel)
 //   P_M          2 or 4
 //   P_MR, P_NRV  as in gemm_simd.cl
-//   P_STRIP      tiles of a row that are turned at a time: 32
+//   P_STRIP      tiles of a row that are transposed at a time: 32
 //   P_V          floats of the transformed tiles: 262144
 //   P_TILES      most tiles of a group: 64
 //   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl
@@ -37,7 +37,7 @@
 // Arguments of winograd_simd. Lengths in elements, all >= 1.
 //   batch, ic, oc
 //   ih, iw, oh, ow     sizes of input and output
-//   ph, pw             padding in front, >= 0; what is behind follows from the output size
+//   ph, pw             padding before, >= 0; the padding after follows from the output size
 //   x, x_off           dense
 //   packed_w, packed_w_off   from winograd_pack_w
 //   y, y_off           dense, overlaps x nowhere
@@ -46,11 +46,12 @@
 //   block_tiles        1..P_TILES, block_tiles * A*A * (ic up) <= P_V
 //   group_panels       panels of NR output channels a group takes
 //   EPILOGUE_ARGS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
-// The bits of an output do not depend on how the work is cut.
+// The bits of an output do not depend on how the work is tiled.
 //
 // NDRange: one work-item a group. Dimension 0 covers tiles / block_tiles, 1 panels / group_panels;
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the turned pixels; with float16 A
+// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the transposed pixels; with
+// float16 A
 // * 256 * NR floats more.
 //
 // winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels,
@@ -79,7 +80,7 @@
 
 #define A (P_M + 2)
 #define MIN_PREFETCH 2                   // parts
-#define RING 8                           // lines of turned pixels, a power of two >= A
+#define RING 8                           // lines of transposed pixels, a power of two >= A
 #define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may be written in vain
 
 #define U_IS_PACKED (P_T == 1)
@@ -91,7 +92,7 @@ typedef const float *weight_ptr;
 #define U_SLICES (256 / P_VEC) // of which transformed float16 weights are at hand
 
 #if U_IS_PACKED
-// Weights come from far away, once: the next element's are asked for while sums are made, by each
+// Weights are read from DRAM, once: the next element's are prefetched during accumulation, by each
 // part its share.
 #define PREFETCH_NEXT , next += next_step, prefetch_l2(next)
 #else
@@ -310,7 +311,7 @@ static __attribute__((noinline)) void transpose_line(vec *p, __global const elem
     }
 
 // B^T d B of `count` tiles; ring holds their lines from row `first` (modulo RING) on. Element k of
-// a tile goes to v[k * step], tiles are neighbours.
+// a tile goes to v[k * step], tiles are adjacent.
 #define IN_RING(i, j) ring[((first + i) & (RING - 1)) * LINE + t * P_M + j]
 #define IN_V(i, j) v[(i * A + j) * step]
 static __attribute__((noinline)) void transform_input(const vec *ring, const int first,

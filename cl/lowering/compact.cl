@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which elements are not zero: how many, and where. The elements are cut into blocks: compact_count
-// counts in each, compact_offsets turns the counts into where each block's begin, compact_write
-// goes over the blocks once more.
+// Which elements are not zero: how many, and where. The elements are divided into blocks:
+// compact_count counts in each, compact_offsets converts the counts to where each block's begin,
+// compact_write goes over the blocks once more.
 //
 // Parameters
 //   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; 1, 0, 32 but for P_SIZE

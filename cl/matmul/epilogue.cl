@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tail of a matrix product whose kernel has none of its own (CLBlast): in place,
+// The epilogue of a matrix product whose kernel has none (CLBlast): in place,
 //
 //   c = act(alpha * c + beta * bias + residual), c: [batch][m, n], n fastest
 //

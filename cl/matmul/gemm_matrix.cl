@@ -24,9 +24,9 @@
 // groups stride over the rest. Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB as
 // recommended (large sizes 20 KiB); 3 KiB more when emulated.
 //
-// A tile lies in local memory line by line - rows of A, columns of B -, two elements along k to a
+// A tile is in local memory line by line - rows of A, columns of B -, two elements along k to a
 // word, as fragments have them. Four words more than a line has keep the eight lines that a warp
-// reads at once in different banks.
+// reads together are in different banks.
 //
 // @hot gemm_matrix P_UNIT=1
 // @ptx mma.sync.aligned.m16n8k16.row.col P_UNIT=1
@@ -51,7 +51,7 @@
 #define TILE_N (P_WARPS_N * P_FN * UNIT_N)
 #define PAIRS (P_TK / 2)
 #define LINE (PAIRS + 4)
-// On their way out, sums lie in the same memory: a row of fragments of each warp.
+// On their way out, sums are in the same memory: a row of fragments of each warp.
 #define SUM_ROWS (P_WARPS_M * UNIT_M)
 #define SUM_LINE (TILE_N + 8)
 #if SUM_ROWS * SUM_LINE > (TILE_M + TILE_N) * LINE
@@ -222,8 +222,8 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
-                // The tail a row of fragments at a time, through local memory: neighbours store
-                // neighbours, and its code is short.
+                // The epilogue a row of fragments at a time, through local memory: adjacent
+                // work-items store adjacent elements, and its code is short.
 #pragma unroll
                 for (int i = 0; i < P_FM; ++i) {
 #pragma unroll

@@ -87,9 +87,9 @@ typedef const vec *panel_ptr;
 #endif
 #define MIN_PREFETCH 4 // tiles
 
-// The last sums are made in chunks of k. In front of each, `asked` rows of the tile (columns, where
-// these are dense) are asked for in C and the residual, since finish() will touch them: all at once
-// would keep the operands waiting.
+// The last sums are made in chunks of k. Before each, `asked` rows of the tile (columns, where
+// these are dense) are prefetched in C and the residual, since finish() will touch them: all
+// together would keep the operands waiting.
 #if P_RESIDUAL
 #define OUT_PARAMS                                                                                 \
     , __global const elem *out, __global const elem *also, const int out_step,                     \
@@ -104,8 +104,8 @@ typedef const vec *panel_ptr;
 #define OUT_ARGS , out, out_step, out_length, n_prefetch, chunk
 #define PREFETCH_OUT prefetch_row(out, out_length), out += out_step
 #endif
-// Packed panels come from far away, once: while sums are made, the lines that follow are asked for,
-// next_step elements for each k.
+// Packed panels are read from DRAM, once: while sums are made, the lines that follow are
+// prefetched, next_step elements for each k.
 #if P_B_PACKED
 #define NEXT_PARAMS , __global const elem *next, const int next_step
 #define NEXT_ARGS , next, next_step
@@ -128,8 +128,8 @@ typedef const vec *panel_ptr;
 #define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #else
 // A pointer for every third row, and compilers must not know how they hang together: they would
-// step from row to row, a chain of twelve additions that takes longer than the products, or keep
-// twelve pointers, most of them in memory.
+// step from row to row, a chain of twelve additions that takes longer than the multiplications, or
+// keep twelve pointers, most of them in memory.
 static inline __attribute__((always_inline)) void step_on(float_ptr *p, const int step)
 {
     *p += step;
@@ -145,7 +145,7 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
 #define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #endif
 #define MICRO_T_ROW P_NRV
-// Whole rows of results leave the registers for C at once, where an epilogue is short: twelve
+// Whole rows of results are stored from registers to C together, where an epilogue is short: twelve
 // copies of each are compiled.
 #define DIRECT_STORE (P_T == 1 && P_BIAS <= 1 && P_ACT <= 3)
 #if DIRECT_STORE
@@ -188,7 +188,7 @@ static inline __attribute__((always_inline)) void store_vector(__global elem *c,
 #define BIAS_CS bias_cs
 #endif
 #define MICRO_BIAS P_BIAS
-// Asks for a row of the tile, `length` <= NR elements at p.
+// Requests a row of the tile, `length` <= NR elements at p.
 static inline void prefetch_row(__global const elem *p, const int length)
 {
 #pragma unroll
@@ -241,7 +241,7 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
 
 #if FLOATS_COPIED && !P_A_PACKED
 // Copies kc columns of the rows at a into lines along k of P_KC floats, or, where rows are
-// neighbours, into lines of A_LINE floats down the rows. What rows past `rows` hold is never used;
+// adjacent, into lines of A_LINE floats down the rows. What rows past `rows` hold is never used;
 // the matrix has k_left columns and m_left rows from a on.
 #define A_LINE ((P_MR + P_VEC - 1) / P_VEC * P_VEC)
 
@@ -300,7 +300,7 @@ static inline void store_transposed(const vec *t, const int rows, const int cols
     }
 }
 
-// Epilogue and store of t[rows][cols], whose corner lies at c; bias and residual are at the same
+// Epilogue and store of t[rows][cols], whose corner is at c; bias and residual are at the same
 // corner.
 static __attribute__((noinline)) void finish(const vec *t, const int rows, const int cols,
                                              __global elem *c, const int c_rs, const int c_cs,
@@ -371,7 +371,7 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                     const int last = k0 + kc == k, chunk = last ? max(kc / 8, 16) : P_KC;
                     const int n_prefetch =
                         last ? min((out_lines * chunk + kc) / max(kc, 1), out_lines) : 0;
-#if P_B_PACKED // each tile asks for its share of the next block
+#if P_B_PACKED // each tile prefetches its share of the next block
                     const int next_step = prefetch_share(NR, tile1 - tile0, MIN_PREFETCH);
 #endif
                     for (int px = panel0; px < panel1; ++px) {
@@ -417,8 +417,7 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 #else
                             const int remains = last;
 #endif
-                            // One block deep, all tiles share the first place, which stays in the
-                            // nearest cache.
+                            // One block deep, all tiles share the first place, which stays in L1.
                             vec *t =
                                 acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) *
                                                       tile_m * P_NRV

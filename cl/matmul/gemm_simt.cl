@@ -49,7 +49,7 @@
     ((TILE_M * P_TK + ITEMS - 1) / ITEMS) // elements of A's tile that one work-item carries
 #define SHARE_B ((TILE_N * P_TK + ITEMS - 1) / ITEMS)
 
-// Where element e of a tile lies: its depth, and its row of A or column of B.
+// Where element e of a tile is: its depth, and its row of A or column of B.
 #if P_TA
 #define A_DEPTH(e) ((e) / TILE_M)
 #define A_LINE(e) ((e) % TILE_M)

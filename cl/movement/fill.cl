@@ -17,7 +17,8 @@
 //           0. n (all elements), rows, columns; diagonal[0] is k when P_VALUE is 1
 //   onehot  y[o, d, i] = values[index[o, i] == d]; an index below 0 counts from the end, others out
 //           of range match no d. outer, depth, inner
-//   chunk   elements that a work-item takes in a turn; dimension 0 of the range strides over chunks
+//   chunk   elements that a work-item takes per iteration; dimension 0 of the range strides over
+//           chunks
 //
 // @variant P_T=1 P_SIZE=4 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
 // @variant P_T=7 P_SIZE=8 P_FP64=0 P_VALUE=0 P_INDEX=64 P_VEC=1

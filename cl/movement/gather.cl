@@ -7,7 +7,7 @@
 //   P_RANK   gather_elements: dimensions of the indices, 1..8; gather_nd: numbers in an index,
 //            1..8; else 0
 //
-// An index that is out of range is told to `fault` (fault[0] = code, fault[1] = the index), and
+// An index that is out of range is reported to `fault` (fault[0] = code, fault[1] = the index), and
 // gives zeros.
 //
 // Arguments, all lengths and strides in elements:
@@ -17,7 +17,7 @@
 //   gather_nd        y[k, i] = x[batch of k, index[k, 0], index[k, 1].., i]: tuples, inner,
 //                    per_batch (tuples in a batch), s_batch, and for each number n<i> (length of
 //                    the dimension), s<i> (stride)
-//   chunk, block     elements of inner, rows, that a work-item takes in a turn
+//   chunk, block     elements of inner, rows, that a work-item takes per iteration
 //   gather_elements  y[i0, i1..] = x[i0.., index, ..]: for each dimension m<i> (length in y), s<i>
 //                    (stride in x; 0 for the gathered one), axis (length of the gathered
 //                    dimension), s_axis, chunk

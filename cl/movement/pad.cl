@@ -11,7 +11,7 @@
 //   m<i>, n<i>, b<i>, s<i>   dimension i: length of the output, of the input, places before, stride
 //                            of the input
 //   m, n, b                  the last dimension, dense in both
-//   chunk, block             elements of it, rows, that a work-item takes in a turn
+//   chunk, block             elements of it, rows, that a work-item takes per iteration
 //   value, fill              what the made-up places hold (fill is any buffer when P_VALUE is 0)
 //
 // Dimension 0 of the range strides over chunks, dimension 1 over blocks of rows.

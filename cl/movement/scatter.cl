@@ -13,14 +13,14 @@
 //             indices must not repeat.
 //   P_T       see common/number.clh; the dtype of y with P_REDUCE, else anything
 //
-// An index that is out of range is told to `fault` (fault[0] = code, fault[1] = the index) and its
-// update left out.
+// An index that is out of range is reported to `fault` (fault[0] = code, fault[1] = the index) and
+// its update left out.
 //
 // Arguments, all lengths and strides in elements:
 //   scatter_nd       y[index[k, 0], index[k, 1].., i] = updates[k, i]: tuples, inner, and for each
 //                    number n<i> (length of the dimension), s<i> (stride); chunk, block (elements
-//                    of inner, tuples in a turn); with P_REDUCE block is the number of owners, each
-//                    of whom has y's rows of `per_owner` elements' worth of offsets
+//                    of inner, tuples per iteration); with P_REDUCE block is the number of owners,
+//                    each of whom has y's rows of `per_owner` elements' worth of offsets
 //   scatter_elements y[i0.., index, ..] = updates[i0, i1..]: for each dimension m<i> (length in
 //   updates), s<i> (stride in
 //                    y; 0 for the axis), t<i> (stride in updates); axis (length in y), s_axis,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies from one strided place to another: Transpose, Concat, Tile, dense copies of views and
-// their like. The host has merged dimensions that lie together (src/ops/movement/strided.c).
+// their like. The host has merged dimensions that are contiguous (src/ops/movement/strided.c).
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
@@ -13,8 +13,8 @@
 // Arguments, lengths and strides in elements:
 //   n<i>, s<i>, d<i>   dimension i: length, stride in the source, in the destination
 //   rows:   n, sn, dn  the last dimension
-//           chunk      elements of it that a work-item takes in a turn, a multiple of P_VEC
-//           block      rows that a work-item takes in a turn
+//           chunk      elements of it that a work-item takes per iteration, a multiple of P_VEC
+//           block      rows that a work-item takes per iteration
 //   tiles:  na, da     the dimension that is dense in the source, and its stride in the destination
 //           nb, sb     the dimension that is dense in the destination, and its stride in the source
 //
@@ -96,7 +96,7 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
 
 #if P_TILE == 0
 
-// A square of P_VEC vectors is turned in registers: log2(P_VEC) rounds that each interleave the
+// A square of P_VEC vectors is transposed in registers: log2(P_VEC) rounds that each interleave the
 // lower half of the rows with the upper one.
 #if P_VEC == 16
 #define LOW(a, b)                                                                                  \

@@ -79,7 +79,7 @@ __kernel void unique_merge(ROWS, const long width, __global const int *order, co
         const long start = p / (2 * width) * (2 * width), middle = min(start + width, (long)n);
         const bool left = p < middle;
         const int row = order[p];
-        // how many rows of the other piece stand before this one
+        // how many rows of the other piece are before this one
         const long from = left ? middle : start;
         long low = from, high = left ? min(start + 2 * width, (long)n) : middle;
         while (low < high) {

@@ -62,7 +62,7 @@
 #define LINE_MAD(i, j) acc##i##_##j = MAD(v, VLOAD(b##i + j * P_VEC), acc##i##_##j);
 #define LINE_PUT(i, j) t[i * P_NRV + j] = acc##i##_##j;
 
-// t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels behind the
+// t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels after the
 // first, step apart.
 static __attribute__((noinline)) void line(const int k, __global const float *h,
                                            __global const elem *b, const long step, const int last,
@@ -114,7 +114,7 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
 #define INPUT_GATE(g) load_lanes(x + (g)*j->hidden + u, 1, j->hidden - u)
 #define PEEPHOLE(g) load_lanes(j->peep + (g)*j->hidden + u, 1, j->hidden - u)
 
-// The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, behind z
+// The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, after z
 // and r.
 static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row,
                                              const int time, const int p, const int second)
@@ -223,7 +223,7 @@ static void start(const cell_job *j, __global const elem *h0, __global const ele
     }
 }
 
-// What is told of the state after the last step, and zeros in Y behind the ends of sequences.
+// What is reported of the state after the last step, and zeros in Y after the ends of sequences.
 static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
 {
     for (int row = 0; row < j->rows; ++row) {

@@ -48,7 +48,7 @@
 #endif
 
 // One direction of one slice of the batch, as one work-item sees it. Lengths of sequences are kept
-// apart: a row number that is no constant keeps what it selects from out of registers.
+// apart: a row number that is not a constant keeps what it selects from out of registers.
 typedef struct {
     int me, rows, hidden, padded, parts, length;
     long x_t, x_b, y_t, y_b, s_b;
@@ -184,7 +184,7 @@ static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], 
     for (int row = 0; row < j->rows; ++row)                                                        \
         for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
 
-// The state before the first step. Units behind the last are zeros, which meet the zeros of r.
+// The state before the first step. Units after the last are zeros, which meet the zeros of r.
 static __attribute__((noinline)) void start(const cell_job *j, __global const elem *h0,
                                             __global const elem *c0, SHARED num *h,
                                             SHARED num *next)
@@ -214,7 +214,7 @@ static __attribute__((noinline)) void start(const cell_job *j, __global const el
 #endif
 }
 
-// The state after the last step, for the next launch or for good, and zeros in Y behind the ends of
+// The state after the last step, for the next launch or for good, and zeros in Y after the ends of
 // sequences.
 static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS],
                                            __global elem *y_h, __global elem *y_c,

@@ -9,7 +9,7 @@
 //   P_MAX    arg: 1 the largest, 0 the smallest
 //   P_LAST   arg: of equal ones 0 the first, 1 the last
 //   P_GROUP  arg: work-items for one result: 1, or 128 that meet in local memory (inner is 1 then)
-//   P_LANES  neighbours along `inner` that a work-item takes together: 1 or 16
+//   P_LANES  adjacent elements along `inner` that a work-item takes together: 1 or 16
 //   P_EXCLUSIVE, P_REVERSE  scan: leave out the element itself; from the end
 //   P_PRODUCT  scan: 1 products, 0 sums
 //   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
@@ -87,7 +87,7 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
     x += x_off;
     y += y_off;
     for (idx o = get_group_id(0); o < outer; o += get_num_groups(0)) {
-        // Items without an element of their own start with the first, which changes nothing.
+        // Items without their own element start with the first, which changes nothing.
         idx best_at = item < n ? item : 0;
         reg_t best = load_element(x + (o * n + best_at), 1);
         for (idx k = item + P_GROUP; k < n; k += P_GROUP) {

@@ -11,7 +11,7 @@
 //   x            [outer, classes, inner]: log-probabilities; target: [positions] of outer * inner
 //   weight       [classes]; any buffer without P_WEIGHT
 //   has_ignore, ignore   a target that does not count
-//   fault, code  where a target that is no class is told; it counts as ignored
+//   fault, code  where a target that is not a class is reported; it counts as ignored
 // loss_each: y: [positions]. NDRange: positions.
 // loss_parts: parts: [n_parts][2], the sum of losses and of weights over positions part * far + k *
 // near, k < count. Sums

@@ -4,7 +4,7 @@
 // MeanVarianceNormalization 13 and BatchNormalization 15 in training mode. x, y: [outer, channels,
 // inner], statistics over outer and inner.
 //
-// Each channel is cut into parts of neighbouring elements e = o * inner + i. A part's mean comes
+// Each channel is divided into parts of adjacent elements e = o * inner + i. A part's mean comes
 // first, then squares of deviations from it, whose sum also corrects the mean; parts are combined
 // as Chan, Golub and LeVeque (1979) do.
 //

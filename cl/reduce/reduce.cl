@@ -22,7 +22,7 @@
 //   chunk        elements that are combined on their own first, which keeps sums precise
 //   parts        results are made of this many parts; more than 1: y[part, kept], finished by
 //                another launch
-//   block        rows: results that a work-item takes in a turn
+//   block        rows: results that a work-item takes per iteration
 //   count        what the mean divides by
 //
 // reduce_rows: dimension 0 of the range strides over results (blocks of them, or P_GROUP items for
@@ -218,7 +218,7 @@ static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx
     }
 #if P_VEC > 1
     if (i < end) {
-        // In a vector of its own: PoCL 3.1 loses single lanes that are written into a sum over a
+        // In its own vector: PoCL 3.1 loses single lanes that are written into a sum over a
         // loop.
         const int count = (int)(end - i);
         const vacc v = to_vacc(load_input(x + i, count)), mapped = MAP(v);

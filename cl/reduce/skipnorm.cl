@@ -15,7 +15,7 @@
 //            P_LOCAL
 // embed      sum[row] = word[ids[row]] + position[positions[row % position_rows] or row % places] +
 //            segment[segments[row]], P_SKIP: there are segments, P_BIAS: there are positions. An id
-//            that is out of range is told to `fault`. NDRange: cols / P_VEC, rows
+//            that is out of range is reported to `fault`. NDRange: cols / P_VEC, rows
 // count_mask count[b] = how many of mask[b, :] are 1; 0 with P_SKIP 0. NDRange: batch
 //
 // @hot skip_norm P_VEC=1

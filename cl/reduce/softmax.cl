@@ -8,8 +8,8 @@
 //           largest)
 //   P_FORM  0 rows: inner = 1, one work-item a row, vectors along it; local size 1. NDRange: rows
 //           1 groups: one work-group of P_LOCAL items a row, trees in local memory. NDRange: rows x
-//           P_LOCAL 2 lanes: inner > 1, one work-item for P_VEC neighbours of inner. NDRange: inner
-//           / P_VEC, outer
+//           P_LOCAL 2 lanes: inner > 1, one work-item for P_VEC adjacent elements of inner.
+//           NDRange: inner / P_VEC, outer
 //   P_LOCAL work-items of a group (P_FORM 1), a power of two; else 1
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in P_FORM 1
 // Arguments
@@ -56,7 +56,7 @@ static inline int beats(const num x, const num high)
     return x > high || (x != x && high == high);
 }
 
-// One row whose elements lie `step` apart, by one work-item.
+// One row whose elements are `step` apart, by one work-item.
 static inline void row_serial(__global const elem *x, __global elem *y, const int cols,
                               const long step)
 {
@@ -164,7 +164,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         }
         high = group_max(high, shared);
 #if P_OP == 2
-        // NaNs by their place, the largest elements behind them: one fold for both.
+        // NaNs by their place, the largest elements after them: one fold for both.
         uint at = 2 * (uint)cols;
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);

@@ -7,8 +7,8 @@
 //   P_LARGEST  1: the largest are best, 0: the smallest
 //   P_FORM     0 rows: one work-item a row keeps a heap of k in y and index. NDRange: outer * inner
 //              1 groups: a work-group of P_LOCAL items a row finds the k-th best key digit by
-//              digit, gathers what is no
-//                worse into `scratch` and ranks it. NDRange: (outer * inner) x P_LOCAL
+//              digit, gathers what is at least as good into `scratch` and ranks it. NDRange: (outer
+//              * inner) x P_LOCAL
 //   P_LOCAL    work-items of a group (form 1), a power of two, at most 256; else 1
 //   P_T, P_VEC see common/number.clh; P_VEC is 1
 // Arguments: buffers in elements; outer, n, inner, k (1..n). scratch: int [outer * inner, k],
@@ -39,7 +39,7 @@ static inline key key_of(__global const elem *p)
 
 #if P_FORM == 0
 
-// The worst of the heap stands at 0.
+// The worst of the heap is at 0.
 static inline int is_worse(__global const elem *y, __global const long *index, const long step,
                            const int a, const int b)
 {
@@ -105,7 +105,7 @@ static inline key find_limit(__global const elem *x, const long step, const int 
                              __local int *counts, __local int *found, int *out_better)
 {
     const int me = get_local_id(0);
-    key prefix = 0, known = 0; // digits of the limit, and the bits where they stand
+    key prefix = 0, known = 0; // digits of the limit, and the bits where they are
     int better = 0;
     for (int shift = KEY_BITS - 8; shift >= 0; shift -= 8) {
         for (int i = me; i < 256; i += P_LOCAL) counts[i] = 0;

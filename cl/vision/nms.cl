@@ -8,7 +8,7 @@
 //   P_LOCAL   work-items of a group, a power of two
 //   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width,
 //             height
-//   P_SCORE   1: only scores above the threshold; a NaN is none
+//   P_SCORE   1: only scores above the threshold; a NaN never is
 //   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is given
 // Arguments: most: long, the largest number of boxes a class; iou, score: float, thresholds; where
 // one is not given, any buffer. list: int [batches * classes, n], of which the first found[row] are

@@ -11,7 +11,8 @@
 //   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
 //   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
 //   P_FORM     0 items: one work-item an output. NDRange: OD*OH*OW, planes
-//              1 rows: one work-item `rows` rows of OW, P_VEC outputs at once; local size 1. The KD
+//              1 rows: one work-item `rows` rows of OW, P_VEC outputs together; local size 1. The
+//              KD
 //              * KH lines that a row
 //                sees are folded to one, (OW-1) * stride + (KW-1) * dilation + 1 elements and P_VEC
 //                more, of which `rows` must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
@@ -51,7 +52,7 @@
 #define START ((vec)(num)0)
 #endif
 
-// One axis of the window at one output: the taps from `first` to below `last` lie inside x.
+// One axis of the window at one output: the taps from `first` to below `last` are inside x.
 typedef struct {
     int start, first, last, counted;
 } window_axis;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resize (ONNX 19) along one to three neighbouring axes of x: [outer, A0, A1, A2, inner], in two
+// Resize (ONNX 19) along one to three adjacent axes of x: [outer, A0, A1, A2, inner], in two
 // steps. `resize_table` works out, for one axis, which elements each output takes and their
 // weights; `resize_gather` applies the tables of all axes. Axes that are not resized together go in
 // passes.
 //
-// Where output `o` of an axis lies in the input is the fraction (o * step + shift) / unit, in
+// Where output `o` of an axis is in the input is the fraction (o * step + shift) / unit, in
 // integers: exact for sizes and for scales that divide well, so that no rounding of a coordinate
-// picks the wrong neighbour.
+// picks the wrong pixel.
 //
 // Parameters
 //   P_MODE    0 nearest, 1 linear, 2 cubic
@@ -52,9 +52,9 @@ static inline weight tap_weight(weight t, const weight cubic_a)
 #endif
 }
 
-// firsts: [outputs], the input of an output's first tap (may lie outside; OUTSIDE: extrapolate)
+// firsts: [outputs], the input of an output's first tap (may be outside; OUTSIDE: extrapolate)
 // weights: [outputs, taps]; NULL for nearest
-// size: of the input axis; before: taps that lie before floor(place); shrink: 1, or the scale when
+// size: of the input axis; before: taps that are before floor(place); shrink: 1, or the scale when
 // antialiasing renormalise: 1 scales the weights to sum 1
 __kernel void resize_table(__global int *firsts, const long firsts_off, __global weight *weights,
                            const long weights_off, const int size, const int outputs,
@@ -126,13 +126,13 @@ static inline result gather_line(__global const elem *from, const int first,
     result total = 0;
     for (int i = 0; i < taps; ++i) {
         const result v = LOAD1(from + (long)TAP(first, i, size) * inner);
-        // A weight of 0 keeps an infinite neighbour out.
+        // A weight of 0 keeps an infinite adjacent pixel out.
         total += w[i] == 0 ? 0 : w[i] * v;
     }
     return total;
 }
 
-// firsts, weights: the tables of the resized axes behind each other, A0 (of three), A1 (of two), A2
+// firsts, weights: the tables of the resized axes after each other, A0 (of three), A1 (of two), A2
 // a0..a2: sizes in x; o0..o2: in y; t0..t2: taps
 __kernel void resize_gather(__global const elem *x, const long x_off, __global elem *y,
                             const long y_off, __global const int *firsts, const long firsts_off,

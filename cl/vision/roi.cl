@@ -5,7 +5,7 @@
 // Parameters
 //   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of
 //            its four weighted elements
-//   P_BLOCK  channels that a work-item of roi_align has at once: simd 16, simt 4
+//   P_BLOCK  channels that a work-item of roi_align has together: simd 16, simt 4
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // roi_align  y[r, c, ph, pw] from x[index[r], c]. A part is x1, y1, x2, y2, times `scale`, less
 //            `shift`, at least `least`
@@ -27,7 +27,7 @@
 #include "common/number.clh"
 
 // The samples of a bin along an axis: `n` of them, `space` apart from `first` on; begin .. end - 1
-// may lie in the image.
+// may be in the image.
 typedef struct {
     num first, space, n;
     int begin, end;
@@ -52,7 +52,7 @@ static inline samples samples_of(const num start, const num size, const int at, 
     return s;
 }
 
-// The two elements of an axis of n around a place, and the weight of the second. 0 when it lies
+// The two elements of an axis of n around a place, and the weight of the second. 0 when it is
 // outside.
 static inline int around(num x, const int n, int *low, int *high, num *part)
 {

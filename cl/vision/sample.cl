@@ -6,14 +6,14 @@
 //   P_AXES   spatial axes: 1, 2, 3
 //   P_MODE   0 nearest (half to even), 1 linear, 2 cubic (a = -0.75)
 //   P_PAD    outside of the image: 0 zeros, 1 the border, 2 its reflection
-//   P_BLOCK  points that a work-item places at once, for all its channels: simd 16, simt 1
+//   P_BLOCK  points that a work-item places together, for all its channels: simd 16, simt 1
 //   P_G      dtype of the grid: 1, 10, 11
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1. Arithmetic is in double when either is 11, else
 //               in float.
 // grid_sample  y[b, c, p] = x[b, c] at grid[b, p], whose last number belongs to the first axis.
 //              Arguments: x [batch, channels,
 //   d, h, w], grid [batch, points, P_AXES], y [batch, channels, points]; batch, channels, points;
-//   parts (of the channels), per_part (channels); d, h, w (1 in front where there are fewer axes);
+//   parts (of the channels), per_part (channels); d, h, w (leading 1 where there are fewer axes);
 //   align (align_corners). A NaN in the grid counts as -1. NDRange: points / P_BLOCK, batch *
 //   parts.
 // affine_grid  y[b, z, y, x, :] = theta[b] . (x, y, z, 1) with coordinates in -1..1. Arguments:
@@ -62,7 +62,7 @@ typedef float grid_elem;
 #define COMBINATIONS (TAPS * TAPS * TAPS)
 #endif
 
-// x mirrored at low and high until it lies between.
+// x mirrored at low and high until it is between.
 static inline real reflect(const real x, const real low, const real high)
 {
     const real span = high - low;
@@ -91,7 +91,7 @@ static inline int element(const int i, const int n, const int align)
 
 #define PLACE(a, t, i) (((a)*TAPS + (t)) * P_BLOCK + (i))
 
-// Where a coordinate of the grid lies in an axis of n: elements (with `stride`) and their weights,
+// Where a coordinate of the grid is in an axis of n: elements (with `stride`) and their weights,
 // P_BLOCK apart from `to` on.
 static inline void place(const real given, const int n, const int stride, const int align, int *at,
                          real *weight, const int to)

@@ -98,7 +98,7 @@ static bool is_worth_trying(const ocl_context *ocl, probe which)
 static float input_of(probe which, int i) { return which == PROBE_SUBGROUPS ? 3.0f : (float)i; }
 
 /* Returns the sum that work-item i computes from its four elements of a 16x16 by 16x8 matrix
- * product, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
+ * GEMM, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
 static float expected_of_matrix(int i)
 {
     static const int weights[4] = {1, 10, 100, 1000};
@@ -281,7 +281,7 @@ static clg_status prove(ocl_context *ocl, probe which, bool *out_proved, bool *o
 
 /* Returns bits that identify this processor: the cache may be copied to another machine, and
  * processors of one name differ. From leaf 7 of x86's cpuid, which lists AVX-512 and dot
- * products. */
+ * GEMMs. */
 static uint32_t processor_bits(void)
 {
     uint32_t bits = 0;

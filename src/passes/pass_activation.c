@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Activations that exporters write in several nodes become the one operator of ONNX that they are:
- * then they can go along with a convolution or product.
+ * then they can be fused with a convolution or GEMM.
  */
 #include "passes/pattern.h"
 
@@ -41,7 +41,7 @@ static const activation_pattern activations[] = {
               "1))), 1))"),
 };
 
-/* A constant of one element may still add a dimension in front. */
+/* A constant of one element may still add a dimension before. */
 static bool has_one_shape(const graph_info *s, value_id x, value_id y)
 {
     const value_fact *in = &s->facts[x], *out = &s->facts[y];

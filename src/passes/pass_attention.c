@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax(scale * q k^T + mask) v over [batch, heads, places, d], or [batch * heads, places, d],
- * which exporters spell in nodes, becomes Attention (ONNX 23), which keeps no matrix of scores. It
- * is given [batch, places, heads * d]: there the transposes that exporters put around it cancel
- * out, and nothing is copied. Without a dimension of its own the batch counts as heads.
+ * softmax(scale * q k^T + mask) v over [batch, heads, positions, d], or [batch * heads, positions,
+ * d], which exporters write as several nodes, becomes Attention (ONNX 23), which keeps no matrix of
+ * scores. It is given [batch, positions, heads * d]: there the transposes that exporters put around
+ * it cancel out, and nothing is copied. Without its own dimension the batch counts as heads.
  */
 #include "passes/pattern.h"
 
@@ -22,7 +22,7 @@ typedef struct attention_pattern {
 #define BOTH(scores, scale)                                                                        \
     {PLAIN(scores), scale}, { MASKED(scores), scale }
 
-/* Factors before plain products: q of the latter would swallow them. */
+/* Factors before plain GEMMs: q of the latter would swallow them. */
 static const attention_pattern patterns[] = {
     BOTH("Div(MatMul(q, t), #e)", SCALE_OVER_E),
     BOTH("Mul(MatMul(q, t), #e)", SCALE_E),
@@ -138,7 +138,8 @@ static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, val
     return rewrite_add(g, "Reshape", 2, (value_id[]){x, dims}, out);
 }
 
-/* [batch, places, heads * d] of x, whose axes are permuted to [batch, places, heads, d] first. */
+/* [batch, positions, heads * d] of x, whose axes are permuted to [batch, positions, heads, d]
+ * first. */
 static clg_status by_position(const attention_match *a, value_id x, int64_t d, const int64_t *perm,
                               value_id *out)
 {

@@ -3,7 +3,7 @@
  * Conv or Gemm followed by BatchNormalization becomes the Conv or Gemm alone. With s = scale /
  * sqrt(var + epsilon) (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W
  * * s along the output channel and the new bias is (B - mean) * s + bias. Both are nodes over
- * constants, computed once with the other constants. Elsewhere it becomes a product and a sum.
+ * constants, computed once with the other constants. Elsewhere it becomes a GEMM and a sum.
  */
 #include "passes/rewrite.h"
 
@@ -116,7 +116,7 @@ static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_i
     return rewrite_add(g, "Reshape", 2, (value_id[]){v, shape_value}, out_shaped);
 }
 
-/* One that nothing before it takes in becomes x * factor + shift, which what comes behind may
+/* One that nothing before it takes in becomes x * factor + shift, which what comes after may
  * take in. */
 static clg_status decompose_norm(graph *g, const graph_info *s, node_id n)
 {

@@ -38,8 +38,8 @@ static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
     const value_fact *b = &f->info->facts[bias];
     bool conv = strcmp(f->fused_type, "FusedConv") == 0;
-    int from_end = conv ? product->dims.rank - 2
-                        : 0; /* where the channel stands, counted from the last axis */
+    int from_end =
+        conv ? product->dims.rank - 2 : 0; /* where the channel is, counted from the last axis */
     if (!f->info->constant[bias] || b->dtype != product->dtype || !shape_is_known(&b->dims))
         return false;
     if (b->dims.rank > product->dims.rank || from_end < 0 || b->dims.rank <= from_end) return false;
@@ -83,7 +83,7 @@ static bool residual_fits(const fusion *f, value_id other, value_id product)
     return true;
 }
 
-/* Follows one Add; *out_taken tells whether it was merged. */
+/* Follows one Add; *out_taken says whether it was merged. */
 static clg_status follow_add(fusion *f, bool *out_taken)
 {
     *out_taken = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Precision fp16: values between nodes are float16 in place of float32. Products begin with it,
+ * Precision fp16: values between nodes are float16 in place of float32. GEMMs begin with it,
  * since they read and write most; cheap operators and those that move elements follow where all
  * that they read is float16 already. Every other node reads and gives float32, with a Cast between.
  * Arithmetic stays float32 everywhere: docs/numerics.md. See decision 28.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Normalisation over the last axes, which exporters before opset 17 (LayerNormalization) and 23
- * (RMSNormalization) had to spell in nodes, becomes one node:
+ * (RMSNormalization) had to write as several nodes, becomes one node:
  *
  *     LayerNormalization  y = (x - mean) / sqrt(mean((x - mean)^2) + e) * w + b
  *     RMSNormalization    y = x / sqrt(mean(x^2) + e) * w
@@ -34,7 +34,7 @@ typedef struct norm_pattern {
 /* The longer ones first. */
 static const norm_pattern patterns[] = {
     LAYER_FORMS("Add(Mul(", ", w), b)"),
-    /* as TensorFlow spells it */
+    /* as TensorFlow exports it */
     {"Add(Mul(x, k), Sub(b, Mul(m, k))); k = Mul(Reciprocal(" ROOT(
          "Mul(d, d)") "), w); d = Sub(x, m); m = ReduceMean(x)",
      true},
@@ -110,7 +110,7 @@ static bool fits(norm *r, value_id result)
     return (w == VALUE_NONE || is_parameter(r, w)) && (b == VALUE_NONE || is_parameter(r, b));
 }
 
-/* LayerNormalization asks for weights. */
+/* LayerNormalization requests weights. */
 static clg_status add_ones(const norm *r, value_id *out_weights)
 {
     const value_fact *x = &r->info->facts[pattern_value(&r->match, 'x')];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Pad of zeros before a Conv, or before an AveragePool that counts padding or has none of its
- * own, becomes that one's pads, when it pads the spatial axes alone. TensorFlow's exporters write
- * convolutions of stride 2 so.
+ * A Pad of zeros before a Conv, or before an AveragePool that counts padding or has none, becomes
+ * that one's pads, when it pads the spatial axes alone. TensorFlow's exporters write convolutions
+ * of stride 2 so.
  */
 #include "passes/rewrite.h"
 
@@ -37,7 +37,7 @@ static bool is_spatial(const int64_t *pads, int rank)
     return true;
 }
 
-/* Whether pads of its own would be counted in as zeros. */
+/* Whether its own pads would be counted in as zeros. */
 static bool takes_zeros(const node *n)
 {
     const char *how = node_string(n, "auto_pad", "NOTSET");

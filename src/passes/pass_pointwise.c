@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pointwise nodes that follow each other become one clgraph.Pointwise (ops/pointwise/pointwise.h):
- * what lies between them stays in registers. A group grows backwards from the node whose result is
+ * what is between them stays in registers. A group grows backwards from the node whose result is
  * its own: a node joins when all who read its result are members, so that a group has one way out
  * and no cycle can arise. What a group computes has the shape of its result; a smaller operand
- * would be computed again for each element and stays a node of its own.
+ * would be computed again for each element and stays a separate node.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MatMuls of one input by constant weights become one, of the weights side by side, when what reads
- * the results takes them as they lie: the projections in front of attention (query, key, value) are
- * one product and three views of it.
+ * the results takes them as they are: the projections before attention (query, key, value) are
+ * one GEMM and three views of it.
  */
 #include "passes/rewrite.h"
 
@@ -147,7 +147,7 @@ static clg_status merge(projections *p)
     return split(p, y);
 }
 
-/* Edits add nodes and values behind those that were surveyed. */
+/* Edits add nodes and values after those that were analysed. */
 static clg_status merge_all(projections *p, size_t n_nodes, size_t n_values)
 {
     find_readers_in_place(p);

@@ -3,7 +3,7 @@
  * Transposes that undo each other go: two in a row become one or none, and so do those around
  * islands of pointwise operators, all of whose large operands come through one permutation and all
  * of whose results leave through its inverse. Models written for images with channels last have one
- * before and one behind each convolution. A Transpose that stays is left where it is: what reads it
+ * before and one after each convolution. A Transpose that stays is left where it is: what reads it
  * mostly reads it as a view.
  */
 #include "ops/pointwise/pointwise.h"
@@ -105,7 +105,7 @@ static bool is_inverse(const island *w, const node *n)
     return moves_nothing(&p);
 }
 
-/* One number, which needs no turning. */
+/* One number, which needs no transposing. */
 static bool is_single(const graph_info *s, value_id v)
 {
     int64_t count;
@@ -162,7 +162,7 @@ static bool find_members(const island *w)
     return any;
 }
 
-/* Members read what the Transposes before them read; what the ones behind them gave is theirs. */
+/* Members read what the Transposes before them read; what the ones after them gave is theirs. */
 static clg_status remove_island(const island *w)
 {
     graph *g = w->graph;

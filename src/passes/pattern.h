@@ -3,11 +3,11 @@
  * Patterns: what exporters write in many nodes where an operator exists, as text.
  *
  *   Mul(x, Sigmoid(x))                          operators of ONNX's default domain
- *   x  w                                        any value, the same wherever the letter stands
+ *   x  w                                        any value, the same wherever the letter is
  *   0.5                                         a constant of one element with that number, to
  *                                               three digits
- *   #e                                          a constant of one element, whose number is asked
- *                                               for
+ *   #e                                          a constant of one element, whose number is
+ *                                               requested
  *   Div(d, Sqrt(v)); d = Sub(x, ReduceMean(x))  d is a value and also what is said of it
  *
  * Operands of Add and Mul match in either order. Numbers of Clip may be attributes. Operators have
@@ -30,7 +30,7 @@ typedef struct pattern_match {
 value_id pattern_value(const pattern_match *m, char letter);
 double pattern_number(const pattern_match *m, char letter);
 /* Whether the first output of node `root` is computed as the pattern says. Values that edits
- * added after the survey match letters only. */
+ * added after the analysis match letters only. */
 bool pattern_find(const graph_info *s, const char *pattern, node_id root, pattern_match *out_match);
 
 #endif

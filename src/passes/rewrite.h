@@ -23,7 +23,7 @@ void graph_info_deinit(graph_info *s);
 
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
 bool node_is_conv(const node *n); /* Conv, or FusedConv that a pass has made of it */
-/* The only reader of node n's first output, when that output is read once and is no output of
+/* The only reader of node n's first output, when that output is read once and is not an output of
  * the graph. */
 node_id graph_info_only_reader(const graph_info *s, node_id n);
 /* By value: another one that has the same first dimension, the same for all of which that is

@@ -176,7 +176,7 @@ static clg_status emit_packings(emission *e)
     return CLG_OK;
 }
 
-/* The inputs that can lie in output 0 as they are get their memory there. */
+/* The inputs that can be in output 0 as they are get their memory there. */
 static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
 {
     const node *n = lc->node;
@@ -268,7 +268,7 @@ static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *
         if (!lower_takes(row, i, &inputs[i], &outputs[0].dims))
             CLG_TRY(make_dense(s, n->inputs[i], n));
     }
-    /* Again: what was made dense may stand in several places. */
+    /* Again: what was made dense may be in several places. */
     for (size_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] != VALUE_NONE) set_operand(&s->values[n->inputs[i]], &inputs[i]);
     return CLG_OK;

@@ -7,7 +7,7 @@
  *
  * One that the driver's compiler is known to die of (plan_compiler) is passed over. Where there are
  * several, the chosen one must pass the owner's judgement (impl_validator), else the choice is made
- * anew among the rest; of attention, where there is one alone, too.
+ * again among the rest; of attention, where there is one alone, too.
  */
 #include "plan/plan.h"
 #include "plan/tuning_table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps of a segment may be under way together: those that no memory orders, because one
+ * Which steps of a segment may be in flight together: those that no memory orders, because one
  * writes what the other reads or writes. Steps are looked at in windows, so that this takes no
  * longer than placing them; between two windows all are ordered.
  */
@@ -45,7 +45,8 @@ static void list_accesses(const plan_state *s, const pending_step *p, window_ste
         return;
     }
     for (uint32_t a = 0, b = 0; a < what->n_args; a++) {
-        if (what->args[a].kind == ARG_FAULT) w->alone = true; /* the first fault is to be told */
+        /* the first fault is to be reported */
+        if (what->args[a].kind == ARG_FAULT) w->alone = true;
         if (what->args[a].kind != ARG_BUFFER) continue;
         add(w, s, p, b++, what->args[a].buffer.space != OPERAND_INPUT);
     }

@@ -52,8 +52,8 @@ typedef struct plan_step {
     node_id node; /* of the graph; of a step inside a branch or loop, the outermost control node */
     const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
     const char *variant;      /* of the candidate it comes from */
-    /* Where there was a choice and the context notes it: the problem (choices.h) and all ways, a
-     * space between. */
+    /* Where there was a choice and the context notes it: the problem (choices.h) and all
+     * implementations, a space between. */
     const char *problem, *impls;
 } plan_step;
 
@@ -93,7 +93,7 @@ struct plan_segment {
     plan_step *steps;
     size_t n_steps;
     bool has_fault_args;
-    bool overlaps; /* there are steps that may be under way together */
+    bool overlaps; /* there are steps that may be in flight together */
     bool last;
     plan_port *reads; /* contents the host must learn; empty when last */
     size_t n_reads;
@@ -184,7 +184,7 @@ typedef struct plan_context {
 
 /* Plans from the inputs' facts. When shape inference turns out to need the content of graph
  * inputs that are not known, *out_needed_inputs (bits by input index, one bool an input,
- * caller's array) tells which and *out_plan is NULL with CLG_OK: call again with these known. */
+ * caller's array) says which and *out_plan is NULL with CLG_OK: call again with these known. */
 clg_status plan_create(const plan_context *context, const value_fact *inputs,
                        bool *out_needed_inputs, plan **out_plan);
 /* The child of `segment` for these contents of its reads, planned now if need be; a reference. */
@@ -228,10 +228,10 @@ bool plan_may_run(const plan_context *context, const candidate *impl);
 /* By estimates alone; NULL when none may run here. */
 const candidate *plan_cheapest(const plan_context *context, const candidate *candidates);
 
-/* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input lie in
- * one piece of memory, one after the other, aligned; those of an output lie wherever the plan
+/* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input are in
+ * one piece of memory, one after the other, aligned; those of an output are wherever the plan
  * made them. */
-/* Where the tensor of fact f comes to lie behind *end_bytes, which it moves. UNSUPPORTED_DTYPE
+/* Where the tensor of fact f comes to be after *end_bytes, which it moves. UNSUPPORTED_DTYPE
  * for what has no bytes. */
 clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_offset_bytes);
 /* Bytes of all tensors of an input. */

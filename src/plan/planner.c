@@ -23,8 +23,8 @@ typedef struct walk {
 
 /* ---- whose content decides ------------------------------------------------------------------- */
 
-/* Whether planning should ask for the content of a graph input: what looks like a shape, or a
- * scale that is read as it is. Data would make a plan of its own for each run; the device
+/* Whether planning should request the content of a graph input: what looks like a shape, or a
+ * scale that is read as it is. Data would make a separate plan for each run; the device
  * computes with it and the result is read. */
 static bool may_decide(const plan_value *input, bool direct)
 {
@@ -160,7 +160,7 @@ static clg_status check_strict(const plan_state *s, const node *n)
                      node_text(n, text));
 }
 
-/* The node of the model's graph that is under way goes there, as far as one can say so of it as
+/* The node of the model's graph that is current goes there, as far as one can say so of it as
  * a whole. */
 static void note_place(plan_state *s, clg_place place)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of segments: making, finding and dropping them. A model whose shapes depend on data asks
- * for a new continuation with each new content; the tree keeps those used last.
- * See decision 6.
+ * The tree of segments: making, finding and dropping them. A model whose shapes depend on data
+ * requests a new continuation with each new content; the tree keeps those used last. See decision
+ * 6.
  */
 #include "plan/state.h"
 

@@ -11,7 +11,7 @@
 typedef struct slab_work {
     plan_block *blocks;
     uint32_t *order;  /* of those that are not fixed, as they are to be placed */
-    uint32_t *placed; /* by offset within each slab; slabs are told apart by the block's slab */
+    uint32_t *placed; /* by offset within each slab; slabs are distinguished by the block's slab */
     size_t n_order, n_placed;
     size_t align_bytes, max_slab_bytes;
 } slab_work;
@@ -150,7 +150,7 @@ static size_t sum(const size_t *slab_bytes, size_t n_slabs)
     return total;
 }
 
-/* Everything anew into the first slab and what it takes beside it. */
+/* Everything again into the first slab and what it takes beside it. */
 static clg_status place_again(slab_work *w, block_goes_after *goes_after, size_t **slab_bytes,
                               size_t *n_slabs)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes whose outputs have a size that only the data tells (op_row.stages). Such a node is planned
+ * Nodes whose outputs have a data-dependent size (op_row.stages). Such a node is planned
  * as two: the first measures, and gives how much there is and what else is worth keeping; the
- * second takes that as further inputs. It asks for the measure as any operator asks for content
+ * second takes that as further inputs. It requests the measure as any operator requests content
  * that shapes depend on, and so the segment ends between them. See decision 17.
  */
 #include "plan/state.h"

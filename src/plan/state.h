@@ -59,7 +59,7 @@ typedef struct pending_step {
 struct plan_state;
 struct plan_scope;
 
-/* What tells Loop, Scan and SequenceMap apart. */
+/* What distinguishes Loop, Scan and SequenceMap. */
 typedef struct plan_loop_kind {
     size_t first_output; /* of the body, that is carried or collected */
     /* Puts the inputs of the body for loop->iteration where it reads them. */
@@ -75,7 +75,7 @@ typedef struct plan_loop {
     int64_t iteration, trip; /* trip < 0: no limit */
     bool has_condition;
     size_t n_carried, n_scans;
-    const plan_value *carried; /* at the start of the iteration under way */
+    const plan_value *carried; /* at the start of the current iteration */
     struct plan_scan *scans;   /* newest first */
     /* Scan and SequenceMap: the node's inputs, of which an iteration takes its part. */
     const plan_value *inputs;
@@ -118,12 +118,12 @@ typedef struct plan_state {
     size_t *slab_bytes; /* so far */
     size_t n_slabs;
     arena lowering; /* what lowering one node makes; nothing stays there beyond the node */
-    /* The node under way when it was measured (op_row.stages): what goes on with it; else NULL. */
+    /* The current node when it was measured (op_row.stages): what goes on with it; else NULL. */
     const node *staged;
     size_t staged_base;  /* what was measured starts here */
     size_t n_iterations; /* of all loops so far */
 
-    /* Of the segment under way only. */
+    /* Of the current segment only. */
     plan_segment *segment;
     pending_step *pending;
     size_t n_pending, pending_capacity;
@@ -143,14 +143,14 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
                           uint32_t *out_root);
 /* The outermost root that `root` is a part of, often itself, and where in it. */
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
-/* Where it lies, once slabs are placed. */
+/* Where it is, once slabs are placed. */
 plan_placement state_place(const plan_state *s, root_ref ref);
-/* Makes the memory of v a part of `home`, when it is a whole root of this segment that is no
+/* Makes the memory of v a part of `home`, when it is a whole root of this segment that is not a
  * part of another; what was written to v before then went there. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);
 /* OUT_OF_DEVICE_MEMORY when no buffer of the device can hold so much. */
 clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
-/* Gives v memory of its own, dense; in the output buffer when v is an output of the plan. */
+/* Gives v separate memory, dense; in the output buffer when v is an output of the plan. */
 clg_status state_place_value(plan_state *s, value_id v);
 /* Makes sure v is on the device: weights and known contents get their roots here. */
 clg_status state_materialise(plan_state *s, value_id v);
@@ -162,7 +162,7 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
 /* Bytes of a value whose fact is complete. */
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 
-/* The scope under way, and the node of the model's graph that is under way. */
+/* The current scope, and the node of the model's graph that is current. */
 plan_scope *state_scope(plan_state *s);
 node_id state_main_node(const plan_state *s);
 /* The name of a value of the model's graph; "" for others. */
@@ -203,7 +203,7 @@ clg_status maps_node(plan_state *s, const node *n, op_control_kind kind);
 /* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to
  * go over. */
 clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
-/* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, behind
+/* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, after
  * its last (control.c). */
 clg_status control_start_loop(plan_state *s, const graph *body, const node *n, plan_loop *loop,
                               bool runs);
@@ -231,7 +231,7 @@ clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t
 /* Value `to` becomes what `from` is. */
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to);
 
-/* Closes the segment under way: lifetimes, slabs, placements, ports (finish.c). reads: values
+/* Closes the current segment: lifetimes, slabs, placements, ports (finish.c). reads: values
  * the host must learn; n_reads 0 means that this is the last segment. */
 clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads);
 

@@ -125,7 +125,7 @@ static uint64_t hash_attribute(const graph_attribute *a, uint64_t seed)
     case ATTRIBUTE_STRING: return hash_bytes(a->as.s, a->count, named);
     case ATTRIBUTE_FLOATS: return hash_bytes(a->as.floats, a->count * sizeof(float), named);
     case ATTRIBUTE_INTS: return hash_bytes(a->as.ints, a->count * sizeof(int64_t), named);
-    default: return named; /* tensors and graphs are no parameters of kernels */
+    default: return named; /* tensors and graphs are not parameters of kernels */
     }
 }
 

@@ -19,7 +19,7 @@
 typedef struct tuning_table tuning_table;
 
 /* What `old` (may be NULL) and a text say, the text's lines before the old ones.
- * INVALID_ARGUMENT names the line that is none. */
+ * INVALID_ARGUMENT names the line that is invalid. */
 clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table);
 tuning_table *tuning_table_retain(tuning_table *t); /* NULL passes */
 void tuning_table_free(tuning_table *t);            /* accepts NULL */

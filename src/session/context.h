@@ -47,7 +47,7 @@ void context_free(clg_context *context);
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
 
-/* Measured choices of kernels (context_choices.c). load: what the store has, at the first call,
+/* Measured choices of kernels (context_choices.c). load: what the cache has, at the first call,
  * under registry_lock. */
 void context_load_choices(clg_context *context);
 clg_status context_add_choices(clg_context *context, const char *lines);
@@ -81,7 +81,7 @@ static inline bool value_is_unshared(const clg_value *v)
 {
     return atomic_load(&v->refs.count) == 1 && v->host && atomic_load(&v->host->refs.count) == 1;
 }
-/* The buffer behind a device value of this context; NULL when it is none. Borrowed. */
+/* The buffer of a device value of this context; NULL when it is not one. Borrowed. */
 ocl_buffer *context_value_buffer(const clg_context *context, const clg_value *v);
 /* The same for any context; *out_context is borrowed. */
 ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context);

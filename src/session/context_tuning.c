@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The measured choices of a context: read from the store once, added to, written back. Sessions
+ * The measured choices of a context: read from the cache once, added to, written back. Sessions
  * keep the table that there was when they were made.
  */
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_session inside: an exec shared with others, a frame of its own, and what the caller set for
+ * clg_session inside: an exec shared with others, its own frame, and what the caller set for
  * inputs and outputs. One request at a time: `busy` is taken by a run, a preparation, or any change
  * of inputs and outputs.
  */
@@ -15,11 +15,11 @@ typedef struct session_input {
     void *mapped;     /* the frame's memory mapped for the caller; NULL when not */
     shape mapped_dims;
     bool filled;  /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
-    bool remaps;  /* a run maps the memory again behind its steps, to be filled anew */
+    bool remaps;  /* a run maps the memory again after its steps, to be filled again */
     size_t link;  /* output that feeds this input; SIZE_MAX: none */
     bool carried; /* the last run's output is in the frame's memory of this input */
     shape carried_dims;
-    tensor *content; /* known content for planning, of the run under way; a reference */
+    tensor *content; /* known content for planning, of the run in progress; a reference */
 } session_input;
 
 /* Where a run leaves an output that is neither bound nor linked. */
@@ -32,7 +32,7 @@ typedef enum output_impl {
 typedef struct session_output {
     clg_value *bound; /* a reference */
     output_impl impl;
-    void *mapped; /* by the last run, with OUTPUT_MAPPED: to be unmapped by who asked for it */
+    void *mapped; /* by the last run, with OUTPUT_MAPPED: to be unmapped by who requested it */
     size_t link;  /* input that it feeds; SIZE_MAX: none */
     bool valid;   /* of the last run: */
     clg_dtype dtype;
@@ -46,7 +46,7 @@ typedef struct session_worker {
     mutex lock;
     condition changed;
     bool started, stop, has_work, done;
-    void *event; /* of the run under way, for the application; NULL while nobody asked */
+    void *event; /* of the run in progress, for the application; NULL while nobody requested it */
     error_record result;
 } session_worker;
 
@@ -101,7 +101,7 @@ clg_status session_plan(clg_session *s, plan **out_plan);
 /* worker.c */
 clg_status session_run_async(clg_session *s);
 clg_status session_wait(clg_session *s);
-/* A cl_event of the caller's that completes with the asynchronous run under way, else with the
+/* A cl_event of the caller's that completes with the asynchronous run in progress, else with the
  * work done last. */
 clg_status session_event(clg_session *s, void **out_cl_event);
 void session_stop_worker(clg_session *s);

@@ -98,7 +98,7 @@ clg_status session_unmap(clg_session *s, size_t index)
     return status;
 }
 
-/* The input goes back to being not set; memory that an output lent it goes back too. */
+/* The input goes back to being not set; memory borrowed from an output is returned. */
 static void forget_input(clg_session *s, size_t index)
 {
     session_input *in = &s->inputs[index];

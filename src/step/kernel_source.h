@@ -3,7 +3,7 @@
  * The OpenCL C texts of cl/, embedded in the library by the build.
  *
  * A kernel's text has the headers in place of the includes, each once, and #line
- * directives that name the true file and line. It needs a prelude of P_* parameters in front.
+ * directives that name the true file and line. It needs a prelude of P_* parameters before.
  * Texts end in a NUL that text_bytes does not count; all of it is immutable.
  */
 #ifndef CLGRAPH_STEP_KERNEL_SOURCE_H

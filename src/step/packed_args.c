@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps hand their kernel its numbers in one structure, and how such a kernel is told (struct
+ * Which steps pass their scalar arguments in one struct, and how such a kernel is marked (struct
  * kernel_ref). See decision 33.
  */
 #include "step/kernel_source.h"
@@ -56,7 +56,7 @@ static bool may_be_called(const char *text, const char *entry)
     return fine;
 }
 
-/* The verdict on a kernel, which is kept with its texts; false without memory. */
+/* The self-test result on a kernel, which is kept with its texts; false without memory. */
 static bool is_packable(step_builder *b, const kernel_ref *k, bool *out_callable)
 {
     const void *key[] = {k->source, k->entry, k->body};

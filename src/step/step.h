@@ -36,8 +36,8 @@ typedef struct kernel_ref {
     const char *entry;
     const char *prelude; /* "#define P_ACT 1\n..." */
     const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
-    /* NULL, or the kernel takes its numbers in one structure, and here are the parameters that
-     * it is written with, a letter each: buffer, int, long, float. Then a launch has its
+    /* NULL, or the kernel takes its scalar arguments in one struct, and here are the parameters
+     * that it is written with, a letter each: buffer, int, long, float. Then a launch has its
      * buffers, in this order, and an array of longs with all numbers, in this order, floats as
      * their bits. */
     const char *packed;
@@ -145,7 +145,7 @@ typedef struct candidate {
     bool uses_blas;
     bool requires_selftest; /* where kernels are tested before use, no use without a test either */
     bool rejected;          /* found to be wrong on this device: never taken */
-    bool crashes;           /* barred because the driver's compiler dies of it */
+    bool crashes;           /* rejected because the driver's compiler dies of it */
     bool
         last_resort; /* slow, for drivers that refuse the others: no choice that anybody measures */
     double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
@@ -154,7 +154,7 @@ typedef struct candidate {
 
 /* ---- texts of kernels --------------------------------------------------------------------------
  * Steps of many plans hold the same few texts. Here each is kept once, as long as the
- * collection. Not for several threads at once. */
+ * collection. Not thread-safe. */
 typedef struct step_texts {
     arena memory;
     hash_map index;     /* text -> its address */
@@ -229,7 +229,7 @@ clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_o
 static inline operand operand_input(uint32_t i) { return (operand){OPERAND_INPUT, i, 0}; }
 static inline operand operand_output(uint32_t i) { return (operand){OPERAND_OUTPUT, i, 0}; }
 
-/* Has the steps hand their kernels numbers in one structure wherever these could be plain
+/* Has the steps pass their kernels scalar arguments in one struct wherever these could be plain
  * functions of work-groups of one work-item: for drivers that take their time for each argument
  * of a launch (QUIRK_COSTLY_ARGUMENTS). */
 clg_status step_builder_pack_args(step_builder *b);

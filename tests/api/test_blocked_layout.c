@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks whose maps lie in blocks of channels on the way (pass `blocked`), beside the same ones
- * without: the numbers agree, for several batches, and what is kept or given out has ONNX's order.
+ * Networks whose feature maps are in blocks of channels on the way (pass `blocked`), beside the
+ * same ones without: the numbers agree, for several batches, and what is kept or given out has
+ * ONNX's order.
  */
 #include "support/unit.h"
 
@@ -84,7 +85,7 @@ static void normalise(clg_builder *b, const char *x, int64_t channels, const cha
     add(b, "BatchNormalization", name, 5, in);
 }
 
-/* A stem, a residual block, a block of branches with all kinds of nodes that go along, and one
+/* A stem, a residual block, a block of branches with all kinds of nodes of a region, and one
  * that does not. */
 static clg_model *make_network(void)
 {
@@ -203,7 +204,8 @@ TEST(blocked_maps__give_the_same_numbers)
 /* Values that are kept have the order and the names of the model, and those who read them go on. */
 TEST(blocked_maps__kept_values)
 {
-    static const char *const names[] = {"means", "gate"}; /* not worth it where maps are kept */
+    /* not worth it where feature maps are kept */
+    static const char *const names[] = {"means", "gate"};
     clg_model *m = make_network();
     clg_session *in_blocks = make_session(m, true), *plain = make_session(m, false);
     assert_ok(clg_session_keep_values(in_blocks, names, 2));

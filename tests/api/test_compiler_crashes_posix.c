@@ -203,7 +203,7 @@ TEST(crash__of_vectors)
 TEST(crash__of_two_operators_in_one) { expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL); }
 
 /* A product of bytes by kernels for CPUs, the compiler dying of the instructions for dot
- * products where the device has any. */
+ * GEMMs where the device has any. */
 TEST(crash__of_dot_products)
 {
     static const uint8_t x[6] = {1, 2, 3, 250, 5, 6};
@@ -415,7 +415,7 @@ TEST(host__has_many_threads)
     clg_context_free(context);
 }
 
-/* A host of its own, which is killed while the compiler loops: its helper must not stay behind. */
+/* A separate host, which is killed while the compiler loops: its helper must not survive it. */
 TEST(host__is_killed)
 {
     driver_dies(WINOGRAD_4X4, "build", "loop", NULL);

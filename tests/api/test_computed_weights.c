@@ -98,7 +98,7 @@ TEST(computed_weights__are_held_as_constants_are)
 
 enum { M = 4, K = CHANNELS };
 
-/* x [M,K] times w [K,K] times half_w [K,K], the later product first. */
+/* x [M,K] times w [K,K] times half_w [K,K], the later GEMM first. */
 static void expect_matmuls(const float *y)
 {
     static double later[K * K];
@@ -114,7 +114,7 @@ static void expect_matmuls(const float *y)
     }
 }
 
-/* A result of the init plan that is a product itself: what that packed goes with it. */
+/* A result of the init plan that is a GEMM itself: what that packed goes with it. */
 TEST(computed_weights__are_all_that_the_init_plan_leaves)
 {
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;

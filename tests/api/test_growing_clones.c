@@ -29,7 +29,7 @@ enum {
 
 static const char *program_path;
 
-/* ---- one try: a process of its own ----------------------------------------------------------- */
+/* ---- one try: its own process ----------------------------------------------------------- */
 
 static float x[MAX_ROWS * WIDTH], expected[MAX_ROWS], weights[WIDTH * WIDTH];
 

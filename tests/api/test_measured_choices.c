@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measured choices through the public interface: what a profile says of ways and problems, that
- * sessions follow what was added and what they prefer, that all ways give the same numbers, and
- * that a context finds what another one kept.
+ * Measured choices through the public interface: what a profile says of implementations and
+ * problems, that sessions follow what was added and what they prefer, that all implementations give
+ * the same numbers, and that a context finds what another one kept.
  */
 #include "support/unit.h"
 
@@ -21,8 +21,8 @@
 
 enum { CHANNELS = 16, SIDE = 24, N = CHANNELS * SIDE * SIDE };
 
-/* y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three ways on devices of the SIMD
- * class. */
+/* y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three implementations on devices of the
+ * SIMD class. */
 static clg_model *convolution(void)
 {
     static float w[CHANNELS * CHANNELS * 9];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Matrix products through CLBlast against a reference in double: transposes, rows with gaps,
- * offsets, batches dense and not. Inputs are small integers, so that every product and sum is exact
+ * offsets, batches dense and not. Inputs are small integers, so that every GEMM and sum is exact
  * in float: results must be equal.
  */
 /* ctest: timeout 900 */
@@ -114,7 +114,7 @@ static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans
                       .stride_c = m * n};
 }
 
-/* A product between copies that may overlap all but what they depend on: the first one takes
+/* A GEMM between copies that may overlap all but what they depend on: the first one takes
  * long. */
 static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
@@ -204,7 +204,7 @@ static void check_samples(ocl_context *ocl, void *user)
     ocl_queue_set_tag(q, 5);
     check_gemm(ocl, q, dense(17, 13, 5, 1, false, false));
     assert_ok(ocl_queue_take_samples(q, &samples, &n));
-    assert_int_equal(n, 5); /* three writes, the product, a read */
+    assert_int_equal(n, 5); /* three writes, the GEMM, a read */
     for (size_t i = 0; i < n; i++)
         assert_true(samples[i].tag == 5 && samples[i].start_ns <= samples[i].end_ns);
     memory_free(samples);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices of the machine: records, proofs, measurements, the diagnosis, and a machine that has
- * none.
+ * The devices of the machine: records, probe results, measurements, the diagnosis, and a machine
+ * that has none.
  */
 #include "support/unit.h"
 

@@ -201,7 +201,7 @@ TEST(programs__second_start_compiles_nothing)
     (void)ocl_platforms_each(&options, expect_loaded, NULL);
 }
 
-/* Calls change for each entry file that tells of the program. */
+/* Calls change for each cache entry of the program. */
 static void each_entry(const char *folder, void (*change)(const char *path))
 {
     ocl_cache_entry *entries;
@@ -250,7 +250,7 @@ TEST(programs__damaged_entries_are_compiled_again_and_replaced)
     }
 }
 
-/* An entry that is whole, with a binary that is none. */
+/* An entry that is whole, with an invalid binary. */
 static void replace_binary(const char *path)
 {
     static const char payload[] = "\0\0\0\0\0\0\0\0this is no program binary";
@@ -352,7 +352,7 @@ TEST(facts__are_recalled_by_name_and_device)
     }
 }
 
-/* ---- starts of PoCL with an empty cache of its own ------------------------------------------- */
+/* ---- starts of PoCL with a separate, empty cache ------------------------------------------- */
 
 static size_t count_objects(const char *folder)
 {
@@ -373,7 +373,7 @@ static int child(size_t local, const char *result)
     ocl_context *ocl;
     const char *driver_cache = getenv("POCL_CACHE_DIR");
     assert_ok(ocl_context_create(0, &(ocl_context_options){.cache_dir = NULL}, &ocl));
-    run(ocl, "warmed", 8); /* makes the driver unpack what the store has */
+    run(ocl, "warmed", 8); /* makes the driver unpack what the cache has */
     const size_t n_before = count_objects(driver_cache);
     run(ocl, "warmed", local);
     const size_t n_after = count_objects(driver_cache);

@@ -48,7 +48,7 @@ static void check_transfers(ocl_context *ocl, void *user)
     assert_ok(ocl_queue_unmap(q, b, mapped));
     assert_ok(ocl_queue_finish(q));
 
-    /* Nothing asked for is nothing done. */
+    /* Without a request nothing is done. */
     assert_ok(ocl_queue_write(q, a, 0, NULL, 0, true));
     assert_ok(ocl_queue_read(q, a, 0, NULL, 0, true));
     assert_ok(ocl_queue_copy(q, a, 0, b, 0, 0));
@@ -76,7 +76,7 @@ TEST_WITH(queue__moves_data, NULL, ocl_platforms_leaks)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Content that is asked for arrives whether the thread stays awake for it or sleeps in the
+/* Content that is requested arrives whether the thread stays awake for it or sleeps in the
  * driver. */
 static void check_short_waits(ocl_context *ocl, void *user)
 {
@@ -125,7 +125,7 @@ TEST_WITH(queue__waits_awake_or_asleep, NULL, ocl_platforms_leaks)
     assert_true(n_awake > 0);
 }
 
-/* ---- commands that may be under way together ------------------------------------------------- */
+/* ---- commands that may be in flight together ----------------------------------------------- */
 
 enum { N_BUFFERS = 5, N_FLOATS = 1 << 14, N_COMMANDS = 100 };
 
@@ -192,7 +192,7 @@ static void check_overlapping(ocl_context *ocl, void *user)
         assert_ok(ocl_queue_read(q, buffers[i], 0, got, sizeof got, true));
         for (int k = 0; k < N_FLOATS; k++) assert_true(got[k] == numbers[i]);
     }
-    shuffle(q, buffers, &random, numbers); /* freed with commands under way */
+    shuffle(q, buffers, &random, numbers); /* freed with commands in progress */
     ocl_queue_free(q);
     for (int i = 0; i < N_BUFFERS; i++) ocl_buffer_free(buffers[i]);
     fill_ramp(x);
@@ -236,7 +236,7 @@ static cl_int CL_API_CALL finish_well(cl_command_queue queue)
     return clFinish(queue);
 }
 
-/* Waits, so that nothing is under way afterwards. */
+/* Waits, so that nothing is in progress afterwards. */
 static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
 {
     n_finished++;
@@ -318,7 +318,7 @@ TEST_WITH(queue__loses_nothing_where_queries_fail, NULL, ocl_platforms_leaks)
 }
 
 /* The caller's processor is given up for launches that have work for it, until there is nothing
- * under way. */
+ * in progress. */
 static void check_widths(ocl_context *ocl, void *user)
 {
     (void)user;

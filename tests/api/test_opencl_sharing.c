@@ -91,7 +91,7 @@ static cl_uint queue_references(void)
     return n;
 }
 
-/* Within a second: PoCL gives a command's references back in a thread of its own, a moment after
+/* Within a second: PoCL gives a command's references back in another thread, a moment after
  * the command's end. */
 static void expect_references(cl_uint (*references)(void), cl_uint expected)
 {
@@ -405,7 +405,7 @@ TEST(events__runs_that_wait_hold_nobody_up)
     assert_ok(clg_session_clone(waiting[0], &waiting[1]));
     assert_ok(clg_session_clone(waiting[0], &other));
     for (int i = 1; i <= 4; i++) {
-        const bool in_queue = i % 2 == 0; /* of the application, in front of the run */
+        const bool in_queue = i % 2 == 0; /* of the application, before the run */
         enqueue_fill(queue, (float)i, NULL);
         assert_int_equal(clFinish(queue), CL_SUCCESS);
         go = clCreateUserEvent(app, &error);

@@ -25,7 +25,7 @@
 
 /* x and y: inputs [2,3,40]; w, b: constants [40]; p, q, r: constants [40,40]; numbers: scalars;
  * an operator's name may end in @ and numbers: axes of a reduction, @0@2@1@3 a permutation, the
- * dimensions that Reshape gives. Each expression and number is written down where it stands:
+ * dimensions that Reshape gives. Each expression and number is written down where it is:
  * nothing is shared but letters and what is in braces, {d=Sub(x,y)}, which later is d. */
 typedef struct writing {
     clg_builder *b;
@@ -161,7 +161,7 @@ static char *run(const clg_model *m, bool with_passes, float *out)
     return plan;
 }
 
-/* `op` stands n times in the plan; n = -1: at least once. */
+/* `op` occurs n times in the plan; n = -1: at least once. */
 static void expect_times(const char *expression, const char *op, int n)
 {
     float with[N], without[N];
@@ -306,7 +306,7 @@ TEST(patterns__attention_without_a_batch)
            "attention_rows", false);
 }
 
-/* In front of attention; products are steps that begin with their operator. */
+/* Before attention; GEMMs are steps that begin with their operator. */
 TEST(patterns__projections)
 {
 #define HEADS(perm, of) "Transpose" perm "(" SPLIT(of) ")"

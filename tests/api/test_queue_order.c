@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order between queues, on PoCL behind a layer that runs the commands of some queues as late as
+ * Order between queues, on PoCL under a layer that runs the commands of some queues as late as
  * OpenCL allows (layers/opencl_delay.c). Whatever one queue wrote and another reads must be
  * ordered by events or a finish. That the layer finds what is not is shown with two queues of
  * OpenCL's, and with a context in which uploads are not waited for.
@@ -369,7 +369,7 @@ static bool inputs_that_are_mapped_arrive(clg_context *context)
     return right;
 }
 
-/* Batches through slots whose memory is copied by queues of their own, and through memory that
+/* Batches through slots whose memory is copied by their own queues, and through memory that
  * is mapped. */
 static bool streams_arrive(clg_context *context)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random graphs on the device, twice each: as they are planned, where values share memory, lie in
- * each other and are fused; and with every value kept as an output of its own. Both must give the
- * same numbers. The tolerance is for products that a fused kernel rounds once and two kernels round
+ * Random graphs on the device, twice each: as they are planned, where values share memory, are in
+ * each other and are fused; and with every value kept as a separate output. Both must give the
+ * same numbers. The tolerance is for GEMMs that a fused kernel rounds once and two kernels round
  * twice, over chains of some twenty nodes. CLG_TEST_SEEDS=FIRST:COUNT takes these seeds instead; an
  * argument, a pattern of names, takes these tests alone.
  */

@@ -2,8 +2,8 @@
  *
  * Drivers that refuse kernels (support/fakes/wrong_driver.h): where the compiler gives up, or the
  * device has no registers for a group's work-items, another implementation of the node serves;
- * groups shrink where the kernel does not mind; and what is left without a way is told with the
- * kernel's name. Refusals are not remembered: the next process asks again.
+ * groups shrink where the kernel does not mind; and what is left without an implementation is
+ * reported with the kernel's name. Refusals are not remembered: the next process asks again.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -151,7 +151,7 @@ TEST(refused__groups_that_cannot_shrink)
     clg_context_free(context);
 }
 
-/* Products with smaller groups than usual, down to one work-item. */
+/* GEMMs with smaller groups than usual, down to one work-item. */
 TEST(refused__smaller_groups_serve)
 {
     static const struct {

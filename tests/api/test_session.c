@@ -239,7 +239,7 @@ TEST(session__linked_state_stays_on_the_device)
     clg_session_free(s);
 }
 
-/* ---- several at once ------------------------------------------------------------------------- */
+/* ---- several in parallel --------------------------------------------------------------------- */
 
 static void *run_clone(void *argument)
 {
@@ -295,11 +295,11 @@ TEST(session__asynchronous_runs)
     assert_ok(clg_session_set_input(s, "x", NULL));
     assert_ok(clg_session_run_async(s));
     assert_error(clg_session_wait(s), CLG_ERROR_NOT_FOUND,
-                 "'x' is not set"); /* told to the thread that waits */
+                 "'x' is not set"); /* reported to the thread that waits */
     fill(x, 24, 1);
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
     assert_ok(clg_session_run_async(s));
-    clg_session_free(s); /* freeing while a run is under way is allowed */
+    clg_session_free(s); /* freeing while a run is in progress is allowed */
 }
 
 static bool say_no(void *user, const char *what, size_t done, size_t total)
@@ -318,7 +318,7 @@ TEST(session__progress_can_cancel)
     int calls = 0;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     const char *const off[] = {
-        "epilogue"}; /* options of its own, so that it is no exec made before */
+        "epilogue"}; /* its own options, so that it is not an exec made before */
     options.disabled_passes = off;
     options.n_disabled_passes = 1;
     options.progress = say_no;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sessions where inputs, outputs and their memory meet in unusual ways: each way gives right
- * numbers or a sentence, never stale or foreign ones.
+ * numbers or a message, never stale or foreign ones.
  */
 #include "support/unit.h"
 
@@ -304,7 +304,7 @@ TEST(keep__links_and_bound_outputs_stay)
     clg_session_free(s);
 }
 
-/* Of all values, sequences are left out. Asked for by name they are given. */
+/* Of all values, sequences are left out. Requested by name they are given. */
 TEST(keep__of_all_values_sequences_are_left_out)
 {
     clg_builder *b = start_graph();

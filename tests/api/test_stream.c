@@ -188,7 +188,7 @@ enum { N_CONSTANTS = 3 };
 static const float constant_rows[2 * STREAM_N] = {1, 2, 3, 4, 5, 6};
 
 /* Outputs that are constants of a file. Their names differ in length, so that one of them at
- * least lies there at an address that is not one of a float. */
+ * least is there at an address that is not one of a float. */
 static clg_session *constants_session(void)
 {
     clg_model *m;

@@ -157,7 +157,7 @@ TEST(stream__cancelling)
     pthread_t other;
     void *result;
     clg_stream_cancel(NULL);
-    clg_stream_cancel(stream); /* nothing is under way */
+    clg_stream_cancel(stream); /* nothing is in progress */
     stream_rows_run(stream, 100, 0);
     for (int round = 0; round < 20; round++) {
         stream_rows j = {.n_rows = UINT64_MAX, .stream = stream, .slow = true};

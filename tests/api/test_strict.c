@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* x + x, looked up: LabelEncoder behind a sum that only the device has. */
+/* x + x, looked up: LabelEncoder after a sum that only the device has. */
 static clg_model *encoder(bool to_words)
 {
     const int64_t three = 3;

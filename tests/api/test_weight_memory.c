@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Memory of the device while large weights come to it: how much is there at most, beyond what
- * stays. Each test has a context of its own, whose peak begins at nothing.
+ * stays. Each test has a separate context, whose peak begins at nothing.
  */
 #include "support/unit.h"
 
@@ -23,7 +23,7 @@ enum { ROWS = 2080, COLUMNS = 2176, N_LARGE = ROWS * COLUMNS, N_CONSTANTS = 3, N
 static clg_context *context;
 static float large[N_LARGE];
 
-/* Self-tests have memory of their own, at the first use of a kernel. */
+/* Self-tests have separate memory, at the first use of a kernel. */
 static int open_context(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inputs that a CPU device reads where they lie in the host's memory: large ones, aligned as
+ * Inputs that a CPU device reads in place in the host's memory: large ones, aligned as
  * OpenCL's buffers are. Others are copied; results are the same, and a value is the caller's again
  * when the run has ended.
  */

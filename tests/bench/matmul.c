@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How much of the device's multiply-add peak a MatMul model reaches through the library's own
- * interface, and how it stands beside oneDNN where the build found libdnnl-dev. They are measured
+ * interface, and how it compares to oneDNN where the build found libdnnl-dev. They are measured
  * in turn, several times; the ratios within a round count, so that a machine that is slow for a
  * while does not decide.
  *
@@ -12,7 +12,7 @@
  * 1x1 convolution. oneDNN's matmul primitive gets the same: the constant matrix once in the layout
  * it likes best, and all cores. IN_A_ROW: the model has so many products of as many inputs, and
  * oneDNN's runs as often: what it takes to start and to wait is shared among them. They do not
- * depend on each other, so that clgraph may have two under way where one ends; oneDNN takes one
+ * depend on each other, so that clgraph may have two in progress where one ends; oneDNN takes one
  * after the other.
  */
 #include "peer/onednn.h"
@@ -96,7 +96,7 @@ static clg_status build(const product *p, clg_model **out_model)
     return s;
 }
 
-/* The products by clgraph, or by oneDNN. */
+/* The GEMMs by clgraph, or by oneDNN. */
 static bool run_once(product *p, bool peer)
 {
     if (!peer) return clg_session_run(p->session) == CLG_OK;
@@ -171,7 +171,7 @@ static void compare_results(const product *p)
     printf("largest difference from oneDNN %.2g of the largest value\n", max > 0 ? off / max : off);
 }
 
-/* All products get one input; each has an output of its own. */
+/* All GEMMs get one input; each has a separate output. */
 static clg_status bind(clg_context *context, product *p, clg_value **out_x, clg_value **out_y)
 {
     const int64_t x_dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k},

@@ -6,7 +6,7 @@
  * round. At the end of a cycle each model is also loaded, run once and freed beside the one that
  * lives on.
  *
- *     soak [RUNS [simd|simt [FOLDER...]]]      default 10000 runs of five models of its own, simd
+ *     soak [RUNS [simd|simt [FOLDER...]]]      default 10000 runs of five models, simd
  *
  * FOLDERs are models with test_data_set_*, five or fewer. Exit code 77 when one is not there.
  */

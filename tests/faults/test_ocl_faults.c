@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Fails every OpenCL call in turn, and every allocation, in the life of a small context with a warm
- * store: each time a negative status with a sentence, nothing left behind, and the next run right
+ * store: each time a negative status with a message, nothing left over, and the next run right
  * again.
  */
 /* ctest: timeout 600 */
@@ -183,7 +183,7 @@ TEST(faults__every_call_of_clblast)
         const clg_status status = multiply(q, m[0], m[1], m[2]);
         fired = faults.has_fired();
         faults.arm(-1, 0);
-        /* CLBlast may do without a call, as 1.7 does without one of its questions; the product
+        /* CLBlast may do without a call, as 1.7 does without one of its queries; the GEMM
          * is right then. */
         n_reported += status < 0;
         if (status > 0 || (status < 0 && error_text()[0] == '\0'))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A first use of a kernel, self-test included, with each allocation and each OpenCL call failing in
- * turn: an error with a sentence and never a verdict, nothing left behind, and the same context
+ * turn: an error with a message and never a result, nothing left over, and the same context
  * gives the right answer by the same way afterwards.
  */
 /* ctest: timeout 900 */
@@ -117,7 +117,7 @@ static clg_context *open_context(clg_selftest selftest)
     return context;
 }
 
-/* Compiled programs without verdicts: so each context of this test tests. */
+/* Compiled programs without self-test results: so each context of this test tests. */
 static void forget_selftest_records(void)
 {
     char pack[512];
@@ -144,7 +144,7 @@ static uint64_t launched(clg_context *context)
     return counters.kernels_launched;
 }
 
-/* The store is only a convenience; the test is none. */
+/* The cache is only a convenience; the test is not. */
 static void expect_error_or_test(clg_context *context, clg_status status, size_t n)
 {
     if (status == CLG_OK && launched(context) != 4) /* twice pack, run */
@@ -222,7 +222,7 @@ static bool one_case(void *user, const char *what, size_t done, size_t total)
     return done < 1;
 }
 
-/* The first case of a report, in all its ways. */
+/* The first case of a report, by all its implementations. */
 static clg_status report(clg_context *context)
 {
     clg_selftest_case *cases;

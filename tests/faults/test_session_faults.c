@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whole lives of sessions with each allocation and each OpenCL call failing in turn, CLBlast's
- * calls included: a negative status with a sentence of its own, nothing left behind, every handle
+ * calls included: a negative status with its own message, nothing left over, every handle
  * still to be freed, and the next run - of a new session, and of the one that failed - right again.
  *
  * Allocations and calls fail within lives in a context that stays, since faults of making contexts
@@ -110,7 +110,7 @@ TEST(faults__every_allocation_of_a_session)
 /* ---- OpenCL calls ---------------------------------------------------------------------------- */
 
 /* A context has the event of its last upload until a finish shows that it is complete: one
- * object that is no leak. */
+ * object that is not a leak. */
 static void finish_uploads(clg_context *context)
 {
     const float x = 1;

@@ -13,7 +13,7 @@
  * begin it.
  *
  * Maps go through memory of the layer's own, which a map fills and an unmap writes back, as on a
- * device with memory of its own. Buffers with the application's memory are mapped where they
+ * device with separate memory. Buffers with the application's memory are mapped where they
  * are. CLG_DELAY_REPORT=1: at the end of the process, a line of counts on stderr.
  */
 #define LAYER_NAME "clgraph's late commands"

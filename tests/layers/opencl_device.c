@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) behind which a device has other sizes than its own:
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that gives a device other sizes than its own:
  *
  *   CLG_DEVICE_FLOATS  floats in a hardware vector
  *   CLG_DEVICE_UNITS   compute units
- *   CLG_DEVICE_ITEMS   the most work-items of a group; kernels are refused larger ones
+ *   CLG_DEVICE_ITEMS   the maximum of work-items of a group; kernels are refused larger ones
  *   CLG_KERNEL_ITEMS   the same for kernels alone, while the device promises more, as where
  *                      registers are few
  *

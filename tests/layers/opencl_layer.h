@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every OpenCL layer of the tests is (OPENCL_LAYERS of ocl-icd): a table like the driver's, in
- * which `fill` puts functions of its own, and a name. Included once, at the top of a layer, which
+ * which `fill` puts its own functions, and a name. Included once, at the top of a layer, which
  * defines LAYER_NAME before it and `fill` after it.
  */
 #ifndef CLG_TESTS_OPENCL_LAYER_H

@@ -57,7 +57,7 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* The library gives its kernel last: declarations of ours in front of it are not for other
+    /* The library gives its kernel last: declarations of ours before it are not for other
      * compilers. */
     if (n > 0 && strings && strings[n - 1]) {
         const size_t size = lengths && lengths[n - 1] ? lengths[n - 1] : strlen(strings[n - 1]);

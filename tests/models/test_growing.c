@@ -71,7 +71,7 @@ static clg_session *open_session(clg_model *model, clg_kernel_class kernels)
     return session;
 }
 
-/* ---- what a step leaves behind --------------------------------------------------------------- */
+/* ---- what a step keeps --------------------------------------------------------------- */
 
 typedef struct footprint {
     clg_counters counters;

@@ -15,7 +15,7 @@ uint8_t *bytes_from_hex(const char *hex, size_t *out_n);
 typedef void (*bytes_check)(void *user, const uint8_t *data, size_t n);
 /* Every prefix of the data but the whole. */
 void bytes_each_prefix(const uint8_t *data, size_t n, bytes_check check, void *user);
-/* The data with one byte changed, every byte in some ways. */
+/* The data with one byte changed, every byte by several mutations. */
 void bytes_each_damage(const uint8_t *data, size_t n, bytes_check check, void *user);
 
 #endif

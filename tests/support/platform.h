@@ -25,7 +25,7 @@ FILE *platform_open(const char *path, const char *mode);
 bool platform_age(const char *path, int64_t seconds);
 /* value NULL: unset. */
 bool platform_set_env(const char *name, const char *value);
-/* Calls body(user, i) for each i < n at once, in processes of their own where the system can
+/* Calls body(user, i) for each i < n together, in separate processes where the system can
  * fork, else in threads; true when all gave 0. */
 bool platform_run_apart(int n, int (*body)(const char *user, int i), const char *user);
 

@@ -41,7 +41,7 @@ typedef struct test_entry {
 
 void test_register(test_entry *entry);
 void test_group(CMFixtureFunction open, CMFixtureFunction close);
-/* Runs what has registered itself. For a program with a main of its own; support/main.c has that
+/* Runs what has registered itself. For a program with its own main; support/main.c has that
  * of the others. Returns an exit status: 0 when every test passed, and opening and closing the
  * group did. */
 int test_run_all(void);
@@ -66,7 +66,7 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
                      (uintmax_t)(min), (uintmax_t)(max));                                          \
     } while (0)
 
-/* The call fails so, and the sentence contains the words. */
+/* The call fails so, and the message contains the words. */
 #define assert_error(call, expected, words)                                                        \
     do {                                                                                           \
         clg_status assert_status_ = (call);                                                        \

@@ -2,7 +2,7 @@
  *
  * cltool tune: measures every implementation of a model's nodes on the device, and keeps the
  * fastest in the cache. An implementation is measured in sessions that use it wherever a node has
- * it; its time is the minimum of all runs, which other work on the machine affects least.
+ * it; its time is the minimum of all runs, which other work on the machine affects the least.
  */
 #include "cltool.h"
 

@@ -124,7 +124,7 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
 #define TILES_MIN_QUERIES 4
-#define TILES_MAX_HEAD 256 /* queries of a block lie on the stack */
+#define TILES_MAX_HEAD 256 /* queries of a block are on the stack */
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -260,7 +260,7 @@ candidate *attention_candidate(lower_context *c, const char *name, int implement
     return impl;
 }
 
-/* Self-tests ask for it. */
+/* Used by self-tests. */
 static void keep_job(lower_context *c, const attention_job *j)
 {
     attention_job *kept = arena_alloc(c->memory, 1, sizeof *kept);

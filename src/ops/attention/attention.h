@@ -9,13 +9,13 @@
 
 #include "ops/core/op.h"
 
-/* Rows of d elements: of batch b, head h, place i at b * sb + h * sh + i * si. */
+/* Rows of d elements: of batch b, head h, position i at b * sb + h * sh + i * si. */
 typedef struct attention_rows {
     operand at;
     int64_t sb, sh, si;
 } attention_rows;
 
-/* [batch, places, heads * d] and [batch, heads, places, d]. */
+/* [batch, positions, heads * d] and [batch, heads, positions, d]. */
 attention_rows attention_by_position(operand at, int64_t n_positions, int64_t heads, int64_t d);
 attention_rows attention_by_head(operand at, int64_t n_positions, int64_t heads, int64_t d);
 
@@ -93,16 +93,16 @@ typedef struct attention_append {
 
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a);
 /* Keys or values as attention reads them: a->fresh as they are, or grown by a step, with input
- * `past` in front where the node has it, in output `present` where it is asked for, else in
+ * `past` before where the node has it, in output `present` where it is requested, else in
  * scratch. */
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present);
 
 typedef enum rotary_positions {
-    ROTARY_CACHE_ROWS, /* the caches are [batch, places, half] */
+    ROTARY_CACHE_ROWS, /* the caches are [batch, positions, half] */
     ROTARY_IDS,        /* ids[b, i] */
     ROTARY_OFFSET,     /* ids[0] + i */
-    ROTARY_LENGTHS     /* max(lengths[b] + length_add - places, 0) + i */
+    ROTARY_LENGTHS     /* max(lengths[b] + length_add - positions, 0) + i */
 } rotary_positions;    /* P_POSITIONS */
 
 typedef struct attention_rotary {

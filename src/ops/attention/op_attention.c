@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a cache of keys and values
- * that grows, and the scores themselves where they are asked for. One kernel without a matrix of
+ * that grows, and the scores themselves where they are requested. One kernel without a matrix of
  * scores; see attention.h.
  *
- * Masks are added behind softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the
- * score behind softcap and behind masks. With nonpad_kv_seqlen and is_causal, the last query sees
- * the last of the keys that are there. Windows (25) are counted from the same places.
+ * Masks are added after softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the
+ * score after softcap and after masks. With nonpad_kv_seqlen and is_causal, the last query sees
+ * the last of the keys that are there. Windows (25) are counted from the same positions.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -17,10 +17,10 @@
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
 
-/* Sizes as the shapes of Q, K and V tell them; DIM_UNKNOWN where they do not. */
+/* Sizes by the shapes of Q, K and V; DIM_UNKNOWN where they do not. */
 typedef struct attention_sizes {
     int64_t batch, heads, kv_heads, q_len, kv_len, past_len, total, d, dv;
-    bool by_position; /* three dimensions: [batch, places, heads * d] */
+    bool by_position; /* three dimensions: [batch, positions, heads * d] */
 } attention_sizes;
 
 static int64_t divide(int64_t n, int64_t by) { return n == DIM_UNKNOWN ? DIM_UNKNOWN : n / by; }
@@ -142,7 +142,7 @@ static clg_status attention_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Rows of heads may lie anywhere, as long as each lies together. */
+/* Rows of heads may be anywhere, as long as each is contiguous. */
 static bool attention_takes(size_t i, const lower_operand *input, const shape *output)
 {
     (void)output;
@@ -173,7 +173,7 @@ static attention_rows grow(lower_context *c, candidate *impl, const attention_si
     return attention_grow(c, impl, &a, past, present);
 }
 
-/* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own.
+/* Which keys a query sees by its position: p - left <= j <= p + right, where p is the query's own.
  * The kernels have one bound above, i + offset, and count the window below from there. */
 static void see_by_position(const lower_context *c, const attention_sizes *s, attention_job *j)
 {
@@ -238,7 +238,7 @@ static clg_status attention_lower(lower_context *c)
 
 /* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
-/* [batch, heads, places, d] or [batch, places, heads * d]; false where that cannot be. */
+/* [batch, heads, positions, d] or [batch, positions, heads * d]; false where that cannot be. */
 typedef struct rotary_sizes {
     int64_t batch, n_positions, heads, d, rotated;
 } rotary_sizes;
@@ -253,7 +253,8 @@ static bool read_rotary(const node *n, const shape *x, const shape *cache, rotar
         s->n_positions = x->dims[2];
         s->d = x->dims[3];
     } else {
-        /* com.microsoft tells the heads by the width of the caches where nothing else does. */
+        /* com.microsoft derives the heads from the width of the caches where nothing else gives
+         * them. */
         if (s->heads == 0 && x->dims[2] > 0 && half > 0 && requested == 0)
             s->heads = x->dims[2] / (2 * half);
         if (s->heads < 1 || (x->dims[2] != DIM_UNKNOWN && x->dims[2] % s->heads))
@@ -267,7 +268,7 @@ static bool read_rotary(const node *n, const shape *x, const shape *cache, rotar
            (half == DIM_UNKNOWN || 2 * half == s->rotated);
 }
 
-/* Where the inputs stand. */
+/* Indices of the inputs. */
 typedef struct rotary_inputs {
     uint32_t cos, sin, ids;
 } rotary_inputs;

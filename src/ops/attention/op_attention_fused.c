@@ -50,7 +50,7 @@ static void set_mask(const lower_context *c, uint32_t input, attention_job *j)
     j->mask.strides[3] = 1;
     j->mask.strides[2] = m->rank > 2 ? keys : 0;
     j->mask.strides[0] = queries * keys;
-    /* Of the large form, the rows of the queries behind the past. */
+    /* Of the large form, the rows of the queries after the past. */
     if (m->rank == 4) j->mask.at.offset_elems = (j->kv_len - j->q_len) * keys;
 }
 
@@ -77,7 +77,7 @@ static void set_numbers(const lower_context *c, attention_job *j)
 
 enum { INPUT, WEIGHTS, BIAS };
 
-/* Where the other inputs stand. */
+/* Indices of the other inputs. */
 typedef struct fused_inputs {
     uint32_t mask, past, attention_bias;
     const qmatmul_inputs *projection; /* NULL: of the same floats as the rest */
@@ -181,7 +181,7 @@ static clg_status fused_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Keys (which 0) or values (1) behind the projection, with the past in front where there is one. */
+/* Keys (which 0) or values (1) after the projection, after the past where there is one. */
 static attention_rows fused_grow(lower_context *c, candidate *impl, const fused_sizes *s,
                                  operand projected, int which)
 {
@@ -323,7 +323,7 @@ enum { QUERY, KEY, VALUE, QKV_BIAS, KEY_MASK, HEADS_BIAS, PAST_KEY, PAST_VALUE }
 
 typedef struct multi_sizes {
     int64_t batch, heads, q_len, kv_len, past_len, total, d, dv;
-    bool by_head; /* keys and values are [batch, heads, places, d] */
+    bool by_head; /* keys and values are [batch, heads, positions, d] */
 } multi_sizes;
 
 static bool read_multi(const node *n, const shape *q, const shape *k, const shape *v,

@@ -2,7 +2,7 @@
  *
  * com.microsoft.GroupQueryAttention: heads that share keys and values, a cache that grows or is
  * written into, rotary embedding, a local window. Keys of batch b end at seqlens_k[b] + 1; a prompt
- * starts at 0, other queries behind what is there.
+ * starts at 0, other queries after what is there.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -146,7 +146,7 @@ static clg_status gqa_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Heads of a [batch, places, heads * d] tensor, or of the packed one from head `first` on. */
+/* Heads of a [batch, positions, heads * d] tensor, or of the packed one from head `first` on. */
 static attention_rows heads_of(const gqa_sizes *s, uint32_t input, int64_t heads, int64_t first)
 {
     if (!s->packed) return attention_by_position(operand_input(input), s->q_len, heads, s->d);
@@ -161,7 +161,7 @@ static size_t bytes_of(const lower_context *c, int64_t n)
     return (size_t)n * dtype_size(c->inputs[QUERY].dtype);
 }
 
-/* Turned by their positions, in scratch, where the node asks for it. */
+/* Rotated by their positions, in scratch, where the node requires it. */
 static attention_rows rotate(lower_context *c, candidate *impl, const gqa_sizes *s,
                              attention_rows x, int64_t heads)
 {

@@ -44,8 +44,8 @@ static double used_part(const lower_context *c, int64_t m, int64_t n)
            (double)(work_ceil_div(n, nr) * nr);
 }
 
-/* Results that are turned on their way out take about as long as 40 steps of the sum. Large maps
- * lie too far apart. */
+/* Results that are transposed on store take about as long as 40 steps of the sum. Large feature
+ * maps are too far apart. */
 static bool gains_by_turning(const lower_context *c, const conv_job *j, const gemm_job *g)
 {
     return j->weight_constant && g->n <= SMALL_MAP &&

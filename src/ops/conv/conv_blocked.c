@@ -7,7 +7,7 @@
 
 #define PATCH 65536
 #define ACC 65536
-#define CHUNK 8192 /* floats of weights that stay in the nearest cache */
+#define CHUNK 8192 /* floats of weights that stay in L1 */
 
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w)
 {
@@ -33,7 +33,7 @@ void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const wi
     step_arg_buffer(b, s, j->y, j->dtype);
 }
 
-/* The job as the kernel sees it, and how the work is cut. */
+/* The job as the kernel sees it, and how the work is tiled. */
 typedef struct blocked_tiling {
     window_axis h, w;
     int64_t in, slices, taps, panels; /* in: channels of a slice */
@@ -74,7 +74,7 @@ static blocked_tiling describe(const lower_context *c, const conv_job *j, bool i
     t.slices = work_ceil_div(j->ic, t.in);
     t.taps = t.h.kernel * t.w.kernel;
     t.panels = work_ceil_div(j->oc, nr);
-    /* Behind the map the kernel may not look: without padding there it does not. */
+    /* The kernel may not read past the feature map: without padding there it does not. */
     t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || window_seen(&t.h, t.h.out) > t.h.in ||
                window_seen(&t.w, t.w.out) > t.w.in;
     if (t.taps == 1 && t.h.stride == 1 && t.w.stride == 1 && !t.copied && t.h.out == t.h.in &&
@@ -114,12 +114,12 @@ static double cost_of(const lower_context *c, const conv_job *j, blocked_tiling 
     const double done = panels * (double)(t->tile_h * t->tile_w) * BLOCKED_NRV * 4.0;
     const int64_t groups = work_ceil_div(t->h.out, t->tile_h) * work_ceil_div(t->w.out, t->tile_w) *
                            work_ceil_div(t->panels, t->group_panels) * j->batch;
-    /* The last groups are seldom taken at once: more of them leave less to wait for. */
+    /* The last groups are seldom started immediately: more of them leave less to wait for. */
     return (fill + products + weights + done + 300.0) *
            ((double)work_ceil_div(groups, work_units(c)) + 0.8);
 }
 
-/* The cheapest cut; its cost is negative when none is allowed. */
+/* The cheapest tiling; its cost is negative when none is allowed. */
 static blocked_tiling find_tiling(const lower_context *c, const conv_job *j, blocked_tiling t)
 {
     blocked_tiling best = t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions over maps in blocks of channels: cl/conv/conv_blocked.cl,
+ * Convolutions over channel-blocked feature maps: cl/conv/conv_blocked.cl,
  * cl/conv/conv_depthwise_blocked.cl and cl/conv/conv_expand_blocked.cl.
  */
 #ifndef CLG_OPS_CONV_BLOCKED_H
@@ -14,7 +14,7 @@
 #define BLOCKED_MAX_STRIDE 4
 #define BLOCKED_NRV 2 /* P_NRV: blocks of output channels that a register tile has */
 
-/* Inputs of BlockedConv where there is a 1x1 convolution in front, and the values of its
+/* Inputs of BlockedConv where there is a 1x1 convolution before, and the values of its
  * attribute `activated`. */
 enum { BLOCKED_EXPAND_WEIGHT = 4, BLOCKED_EXPAND_BIAS = 5 };
 enum {
@@ -23,7 +23,7 @@ enum {
     BLOCKED_BOTH_ACTIVATED = BLOCKED_FIRST_ACTIVATED | BLOCKED_LAST_ACTIVATED
 };
 
-/* The shape of a map in blocks of channels, [N, ceil(C / lanes), H, W, lanes], in NCHW order,
+/* The shape of a channel-blocked feature map, [N, ceil(C / lanes), H, W, lanes], in NCHW order,
  * with all lanes of its last block; others as they are. And back, from NCHW order. */
 shape conv_blocked_flat(const shape *x);
 shape conv_blocked_shape(const shape *flat, int64_t lanes);
@@ -31,7 +31,7 @@ shape conv_blocked_shape(const shape *flat, int64_t lanes);
 /* ---- one convolution ----------------------------------------------------------------------------
  * j: of one group, dtype float32, two axes; input_is_blocked: or it is in NCHW order. */
 
-/* Adds a candidate with its cost. The maps may be too large: an error of the node. */
+/* Adds a candidate with its cost. The feature maps may be too large: an error of the node. */
 clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked);
 /* The same as part of a candidate. */
 clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job *j,
@@ -45,16 +45,16 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
 void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j);
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j);
 
-/* ---- a 1x1 convolution and the depthwise one behind it ------------------------------------------
+/* ---- a 1x1 convolution and the depthwise one after it ------------------------------------------
  * Adds two candidates: one kernel for both, and one for each. point: without a residual, its
- * input in blocks; depthwise: of its output, without a residual. The tails have the same
+ * input in blocks; depthwise: of its output, without a residual. The epilogues have the same
  * activation, or one of them has none. */
 clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
                                    const conv_job *depthwise);
 
 /* ---- for these files ------------------------------------------------------------------------- */
 
-/* The arguments ih to pw of the kernels; and with the buffers behind them. */
+/* The arguments ih to pw of the kernels; and with the buffers after them. */
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w);
 void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
                            const window_axis *w, operand weights);

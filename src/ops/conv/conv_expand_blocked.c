@@ -3,10 +3,10 @@
 
 #include "ops/lowering/work.h"
 
-#define MAP 65536 /* floats of the map between the two that a group has */
+#define MAP 65536 /* floats of the feature map between the two that a group has */
 #define AT_ONCE 8 /* pixels whose depthwise sums are made together */
 
-/* How the work is cut. */
+/* The tiling of the work. */
 typedef struct expand_tiling {
     int64_t tile_h, tile_w;
     double cost; /* estimated cycles */
@@ -42,7 +42,7 @@ static double cost_of(const lower_context *c, const conv_job *point, const conv_
     return group * ((double)work_ceil_div(groups, work_units(c)) + 0.8);
 }
 
-/* The cheapest cut. A line of AT_ONCE pixels always fits. */
+/* The cheapest tiling. A line of AT_ONCE pixels always fits. */
 static expand_tiling find_tiling(const lower_context *c, const conv_job *point,
                                  const conv_job *depthwise)
 {

@@ -36,7 +36,7 @@ static conv_tiling_job tiling_job(const lower_context *c, const conv_job *j)
                              .done_line = 15};
 }
 
-/* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
+/* The weights in the form of conv_pack_w: a separate program, the same whatever the epilogue. */
 static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j,
                             const conv_tiling *t)
 {

@@ -24,7 +24,7 @@ int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_
     return axes[0].out * work_ceil_div(axes[1].out, tile_h) * work_ceil_div(axes[2].out, tile_w);
 }
 
-/* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed.
+/* Estimated cycles of a convolution with this tiling, or a negative number where it is not allowed.
  * The constants are rough. */
 static double cost_of(const lower_context *c, const conv_tiling_job *j, const conv_tiling *t)
 {
@@ -72,7 +72,7 @@ bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_til
     return found;
 }
 
-#define DEPTHWISE_PATCH 6144 /* elements of patches that stay in the nearest cache */
+#define DEPTHWISE_PATCH 6144 /* elements of patches that stay in L1 */
 
 bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
                            conv_tiling *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How convolutions of the SIMD class are cut into groups: those that copy what a tile of pixels
+ * How convolutions of the SIMD class are divided into groups: those that copy what a tile of pixels
  * sees into a patch in private memory (cl/common/patch_simd.clh).
  */
 #ifndef CLG_OPS_CONV_TILING_H
@@ -30,10 +30,10 @@ typedef struct conv_tiling {
 
 /* Tiles of pixels that an image falls into. */
 int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_h, int64_t tile_w);
-/* The cheapest cut among those that divide evenly; false when nothing fits. */
+/* The cheapest tiling among those that divide evenly; false when nothing fits. */
 bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out);
-/* Of a depthwise convolution, oc channels for each of n_channels: as many lines as the near
- * cache holds, then as many channels; false when not even one pixel fits. */
+/* Of a depthwise convolution, oc channels for each of n_channels: as many lines as L1 holds,
+ * then as many channels; false when not even one pixel fits. */
 bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
                            conv_tiling *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * BlockedConv, which the pass `blocked` makes of two-dimensional Convs: clgraph.FusedConv whose
- * output y and residual, and mostly its input x, are maps in blocks of channels, [N, ceil(C /
+ * output y and residual, and mostly its input x, are channel-blocked feature maps, [N, ceil(C /
  * lanes), H, W, lanes], lanes those of the device's register tile. An x of four dimensions is in
  * NCHW order. Weight and bias are as Conv has them; there is one group, or one for each channel.
  * What the last block has beyond the channels counts as zeros: x has them there, and y gets what
@@ -9,7 +9,7 @@
  *
  * With input 4, and perhaps 5, it is two convolutions, as the pass `expand` joins them: x goes
  * through a 1x1 convolution of weight [M, C, 1, 1] and bias [M] first, and the one of input 1 has a
- * group for each of the M channels. `activated` says which of them has the activation behind it: 1
+ * group for each of the M channels. `activated` says which of them has the activation: 1
  * the first, 2 the second, 3 (the default) both. There is no residual then.
  */
 #include "ops/conv/conv_blocked.h"
@@ -34,7 +34,7 @@ static clg_status blocked_check(const node *n)
     return epilogue_check(n);
 }
 
-/* Whether a map of `channels`, whole blocks of `lanes`, is one of `wanted` channels. */
+/* Whether a feature map of `channels`, whole blocks of `lanes`, is one of `wanted` channels. */
 static bool holds(int64_t channels, int64_t lanes, int64_t wanted)
 {
     return channels == DIM_UNKNOWN || wanted == DIM_UNKNOWN ||

@@ -60,7 +60,7 @@ static clg_status axis_value(const node *n, const char *name, int n_axes, int i,
     return CLG_OK;
 }
 
-/* Works out padding and size of an axis from what is asked for; sizes are known or DIM_UNKNOWN. */
+/* Works out padding and size of an axis from what is requested; sizes are known or DIM_UNKNOWN. */
 static clg_status place_axis(const node *n, spread *s, int i)
 {
     window_axis *a = &s->axes[i];
@@ -150,7 +150,7 @@ static clg_status transpose_infer(op_context *c)
 
 /* ---- adding up ------------------------------------------------------------------------------- */
 
-/* The axes as three, W last, with ones in front. */
+/* The axes as three, W last, with leading ones. */
 static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
 {
     const window_desc w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};

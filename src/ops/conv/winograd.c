@@ -10,14 +10,14 @@
 #define SIMD_TILES 64
 #define SIMD_NRV 2
 
-/* How the work is cut. side: of a tile's outputs; area: of its inputs, squared. */
+/* The tiling of the work. side: of a tile's outputs; area: of its inputs, squared. */
 typedef struct simd_tiling {
     int64_t side, area, strip, tiles, slices, panels; /* of the job */
     int64_t block_tiles, group_panels;                /* of a group */
     double cost;
 } simd_tiling;
 
-/* Estimated cycles for P_VEC weights: transformed ones from where they lie, or float16 from
+/* Estimated cycles for P_VEC weights: transformed ones in place, or float16 from
  * there and transforming. */
 static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
@@ -26,8 +26,9 @@ static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtyp
     return 9.0 * vec * 2.0 / bytes_per_cycle + (double)(w->side + 2) * 15.0;
 }
 
-/* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its
- * pixels takes, products, and weights. Measured on one processor with vectors of 16 lanes. */
+/* Estimated cycles of a group: transforms of P_VEC channels of a tile and what transposing its
+ * pixels takes, multiplications, and weights. Measured on one processor with vectors of 16
+ * lanes. */
 static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;
@@ -42,7 +43,7 @@ static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype
     return input + output + products + weights + 200.0;
 }
 
-/* The cheapest cut of the job into tiles of side x side outputs. */
+/* The cheapest tiling of the job with tiles of side x side outputs. */
 static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, int64_t side)
 {
     const int64_t lanes = work_simd_lanes(c), units = work_units(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver of inference: dtypes by the row's letters, then the row's infer, then eval where
- * contents are known. What comes out is checked, so that nothing behind has to distrust a shape.
+ * contents are known. What comes out is checked, so that nothing after has to distrust a shape.
  * See decision 13.
  */
 #include "ops/core/op.h"

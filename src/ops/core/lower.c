@@ -39,7 +39,7 @@ bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const 
                               : (row->flags & OP_STRIDED_INPUTS) != 0;
 }
 
-/* Puts the node in front of an error that a builder of steps told without it. */
+/* Prefixes the node to an error that a builder of steps reported without it. */
 static clg_status with_node(const lower_context *c, clg_status status)
 {
     char shown[NODE_TEXT_BYTES];

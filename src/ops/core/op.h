@@ -15,7 +15,7 @@
 /* What is known of a value at some moment of looking or planning. */
 typedef struct value_fact {
     clg_value_kind kind;
-    clg_dtype dtype; /* CLG_DTYPE_NONE: not known, or absent (op_has_input tells) */
+    clg_dtype dtype; /* CLG_DTYPE_NONE: not known, or absent (see op_has_input) */
     shape dims;
     const tensor
         *known; /* content, where the host has it (constants, shape arithmetic); else NULL */
@@ -43,25 +43,25 @@ typedef struct op_context {
 /* A fact of input i; an absent fact for indices beyond. */
 const value_fact *op_input(const op_context *c, size_t i);
 bool op_has_input(const op_context *c, size_t i);
-bool op_has_output(const op_context *c, size_t i); /* asked for by the node */
+bool op_has_output(const op_context *c, size_t i); /* that the node has */
 /* The content of input i, or NULL after marking it as needed: infer then returns CLG_OK and
  * leaves the outputs unknown; the caller finds the content out (or, when only looking, goes on
  * without). An input that is absent gives NULL without marking. */
 const tensor *op_need(op_context *c, size_t i);
 /* op_need of a scalar or list of integers as int64 numbers; false when not known, absent or
- * refused: then *status has an error where it is no such list or holds more than OP_MAX_INTS
+ * refused: then *status has an error where it is not such a list or holds more than OP_MAX_INTS
  * numbers. *status is written on error only. */
 #define OP_MAX_INTS (CLG_MAX_RANK * 2)
 bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n,
                   clg_status *status);
-/* op_need_ints of an input that asks for a shape: the numbers as they are (-1 may mean anything
+/* op_need_ints of an input that is a shape: the numbers as they are (-1 may mean anything
  * to the operator), or as many unknown dimensions where only their count is known. *out_known:
  * they are the numbers. */
 clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims);
-/* Errors with the node's name in front: "node 'x' (Conv, opset 13): ...". */
+/* Errors that begin with the node's name: "node 'x' (Conv, opset 13): ...". */
 clg_status op_error(const op_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
-/* Puts the node in front of an error that was told without it, as shape_axis and shape_broadcast
+/* Prefixes the node to an error that was reported without it, as shape_axis and shape_broadcast
  * do; CLG_OK passes. */
 clg_status op_prefix(const op_context *c, clg_status status);
 
@@ -77,7 +77,7 @@ typedef struct lower_operand {
     const tensor *known;
 } lower_operand;
 
-/* Where an output lies in input 0, in elements. */
+/* Where an output is in input 0, in elements. */
 typedef struct lower_view {
     int64_t offset_elems, strides[CLG_MAX_RANK];
 } lower_view;
@@ -110,8 +110,8 @@ typedef struct lower_context {
      * of input 0. */
     bool is_view;
     lower_view *views; /* one an output, preset dense, offset 0 */
-    /* Where input i lies in output 0 as it is, in elements, or -1 (preset): a planner may have
-     * it written there at once and leave out the candidate's steps that read input i. */
+    /* Where input i is in output 0 as it is, in elements, or -1 (preset): a planner may have
+     * it written there directly and leave out the candidate's steps that read input i. */
     int64_t *joins;
     const struct attention_job
         *attention; /* what the candidates' attention kernels compute, or NULL */
@@ -123,7 +123,7 @@ bool lower_has_input(const lower_context *c, size_t i);
 clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
 bool lower_is_simd(const lower_context *c);
-/* Whether the row lowers input i as it lies, dense or not. */
+/* Whether the row lowers input i with its strides, dense or not. */
 bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -151,7 +151,7 @@ typedef enum op_flags {
     OP_CONTROL = 1u << 5,
     OP_MAY_LACK = 1u << 6, /* any input may be left out; the planner looks which are there */
     OP_ANY_KIND = 1u << 7, /* input 0 may be no tensor; output 0 is then the same */
-    OP_RANDOM = 1u << 8,   /* draws numbers anew in each run, unless it has the attribute seed */
+    OP_RANDOM = 1u << 8,   /* draws numbers again in each run, unless it has the attribute seed */
     /* Moves elements of the letter T and looks at none: strings too, on the host. */
     OP_MOVES = 1u << 9
 } op_flags;
@@ -209,7 +209,7 @@ struct op_row {
      * out_tensors[i] is owned by the caller. NULL: never. May decline by leaving NULL.
      * c->inputs[i].known may be NULL for Shape and Size only. */
     clg_status (*eval)(op_context *c, tensor **out_tensors);
-    /* Whether lower takes input i as it lies where it is not dense; `output` is the shape of
+    /* Whether lower takes input i with its strides where it is not dense; `output` is the shape of
      * output 0. NULL: as OP_STRIDED_INPUTS says, of all. */
     bool (*takes_strided)(size_t i, const lower_operand *input, const shape *output);
     /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
@@ -217,7 +217,7 @@ struct op_row {
     /* In place of lower, where the size of an output depends on the device's data: two rows. The
      * planner first plans stages[0], which measures: from the same inputs, outputs of known
      * shapes. Then stages[1], whose inputs are the row's max_inputs (VALUE_NONE for those left
-     * out) and all that was measured, and which asks for what it must know of that with op_need.
+     * out) and all that was measured, and requests what it must know of that with op_need.
      * NULL: the row is one node. */
     const op_row *stages;
     const void *param; /* the family's own row: an expression, a reduction */
@@ -233,7 +233,7 @@ struct op_row {
 typedef struct op_family {
     const char *name;
     const op_row *rows;
-    const size_t *n_rows; /* by address: another file's count is no constant expression */
+    const size_t *n_rows; /* by address: another file's count is not a constant expression */
 } op_family;
 
 /* Generated at build: every family, by file name. */
@@ -263,7 +263,7 @@ clg_status ops_resolve(graph *g);
 /* The same checks of one node whose op is set. */
 clg_status ops_check_node(const node *n);
 /* One node: presets, type constraints, infer, then eval when contents are known. New known
- * tensors are returned in outputs[i].known with a reference that the caller owns. needs tells
+ * tensors are returned in outputs[i].known with a reference that the caller owns. needs says
  * what content is missing. */
 clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs,
                           uint32_t *out_needs);
@@ -272,7 +272,7 @@ clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *o
  * by ops_facts_free. */
 clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fact **out_facts);
 void ops_facts_free(value_fact *facts, size_t n);
-/* Calls lower; on success c->build.candidates or c->is_view tells the result. */
+/* Calls lower; on success c->build.candidates or c->is_view has the result. */
 clg_status ops_lower_node(lower_context *c);
 
 /* Lowers the internal operator clgraph.Copy: input 0, strided, to output 0, dense, same shape

@@ -3,8 +3,7 @@
  * Control flow and sequences: If, Loop, Scan, SequenceMap, and the operators on sequences and
  * optionals (ONNX versions 1 to 25). The planner executes them itself (plan/control/control.c,
  * plan/control/scan.c, plan/control/sequence.c, plan/control/optional.c): these rows say that they
- * exist and which attributes they have. What they give cannot be told while a graph is only looked
- * at.
+ * exist and which attributes they have. Their results are unknown while a graph is only loaded.
  */
 #include "ops/core/op.h"
 

@@ -16,7 +16,7 @@ static int64_t clamp_axis(int64_t axis, int rank)
     return axis < 0 ? 0 : axis > rank ? rank : axis;
 }
 
-/* The axes that Shape tells of: [start, end). */
+/* The axes whose sizes Shape returns: [start, end). */
 static void shape_range(const op_context *c, int64_t *out_start, int64_t *out_end)
 {
     int rank = c->inputs[0].dims.rank;

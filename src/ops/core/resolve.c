@@ -2,7 +2,7 @@
  *
  * Nodes to rows: which operator each node is, and whether the node has the inputs, outputs and
  * attributes that the operator's table allows. What is not supported is collected over the whole
- * model and told at once. See decision 11.
+ * model and reported together. See decision 11.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -15,7 +15,7 @@
 
 #define MAX_NODES_NAMED 3
 
-/* One operator of one version that there is no row for, and the first nodes that ask for it. */
+/* One operator of one version that there is no row for, and the first nodes that request it. */
 typedef struct missing_operator {
     const node *nodes[MAX_NODES_NAMED];
     size_t n_nodes;

@@ -17,7 +17,7 @@ typedef struct compaction {
     operand offsets; /* int32, compact_blocks(n) of them */
 } compaction;
 
-/* How many blocks n elements are cut into; at least one. */
+/* How many blocks n elements are divided into; at least one. */
 int64_t compact_blocks(int64_t n);
 /* Counts to where each begins, and their sum: int32 in place, int64. */
 void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operand counts,

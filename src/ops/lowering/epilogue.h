@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tail that a matrix product or convolution may take with it:
+ * The epilogue that a matrix product or convolution may take with it:
  *
- *     y = activation(alpha * product + beta * bias + residual)
+ *     y = activation(alpha * gemm + beta * bias + residual)
  *
  * The fused operators of domain "clgraph" (FusedGemm, FusedMatMul, FusedConv) have, on top of the
  * attributes of the operator they come from,
@@ -56,7 +56,7 @@ typedef struct epilogue_ops {
 clg_status epilogue_check(const node *n);
 /* Activation and residual of a node, alpha = beta = 1, no bias. */
 void epilogue_read(const lower_context *c, epilogue_ops *out);
-/* True when there is nothing to do behind a plain product. */
+/* True when there is nothing to do after a plain GEMM. */
 bool epilogue_is_empty(const epilogue_ops *e);
 /* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1" for a prelude, in the context's arena. */
 const char *epilogue_prelude(lower_context *c, const epilogue_ops *e);

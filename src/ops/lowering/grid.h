@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Index spaces of kernels that walk tensors element by element: dimensions that several operands
- * walk together are merged, and ranges are cut to what the device takes.
+ * walk together are merged, and ranges are limited to what the device takes.
  */
 #ifndef CLG_OPS_GRID_H
 #define CLG_OPS_GRID_H
 
 #include "ops/core/op.h"
 
-/* Tile cuts each dimension in two, and lowering may add one. */
+/* Tile splits each dimension in two, and lowering may add one. */
 #define GRID_MAX_RANK (2 * CLG_MAX_RANK + 2)
 
 /* Dimensions and the strides, in elements, with which each of n_operands walks them. */
@@ -25,7 +25,7 @@ grid_dims *grid_create(arena *memory, const shape *over, size_t n_operands);
  * dimension is 1. */
 void grid_set_operand(grid_dims *g, size_t which, const lower_operand *what);
 void grid_set_strides(grid_dims *g, size_t which, const int64_t *strides);
-/* Drops dimensions of 1 and merges neighbours that every operand walks as one. Rank 0 stays
+/* Drops dimensions of 1 and merges adjacent ones that every operand walks as one. Rank 0 stays
  * possible. */
 void grid_collapse(grid_dims *g);
 int64_t grid_n_elements(const grid_dims *g);
@@ -34,8 +34,8 @@ bool grid_is_dense(const grid_dims *g, size_t which);
 /* True when some element number or offset does not fit 31 bits. */
 bool grid_needs_64_bits(const grid_dims *g);
 
-/* Sets the range of a step: pieces[i] of work in groups of local[i] (NULL: 1), cut to what the
- * device takes in one dimension; kernels stride over the rest. */
+/* Sets the range of a step: pieces[i] of work in groups of local[i] (NULL: 1), limited to what
+ * the device takes in one dimension; kernels stride over the rest. */
 void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
                 const uint64_t *local);
 /* Work-items of a group: 1 in the SIMD class, else 128, or as many as the device takes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which tile a product gets.
+ * Which tile a GEMM gets.
  */
 #include "ops/lowering/simt_tile.h"
 

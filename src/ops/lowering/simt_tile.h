@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of products for GPUs: what gemm_simt, conv_simt, qgemm_simt and qconv_simt are built with.
+ * Tiles of GEMMs for GPUs: what gemm_simt, conv_simt, qgemm_simt and qconv_simt are built with.
  */
 #ifndef CLG_OPS_SIMT_TILE_H
 #define CLG_OPS_SIMT_TILE_H
@@ -22,7 +22,7 @@ simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n);
 /* Whether it takes 64 of them: without, that tile is one result of a group of one. */
 bool simt_tile_has_groups(const lower_context *c);
 
-/* Tiles that ask for less than that one, in turn: for drivers that refuse it. The last has
+/* Smaller tiles than that one, in decreasing order: for drivers that refuse it. The last has
  * groups of one work-item. False where i is beyond the last. */
 bool simt_tile_smaller(const lower_context *c, size_t i, simt_tile *out);
 

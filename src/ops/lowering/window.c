@@ -97,7 +97,7 @@ static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
     a->out = room / a->stride + 1;
     if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID) {
         a->out = (room + a->stride - 1) / a->stride + 1;
-        /* A window that would start in the padding at the end is none. */
+        /* A window that would start in the padding at the end is not one. */
         if ((a->out - 1) * a->stride >= a->in + a->pad_begin) a->out--;
     }
     return CLG_OK;

@@ -21,7 +21,7 @@ typedef struct window_desc {
     window_axis axes[WINDOW_MAX_AXES];
 } window_desc;
 
-/* Checks what attributes alone can tell: values in range, auto_pad a word, not more axes than
+/* Checks what follows from attributes alone: values in range, auto_pad a word, not more axes than
  * there may be. */
 clg_status window_check(const node *n);
 /* Reads the attributes for an input of shape `in` ([N, C, axes...], rank known). `kernel`: [M,
@@ -31,12 +31,12 @@ clg_status window_read(const node *n, const shape *in, const shape *kernel,
                        window_desc *out_window);
 /* [N, channels, outputs...]. */
 void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *out_shape);
-/* Pixels of the input, with its padding, that `outputs` neighbouring outputs see. */
+/* Pixels of the input, with its padding, that `outputs` adjacent outputs see. */
 int64_t window_seen(const window_axis *a, int64_t outputs);
 /* The dims of a tensor of channels last as [N, C, axes...], and back. */
 shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);
-/* The axes as three, W last, with ones in front. Only for known sizes. */
+/* The axes as three, W last, with leading ones. Only for known sizes. */
 void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES]);
 /* Pixels of the input and of the output, and elements of the kernel, over three axes as
  * window_fill gives them. */

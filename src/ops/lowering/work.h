@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that are asked
- * for.
+ * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that nodes have.
  */
 #ifndef CLG_OPS_WORK_H
 #define CLG_OPS_WORK_H
@@ -58,7 +57,7 @@ static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t ma
 }
 
 /* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes.
- * Fewer would be as slow, and each size is a kernel of its own. */
+ * Fewer would be as slow, and each size is a separate kernel. */
 static inline uint64_t work_group_local(const lower_context *c, int64_t n)
 {
     return work_local(c, n > 32 ? n : 32, 256);
@@ -101,7 +100,7 @@ static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups
     step_range(&c->build, s, 1, global, &local);
 }
 
-/* Groups that can be under way at once. */
+/* Groups that can be in flight together. */
 static inline int64_t work_units(const lower_context *c)
 {
     return c->caps->compute_units > 0 ? (int64_t)c->caps->compute_units : 1;
@@ -110,7 +109,7 @@ static inline int64_t work_units(const lower_context *c)
 /* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
-/* The register tile of the SIMD class's products: lanes of its vectors, and rows; it is two
+/* The register tile of the SIMD class's GEMMs: lanes of its vectors, and rows; it is two
  * vectors across. */
 static inline int work_simd_lanes(const lower_context *c) { return caps_simd_lanes(c->caps); }
 static inline int work_simd_rows(const lower_context *c)

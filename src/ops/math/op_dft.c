@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#define MAX_LENGTH ((int64_t)1 << 27) /* places and turns of a line fit 32 bits */
+#define MAX_LENGTH ((int64_t)1 << 27) /* positions and angles of a line fit 32 bits */
 
 /* Lines of a signal and of a result, as dft_pass takes them. */
 typedef struct dft_job {

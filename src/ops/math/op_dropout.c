@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dropout. In prediction it passes everything on: a view, unless a mask is asked for. In training,
+ * Dropout. In prediction it passes everything on: a view, unless a mask is requested. In training,
  * and with a ratio that is not 0, it draws which elements to keep.
  */
 #include "ops/math/random.h"

@@ -101,7 +101,7 @@ static clg_status mel_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The spectrum's bin where edge i of all columns + 2 lies. */
+/* The spectrum's bin where edge i of all columns + 2 is. */
 static int64_t mel_edge(const lower_context *c, int64_t i)
 {
     const tensor *t[N_MEL_INPUTS];

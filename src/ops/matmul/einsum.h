@@ -23,7 +23,7 @@ typedef struct einsum_equation {
     int64_t sizes[EINSUM_LABELS]; /* of labels that occur: a dimension, or DIM_UNKNOWN */
 } einsum_equation;
 
-/* Reads the node's equation for inputs of these shapes, all of known rank. Errors are told
+/* Reads the node's equation for inputs of these shapes, all of known rank. Errors are reported
  * without the node. */
 clg_status einsum_read(const node *n, const shape *const *shapes, einsum_equation *out_equation);
 

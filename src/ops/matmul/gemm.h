@@ -10,7 +10,7 @@
 
 #include "ops/lowering/epilogue.h"
 
-/* A matrix: element (row, column) of batch (z0, z1) lies at row * rs + column * cs + z0 * b0 +
+/* A matrix: element (row, column) of batch (z0, z1) is at row * rs + column * cs + z0 * b0 +
  * z1 * b1. */
 typedef struct gemm_matrix {
     operand at;
@@ -26,11 +26,11 @@ typedef struct gemm_job {
 } gemm_job;
 
 /* Adds candidates that do all jobs, one after the other. Jobs of one node share dtype, k and the
- * kind of tail. The candidates have no scratch memory: a caller may name scratch 0 as a matrix
+ * kind of epilogue. The candidates have no scratch memory: a caller may name scratch 0 as a matrix
  * and then make it for each of them. */
 clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs);
 
-/* For operators of which a product is one part: appends its steps to a candidate of the
+/* For operators of which a GEMM is one part: appends its steps to a candidate of the
  * caller's. Matrices and bias may be the candidate's scratch or packed memory; a constant one
  * must be an input, and is packed once for all products of the candidate that read it alike.
  * blas: by CLBlast, where gemm_fits_blas; else by the class's own kernel. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The implementation that calls CLBlast, and cl/matmul/epilogue.cl after it where something is
- * fused with the product.
+ * fused with the GEMM.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"

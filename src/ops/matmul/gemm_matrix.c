@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by matrix units. They come last among the candidates of a product, so nobody gets them
+ * GEMM by matrix units. They come last among the candidates of a GEMM, so nobody gets them
  * unasked: until they have been measured they are taken where a session prefers them or `cltool
  * tune` found them to be faster, after their self-test (docs/decisions/0029).
  */

@@ -14,14 +14,14 @@
 #define SIMD_ACC 65536
 #define SIMD_MAX_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
 
-/* The register tile for this device, and how the work is cut. */
+/* The register tile for this device, and how the work is tiled. */
 typedef struct simd_tile {
     int vec, mr, nrv;
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } simd_tile;
 
 /* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B
- * from afar. */
+ * from DRAM. */
 #define OPERATIONS_PER_LANE_NS 6.0
 #define BYTES_PER_NS 50.0
 #define WAKING_NS 12000.0
@@ -90,7 +90,7 @@ static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
     return (packed_batch){x->b0 != 0 ? outer : 1, x->b1 != 0 ? j->batch_in : 1};
 }
 
-/* The packed form of an input that the candidate has asked for already, for an earlier product. */
+/* The packed form of an input that the candidate has requested already, for an earlier GEMM. */
 static bool find_packing(const candidate *impl, uint32_t input, const char *recipe, operand *out)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++) {
@@ -114,7 +114,7 @@ typedef struct pack_job {
     int64_t line_stride, k_stride, tile_m;
 } pack_job;
 
-/* Bytes of a constant that one step of packing takes, where these lie together. */
+/* Bytes of a constant that one step of packing takes, where these are contiguous. */
 #define PACK_PIECE_BYTES ((int64_t)8 << 20)
 
 /* Packs `length` elements from `at` on across, and k from k0 on down. */
@@ -146,8 +146,8 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     return s;
 }
 
-/* A large matrix whose rows lie together goes piece by piece, so that little of it is there in
- * both forms at once. */
+/* A large matrix whose rows are contiguous goes piece by piece, so that little of it is there in
+ * both layouts together. */
 static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
 {
     const int64_t size = (int64_t)dtype_size(p->job->dtype), k = p->job->k;

@@ -228,7 +228,7 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
 
 /* ---- matrix products ------------------------------------------------------------------------- */
 
-/* The stride of a list of labels as one dimension; false when they do not lie so. */
+/* The stride of a list of labels as one dimension; false when they are not. */
 static bool is_one(const einsum *e, const term *t, const label_list *list, int64_t *out_stride)
 {
     *out_stride = list->n > 0 ? t->strides[list->labels[list->n - 1]] : 1;
@@ -266,7 +266,7 @@ static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABEL
     return n;
 }
 
-/* Copies what does not lie as a matrix product needs it. */
+/* Copies an operand that is not laid out as a GEMM needs it. */
 static clg_status make_matrices(einsum *e, product *p, int ends[EINSUM_LABELS], int *out_blocks)
 {
     const label_list a = list_join(&p->batch, &p->rows, &p->sum),
@@ -305,7 +305,7 @@ static void exchange(int64_t *a, int64_t *b)
     *b = t;
 }
 
-/* The transposed product: columns of c become rows. */
+/* The transposed GEMM: columns of c become rows. */
 static void transpose(gemm_job *j)
 {
     const gemm_matrix a = j->a;
@@ -340,7 +340,7 @@ static clg_status multiply(einsum *e, product *p)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Labels that something beside terms i and j still asks for. */
+/* Labels that something beside terms i and j still requests. */
 static label_set wanted_beside(const einsum *e, size_t i, size_t j)
 {
     label_set set = 0;

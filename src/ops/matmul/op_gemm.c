@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gemm and MatMul, and FusedGemm and FusedMatMul, which passes make of them. Each becomes one
- * product with two batch dimensions at most; batches that need more are cut into several products.
+ * product with two batch dimensions at most; batches that need more are divided into several
+ * products.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -50,7 +51,7 @@ static clg_status gemm_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The bias of a product from an input that broadcasts to it. */
+/* The bias of a GEMM from an input that broadcasts to it. */
 static void set_bias(const lower_context *c, uint32_t input, epilogue_ops *e)
 {
     const lower_operand *add = lower_input(c, input);
@@ -103,7 +104,7 @@ static shape as_matrix(const shape *x, bool is_left)
     return s;
 }
 
-/* As the product sees it: com.microsoft.FusedMatMul may transpose its operands. */
+/* As the GEMM sees it: com.microsoft.FusedMatMul may transpose its operands. */
 static shape as_operand(const node *n, const shape *x, bool is_left)
 {
     shape s = as_matrix(x, is_left);
@@ -148,7 +149,7 @@ static clg_status matmul_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The leading dimensions of a product, with the strides that A, B and C walk them by. */
+/* The batch dimensions of a GEMM, with the strides that A, B and C walk them by. */
 typedef struct matmul_batch {
     int rank;
     int64_t dims[CLG_MAX_RANK], a[CLG_MAX_RANK], b[CLG_MAX_RANK], c[CLG_MAX_RANK];
@@ -174,7 +175,7 @@ static void batch_move(matmul_batch *g, int from, int to)
     g->c[to] = g->c[from];
 }
 
-/* Merges neighbours that all three walk as one. */
+/* Merges adjacent elements that all three walk as one. */
 static void batch_collapse(matmul_batch *g)
 {
     int rank = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Words and numbers by tables, ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and
- * OneHotEncoder (1). On the host, but for a OneHotEncoder of numbers, which a pass spells in other
- * operators.
+ * OneHotEncoder (1). On the host, but for a OneHotEncoder of numbers, which a pass decomposes into
+ * other operators.
  */
 #include "base/hash_map.h"
 #include "ops/ml/strings.h"
@@ -253,7 +253,7 @@ static clg_status onehot_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Of strings alone: nobody asks for the content of numbers. */
+/* Of strings alone: nobody requests the content of numbers. */
 static clg_status onehot_eval(op_context *c, tensor **out_tensors)
 {
     const list categories = first_of(c->node, category_names);

@@ -12,7 +12,7 @@
 
 /* ---- ZipMap ---------------------------------------------------------------------------------- */
 
-/* One map a row. Its keys are told here; whether they are as many as the scores, when a run is
+/* One map a row. Its keys are checked here; whether they are as many as the scores, when a run is
  * planned. */
 static clg_status zipmap_infer(op_context *c)
 {

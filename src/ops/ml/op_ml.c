@@ -2,7 +2,7 @@
  *
  * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM write it: attributes, checks and
  * shapes. Most of these operators are decomposed into others by a pass that always runs
- * (passes/decompose/pass_ml.c) and have no kernels of their own; what looks up words in tables runs
+ * (passes/decompose/pass_ml.c) and have no kernels; what looks up words in tables runs
  * on the host (op_label.c).
  */
 #include "ops/ml/labels.h"

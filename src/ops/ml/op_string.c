@@ -19,7 +19,7 @@ static clg_status map_case(strbuf *out, const char *s, case_mapping map)
     while (*s) {
         const char *from = s;
         const uint32_t c = utf8_next(&s), mapped = map(c);
-        const bool is_stray = c >= 0x80 && s == from + 1; /* a byte that is no UTF-8 stays */
+        const bool is_stray = c >= 0x80 && s == from + 1; /* a byte that is not UTF-8 stays */
         if (mapped == c || is_stray)
             strbuf_append_bytes(out, from, (size_t)(s - from));
         else

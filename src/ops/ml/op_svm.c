@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass spells in
- * other operators (passes/decompose/decompose_svm.c), and those of them that are for this alone:
- * clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
+ * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass decomposes
+ * into other operators (passes/decompose/decompose_svm.c), and those of them that are for this
+ * alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
  */
 #include "ops/core/op.h"
 #include "ops/lowering/work.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * TfIdfVectorizer (ONNX 9): how often each n-gram of a list occurs in a row of words or numbers,
- * words of an n-gram standing 1 to max_skip_count + 1 places apart. On the host, whose hash table
+ * words of an n-gram that are 1 to max_skip_count + 1 places apart. On the host, whose hash table
  * finds them.
  */
 #include "base/hash_map.h"
@@ -32,7 +32,7 @@ static size_t pool_size(const pool *p)
     return p->strings ? p->strings->count : p->numbers->count;
 }
 
-/* n-grams of length i + 1 lie between these places of the pool. */
+/* n-grams of length i + 1 are between these places of the pool. */
 static size_t start_of(const pool *p, size_t i)
 {
     return i < p->n_lengths ? (size_t)p->counts[i] : pool_size(p);

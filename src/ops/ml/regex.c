@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PCRE2 behind three functions: its memory is the library's, and expressions, which come out of a
+ * PCRE2 after three functions: its memory is the library's, and expressions, which come out of a
  * model file, are held to bounds. Its other matcher, which never goes back, would need none, but
  * PCRE2 10.42's lets repeated groups end before the end of an anchored string, and knows no $
  * before a line's end beside PCRE2_DOLLAR_ENDONLY.

@@ -11,11 +11,11 @@
 
 typedef struct regex_program regex_program;
 
-/* INVALID_MODEL for what is no expression, too large a one, or refers back to a group;
+/* INVALID_MODEL for what is not an expression, too large a one, or refers back to a group;
  * UNSUPPORTED_ATTRIBUTE for \C. */
 clg_status regex_create(const char *pattern, regex_program **out_regex);
 void regex_free(regex_program *r); /* accepts NULL */
-/* Whether all of a string matches. Not for several threads at once. DATA for a string that is
+/* Whether all of a string matches. Not thread-safe. DATA for a string that is
  * not UTF-8 or for which the expression is given up. */
 clg_status regex_matches(regex_program *r, const char *string, bool *out_matches);
 

@@ -30,7 +30,7 @@ void strings_need(op_context *c)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* Stands for a tensor of strings: the numbers of its strings, counted from `first`. */
+/* Is for a tensor of strings: the numbers of its strings, counted from `first`. */
 static clg_status number_strings(const tensor *strings, int64_t first, tensor **out_numbers)
 {
     CLG_TRY(tensor_create(CLG_INT64, &strings->dims, out_numbers));
@@ -160,7 +160,7 @@ static bool is_word(const char *s, const char *word)
     return *s == '\0';
 }
 
-/* Spaces around a number are let pass; hexadecimal numbers are none. */
+/* Spaces around a number are let pass; hexadecimal numbers are not one. */
 static const char *number_in(const char *s, char buffer[NUMBER_BYTES * 16])
 {
     while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r') s++;
@@ -222,7 +222,7 @@ static clg_status string_of_int(int64_t i, bool is_unsigned, char text[NUMBER_BY
     return CLG_OK;
 }
 
-/* What tells the digits of a dtype: read back, the text must give the number. */
+/* The precision of a dtype: read back, the text must give the number. */
 static bool parses_back_to(const char *text, double x, clg_dtype dtype)
 {
     double back;
@@ -235,7 +235,7 @@ static bool parses_back_to(const char *text, double x, clg_dtype dtype)
     }
 }
 
-/* As few digits as tell it from its neighbours. */
+/* As few digits as distinguish it from adjacent values. */
 static void string_of_float(double x, clg_dtype dtype, char text[NUMBER_BYTES])
 {
     if (isnan(x) || isinf(x)) {
@@ -302,7 +302,7 @@ clg_status strings_cast(const op_context *c, const tensor *from, clg_dtype dtype
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* Bytes that follow a first one; -1: it is none. */
+/* Bytes that follow a first one; -1: it is not one. */
 static int followers(unsigned char first)
 {
     if (first < 0x80) return 0;
@@ -341,7 +341,7 @@ size_t utf8_put(uint32_t c, char buffer[4])
     return n;
 }
 
-/* Letters whose small form stands `step` behind the capital one, or, with step 1, next to it:
+/* Letters whose small form is `step` after the capital one, or, with step 1, next to it:
  * even and odd. */
 static const struct case_range {
     uint32_t first, last, step; /* of the capital letters */

@@ -39,7 +39,7 @@ static clg_status read_kernel(const node *n, svm_model *m)
     return CLG_OK;
 }
 
-/* How many of `what` there are for each of n; 0 when that is no whole number. */
+/* How many of `what` there are for each of n; 0 when that is not a whole number. */
 static int64_t share(size_t n_all, int64_t n)
 {
     return n > 0 && n_all > 0 && n_all % (size_t)n == 0 ? (int64_t)(n_all / (size_t)n) : 0;

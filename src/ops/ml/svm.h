@@ -23,7 +23,7 @@ typedef struct svm_model {
     float rho;                /* the first */
 } svm_model;
 
-/* INVALID_MODEL where lists are not as long as others say, or a word is none that the operator
+/* INVALID_MODEL where lists are not as long as others say, or a word is not one that the operator
  * knows. */
 clg_status svm_read(const node *n, svm_model *out_svm);
 

@@ -243,7 +243,7 @@ static clg_status put_all(reader *r)
     return status;
 }
 
-/* A node whose two ways lead to one node: what is below the word for true is not set, so both
+/* A node whose two branches lead to one node: what is below the word for true is not set, so both
  * are made the same. */
 static void settle_single_impls(tree_forest *f)
 {

@@ -33,14 +33,14 @@ typedef struct tree_forest {
     arena memory;
 } tree_forest;
 
-/* Of a classifier the targets are its classes. INVALID_MODEL for trees that are none: nodes
+/* Of a classifier the targets are its classes. INVALID_MODEL for invalid trees: nodes
  * missing, twice or on a circle, numbers out of range. */
 clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest);
 /* TreeEnsemble of version 5 (tree5.c). */
 clg_status tree_read_5(const node *n, tree_forest *out_forest);
 void tree_deinit(tree_forest *f);
 
-/* post_transform of ai.onnx.ml; -1 when the word is none. */
+/* post_transform of ai.onnx.ml; -1 when the word is not one. */
 typedef enum ml_transform {
     ML_NONE,
     ML_SOFTMAX,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TreeEnsemble (ai.onnx.ml 5): nodes and leaves are lists of their own, and a node may ask whether
+ * TreeEnsemble (ai.onnx.ml 5): nodes and leaves are separate lists, and a node may ask whether
  * its feature is of a set. The result is what tree.c makes of the older operators.
  */
 #include "ops/ml/tree.h"
@@ -78,7 +78,7 @@ static clg_status read_lists(reader *r)
                                                       : bad(r, "it has no roots, or too many");
 }
 
-/* Sets follow each other in the order of the nodes that ask for them, a NaN behind each. */
+/* Sets follow each other in the order of the nodes that request them, a NaN after each. */
 static clg_status find_sets(reader *r)
 {
     int64_t at = 0;
@@ -139,7 +139,7 @@ static int32_t word_of(int64_t mode)
     return words[mode];
 }
 
-/* A node of a set becomes one for each member: true leads behind them all, false to the next. */
+/* A node of a set becomes one for each member: true leads after them all, false to the next. */
 static void put_node(reader *r, size_t from, size_t at, size_t count)
 {
     tree_forest *f = r->forest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pad: constant, edge, reflect and wrap. Negative pads cut off; what is cut is gone before the rest
- * is padded. CenterCropPad is Pad with numbers that come from the shape it asks for.
+ * Pad: constant, edge, reflect and wrap. Negative pads cut off; what is cropped is removed before
+ * the rest is padded. CenterCropPad is Pad with numbers that come from the shape it requests.
  */
 #include "base/checked.h"
 #include "ops/lowering/grid.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unique: the rows along an axis, or the elements, that differ; where each first stands, which one
- * each was, how often. Rows are sorted, stably, on the device; equal ones then stand together. How
+ * Unique: the rows along an axis, or the elements, that differ; where each first is, which one
+ * each was, how often. Rows are sorted, stably, on the device; equal ones then are adjacent. How
  * many there are is known after that: the row is planned in two stages (op_row.stages). See
  * cl/movement/unique.cl.
  */

@@ -28,7 +28,7 @@ static clg_status lower_same_axes(lower_context *c)
 
 /* The strides with which another shape walks the elements of `in` in the same order; false where
  * there are none. The fewest axes that hold equally many elements on both sides are looked at in
- * turn: those of `in` must lie as one. */
+ * turn: those of `in` must be as one. */
 static bool split_strides(const lower_operand *in, const shape *to, int64_t *strides)
 {
     int64_t dims[CLG_MAX_RANK], at[CLG_MAX_RANK];
@@ -124,7 +124,7 @@ static clg_status bitcast_eval(op_context *c, tensor **out_tensors)
 
 /* ---- Reshape, Flatten ------------------------------------------------------------------------ */
 
-/* What is asked for, split in what is copied from the input (0), what is to be found out (-1)
+/* What is requested, split in what is copied from the input (0), what is to be found out (-1)
  * and the rest. */
 typedef struct reshaping {
     shape dims;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Elements that a work-item of the SIMD class copies in a turn. */
+/* Elements that a work-item of the SIMD class copies per iteration. */
 #define SIMD_CHUNK 16384
 /* What the driver's own copy does well; larger dense copies use all threads of a CPU in a
  * kernel. */
@@ -100,7 +100,7 @@ static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
     return g->dims[*out_a] >= 4 && g->dims[*out_b] >= 4 && g->strides[STRIDED_FROM][*out_b] != 0;
 }
 
-/* The edge of tiles that a group of a quarter as many work-items turns in local memory. */
+/* The edge of tiles that a group of a quarter as many work-items transposes in local memory. */
 static int tile_edge(const lower_context *c, clg_dtype dtype)
 {
     int edge = dtype_size(dtype) == 8 ? 16 : 32;

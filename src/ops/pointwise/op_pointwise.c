@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pointwise operators of ONNX, and clgraph.Pointwise, which a pass makes of several: how each
- * is spelled, and of which rows of pointwise_table.c it is made. Shapes, host arithmetic and
+ * is written, and of which rows of pointwise_table.c it is made. Shapes, host arithmetic and
  * lowering are the same for all (pointwise_node.c).
  */
 #include "ops/pointwise/pointwise.h"
@@ -61,7 +61,7 @@ static const char *known_power(const pointwise_source *s)
     return NULL;
 }
 
-/* Pow of opset 12: the exponent has a dtype of its own. */
+/* Pow of opset 12: the exponent has another dtype. */
 static clg_status expand_pow(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
 {
     pointwise_register operands[2] = {s->registers[0], s->registers[1]};
@@ -118,7 +118,7 @@ static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, by_tanh ? "Gelu.tanh" : "Gelu", s->registers, NULL, out);
 }
 
-/* com.microsoft's BiasGelu and FastGelu: a bias in front, optional with the latter. */
+/* com.microsoft's BiasGelu and FastGelu: a bias before, optional with the latter. */
 static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s,
                                    pointwise_register *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pointwise operators: every one is a row with an expression, and nodes are groups of instructions
- * that refer to rows. A group reads its inputs once, keeps what lies between in registers and
+ * that refer to rows. A group reads its inputs once, keeps what is between in registers and
  * writes its outputs; one ONNX node is a small group, the internal operator clgraph.Pointwise a
  * larger one that a pass has fused. All of them become OpenCL C here (pointwise_codegen.c,
  * pointwise_lower.c), and all can be computed on the host for shape arithmetic (pointwise_eval.c).
@@ -32,10 +32,10 @@ typedef enum pointwise_flags {
         1u << 3, /* the dtype of the result is operand b's, and chooses the expression */
     POINTWISE_HEAVY = 1u << 4, /* tens of cycles a vector */
     POINTWISE_CAST = 1u << 5,  /* to the dtype of the result; has no expression */
-    POINTWISE_MIXED = 1u << 6  /* operand b may have a dtype of its own */
+    POINTWISE_MIXED = 1u << 6  /* operand b may have another dtype */
 } pointwise_flags;
 
-/* An expression over registers. In texts stand
+/* An expression over registers. Tokens of the text:
  *   $a $b $c    operands
  *   $p $q       scalars of the instruction, in the type of the operands
  *   $T $U $M    vector type of the operands; the same, unsigned; type of its comparisons
@@ -51,8 +51,8 @@ typedef struct pointwise_def {
     uint8_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
     /* The same on the host, for shape arithmetic; NULL: never needed there. Operands, then
-     * scalars; booleans are 0 and 1; integers of any width as int64, whose result is cut to the
-     * dtype. */
+     * scalars; booleans are 0 and 1; integers of any width as int64, whose result is truncated
+     * to the dtype. */
     double (*eval_float)(double a, double b, double c);
     int64_t (*eval_int)(int64_t a, int64_t b, int64_t c);
 } pointwise_def;
@@ -110,7 +110,8 @@ typedef struct pointwise_source {
     size_t count; /* of registers */
 } pointwise_source;
 
-/* Whether a node (resolved) is one of the pointwise operators; clgraph.Pointwise itself is none. */
+/* Whether a node (resolved) is one of the pointwise operators; clgraph.Pointwise itself is not
+ * one. */
 bool pointwise_is(const node *n);
 /* Appends what a pointwise node computes. Nothing is changed on failure. */
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
@@ -130,7 +131,7 @@ typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
 typedef enum pointwise_access {
     POINTWISE_DENSE,  /* element i of the output is element i of the input */
     POINTWISE_SCALAR, /* one element for all */
-    POINTWISE_NEXT,   /* rows: neighbours */
+    POINTWISE_NEXT,   /* rows: adjacent elements */
     POINTWISE_SAME,   /* rows: one element for a whole row */
     POINTWISE_LANES,  /* rows: one vector again and again */
     POINTWISE_STRIDED /* rows: a stride from element to element; single: any strides */
@@ -148,9 +149,10 @@ typedef struct pointwise_layout {
 } pointwise_layout;
 
 /* The OpenCL C of a group, entry "pointwise". Arguments: for each dimension its length (idx);
- * chunk (int: elements of the last dimension, or of all, for one turn of a work-item) and in
- * rows mode of rank 2 and more block (int: rows a turn); for each pattern that is neither dense
- * nor scalar its strides (idx, one a dimension); buffers of inputs, of outputs; scalars (float). */
+ * chunk (int: elements of the last dimension, or of all, for one iteration of a work-item) and
+ * in rows mode of rank 2 and more block (int: rows per iteration); for each pattern that is
+ * neither dense nor scalar its strides (idx, one a dimension); buffers of inputs, of outputs;
+ * scalars (float). */
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
 /* "Add+Relu" */
 void pointwise_label(const pointwise_group *g, strbuf *out_text);
@@ -159,7 +161,7 @@ clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
                                 const pointwise_layout *layout, const char **out_text,
                                 const char **out_label);
 
-/* An operand of the group: which buffer, and how it lies there. */
+/* An operand of the group: which buffer, and how it is there. */
 typedef struct pointwise_binding {
     operand where;
     const lower_operand *what;
@@ -169,7 +171,7 @@ typedef struct pointwise_binding {
 clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *g,
                            const pointwise_binding *inputs, const pointwise_binding *outputs);
 
-/* Host arithmetic over known contents; *out_tensor stays NULL when the group is none that the
+/* Host arithmetic over known contents; *out_tensor stays NULL when the group is not one that the
  * host computes. */
 clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
                           pointwise_register result, tensor **out_tensor);

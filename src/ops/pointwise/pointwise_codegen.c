@@ -2,7 +2,7 @@
  *
  * From a group of pointwise instructions to OpenCL C. The text depends on dtypes, expressions and
  * the layout (which inputs are dense, scalar, along rows or strided), never on sizes: those are
- * arguments. It stands behind cl/pointwise/pointwise.clh, which has the loads and stores.
+ * arguments. It follows cl/pointwise/pointwise.clh, which has the loads and stores.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -236,7 +236,7 @@ static void emit_scalar_inputs(const pointwise_group *g, const pointwise_layout 
                           i, dtype_find(g->inputs[i])->name, i);
 }
 
-/* Loads of one turn. `at` is the place in the output, `i` that in the row. */
+/* Loads of one iteration. `at` is the place in the output, `i` that in the row. */
 static void emit_loads(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     for (size_t i = 0; i < g->n_inputs; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Groups of pointwise instructions on the host: element by element, for the small tensors of shape
- * arithmetic. Every result is cut to its dtype, as a kernel's is.
+ * arithmetic. Every result is truncated to its dtype, as a kernel's is.
  */
 #include "ops/pointwise/pointwise.h"
 

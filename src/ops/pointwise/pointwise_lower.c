@@ -86,8 +86,8 @@ static bool is_heavy(const pointwise_group *g)
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
-/* Rows of just one vector, as blocks of channels have them, become one row with the dimension in
- * front of them, where all operands either go on from one to the next, or begin again. */
+/* Rows of just one vector, as blocks of channels have them, become one row with the dimension
+ * before them, where all operands either go on from one to the next, or begin again. */
 static void join_vectors(launch *l)
 {
     grid_dims *g = l->grid;
@@ -162,7 +162,7 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
 {
     const char *body, *label;
     CLG_TRY(pointwise_kept_texts(c, g, &l->layout, &body, &label));
-    /* P_T and P_FMA are for common/types.clh, which stands in front of all generated kernels. */
+    /* P_T and P_FMA are for common/types.clh, which precedes all generated kernels. */
     const char *prelude = prelude_text(&c->build, "P_T=1 P_FMA=0 P_VEC=%d P_FP64=%d P_INDEX=%d",
                                        l->vec, uses_fp64(g), l->wide_index ? 64 : 32);
     step *s = step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, body);
@@ -205,7 +205,7 @@ static void forget_meaning(pointwise_group *g)
 }
 
 /* One input copied to scratch in the output's shape, for groups whose inputs walk in too many
- * ways at once. */
+ * implementations together. */
 static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding *input,
                              const lower_operand *output, lower_operand *out_operand)
 {
@@ -230,7 +230,7 @@ static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding 
 
 /* ---- one operator after the other ------------------------------------------------------------ */
 
-/* Which output register r is; n_outputs when it is none. */
+/* Which output register r is; n_outputs when it is not one. */
 static size_t output_of(const pointwise_group *g, pointwise_register r)
 {
     size_t o = 0;
@@ -246,7 +246,7 @@ static bool may_split(const pointwise_group *g)
     return g->n_instructions > 1;
 }
 
-/* Instruction i as a group of its own; `from` gets the registers of the whole group that it
+/* Instruction i as its own group; `from` gets the registers of the whole group that it
  * reads. */
 static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
                        pointwise_register from[POINTWISE_MAX_OPERANDS])

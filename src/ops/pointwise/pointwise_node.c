@@ -12,7 +12,7 @@
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* clgraph.Pointwise, which has no row of its own, broadcasts. */
+/* clgraph.Pointwise, which has no its own row, broadcasts. */
 static pointwise_shapes shapes_of(const op_row *row)
 {
     const pointwise_op *op = row->param;
@@ -73,7 +73,7 @@ static clg_status group_of_node(const node *n, const op_row *row, const clg_dtyp
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* The shape of input 1 as broadcasting of opset 7 needs it: `axis` of input 0 is where its first
- * dimension belongs, so dimensions of 1 are put behind it. */
+ * dimension belongs, so dimensions of 1 are put after it. */
 static void align(const node *n, const op_row *row, const shape *first, shape *second)
 {
     const bool is_slope = shapes_of(row) == POINTWISE_ALIGNED_SLOPE && second->rank == 1;
@@ -189,7 +189,7 @@ static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwi
             bound[moved[i]] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
 }
 
-/* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far lies in the
+/* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far is in the
  * output. */
 static clg_status lower_many(lower_context *c, candidate *to)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rows of pointwise expressions. An operator is added here (unless it is made of rows that are
- * here) and in op_pointwise.c, which says how ONNX spells it. Formulas are those of the ONNX
+ * here) and in op_pointwise.c, which says its ONNX row. Formulas are those of the ONNX
  * operators of the same name; a NaN comes out of every one of them that ONNX does not define
  * otherwise, and no integer traps.
  */

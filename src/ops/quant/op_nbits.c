@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.MatMulNBits: products with weights of 4 or 8 bits in blocks, which stay packed in
+ * com.microsoft.MatMulNBits: GEMMs with weights of 4 or 8 bits in blocks, which stay packed in
  * memory. See cl/quant/nbits.cl.
  */
 #include "ops/lowering/work.h"

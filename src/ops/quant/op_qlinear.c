@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's operators on quantised numbers that are neither products nor convolutions:
+ * com.microsoft's operators on quantised numbers that are neither GEMMs nor convolutions:
  * QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool,
  * QLinearGlobalAveragePool. Numbers are dequantised to float32, computed with, and quantised, in a
- * pointwise group where the operator is one. A pass turns windows over channels that are last
+ * pointwise group where the operator is one. A pass transposes windows over channels that are last
  * (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
@@ -59,7 +59,7 @@ static clg_status combine(qlinear *q, const char *def, pointwise_register a, poi
     return pointwise_add(&q->group, def, (pointwise_register[]){a, b}, NULL, out);
 }
 
-/* (x - zero) * scale; scale is input `at`, the zero point the one behind it, which may be
+/* (x - zero) * scale; scale is input `at`, the zero point the one after it, which may be
  * absent. */
 static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, pointwise_register *out)
 {
@@ -109,7 +109,7 @@ static qlinear *start(lower_context *c)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Scale `at` is there; it and the zero point behind it are one number each. */
+/* Scale `at` is there; it and the zero point after it are one number each. */
 static clg_status check_numbers(const op_context *c, size_t at)
 {
     if (!op_has_input(c, at))
@@ -305,7 +305,7 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Part k, quantised anew in scratch, and from there to its place. */
+/* Part k, quantised again in scratch, and from there to its place. */
 static clg_status concat_part(lower_context *c, candidate *impl, uint32_t k, int axis,
                               int64_t *place)
 {

@@ -133,7 +133,7 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
     q->outer = shape_product(x, 0, axis);
     q->n = x->dims[axis];
     q->inner = shape_product(x, axis + 1, x->rank);
-    if (block == 0 && q->inner == 1) { /* neighbours have scales of their own */
+    if (block == 0 && q->inner == 1) { /* adjacent elements have different scales */
         *q = (quantize_shape){.outer = q->outer, .n = 1, .inner = q->n, .block = 1, .step = true};
     } else if (block == 0) {
         q->s_n = 1;
@@ -172,7 +172,7 @@ static void set_range(lower_context *c, step *s, const quantize_shape *q, int la
 {
     const int64_t rows = q->outer * q->n, across = (q->inner + lanes - 1) / lanes;
     if (lower_is_simd(c)) {
-        /* Long rows are cut so that all cores have work. */
+        /* Long rows are divided so that all cores have work. */
         const int64_t pieces = rows >= 8 * work_units(c) ? 1 : (across + 511) / 512;
         work_range_2d(c, s, q->inner > 0 ? pieces : 0, 1, rows, q->inner < 256 ? 16 : 1);
     } else {
@@ -213,7 +213,7 @@ static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
     work_range_1d(c, s, (total + 7) / 8, lower_is_simd(c) ? 16 : 64);
 }
 
-/* From opset 23 on a quotient is as precise as the scale, or as asked for. */
+/* From opset 23 on a quotient is as precise as the scale, or as requested. */
 static clg_dtype quotient_dtype(const lower_context *c)
 {
     const int64_t requested = node_int(c->node, "precision", 0);

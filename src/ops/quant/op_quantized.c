@@ -2,8 +2,8 @@
  *
  * Operators of com.microsoft that ONNX Runtime's quantisation writes and that are others in a row:
  * QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM, NhwcMaxPool.
- * Checks and shapes; a pass that always runs spells them (passes/quant/pass_quantized.c), so that
- * they have no kernels of their own.
+ * Checks and shapes; a pass that always runs decomposes them (passes/quant/pass_quantized.c), so
+ * that they have no kernels.
  */
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"

@@ -7,7 +7,7 @@
 
 #include "ops/lowering/window.h"
 
-/* Where the inputs of an operator stand; 0 for those that there are not. */
+/* Indices of the inputs of an operator; 0 for those that there are not. */
 typedef struct qconv_inputs {
     uint32_t x, w, x_zero, w_zero, x_scale, w_scale, y_scale, y_zero, bias;
 } qconv_inputs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be
- * called.
+ * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are divided for it, and how it wants to
+ * be called.
  */
 #include "ops/conv/conv_tiling.h"
 #include "ops/lowering/dot.h"
@@ -85,7 +85,7 @@ static bool count_bytes(const qconv_job *j, const conv_tiling *t, dot_unit unit,
     return rows <= INT32_MAX && dtype_bytes(CLG_INT32, rows * words, out);
 }
 
-/* The weights in the form of qconv_pack_w: a program of its own, the same whatever the tail. */
+/* The weights in the form of qconv_pack_w: a separate program, the same whatever the epilogue. */
 static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *j,
                             const conv_tiling *t, dot_unit unit, size_t size_bytes)
 {

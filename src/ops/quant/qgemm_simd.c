@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qgemm_simd.cl: how products of 8-bit matrices are cut for it, and how it wants to be
+ * cl/quant/qgemm_simd.cl: how products of 8-bit matrices are divided for it, and how it wants to be
  * called.
  */
 #include "ops/quant/qmatmul.h"
@@ -60,7 +60,7 @@ static operand pack_right(lower_context *c, candidate *impl, const qmatmul_job *
 {
     static const number_list none = {0};
     step_builder *b = &c->build;
-    qmatmul_job any = *j; /* a program of its own, the same whatever is done with it */
+    qmatmul_job any = *j; /* a separate program, the same whatever is done with it */
     char recipe[96];
     any.a_dtype = CLG_UINT8;
     any.y_dtype = CLG_INT32;

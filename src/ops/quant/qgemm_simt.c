@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* The matrices of B one after the other, as they lie in memory. */
+/* The matrices of B one after the other, as they are in memory. */
 static bool count_matrices(const qmatmul_job *j, int64_t *out)
 {
     return qtile_fits((size_t)(j->b_dims.rank > 2 ? j->b_dims.rank - 2 : 0), j->b_dims.dims,

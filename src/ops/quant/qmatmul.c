@@ -92,7 +92,7 @@ static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
                          .b_scale = qmatmul_list(c, at->b_scale)};
 }
 
-/* The kernel's scales are float32: one of another dtype is cast in front of it. */
+/* The kernel's scales are float32: one of another dtype is cast before it. */
 static clg_status widen_scale(lower_context *c, candidate *impl, uint32_t input, operand *at)
 {
     const lower_operand *given = lower_input(c, input);
@@ -127,7 +127,7 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
     return add_gemm(c, impl, &j, by);
 }
 
-/* ---- products that end in float32 ------------------------------------------------------------ */
+/* ---- GEMMs that end in float32 ------------------------------------------------------------ */
 
 /* A list as an operand of a pointwise group: along the last axis, or one number. */
 static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_operand *what,

@@ -13,13 +13,13 @@
 
 typedef enum qmatmul_result { TO_SUMS, TO_BYTES, TO_FLOAT } qmatmul_result;
 
-/* Where the inputs of an operator stand. */
+/* Indices of the inputs of an operator. */
 typedef struct qmatmul_inputs {
     uint32_t a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;
     qmatmul_result result;
 } qmatmul_inputs;
 
-/* How a product is computed: by words of the SIMD class's kernel, tiled for GPUs, or, where it
+/* How a GEMM is computed: by words of the SIMD class's kernel, tiled for GPUs, or, where it
  * is neither, by the kernel that all devices have. All give the same bits. */
 typedef struct qmatmul_impl {
     const char *name; /* of the candidate */
@@ -29,7 +29,7 @@ typedef struct qmatmul_impl {
 } qmatmul_impl;
 
 #define QMATMUL_MAX_IMPLS 4
-/* The ways for this device and class, the best first. */
+/* The implementations for this device and class, the best first. */
 size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MAX_IMPLS]);
 
 /* Scales and zero points of A [m, k] and B [k, n], and the bias, are one number or as many as

@@ -4,7 +4,7 @@
  */
 #include "ops/quant/qmatmul.h"
 
-/* The dimensions that a product adds to vectors. */
+/* The dimensions that a GEMM adds to vectors. */
 shape qmatmul_as_matrix(const shape *x, bool is_left)
 {
     if (x->rank != 1) return *x;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tiled kernels of 8-bit products and convolutions share.
+ * What the tiled kernels of 8-bit GEMM and convolutions share.
  */
 #include "ops/quant/qtile_simt.h"
 

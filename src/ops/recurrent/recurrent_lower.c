@@ -2,8 +2,8 @@
  *
  * Candidates for recurrent cells: X W + biases for all gates, directions and many time steps is one
  * matrix product; what is left runs in one launch over these steps. Only where the product would
- * take too much memory is time cut into chunks, and only then, or where directions differ in their
- * activations, are directions launched one by one.
+ * take too much memory is time divided into chunks, and only then, or where directions differ in
+ * their activations, are directions launched one by one.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -255,7 +255,7 @@ static int parts_of(const lower_context *c, const recurrent_plan *p, const launc
     return parts;
 }
 
-/* Buffers of RECURRENT_ARGS; what is not there is stood in for by the product. */
+/* Buffers of RECURRENT_ARGS; what is not there is replaced by the GEMM. */
 static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;

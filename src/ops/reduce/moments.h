@@ -12,7 +12,7 @@
 typedef enum moments_kind { MOMENTS_PLAIN, MOMENTS_BATCH } moments_kind;
 
 /* x and y are [outer, channels, inner] of input 0's dtype. MOMENTS_BATCH takes inputs 1 to 4 and
- * gives the outputs 1 to 4 that are asked for. */
+ * gives the outputs 1 to 4 that are requested. */
 typedef struct moments_job {
     moments_kind kind;
     operand x, y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be
- * an output of its own, with the former behind it.
+ * a separate output, with the former after it.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -93,7 +93,7 @@ static void lower_each(lower_context *c, const loss_job *j)
     work_range_1d(c, k, j->positions, lower_is_simd(c) ? 16 : 64);
 }
 
-/* Parts are neighbours for a CPU; on a GPU neighbouring work-items read neighbours. */
+/* Parts are adjacent for a CPU; on a GPU adjacent work-items read adjacent elements. */
 static void lower_reduced(lower_context *c, const loss_job *j)
 {
     step_builder *b = &c->build;

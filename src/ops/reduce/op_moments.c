@@ -115,8 +115,8 @@ void moments_append(lower_context *c, candidate *impl, const moments_job *j)
     p.scale = batch ? c->inputs[1].dtype : p.dtype;
     p.mean = batch ? c->inputs[3].dtype : p.dtype;
     p.n_parts = count_parts(c, j);
-    /* Neighbouring work-items read neighbours: elements of a channel, or channels where these
-     * are elements' neighbours. */
+    /* Adjacent work-items read adjacent elements: elements of a channel, or channels where these
+     * are adjacent. */
     p.local = lower_is_simd(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
     const size_t rows = (size_t)(j->channels > 0 ? j->channels : 1) * dtype_size(p.sums);
     p.parts = step_scratch(&c->build, impl, (size_t)p.n_parts * rows * 3);
@@ -156,7 +156,7 @@ static clg_status mvn_infer(op_context *c)
     return CLG_OK;
 }
 
-/* [outer, channels, inner] when kept dimensions are neighbours; false when they are not. */
+/* [outer, channels, inner] when kept dimensions are adjacent; false when they are not. */
 static bool measure(const shape *x, const bool *reduced, moments_job *j)
 {
     j->outer = j->channels = j->inner = 1;

@@ -59,7 +59,7 @@ static clg_status batch_check(const node *n)
                      node_text(n, shown), is_test, is_test ? "has" : "none of the");
 }
 
-/* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every
+/* Channels that have their own statistics: C, or before opset 9 with spatial = 0 every
  * element of a sample. */
 static int64_t batch_channels(const node *n, const shape *x)
 {

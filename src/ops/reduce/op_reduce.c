@@ -308,8 +308,8 @@ static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
     return CLG_OK;
 }
 
-/* Sorts the input's dimensions into kept and reduced ones; neighbours of a kind that lie
- * together are one. False when the last one does not lie densely. */
+/* Sorts the input's dimensions into kept and reduced ones; adjacent elements of a kind that are
+ * contiguous are one. False when the last one is not dense. */
 static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launch *l)
 {
     reduce_dim dims[CLG_MAX_RANK + 1];
@@ -356,7 +356,7 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     return CLG_OK;
 }
 
-/* Fills in which dimensions a launch over l->x, which lies as `in` says, has: behind a copy
+/* Fills in which dimensions a launch over l->x, which is as `in` says, has: after a copy
  * where need be. */
 static clg_status place_input(lower_context *c, candidate *to, lower_operand in,
                               const bool *reduced, reduce_launch *l)

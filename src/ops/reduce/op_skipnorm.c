@@ -101,7 +101,7 @@ static clg_status rms_lower(lower_context *c)
 
 /* ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization -------------------------------- */
 
-/* Where inputs stand; 0: there is none. */
+/* Indices of the inputs; 0: there is none. */
 typedef struct skip_inputs {
     uint32_t gamma, beta, bias;
 } skip_inputs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TopK: the k largest or smallest along an axis and where they stand, best first, of equals the one
+ * TopK: the k largest or smallest along an axis and where they are, best first, of equals the one
  * of lower index. See cl/reduce/topk.cl.
  */
 #include "ops/lowering/work.h"

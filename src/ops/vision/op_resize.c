@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis gets a table on the
- * device (which elements, which weights); runs of up to three neighbouring axes are resized in one
+ * device (which elements, which weights); runs of up to three adjacent axes are resized in one
  * pass.
  */
 #include "ops/lowering/work.h"
@@ -32,7 +32,7 @@ typedef struct resize_setting {
     float cubic_a, extrapolation;
 } resize_setting;
 
-/* Where the inputs stand in a version: which is what. */
+/* Indices of the inputs in a version: which is what. */
 typedef struct resize_inputs {
     size_t roi, scales, sizes; /* NO_INPUT: there is none */
 } resize_inputs;
@@ -116,7 +116,7 @@ typedef struct resize_request {
     bool named[CLG_MAX_RANK];
 } resize_request;
 
-/* The contents of the three inputs that are no image; NULL where absent. */
+/* The contents of the three inputs other than the image; NULL where absent. */
 typedef struct resize_contents {
     const tensor *roi, *scales, *sizes;
     const float *scale_list; /* Upsample 7 */
@@ -268,7 +268,7 @@ static clg_status resize_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Resized axes that lie next to each other: [outer, axes, inner]. */
+/* Resized axes that are adjacent: [outer, axes, inner]. */
 typedef struct resize_pass {
     int first, n_axes;
     int64_t outer, inner;
@@ -283,7 +283,7 @@ typedef struct resize_job {
     clg_dtype dtype;
 } resize_job;
 
-/* Taps of an axis, how many lie before the place, and by how much the filter is stretched. */
+/* Taps of an axis, how many are before the place, and by how much the filter is stretched. */
 typedef struct resize_taps {
     int64_t n, before;
     double shrink;
@@ -310,7 +310,7 @@ static const char *resize_prelude(lower_context *c, const resize_job *job, int n
         s->coordinates == COORDINATES_CROP, (int)job->dtype);
 }
 
-/* The tables of a pass: firsts and weights of its axes behind each other. */
+/* The tables of a pass: firsts and weights of its axes after each other. */
 typedef struct resize_tables {
     operand firsts, weights;
     clg_dtype weight_dtype;

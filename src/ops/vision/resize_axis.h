@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the outputs of a resized axis lie in the input: Resize's coordinate transformations as a
+ * Where the outputs of a resized axis are in the input: Resize's coordinate transformations as a
  * line (o * step + shift) / unit in integers, exact wherever the numbers allow it. With rounding,
  * the place of an output between two elements, or on one, would be a matter of luck.
  */
@@ -20,7 +20,7 @@ typedef enum resize_coordinates {
     N_COORDINATES
 } resize_coordinates;
 
-extern const char *const resize_coordinate_words[N_COORDINATES]; /* as ONNX spells them */
+extern const char *const resize_coordinate_words[N_COORDINATES]; /* as ONNX names them */
 
 typedef struct resize_axis {
     int64_t in, out;

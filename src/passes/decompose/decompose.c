@@ -102,8 +102,8 @@ clg_status decompose_rows(decomposition *w, value_id *out)
 
 /* ---- scores and labels ----------------------------------------------------------------------- */
 
-/* Output i of the node is given by somebody else from here on; a value of its own when it was
- * not asked for. */
+/* Output i of the node is given by somebody else from here on; a separate value when it was
+ * not requested. */
 static clg_status take_output(decomposition *w, size_t i, value_id *out)
 {
     node *n = &w->graph->nodes[w->id];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spelling an operator of ai.onnx.ml in others (pass_ml.c): nodes and constants are added, and at
- * last the operator's node itself becomes one of them, so that its outputs keep their names. All
+ * Decomposing an operator of ai.onnx.ml into others (pass_ml.c): nodes and constants are added, and
+ * at last the operator's node itself becomes one of them, so that its outputs keep their names. All
  * nodes get its label, for messages.
  */
 #ifndef CLG_PASSES_DECOMPOSE_H
@@ -55,7 +55,7 @@ typedef struct decompose_finish {
 clg_status decompose_set_finish(decomposition *w, node_id n, const decompose_finish *f);
 /* A regressor's node becomes its post_transform. */
 clg_status decompose_finish_regressor(decomposition *w, value_id scores);
-/* Output 1 of a classifier, from scores; *out_index: which class wins (NULL: not asked for). */
+/* Output 1 of a classifier, from scores; *out_index: which class wins (NULL: not requested). */
 clg_status decompose_scores(decomposition *w, value_id scores, const decompose_finish *f,
                             value_id *out_index);
 /* A classifier's node becomes the look-up of its labels. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Support vector machines in terms of others: how like each row is to each support vector (a
- * product and a function of it, or clgraph.SvmRbf), what each pair of classes makes of that
+ * GEMM and a function of it, or clgraph.SvmRbf), what each pair of classes makes of that
  * (clgraph.SvmDecide), and who wins (clgraph.SvmVotes).
  */
 #include "ops/ml/svm.h"
@@ -57,7 +57,7 @@ static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *o
     return decompose_add(w, "Pow", 2, (value_id[]){*out, k}, out);
 }
 
-/* The product with coefficients [n_scores, F] or [1, V], and the same number more for all. */
+/* The GEMM with coefficients [n_scores, F] or [1, V], and the same number more for all. */
 static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, value_id *out)
 {
     value_id in[3] = {x};

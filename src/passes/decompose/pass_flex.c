@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention in terms of other operators: two products, a Softmax, and the graphs of its
+ * FlexAttention in terms of other operators: two GEMMs, a Softmax, and the graphs of its
  * attributes between them. Heads that share keys and values are [batch, heads of K, heads that
- * share one, places, size], so that nothing is repeated. Runs always: the operator has no kernel of
- * its own (ops/attention/op_flex.c).
+ * share one, positions, size], so that nothing is repeated. Runs always: the operator has no kernel
+ * (ops/attention/op_flex.c).
  */
 #include "passes/rewrite.h"
 
@@ -47,7 +47,7 @@ static clg_status add_input(const flex *f, size_t i, value_id *out)
     return f->dtype == f->precision ? CLG_OK : add_cast(f, *out, f->precision, out);
 }
 
-/* v in the shape that lists of dimensions make, one behind the other. */
+/* v in the shape that lists of dimensions make, one after the other. */
 static clg_status add_reshaped(const flex *f, value_id v, size_t n, const value_id *lists,
                                value_id *out)
 {

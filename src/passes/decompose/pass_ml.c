@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operators of ai.onnx.ml in terms of others: what is arithmetic becomes operators of ONNX, trees
- * become clgraph.TreeEnsemble with their lists as constants, and labels are looked up behind the
- * scores. Runs always, first: these operators have no kernels of their own (ops/ml/op_ml.c).
+ * become clgraph.TreeEnsemble with their lists as constants, and labels are looked up after the
+ * scores. Runs always, first: these operators have no kernels (ops/ml/op_ml.c).
  * See decision 21.
  */
 #include "ops/ml/labels.h"
@@ -219,7 +219,7 @@ static clg_status decompose_extractor(decomposition *w)
     return node_set_int(w->graph, w->id, "axis", -1);
 }
 
-/* An input that is not a category asks for place 1 of a list of one: bad data. */
+/* An input that is not a category requests place 1 of a list of one: bad data. */
 static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
 {
     value_id zero, one, nothing, found;
@@ -289,8 +289,8 @@ static const struct {
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
-/* What can be told of the inputs: dtypes. An unknown rank means rows; only what single rows
- * become asks for more. */
+/* What is known of the inputs: dtypes. An unknown rank means rows; only what single rows
+ * become requests more. */
 static bool is_known(const graph_info *s, const node *n)
 {
     const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which nodes go along in blocks of channels: first those that can, then connected stretches of
+ * Which nodes are included in blocks of channels: first those that can, then connected regions of
  * them, of which those remain that save more than their borders cost.
  */
 #include "ops/conv/conv_blocked.h"
@@ -8,11 +8,11 @@
 #include "passes/layout/blocked.h"
 
 #define MAX_PLANES 4 /* input channels that a convolution reads in NCHW order: images */
-/* A turned element is estimated to cost what blocks save in this many operations of
+/* A transposed element is estimated to cost what blocks save in this many operations of
  * convolutions. */
 #define OPERATIONS_OF_ELEMENT 1200.0
 
-/* ---- what can go along ----------------------------------------------------------------------- */
+/* ---- what can be in a region ----------------------------------------------------------------- */
 
 /* Kernels count channels, and elements of a plane of blocks, in 32 bits. */
 #define MAX_CHANNELS ((int64_t)1 << 30)
@@ -46,13 +46,13 @@ bool blocked_is_eligible(const blocking *b, node_id n)
     return n != NODE_NONE && b->roles[n] != ROLE_NONE;
 }
 
-/* A map of pixels that may lie in blocks, whoever makes it. */
+/* A feature map of pixels that may be in blocks, whoever makes it. */
 static bool is_map(const blocking *b, value_id v)
 {
     return is_float_map(b, v) && fills_blocks(b, v);
 }
 
-/* The same, but for zeros behind the last channel. Convolutions write them, and of zeros, means
+/* The same, but for zeros after the last channel. Convolutions write them, and of zeros, means
  * and maxima are zeros too. */
 static bool is_filled_map(const blocking *b, value_id v)
 {
@@ -111,7 +111,7 @@ static bool conv_can(const blocking *b, const node *n)
 }
 
 /* Whether each window of a maximum has pixels: of none it is the lowest number, also of zeros
- * behind the last channel. */
+ * after the last channel. */
 static bool windows_have_pixels(const node *n)
 {
     size_t n_pads;
@@ -149,8 +149,8 @@ static bool is_by_channel(const blocking *b, value_id v)
     return true;
 }
 
-/* A map, or with more than one input also what is constant by channel or one number a map (an
- * excitation). */
+/* A feature map, or with more than one input also what is constant by channel or one number a
+ * feature map (an excitation). */
 static bool pointwise_can(const blocking *b, const node *n)
 {
     if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
@@ -225,7 +225,7 @@ static void find_roles(blocking *b)
     }
 }
 
-/* ---- stretches ------------------------------------------------------------------------------- */
+/* ---- regions ------------------------------------------------------------------------------- */
 
 static node_id region_of(blocking *b, node_id n)
 {
@@ -236,7 +236,7 @@ static node_id region_of(blocking *b, node_id n)
     return n;
 }
 
-/* How often nodes that go along read v in blocks. */
+/* How often nodes of a region read v in blocks. */
 static uint32_t *count_readings(const blocking *b)
 {
     uint32_t *count = memory_zalloc(b->info.n_values + 1, sizeof *count);
@@ -246,15 +246,16 @@ static uint32_t *count_readings(const blocking *b)
     return count;
 }
 
-/* Elements of an image that turning v takes; a map of one pixel is the same in both forms. */
+/* Elements of an image that transposing v takes; a feature map of one pixel is the same in both
+ * forms. */
 static double transposed_elements(const blocking *b, value_id v)
 {
     const int64_t *d = b->info.facts[v].dims.dims;
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
-/* Depthwise ones are estimated to save half of what turning a map takes: memory binds them more
- * than arithmetic. */
+/* Depthwise ones are estimated to save half of what transposing a feature map takes: memory
+ * binds them more than arithmetic. */
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)
@@ -264,7 +265,7 @@ static double conv_operations(const blocking *b, const node *n)
     return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
 }
 
-/* Stretches of fewer operations than their borders are worth stay as they are. */
+/* Regions of fewer operations than their borders are worth stay as they are. */
 static clg_status find_costs(blocking *b)
 {
     uint32_t *readings = count_readings(b);

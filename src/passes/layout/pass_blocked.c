@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stretches of a graph around convolutions whose maps lie in blocks of channels: [N, C, H, W]
- * becomes [N, C / lanes, H, W, lanes], where a vector is a pixel's neighbouring channels.
+ * Regions of a graph around convolutions whose feature maps are in blocks of channels: [N, C, H, W]
+ * becomes [N, C / lanes, H, W, lanes], where a vector is a pixel's adjacent channels.
  * Convolutions become clgraph.BlockedConv (ops/conv/op_conv_blocked.c), which reads and writes
- * whole vectors; pools, reductions over pixels, pointwise operators and Concats go along as ONNX's
- * operators of rank 5. At a stretch's borders maps are turned by a Reshape and a Transpose. See
- * decision 30.
+ * whole vectors; pools, reductions over pixels, pointwise operators and Concats are included as
+ * ONNX's operators of rank 5. At a region's borders feature maps are transposed by a Reshape and a
+ * Transpose. See decision 30.
  */
 #include "passes/layout/blocked.h"
 
@@ -32,7 +32,7 @@ static clg_status add_transpose(blocking *b, node_id whole, value_id x, const in
     return node_set_ints(b->graph, b->graph->values[*out].producer, "perm", 5, perm);
 }
 
-/* The form in blocks of a map that is there in NCHW order. */
+/* The form in blocks of a feature map that is there in NCHW order. */
 static clg_status to_blocks(blocking *b, node_id whole, value_id v, value_id *out)
 {
     const int64_t *d = b->info.facts[v].dims.dims, lanes = b->lanes;

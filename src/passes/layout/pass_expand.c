@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A 1x1 convolution of maps in blocks of channels, and the depthwise one that alone reads what it
- * writes, become one node: the map between them, often several times as large as those around it,
- * need not go through memory (BlockedConv with inputs 4 and 5, ops/conv/op_conv_blocked.c). Their
- * activations must be the same, or one has none.
+ * A 1x1 convolution of channel-blocked feature maps, and the depthwise one that alone reads what it
+ * writes, become one node: the feature map between them, often several times as large as those
+ * around it, need not go through memory (BlockedConv with inputs 4 and 5,
+ * ops/conv/op_conv_blocked.c). Their activations must be the same, or one has none.
  * See decision 34.
  */
 #include "ops/conv/conv_blocked.h"

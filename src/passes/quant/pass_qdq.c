@@ -229,7 +229,7 @@ static clg_status take_conv(qdq_pattern *w)
 
 /* ---- MatMul, Gemm ---------------------------------------------------------------------------- */
 
-/* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised behind.
+/* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised after.
  * Attributes of the node do not stay. */
 static clg_status take_matmul_of(const qdq_pattern *w, const value_id a[3], const value_id b[3],
                                  value_id bias)

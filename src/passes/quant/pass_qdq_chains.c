@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * DequantizeLinear and QuantizeLinear of one scale as pointwise operators, which they are: with
- * such in front or behind, a chain reads bytes and writes bytes in one kernel. Each pointwise
- * reader gets a DequantizeLinear of its own. The arithmetic is the same, in float32. Constants
+ * such before or after, a chain reads bytes and writes bytes in one kernel. Each pointwise
+ * reader gets its own DequantizeLinear. The arithmetic is the same, in float32. Constants
  * stay: they are dequantised once. Late, since other passes know chains by values that are read
  * twice.
  */

@@ -78,7 +78,7 @@ static clg_status decompose_where(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 7), input(w, 8)});
 }
 
-/* ---- products -------------------------------------------------------------------------------- */
+/* ---- GEMMs -------------------------------------------------------------------------------- */
 
 /* y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
 static clg_status decompose_gemm(decomposition *w)
@@ -120,7 +120,7 @@ static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scal
     return add_transposed(w, v, 3, transposed_axes, out);
 }
 
-/* Activations stay float32, where ONNX Runtime quantises them anew in each step. */
+/* Activations stay float32, where ONNX Runtime quantises them again in each step. */
 static clg_status decompose_lstm(decomposition *w)
 {
     value_id in[8];

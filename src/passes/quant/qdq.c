@@ -28,7 +28,7 @@ bool qdq_is_sound(const qdq_pair *p)
     return p->scales->n_elements > 0;
 }
 
-/* The attributes ask for what every version does by itself. */
+/* The attributes request what every version does automatically. */
 static bool is_ordinary(const node *n)
 {
     const int64_t to = node_int(n, "output_dtype", 0), precision = node_int(n, "precision", 0);

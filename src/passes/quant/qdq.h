@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * DequantizeLinear and QuantizeLinear as pairs that hold operators between them (pass_qdq.c):
- * reading what one says, and moving both past operators that only move numbers, so that they stand
+ * reading what one says, and moving both past operators that only move numbers, so that they are
  * next to those that compute (qdq_moves.c).
  */
 #ifndef CLG_PASSES_QDQ_H
@@ -48,7 +48,7 @@ clg_status qdq_add_byte(graph *g, clg_dtype dtype, int64_t number, value_id *out
 clg_status qdq_zero_value(graph *g, const qdq_pair *p, value_id *out);
 /* Whether something computes with bytes in the node's place, given such operands (pass_qdq.c). */
 bool qdq_is_computed(const node *n);
-/* Whether the node is pointwise: what quantises and dequantises goes along with it. */
+/* Whether the node is pointwise: what quantises and dequantises is included with it. */
 bool qdq_is_pointwise(const node *n);
 
 /* QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those

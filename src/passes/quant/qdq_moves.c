@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operators that only move numbers, or pick the largest, give the same whether they do it before or
- * behind DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is
+ * after DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is
  * exact. See qdq.h.
  */
 #include "passes/quant/qdq.h"
@@ -91,7 +91,7 @@ static bool are_void(const qdq_pair *q, const double bounds[2])
            qdq_quantized(q, bounds[1]) == qdq_highest(q->dtype);
 }
 
-/* The node behind which QuantizeLinear stands and which it can pass; NODE_NONE. */
+/* The node after which QuantizeLinear is and which it can pass; NODE_NONE. */
 static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
 {
     double bounds[2];
@@ -104,13 +104,13 @@ static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
     if (m) return m->climbs && takes(n, q->dtype) ? id : NODE_NONE;
     if (!find_bounds(s, n, bounds)) return NODE_NONE;
     const node_id from = s->graph->values[n->inputs[0]].producer;
-    /* Bounds go along with a pointwise operator, unless there are none. */
+    /* Bounds are included with a pointwise operator, unless there are none. */
     const bool stays = from != NODE_NONE && qdq_is_pointwise(&s->graph->nodes[from]);
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
-/* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising goes
- * along with, read once. */
+/* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising
+ * moves past, read once. */
 static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
@@ -159,7 +159,7 @@ static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
     return CLG_OK;
 }
 
-/* Quantising keeps order: bounds are quantised with what they bound, and are none at the ends of
+/* Quantising keeps order: bounds are quantised with what they bound, and vanish at the ends of
  * the range. */
 static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const double *bounds)
 {

@@ -2,7 +2,7 @@
  *
  * Branches and loops while planning. A condition that is known chooses the branch, and the walk
  * goes on inside it; one that only the device knows ends the segment first. Loops are walked once
- * an iteration, so that their steps stand in the plan one after the other; what they carry from one
+ * an iteration, so that their steps are in the plan one after the other; what they carry from one
  * to the next are values like any other. See decision 14.
  */
 #include "plan/state.h"
@@ -36,7 +36,7 @@ clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to)
 {
     plan_value copy = *from;
-    copy.weight = false; /* a weight goes by the id of its own */
+    copy.weight = false; /* a weight goes by its own id */
     s->values[to] = copy;
     return CLG_OK;
 }

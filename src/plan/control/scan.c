@@ -83,9 +83,9 @@ static clg_status scan_result(plan_state *s, const plan_scope *scope, size_t i, 
 
 static const plan_loop_kind kind_scan = {0, start_scan, scan_result};
 
-/* ---- Scan of opset 8: every input has a batch in front --------------------------------------- */
+/* ---- Scan of opset 8: every input has a batch before --------------------------------------- */
 
-/* A batch starts with values of its own; what the one before carried is kept. */
+/* A batch starts with its own values; what the one before carried is kept. */
 static clg_status next_batch(plan_state *s, plan_loop *loop)
 {
     arena *memory = &s->segment->memory;

@@ -2,7 +2,7 @@
  *
  * Sequences while planning. A sequence is a list of values; making, taking and measuring one moves
  * nothing on the device. Only ConcatFromSequence copies. Strings have no memory there: their
- * content is known, and parts of them are contents of their own.
+ * content is known, and parts of them are their own contents.
  */
 #include "plan/state.h"
 
@@ -37,7 +37,7 @@ static clg_status new_items(plan_state *s, size_t n, plan_value **out_items)
     return *out_items ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Input i as an element: its memory is settled, since it leaves its id behind. */
+/* Input i as an element: its memory is settled, since it loses its id. */
 static clg_status element(plan_state *s, const node *n, size_t i, plan_value *out_value)
 {
     value_id v = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiling the kernels of a plan ahead, several at once in compile helpers. While a plan is made,
- * kernels are tested and weights are packed one after the other, and each would wait for its own
- * compile. So when the first is found that the device has never run, the same plan is made dry -
- * nothing is tested, packed or launched -, and all its kernels are compiled. Planning takes
+ * Compiling the kernels of a plan ahead, several in parallel in compile helpers. While a plan is
+ * made, kernels are tested and weights are packed one after the other, and each would wait for its
+ * own compile. So when the first is found that the device has never run, the same plan is made dry
+ * - nothing is tested, packed or launched -, and all its kernels are compiled. Planning takes
  * milliseconds, a compile 0.1 s. It is a matter of speed alone: where it fails, kernels are
  * compiled when they are needed.
  */
@@ -53,7 +53,7 @@ static size_t fact_bytes(const value_fact *f)
                : 0;
 }
 
-/* plan_owner.pack: notes the packing, with steps of its own since the candidate's do not last. */
+/* plan_owner.pack: notes the packing, with its own steps since the candidate's do not last. */
 static clg_status note_packing(void *self, value_id weight, const value_fact *fact,
                                const candidate *c, const packing *p, uint32_t *out_index)
 {

@@ -33,7 +33,7 @@ static bool same_options(const exec_options *a, const exec_options *b)
            same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
 
-/* The list gets strings of its own. */
+/* The list gets its own strings. */
 static clg_status copy_names(arena *memory, name_list *list)
 {
     const char **copy = arena_alloc(memory, list->count + 1, sizeof *copy);

@@ -56,7 +56,8 @@ typedef struct session_exec {
     mutex weights_lock;
     ocl_buffer **weight_buffers; /* by value_id; NULL until needed */
     bool *weight_is_bound; /* by value_id: a session's frame has the buffer, which stays then */
-    bool *weight_may_go;   /* by value_id: a result that was let go once when it had been packed */
+    /* by value_id: a result that was released once when it had been packed */
+    bool *weight_may_go;
     exec_packed *packed;
     size_t n_packed, packed_capacity;
     hash_map packed_keys;
@@ -82,13 +83,13 @@ session_exec *exec_retain(session_exec *e);
 void exec_free(session_exec *e);
 
 /* The plan for these input facts (one an input of the graph); a reference. *out_plan is NULL
- * with CLG_OK when contents of more inputs are needed: e->host_inputs tells which, call again
+ * with CLG_OK when contents of more inputs are needed: e->host_inputs says which, call again
  * with these known. */
 clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
 /* compile_ahead.c: has helpers compile the kernels of the plan for these inputs. With plan_lock
  * held. Fails for want of host memory alone. */
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);
-/* Has what comes be planned anew: a kernel of a plan turned out not to compile. Plans in use
+/* Has what comes be planned again: a kernel of a plan turned out not to compile. Plans in use
  * live on. */
 void exec_forget_plans(session_exec *e);
 /* *out_child is a reference. */
@@ -108,14 +109,14 @@ clg_status exec_init_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer
 void exec_drop_constants(session_exec *e);
 /* Takes a reference: the result v of the init plan. */
 void exec_keep_weight(session_exec *e, value_id v, ocl_buffer *b);
-/* Whether v is a result of the init plan that was let go. With plan_lock held. */
+/* Whether v is a result of the init plan that was released. With plan_lock held. */
 bool exec_is_gone(session_exec *e, value_id v);
 clg_status exec_packed_buffer(session_exec *e, uint32_t index, ocl_buffer **out_buffer);
 clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **out_buffer);
 /* plan_owner.pack */
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index);
-/* Lets go of what only packing needed. With plan_lock held. */
+/* Releases what only packing needed. With plan_lock held. */
 void exec_end_planning(session_exec *e);
 void exec_free_weights(session_exec *e);
 /* Bytes of weights on the device now, packed copies included. */
@@ -125,7 +126,7 @@ uint64_t exec_weight_bytes(session_exec *e);
 clg_status exec_find_init(session_exec *e);
 clg_status exec_run_init(session_exec *e);
 /* Computes the result v again, and with it what else is gone of its part, since that is likely
- * to be asked for next; if not, it goes at the end of planning. With plan_lock held. */
+ * to be requested next; if not, it goes at the end of planning. With plan_lock held. */
 clg_status exec_restore(session_exec *e, value_id v);
 
 #endif

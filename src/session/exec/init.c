@@ -2,9 +2,9 @@
  *
  * The init plan: nodes that depend on constants only run once, on the device, when a session is
  * made. Their results are weights like any other; small ones are read back, since shapes may depend
- * on them. It runs part by part, so that the constants that it reads are not all on the device at
- * once, and a part runs again when its result, which was let go when it had been packed, is needed
- * once more.
+ * on them. It runs part by part, so that the constants that it reads are not all on the device
+ * together, and a part runs again when its result, which was released when it had been packed, is
+ * needed once more.
  * See decision 8.
  */
 #include "session/exec/exec.h"
@@ -151,7 +151,7 @@ static clg_status read_port(frame *f, const plan_segment *segment, const plan_po
     return CLG_OK;
 }
 
-/* The contents a segment's reads ask for; *out_contents is freed by the caller with its tensors. */
+/* The contents a segment's reads request; *out_contents is freed by the caller with its tensors. */
 static clg_status read_contents(frame *f, const plan_segment *segment, tensor **contents)
 {
     for (size_t i = 0; i < segment->n_reads; i++) {
@@ -306,7 +306,7 @@ static void next_batch(const session_exec *e, batch *b)
         if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
 }
 
-/* Where the driver's compiler died of a kernel, the choice of kernels is made anew without it. */
+/* Where the driver's compiler died of a kernel, the choice of kernels is made again without it. */
 static clg_status rerun_part(session_exec *e, const batch *b)
 {
     ocl_context *ocl = e->context->ocl;

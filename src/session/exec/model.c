@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Models are made from graphs, wherever these come from: everything is checked here, once, so that
- * sessions trust what they get.
+ * sessions uses what they get.
  */
 #include "session/exec/model.h"
 
@@ -80,8 +80,8 @@ static clg_status infer_outputs(clg_model *m)
     return status;
 }
 
-/* Keeps the fault in place of returning it, where it is one of support and only a look is asked
- * for. */
+/* Keeps the fault in place of returning it, where it is one of support and only a look is
+ * requested. */
 static clg_status tolerate(clg_model *m, bool allow_unsupported, clg_status status)
 {
     bool is_support = status == CLG_ERROR_UNSUPPORTED_OPERATOR ||

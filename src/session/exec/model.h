@@ -12,7 +12,7 @@ struct clg_model {
     refcount refs;
     graph *graph; /* checked, sorted, resolved (as far as it is supported) */
     error_record
-        *refusal; /* why there can be no session, when only a look was asked for; NULL: none */
+        *refusal; /* why there can be no session, when only a look was requested; NULL: none */
     clg_port *inputs, *outputs; /* one each of the graph's; names live in the graph */
 };
 

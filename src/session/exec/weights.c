@@ -115,7 +115,7 @@ clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buff
 {
     *out_buffer = NULL;
     if (!is_computed(e, v)) return bind_weight(e, v, out_buffer);
-    mutex_lock(&e->plan_lock); /* between the two nobody packs it and lets it go */
+    mutex_lock(&e->plan_lock); /* between the two nobody packs it and releases it */
     clg_status status = restore_if_gone(e, v);
     if (status == CLG_OK) status = bind_weight(e, v, out_buffer);
     mutex_unlock(&e->plan_lock);

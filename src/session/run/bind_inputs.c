@@ -201,7 +201,7 @@ static clg_status bind_aggregate(run_state *r, size_t i)
 /* Copying less than this takes no longer than making a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Whether the device reads a host value's memory where it lies. GPUs with the host's memory are
+/* Whether the device reads a host value's memory in place. GPUs with the host's memory are
  * not among them: their drivers copy what does not begin and end with a page. */
 static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {

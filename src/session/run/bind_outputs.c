@@ -43,7 +43,7 @@ static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const 
            b_offset < a_offset + a_bytes;
 }
 
-/* An input of this run that lies in this memory, or SIZE_MAX. */
+/* An input of this run that is in this memory, or SIZE_MAX. */
 static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offset_bytes,
                            size_t size_bytes)
 {
@@ -148,7 +148,7 @@ static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 
 /* ---- sequences, optionals, maps -------------------------------------------------------------- */
 
-/* A tensor of its own: callers may write to what they get. */
+/* A separate tensor: callers may write to what they get. */
 static clg_status make_tensor(const plan_port *port, clg_value **out_value)
 {
     tensor *t;

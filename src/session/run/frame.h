@@ -2,7 +2,7 @@
  *
  * frame: what one session owns: a queue, memory for inputs, outputs and intermediate values, and a
  * kernel object for each step with its arguments set. Between runs only arguments whose memory
- * changed are set again. Not for several threads at once.
+ * changed are set again. Not thread-safe.
  */
 #ifndef CLG_SESSION_FRAME_H
 #define CLG_SESSION_FRAME_H
@@ -47,11 +47,11 @@ typedef struct frame {
     ocl_buffer *fault; /* FAULT_WORDS ints, zero at the start of a run */
     bool fault_dirty;  /* it may not be zero: to be cleared first */
     frame_plan *plans; /* most recently used first */
-    kernel_pool spare; /* kernels of plans and segments that were let go */
+    kernel_pool spare; /* kernels of plans and segments that were released */
     uint64_t stamp;
     /* of steps that draw random numbers: the frame's own, and launches of them so far */
     uint64_t seed, n_draws;
-    struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
+    struct frame_ran *ran; /* steps of the run in progress, by tag; with profiling only */
     size_t n_ran, ran_capacity;
     clg_progress_callback progress; /* of compiling kernels; may be NULL */
     void *progress_user;
@@ -86,7 +86,7 @@ clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_b
 /* Where a placement of this frame is now. */
 clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out);
-/* After a finish: turns a fault word that a kernel set into an error naming the node. words:
+/* After a finish: converts a fault word that a kernel set to an error naming the node. words:
  * FAULT_WORDS ints read from f->fault, which stays as it is until it is cleared. */
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slots in stacks, one stack for each kernel text; slots without a kernel are a stack of their own.
+ * Slots in stacks, one stack for each kernel text; slots without a kernel are a separate stack.
  */
 #include "session/run/kernel_pool.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kernel objects whose plan is gone, to be used again by the next plan: a growing sequence then
- * makes no kernels. Drivers take long to make and free them. Not for several threads at once.
+ * makes no kernels. Drivers take long to make and free them. Not thread-safe.
  */
 #ifndef CLG_SESSION_KERNEL_POOL_H
 #define CLG_SESSION_KERNEL_POOL_H
@@ -16,7 +16,7 @@ typedef struct kernel_pool {
 } kernel_pool; /* all zeros is valid and empty */
 
 /* A kernel of this text, NULL when there is none. Its arguments are stale: all must be set.
- * Texts are told apart by their addresses (step_texts). */
+ * Texts are distinguished by their addresses (step_texts). */
 ocl_kernel *kernel_pool_take(kernel_pool *p, const kernel_ref *ref);
 /* Takes the kernel over. When the pool is full all that it held is freed first. */
 void kernel_pool_put(kernel_pool *p, const kernel_ref *ref, ocl_kernel *k);

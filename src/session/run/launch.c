@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-/* Where a step's arguments go: to the kernel one by one or, where it takes its numbers in one
- * structure (kernel_ref.joined), to `numbers` and then to the kernel, as soon as one of them is
- * new. */
+/* Where a step's arguments go: to the kernel one by one or, where it takes its scalar arguments
+ * in one struct (kernel_ref.joined), to `numbers` and then to the kernel, as soon as one of them
+ * is new. */
 typedef struct passing {
     ocl_kernel *kernel;
     bool packed, is_any_new;
@@ -171,7 +171,7 @@ static clg_status bind_all(binding *b, const step *s)
     return CLG_OK;
 }
 
-/* A kernel with its arguments set, built only if it is in memory or in the store. */
+/* A kernel with its arguments set, built only if it is in memory or in the cache. */
 static clg_status make_draft(clg_context *context, const step *s, const bound_buffer *buffers,
                              ocl_buffer *fault, ocl_kernel **out_kernel)
 {

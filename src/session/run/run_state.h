@@ -28,10 +28,10 @@ typedef struct run_state {
  * enqueued. */
 clg_status run_find_plan(run_state *r);
 clg_status run_bind_inputs(run_state *r);
-/* After the wait, however the run ended: gives back what host values lent it, before an output
- * may become the input's next memory. */
+/* After the wait, however the run ended: releases memory borrowed from host values, before an
+ * output may become the input's next memory. */
 void run_return_inputs(run_state *r);
-/* Behind the steps: maps the memory of the inputs that ask for it. */
+/* After the steps: maps the memory of the inputs that request it. */
 clg_status run_remap_inputs(run_state *r);
 
 /* run_outputs.c: memory for the outputs that a segment writes, before it runs; downloads

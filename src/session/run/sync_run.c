@@ -17,8 +17,8 @@ clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_byte
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-/* Where the contents lie that the host must learn after a segment. Asked for before its
- * launches: the memory of weights is behind a lock, under which another thread may wait for
+/* Where the contents are that the host must learn after a segment. Requested before its
+ * launches: the memory of weights is under a lock, under which another thread may wait for
  * these launches to end (ocl/queue/launch_guard.h). */
 static clg_status find_reads(run_state *r, bound_buffer *out_where)
 {
@@ -176,7 +176,7 @@ static clg_status enqueue_all(run_state *r)
     if (s->frame->fault_dirty) CLG_TRY(frame_clear_fault(s->frame));
     CLG_TRY(run_bind_inputs(r));
     CLG_TRY(run_segments(r));
-    ocl_queue_set_tag(s->frame->queue, UINT32_MAX); /* downloads are no steps */
+    ocl_queue_set_tag(s->frame->queue, UINT32_MAX); /* downloads are not steps */
     if (r->mode == RUN_FOR_REAL) {
         CLG_TRY(run_fetch_outputs(r));
         CLG_TRY(run_remap_inputs(r));
@@ -184,8 +184,8 @@ static clg_status enqueue_all(run_state *r)
     return read_fault(r);
 }
 
-/* Whatever happened, nothing may be under way when a run returns: host memory is being read and
- * written. The first error is the one to tell. */
+/* Whatever happened, nothing may be in progress when a run returns: host memory is being read and
+ * written. The first error is the one to report. */
 static clg_status wait_for_all(ocl_queue *q, clg_status status)
 {
     error_record record;
@@ -245,7 +245,7 @@ static clg_status try_run(clg_session *s, run_mode mode)
 }
 
 /* Outputs have no content until a run has come to its end. Where the driver's compiler died of a
- * kernel, the choice of kernels is made anew without it; that comes to an end, since there are
+ * kernel, the choice of kernels is made again without it; that comes to an end, since there are
  * only so many candidates. */
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
@@ -326,6 +326,6 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
         status = run_in_mode(s, RUN_ON_ZEROS);
         s->frame->progress = NULL;
     }
-    /* Empty strings that are no data: nothing to make. */
+    /* Empty strings: no data: nothing to make. */
     return status == CLG_ERROR_DATA ? CLG_OK : status;
 }

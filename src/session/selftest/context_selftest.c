@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The self-test as a user asks for it: all cases of the table, in all ways, with what was found of
- * each.
+ * The self-test as a user requests it: all cases of the table, in all implementations, with what
+ * was found of each.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"
@@ -9,7 +9,7 @@
 
 typedef struct report {
     clg_context *context;
-    plan_context planning; /* what ways may run */
+    plan_context planning; /* which implementations may run */
     clg_selftest_case *items;
     size_t count, capacity;
     selftest_records records;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trust in kernels: a variant that is one of several ways is tested before its first use on a
+ * Validates kernels: one of several implementations is tested before its first use on a
  * device and driver, at the program and local size that it is used with, so that nothing is
- * compiled for the test alone. The verdict is kept in the store. What failed is not used again,
- * here or by later processes, until driver, library or kernel change. See decision 25.
+ * compiled for the test alone. The self-test result is kept in the cache. What failed is not used
+ * again, here or by later processes, until driver, library or kernel change. See decision 25.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -13,7 +13,7 @@
 
 #define FACT "selftest 1"
 
-/* ---- the store ------------------------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 static void read_stored(clg_context *context)
 {
@@ -60,7 +60,7 @@ static void report_rejected(const clg_context *context, const char *op_type,
 }
 
 /* What the driver does not take costs a compile in each process: a compiler that ran out of
- * memory is no verdict to keep. */
+ * memory is not a self-test result to keep. */
 static void report_refused(const clg_context *context, const char *op_type,
                            const selftest_record *v)
 {
@@ -99,7 +99,7 @@ static const candidate *impl_named(const selftest_problem *p, const char *name)
     return impl;
 }
 
-/* Whether one of a problem's ways is the variant, to the letter. */
+/* Whether one of a problem's implementations is exactly the variant. */
 static clg_status compare_variant(const candidate *impl, const strbuf *variant, bool *out_same)
 {
     strbuf own;
@@ -111,7 +111,8 @@ static clg_status compare_variant(const candidate *impl, const strbuf *variant, 
     return status;
 }
 
-/* Runs a small problem if that runs the variant. A size that the operator does not take is none. */
+/* Runs a small problem if that runs the variant. A size that the operator does not take does not
+ * count. */
 static clg_status try_problem(clg_context *context, const lower_context *lc, const candidate *impl,
                               const strbuf *variant, selftest_problem *p,
                               selftest_result *out_result, bool *out_tested)
@@ -128,7 +129,8 @@ static clg_status try_problem(clg_context *context, const lower_context *lc, con
     return CLG_OK;
 }
 
-/* Of an attention operator its attention is tested, which is not enough for what needs proof. */
+/* Of an attention operator its attention is tested, which is not enough for what needs device
+ * probes. */
 static bool has_attention(const lower_context *lc, const candidate *impl)
 {
     return lc->attention && !impl->requires_selftest;
@@ -205,7 +207,7 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 /* ---- what is known --------------------------------------------------------------------------- */
 
 /* Of a variant by its names alone, since texts of programs are long: values of
- * clg_context.judged. */
+ * clg_context.validated. */
 enum { FAILED, PASSED, UNTESTED };
 
 static size_t recall(clg_context *context, hash128 name)
@@ -369,7 +371,7 @@ clg_status context_replace_selftest_records(clg_context *context, const selftest
     clg_status status = CLG_OK;
     mutex_lock(&context->test_lock);
     mutex_lock(&context->selftest_records_lock);
-    hash_map_deinit(&context->validated); /* all is looked up anew */
+    hash_map_deinit(&context->validated); /* all is looked up again */
     for (size_t i = 0; i < gathered->count && status == CLG_OK; i++)
         status = selftest_records_set(&context->records, &gathered->items[i]);
     if (status == CLG_OK) write_stored(context);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Elements behind the output, and where it does not begin its buffer before it, that no kernel
+/* Elements after the output, and where it does not begin its buffer before it, that no kernel
  * may write to. */
 #define GUARD_ELEMS 64
 
@@ -93,7 +93,7 @@ typedef struct test_run {
     clg_context *context;
     const selftest_problem *problem;
     const candidate *impl;
-    int64_t lead; /* elements in front of each input and the output */
+    int64_t lead; /* elements before each input and the output */
     arena memory;
     double *in[SELFTEST_MAX_INPUTS];
     ocl_buffer *inputs[SELFTEST_MAX_INPUTS], *output, *fault;
@@ -165,7 +165,7 @@ static double element(const selftest_problem *p, size_t i, int64_t at)
     return p->low + (p->high - p->low) * (double)(random % 65) / 64.0;
 }
 
-/* Where element `at` of a row-major tensor lies. */
+/* Where element `at` of a row-major tensor is. */
 static int64_t place_of(const lower_operand *o, int64_t at)
 {
     int64_t place = 0;

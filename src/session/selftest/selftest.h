@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Self-tests of kernels: a node of small, awkward size is computed in one way on the device, and
- * every element compared with the host's own answer, in double and by another formula. Verdicts,
+ * every element compared with the host's own answer, in double and by another formula. Results,
  * and what follows from them, are in context_validate.c.
  */
 #ifndef CLG_SESSION_SELFTEST_H
@@ -30,7 +30,7 @@ struct selftest_problem {
     arena memory;
     node node;
     value_id values[SELFTEST_MAX_INPUTS +
-                    1]; /* of a node that is no model's: its inputs and the output */
+                    1]; /* of a node that is not a model's: its inputs and the output */
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
     double low,
         high; /* of the inputs' elements; integers are indices into input 0, from either end */
@@ -49,16 +49,18 @@ typedef struct selftest_result {
 /* Inputs and node are set; infers the output and lowers. */
 clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
                           selftest_problem *p);
-/* Computes the problem in one of its ways and compares; batches by CLBlast in both of the forms
- * that memory's layout may ask for. An error is one of the device's or of memory, no verdict. */
+/* Computes the problem by one of its implementations and compares; batches by CLBlast in both of
+ * the forms that memory's layout may request. An error is one of the device's or of memory, not
+ * a
+ * self-test result. */
 clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
 /* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th for one
- * of its ways: with the node's attributes and dtypes, moderate numbers, and sizes that are
- * small. *out_made is false when there is none, or no reference for the operator. Deinitialised
- * by the caller whatever is returned. */
+ * of its implementations: with the node's attributes and dtypes, moderate numbers, and sizes
+ * that are small. *out_made is false when there is none, or no reference for the operator.
+ * Deinitialised by the caller whatever is returned. */
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
 
@@ -66,7 +68,7 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
  * NULL for other operators. */
 selftest_reference *selftest_gemm_reference(const node *n);
 
-/* Which inputs of a quantised product or convolution are what (selftest_quantized.c);
+/* Which inputs of a quantised GEMM or convolution are what (selftest_quantized.c);
  * SELFTEST_NONE: there is none. */
 enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
 typedef struct selftest_roles {
@@ -78,7 +80,7 @@ typedef struct selftest_roles {
 /* All scales: a power of two, so that results are exact, and small enough that they are seldom
  * saturated. */
 #define SELFTEST_SCALE (1.0 / 512)
-const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: the operator is none */
+const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: the operator is not one */
 selftest_reference selftest_quantized;
 
 /* The node's axis in x, from 0 on. */
@@ -115,8 +117,8 @@ clg_status selftest_attention_steps(clg_context *context, const lower_context *l
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
 
-/* Verdicts of a report (context_validate.c): a variant of several cases passes if all of them
- * do. Replaced ones count from now on, here and in the store. */
+/* Results of a report (context_validate.c): a variant of several cases passes if all of them
+ * do. Replaced ones count from now on, here and in the cache. */
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result);
 clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered);
@@ -127,15 +129,15 @@ clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class,
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
-/* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that
- * equal in it are one variant. */
+/* What an implementation runs: its kernels' texts and local sizes, and how CLBlast is called.
+ * Implementations that equal in it are one variant. */
 void selftest_variant(const candidate *impl, struct strbuf *out);
 void selftest_add_step(const step *s, struct strbuf *out); /* one of its steps */
-/* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for
+/* CLBlast takes other kernels for large GEMMs, from an undocumented size on: 0 for
  * the small ones that surely go the first way, else the size in quarters of powers of two, up to
  * one from which on all surely go the other way. */
 int selftest_size_class(const gemm_problem *g);
-#define SELFTEST_MAX_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a product in the last class */
+#define SELFTEST_MAX_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a GEMM in the last class */
 /* The kernel that does a way's work, for messages. */
 const char *selftest_kernel(const candidate *impl);
 

@@ -74,7 +74,7 @@ static core read_core(const lower_context *lc, const double *const *in)
                   .add = node_int(n, "length_add", 0)};
 }
 
-/* The element of a tensor that broadcasts to `at`; NULL behind a last dimension that is short. */
+/* The element of a tensor that broadcasts to `at`; NULL after a last dimension that is short. */
 static const double *element_at(const core *c, size_t input, const int64_t at[4])
 {
     const shape *s = &c->lc->inputs[input].dims;
@@ -114,7 +114,7 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
     return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
 }
 
-/* A score, products as differences of squares; *size: of its terms. mode: P_MODE of
+/* A score, GEMMs as differences of squares; *size: of its terms. mode: P_MODE of
  * cl/attention/attention.cl, up to 2. */
 static double score(const core *c, const int64_t at[4], int mode, double *size)
 {
@@ -196,7 +196,7 @@ typedef struct sizes {
     int64_t batch, kv_heads, group, q_len, kv_len;
 } sizes;
 
-/* The attempt-th; false behind the last. Queries for each count of register tiles that a
+/* The attempt-th; false after the last. Queries for each count of register tiles that a
  * work-item may take (choose_tiles in ops/attention/attention.c), with one row in the last
  * work-item. */
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)

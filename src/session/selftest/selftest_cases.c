@@ -18,7 +18,7 @@
     }
 /* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding
  * and a residual, a last block with zeros, strides, an image, channels on their own, and these
- * behind a pixel's. */
+ * after a pixel's. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -61,8 +61,8 @@
     }
 
 const selftest_case selftest_cases[] = {
-    /* products: few and many rows and columns, sums of one block and of more, packed and not,
-     * transposed, with tails */
+    /* GEMMs: few and many rows and columns, sums of one block and of more, packed and not,
+     * transposed, with epilogues */
     PRODUCT("MatMul", "", "37,23 23,45"),
     PRODUCT("MatMul", "", "37,277 277,45c"),
     PRODUCT("MatMul", "", "5,277 277,45c"),

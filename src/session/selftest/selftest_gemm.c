@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- the tail -------------------------------------------------------------------------------- */
+/* ---- the epilogue ---------------------------------------------------------------------------- */
 
 /* epilogue_activations, by other formulas. */
 static double activate(const epilogue_ops *e, double v)
@@ -91,7 +91,7 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
 
 /* ---- BlockedConv ----------------------------------------------------------------------------- */
 
-/* Numbers of a map in blocks of channels, of which `channels` count, as they lie in NCHW order
+/* Numbers of a channel-blocked feature map, of which `channels` count, as they are in NCHW order
  * (`back`: the other way). */
 static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
                     bool back)
@@ -138,7 +138,7 @@ static double *zeros(const lower_context *lc, int64_t n)
     return x;
 }
 
-/* The 1x1 convolution in front of x, and how large an error of each number counts. */
+/* The 1x1 convolution before x, and how large an error of each number counts. */
 static clg_status go_through_points(const lower_context *lc, const double *const *in, shape *flat,
                                     const double **x, double **out_size)
 {
@@ -175,8 +175,8 @@ static clg_status carry_sizes(const lower_context *lc, const shape *flat, const 
     return selftest_convolve(lc, &left, &right, carried, sizes);
 }
 
-/* What Conv gives of the same map in NCHW order. Of lanes behind the last channel nothing but
- * NaNs counts. */
+/* What Conv gives of the same feature map in NCHW order. Of lanes after the last channel nothing
+ * but NaNs counts. */
 static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
                                     double *scale)
 {

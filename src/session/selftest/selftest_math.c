@@ -52,7 +52,7 @@ typedef struct product {
     int64_t a_row, a_col, b_row, b_col;
 } product;
 
-/* Of large products some rows are computed, the last among them; in the others nothing but NaNs
+/* Of large GEMMs some rows are computed, the last among them; in the others nothing but NaNs
  * counts. */
 #define MAX_TERMS (1 << 24)
 static int64_t step_of(int64_t lines, int64_t terms_of_line)

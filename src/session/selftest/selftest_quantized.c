@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What products and convolutions of 8-bit numbers should give: exact sums of numbers without their
+ * What GEMMs and convolutions of 8-bit numbers should give: exact sums of numbers without their
  * zero points, and, with scales, numbers of 8 bits again. All is exact in double, and in float32
  * too.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of verdicts, and its text.
+ * The table of self-test results, and its text.
  */
 #include "session/selftest/selftest_records.h"
 
@@ -34,7 +34,7 @@ clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
     return CLG_OK;
 }
 
-/* The next word of a line, into buffer, without the blank behind it; "" at the end and where it
+/* The next word of a line, into buffer, without the blank after it; "" at the end and where it
  * is too long. */
 static const char *next_word(const char **line, char buffer[WORD_BYTES])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What self-tests found on one device and driver, by the hash of what a variant runs. As text, for
- * the store:
+ * the cache:
  *
- *   clgraph verdicts 1
+ *   clgraph self-test results 1
  *   passed 6f2c...0a 3.1e-07 4e-06 winograd_2x2 winograd_simd
  */
 #ifndef CLG_SESSION_SELFTEST_RECORDS_H
@@ -32,8 +32,8 @@ const selftest_record *selftest_records_find(const selftest_records *t,
                                              hash128 key); /* NULL: not tested */
 /* Adds or replaces; the words are copied. */
 clg_status selftest_records_set(selftest_records *t, const selftest_record *v);
-/* Adds the verdicts of a text, which do not replace those that there are. False: it is no such
- * text. */
+/* Adds the self-test results of a text, which do not replace those that there are. False: it is
+ * not such a text. */
 bool selftest_records_parse(selftest_records *t, const char *lines);
 void selftest_records_format(const selftest_records *t, strbuf *out);
 void selftest_records_deinit(selftest_records *t);

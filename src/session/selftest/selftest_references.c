@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What operators other than products should give: in double, by other formulas than the kernels'.
+ * What operators other than GEMMs should give: in double, by other formulas than the kernels'.
  */
 #include "ops/lowering/window.h"
 #include "session/selftest/selftest.h"

@@ -24,7 +24,7 @@ typedef struct small_size {
 
 static const small_size sizes[] = {
     {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, a small map */
-    {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is turned */
+    {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is transposed */
     {95, 3, 259, 1, 3, 2, false},         /* narrower than a vector of 4 lanes */
     {95, 13, 259, 1, 1, 2, false},        /* a map of one pixel */
     {37, 1029, 23, 33, 35, 2, false},     /* simd */
@@ -154,7 +154,7 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
     dims[0] = conv_blocked_flat(&x);
     if (!shrink_sides(lc, to, &dims[0], w)) return false;
     const bool expanded = lower_has_input(lc, BLOCKED_EXPAND_WEIGHT);
-    if (groups > 1) { /* a channel of its own for each */
+    if (groups > 1) { /* its own channel for each */
         w->dims[0] = dims[0].dims[1] = groups;
         w->dims[1] = 1;
     } else {

@@ -17,7 +17,7 @@
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* One record for all lanes of a context. */
+/* One record for all workers of a context. */
 static stream_device *device_of(clg_stream *stream, const clg_context *context)
 {
     for (size_t i = 0; i < stream->n_devices; i++)
@@ -121,7 +121,7 @@ void stream_free(clg_stream *stream)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Everybody ends after what he is at; the first failure is the one that is told. status CLG_OK:
+/* Everybody ends after what he is at; the first failure is the one that is returned. status CLG_OK:
  * nothing failed. */
 static void stop(clg_stream *stream, clg_status status)
 {
@@ -155,7 +155,7 @@ void stream_cancel(clg_stream *stream)
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Calls one, adds up its time, and gives what fails a sentence where it has none of its own. */
+/* Calls one, adds up its time, and gives what fails a message where it has none. */
 static clg_status call_back(clg_stream *stream, const char *what, clg_stream_callback function,
                             clg_stream_batch *batch, uint64_t *spent_ns)
 {
@@ -183,7 +183,7 @@ static stream_slot *free_slot(const stream_worker *worker)
     return NULL;
 }
 
-/* When a further batch would be through, as far as is known. A lane of which nothing is known
+/* When a further batch would complete, as far as is known. A worker of which nothing is known
  * gets one batch at a time, unless it is the only one. */
 static double expected_ns(const clg_stream *stream, const stream_worker *worker)
 {
@@ -191,7 +191,7 @@ static double expected_ns(const clg_stream *stream, const stream_worker *worker)
     return worker->n_pending == 0 || stream->n_workers == 1 ? 0 : 1e300;
 }
 
-/* A free slot of the lane that would be through first; NULL when it has none. It is worth
+/* A free slot of the worker that would complete first; NULL when it has none. It is worth
  * waiting for: results are written in order, and a batch on a much slower device would keep all
  * others from going on. */
 static stream_slot *choose_slot(const clg_stream *stream)
@@ -236,7 +236,7 @@ static clg_status fill_slot(clg_stream *stream, stream_slot *slot)
     return batch.n_rows ? worker_upload(slot) : CLG_OK;
 }
 
-/* Hands a filled slot to its lane, or tells the end. */
+/* Hands a filled slot to its worker, or signals the end. */
 static void pass_on(clg_stream *stream, stream_slot *slot)
 {
     mutex_lock(&stream->lock);
@@ -281,7 +281,7 @@ static void end_run(stream_device *device)
     if (--device->n_running == 0) device->busy_ns += time_now_ns() - device->since_ns;
 }
 
-/* The first of the lane's slots that wait. */
+/* The first of the worker's slots that wait. */
 static stream_slot *next_waiting(const stream_worker *worker)
 {
     stream_slot *next = NULL;
@@ -305,7 +305,7 @@ static stream_slot *take_waiting(stream_worker *worker)
     return slot;
 }
 
-/* A hiccup counts little, a run that was quick at once. */
+/* A hiccup counts little, a fast run immediately. */
 static void note_run(stream_worker *worker, uint64_t ns)
 {
     if (worker->n_runs++ == 0) return;

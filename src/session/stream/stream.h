@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_stream inside. A lane is a clone of a session with a thread that runs batches and a ring of
+ * clg_stream inside. A worker is a clone of a session with a thread that runs batches and a ring of
  * slots; a slot is the memory of one batch, inputs and outputs. The reader's thread fills free
- * slots, lanes run them, the caller's thread writes them in the order in which they were read.
+ * slots, workers run them, the caller's thread writes them in the order in which they were read.
  *
- * A slot belongs to one thread at a time, told by its state: who changes the state, under the
+ * A slot belongs to one thread at a time, identified by its state: who changes the state, under the
  * stream's lock, hands it on. Where host and device share memory, slots are mapped buffers that
- * kernels work in, and all OpenCL calls of a lane are made by its thread, in the session's queue.
+ * kernels work in, and all OpenCL calls of a worker are made by its thread, in the session's queue.
  * Elsewhere ("staged") a slot has pinned memory beside the device's, and copies in two more queues
- * pass by the runs: the reader's thread enqueues what goes up, the lane's what comes down.
+ * pass by the runs: the reader's thread enqueues what goes up, the worker's what comes down.
  */
 #ifndef CLG_SESSION_STREAM_H
 #define CLG_SESSION_STREAM_H
@@ -20,7 +20,7 @@
 typedef enum slot_state {
     SLOT_FREE,
     SLOT_READING,
-    SLOT_WAITING, /* for its lane */
+    SLOT_WAITING, /* for its worker */
     SLOT_RUNNING,
     SLOT_DONE, /* and waiting to be written */
     SLOT_WRITING
@@ -44,7 +44,7 @@ typedef struct stream_slot {
     uint64_t first_row;
     size_t n_rows;
     slot_tensor *inputs, *outputs;
-    void *uploaded, *downloaded; /* cl_events; staged, while the copies may be under way */
+    void *uploaded, *downloaded; /* cl_events; staged, while the copies may be in progress */
 } stream_slot;
 
 /* A device, for the time in which it has nothing to do. */
@@ -59,7 +59,7 @@ typedef struct stream_worker {
     clg_session *session;
     stream_device *device;
     bool staged;
-    ocl_queue *up, *down; /* staged; of the reader's thread, and of the lane's */
+    ocl_queue *up, *down; /* staged; of the reader's thread, and of the worker's */
     stream_slot *slots;
     thread id;
     size_t n_pending; /* slots that wait or run */
@@ -93,7 +93,7 @@ struct clg_stream {
         *write_tensors; /* of the reader's thread and of the caller's */
     thread reader;
 
-    mutex lock; /* guards what follows, and states of slots, lanes' counts, devices */
+    mutex lock; /* guards what follows, and states of slots, workers' counts, devices */
     condition changed;
     atomic_bool stopped; /* set under the lock; looked at by runs without it */
     bool is_active;      /* stream_run works, and can be stopped */
@@ -128,19 +128,19 @@ void stream_cancel(clg_stream *stream);
 void stream_get_stats(clg_stream *stream, clg_stream_stats *out_stats);
 
 /* stream_ports.c: which inputs are streamed in which shape, which outputs are written, and the
- * batch. The lanes have their sessions; these are held against each other. */
+ * batch. The workers have their sessions; these are held against each other. */
 clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings);
 
-/* stream_worker.c. A lane that is all zeros is valid and closed. adopt: a clone of the given
+/* stream_worker.c. A worker that is all zeros is valid and closed. adopt: a clone of the given
  * session, with its values and shapes. open: the memory for batches, once the ports are known. */
 clg_status worker_adopt(stream_worker *worker, clg_session *given);
 clg_status worker_create(stream_worker *worker, stream_memory memory);
 void worker_free(stream_worker *worker);
 /* By the reader's thread, when a slot has been filled: begins to bring it to the device. */
 clg_status worker_upload(stream_slot *slot);
-/* By the lane's thread: waits until it is there. */
+/* By the worker's thread: waits until it is there. */
 clg_status worker_arrived(stream_slot *slot);
-/* By the lane's thread: runs a slot and begins to bring the results back. */
+/* By the worker's thread: runs a slot and begins to bring the results back. */
 clg_status worker_run_batch(stream_slot *slot);
 /* By the caller's thread: waits until the results are in host memory, and gives it; NULL for no
  * elements. */
@@ -148,7 +148,7 @@ clg_status worker_result(stream_slot *slot);
 const void *worker_result_data(const slot_tensor *t);
 /* Before any other thread works: all slots are free and can be filled. */
 clg_status worker_begin(stream_worker *worker);
-/* When no other thread works any more: waits for what is under way, whatever became of it. */
+/* When no other thread works any more: waits for what is in progress, whatever became of it. */
 void worker_settle(stream_worker *worker);
 
 #endif

@@ -44,7 +44,7 @@ static clg_status check_input(const value *port, const shape *dims)
     return status;
 }
 
-/* The batch: asked for, fixed by the model, said with a shape, or the default. */
+/* The batch: requested, fixed by the model, said with a shape, or the default. */
 static clg_status decide_batch(clg_stream *stream, const clg_session *s, size_t requested)
 {
     int64_t fixed = 0, said = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One lane of a stream: its memory, and the way of a batch through it.
+ * One worker of a stream: its memory, and a batch's path through it.
  */
 #include "session/stream/stream.h"
 
@@ -272,7 +272,7 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
     *out_pads = slot->worker->stream->fixed;
     if (*out_pads) return CLG_OK;
     clg_status status = session_plan(s, &p);
-    if (status == CLG_ERROR_SHAPE) { /* inside, the model has a batch of its own */
+    if (status == CLG_ERROR_SHAPE) { /* inside, the model has its own batch */
         *out_pads = true;
         return CLG_OK;
     }
@@ -351,7 +351,7 @@ static clg_status align_known(slot_tensor *t)
     return CLG_OK;
 }
 
-/* The outputs are checked, cut to the slot's own rows, and, staged, on their way. */
+/* The outputs are checked, truncated to the slot's own rows, and, staged, on their way. */
 static clg_status begin_download(stream_slot *slot)
 {
     stream_worker *worker = slot->worker;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of kernels before their first use, behind a driver that miscompiles one of them
- * (support/fakes/wrong_driver.h): the wrong way is found, told of once and not used, the model's
- * answer is right by another one, the verdict outlives the context, and another driver version is
- * tested anew. Without self-tests the same model's answer is wrong.
+ * Self-tests of kernels before their first use, under a driver that miscompiles one of them
+ * (support/fakes/wrong_driver.h): the wrong implementation is found, reported once and not used,
+ * the model's answer is right by another one, the self-test result outlives the context, and
+ * another driver version is tested again. Without self-tests the same model's answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -20,7 +20,7 @@
 
 /* ---- what drivers do wrong ------------------------------------------------------------------- */
 
-/* What is left of a line behind its last whole vector is one too large. */
+/* What is left of a line after its last whole vector is one too large. */
 static const wd_fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
                                   "r[c] = line[i + c] + (float)(width - i < P_VEC);"};
 /* A coefficient of the transforms is a little off. */
@@ -28,9 +28,9 @@ static const wd_fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
                                    "m[0] += sum_a + 1.001f * sum_b;"};
 /* All tiled kernels of the SIMD class give twice as much. */
 static const wd_fault everywhere = {"epilogue_finish", "v = alpha *", "v = 2 * alpha *"};
-/* Of a sum of more than 256 terms, the SIMD class's products keep the last block alone. */
+/* Of a sum of more than 256 terms, the SIMD class's GEMMs keep the last block alone. */
 static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
-/* The last tile of the SIMD class's products is missing, of those with 37 rows. */
+/* The last tile of the SIMD class's GEMMs is missing, of those with 37 rows. */
 static const wd_fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_m - 1) / tile_m;",
                                     "const int tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
@@ -88,7 +88,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     wd_driver_is(f, ".1");
     context = wd_context(store, CLG_SELFTEST_ON);
     expect_right(context, model, "winograd_4x4", false, &a);
-    assert_int_equal(wd_warnings, 2); /* another driver is tested anew */
+    assert_int_equal(wd_warnings, 2); /* another driver is tested again */
     clg_context_free(context);
 
     wd_driver_is(&wd_no_fault, ".2");
@@ -131,7 +131,8 @@ TEST(selftest__no_implementation_left_is_an_error)
     clg_context_free(context);
 }
 
-/* The way of y = alpha x w, [m,k] by [k,n], all ones; it is no matter what is in y. */
+/* The implementation of y = alpha x w, [m,k] by [k,n], all ones; it does not matter what is in
+ * y. */
 static void expect_impl(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
                         const char *expected)
 {
@@ -189,7 +190,7 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
     return CLG_OK;
 }
 
-/* Two products share a variant, which is wrong for one of them: not for the last. */
+/* Two GEMMs share a variant, which is wrong for one of them: not for the last. */
 TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
 {
     size_t n_passed, n_failed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention behind a driver that miscompiles one of its kernels
+ * Self-tests of attention under a driver that miscompiles one of its kernels
  * (support/fakes/wrong_driver.h): the wrong implementation is noticed and another one gives the
  * right answer, for each of the operators that share the kernels; where all are wrong, an error
  * says so. Without self-tests the same model's answer is wrong.

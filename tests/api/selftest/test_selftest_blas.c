@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of CLBlast's kernels, of which it has several and does not tell which one it takes:
- * each is tested before the first product that may take it, behind a driver that miscompiles one
+ * Self-tests of CLBlast's kernels, of which it has several and does not say which one it takes:
+ * each is tested before the first GEMM that may take it, under a driver that miscompiles one
  * (support/fakes/wrong_driver.h).
  */
 /* ctest: timeout 900 */
@@ -17,7 +17,7 @@
 
 /* ---- what drivers do wrong ------------------------------------------------------------------- */
 
-/* The last row of CLBlast's ragged products is all sevens. */
+/* The last row of CLBlast's ragged GEMMs is all sevens. */
 static const wd_fault clblast = {
     "XgemmDirect", "if ((idm + _mi) < kSizeM && (idn + _ni) < kSizeN) {",
     "if ((idm + _mi) < kSizeM && (idn + _ni) < kSizeN) {\n"
@@ -32,7 +32,7 @@ static const wd_fault clblast_batches = {
     "XgemmDirectStridedBatchedNN", "const int c_offset_batch = c_offset + c_stride * batch;",
     "const int c_offset_batch = c_offset + c_stride * batch; if (batch == 1) return;"};
 
-/* The kernel that CLBlast takes for large products alone is off in every sixteenth line. */
+/* The kernel that CLBlast takes for large GEMMs alone is off in every sixteenth line. */
 static const wd_fault clblast_large = {
     "XgemmDirect", "realM xval = c_value;",
     "realM xval = c_value + (realM)(idn % 16 == 3 ? 1.0f : 0.0f);"};
@@ -99,7 +99,7 @@ static double run_large(clg_context *context, int m, int k, int n, char impl[WD_
     return wd_worst_of(y, expected, (size_t)(m * n));
 }
 
-/* CLBlast has kernels of its own for large products, and from which size on it does not tell. */
+/* CLBlast has its own kernels for large GEMMs, and from which size on it does not report. */
 TEST(selftest__finds_clblast_wrong_where_it_is_large)
 {
     wd_answer a;
@@ -124,7 +124,8 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
     assert_true(run_large(context, 320, 320, 320, impl) < 0.01);
     assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 1);
-    assert_true(run_large(context, 4100, 64, 64, impl) < 0.01); /* long sides, a class of its own */
+    /* long sides, a class of their own */
+    assert_true(run_large(context, 4100, 64, 64, impl) < 0.01);
     assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 2);
     clg_model_free(model);

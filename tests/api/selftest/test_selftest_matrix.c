@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kernels for matrix units, emulated on PoCL: offered where there is a unit and not taken unasked;
- * taken when a session prefers them and their self-test passes; and behind a driver that
+ * taken when a session prefers them and their self-test passes; and under a driver that
  * miscompiles one (layers/opencl_wrong.c) found wrong and not used.
  */
 #include "support/unit.h"
@@ -146,7 +146,7 @@ TEST(matrix__is_not_taken_unasked)
     clg_context_free(without);
 
     clg_context *with = open_context(CLG_SELFTEST_ON, true);
-    assert_false(clg_context_device(with)->matrix); /* emulated is none */
+    assert_false(clg_context_device(with)->matrix); /* an emulated unit does not count */
     got = run(with, &product, NULL);
     assert_string_equal(got.impl, "gemm_simt");
     assert_string_equal(got.impls, "gemm_simt gemm_matrix");
@@ -165,7 +165,7 @@ TEST(matrix__is_taken_once_it_has_passed)
     clg_context_free(context);
 }
 
-/* ConvTranspose is a product and a scatter, for which there is no test. */
+/* ConvTranspose is a GEMM and a scatter, for which there is no test. */
 TEST(matrix__is_not_taken_without_a_test)
 {
     fault_is(NULL, NULL, NULL);
@@ -189,7 +189,7 @@ TEST(matrix__is_not_taken_without_a_test)
     }
 }
 
-/* Faults of a unit: fragments lie otherwise, and a sum is left out. */
+/* Faults of a unit: fragments are otherwise, and a sum is left out. */
 TEST(matrix__a_wrong_unit_is_not_used)
 {
     static const char *const faults[][2] = {

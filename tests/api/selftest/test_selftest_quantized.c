@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of products and convolutions of 8-bit numbers, behind a driver that miscompiles the
- * tiled kernels (layers/opencl_wrong.c): the wrong way is told of and not used, the plain one gives
- * the right answer. Without self-tests the answer is wrong.
+ * Self-tests of GEMMs and convolutions of 8-bit numbers, under a driver that miscompiles the
+ * tiled kernels (layers/opencl_wrong.c): the wrong implementation is reported and not used, the
+ * plain one gives the right answer. Without self-tests the answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"

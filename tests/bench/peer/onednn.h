@@ -12,7 +12,7 @@
 typedef struct onednn_matmul onednn_matmul;
 
 /* C [m,n] = A [m,k] x B [k,n], row after row, by the matmul primitive. A constant matrix is put
- * into the layout that the primitive likes best, once and here; the other is read as it lies.
+ * into the layout that the primitive likes best, once and here; the other is read as it is.
  * NULL when there is no oneDNN or it fails. `a` must live on if A is not constant, `b` if B is
  * not. onednn_free gives it back. */
 onednn_matmul *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,

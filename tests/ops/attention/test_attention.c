@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attention of ONNX 23 to 25 against the plain formula with a matrix of scores, in double, and
- * RotaryEmbedding against turning pairs as complex numbers. float32: sums of a few hundred products
- * of size 1 and exponentials, 2e-5; float16 stores 11 bits: 4e-3, bfloat16 8: 3e-2.
+ * RotaryEmbedding against rotating pairs as complex numbers. float32: sums of a few hundred
+ * products of size 1 and exponentials, 2e-5; float16 stores 11 bits: 4e-3, bfloat16 8: 3e-2.
  */
 #include "support/cases/run_node.h"
 
@@ -19,11 +19,11 @@ typedef struct attention {
     int64_t mask_short; /* keys that the mask leaves out at the end */
     const double *lengths;
     double scale, softcap;
-    int mode;            /* -1: no scores asked for */
+    int mode;            /* -1: no scores requested */
     int64_t left, right; /* windows + 1; 0: none */
 } attention;
 
-/* Element (b, h, i, c) of a tensor of n_heads heads of `places` rows of d numbers, in the layout
+/* Element (b, h, i, c) of a tensor of n_heads heads of `positions` rows of d numbers, in the layout
  * of the case. */
 static int64_t at(const attention *t, int64_t n_heads, int64_t places, int64_t d, int64_t b,
                   int64_t h, int64_t i, int64_t c)
@@ -376,7 +376,7 @@ typedef struct rotary {
     clg_dtype dtype;
     bool by_position, pairs, microsoft;
     int64_t rotated;
-    int ids; /* 0 none: caches by place, 1 [batch, places], 2 an offset */
+    int ids; /* 0 none: caches by position, 1 [batch, positions], 2 an offset */
 } rotary;
 
 enum { BATCH = 2, PLACES = 5, HEADS = 3, D = 12, ROWS = 20 };

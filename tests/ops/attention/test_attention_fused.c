@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention against the
- * plain formula in double. What a mask hides adds a negative number, later places are left out; the
- * sizes keep tests few, test_attention.c has the kernel's. float32: 2e-5; float16: 6e-3 of numbers
- * of size 1.
+ * plain formula in double. What a mask hides adds a negative number, later positions are left out;
+ * the sizes keep tests few, test_attention.c has the kernel's. float32: 2e-5; float16: 6e-3 of
+ * numbers of size 1.
  */
 #include "support/cases/run_node.h"
 
@@ -12,7 +12,7 @@
 
 enum { BATCH = 2, HEADS = 3, D = 8, HIDDEN = HEADS * D };
 
-/* y[i] = attention of q [places, D] over k, v [total, D]; add[i * total + j] is added to scores.
+/* y[i] = attention of q [positions, D] over k, v [total, D]; add[i * total + j] is added to scores.
  * Strides in numbers. */
 static void attend(const double *q, int64_t q_step, const double *k, const double *v,
                    int64_t kv_step, int64_t places, int64_t total, const double *add, double extra,
@@ -319,7 +319,7 @@ TEST(attention_fused__multi_head)
 
 typedef struct gqa {
     clg_dtype dtype;
-    int64_t places, past, total; /* past: places of the past's buffer */
+    int64_t places, past, total; /* past: positions of the past's buffer */
     const double *seqlens;
     bool packed, rotary, smooth;
     int64_t window;
@@ -332,7 +332,7 @@ static int64_t start_of(const gqa *t, int64_t b)
     return t->places == t->total ? 0 : (int64_t)t->seqlens[b] + 1 - t->places;
 }
 
-/* Rows of D numbers turned by their places, in a copy. */
+/* Rows of D numbers rotated by their positions, in a copy. */
 static double *rotated(const gqa *t, const double *x, int64_t heads, const double *cosines,
                        const double *sines)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * LinearAttention without its state: each token's update u is what the rule makes of its value and
- * of the updates before, weighed by the decays between, and outputs are sums of updates, weighed
+ * of the updates before, weighted by the decays between, and outputs are sums of updates, weighted
  * alike; in double. float32: sums of a few hundred products of size 1, 2e-5; float16 and bfloat16
  * round the results: 11 and 8 bits.
  */
@@ -23,7 +23,7 @@ typedef struct tensors {
     bool gated, delta;
 } tensors;
 
-/* The decays of number d from behind token `from` up to token `to`; from -1: all of them. */
+/* The decays of number d from after token `from` up to token `to`; from -1: all of them. */
 static double between(const linear *t, const tensors *m, int64_t b, int64_t g, int64_t d,
                       int64_t from, int64_t to)
 {
@@ -38,7 +38,7 @@ static const double *key_of(const linear *t, const tensors *m, int64_t b, int64_
     return m->k + ((b * t->tokens + i) * t->kv_heads + g) * t->dk;
 }
 
-/* What `with` (dk numbers) reads of column c behind token `to`, of the past and of the updates
+/* What `with` (dk numbers) reads of column c after token `to`, of the past and of the updates
  * of n tokens. */
 static double reads(const linear *t, const tensors *m, const double *u, int64_t b, int64_t g,
                     int64_t c, const double *with, int64_t n, int64_t to)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph.BlockedConv: convolutions of maps in blocks of channels.
+ * clgraph.BlockedConv: convolutions of channel-blocked feature maps.
  */
 /* ctest: timeout 900 */
 #include "support/cases/conv_blocked_case.h"
@@ -202,8 +202,8 @@ TEST(conv_blocked__depthwise)
     }
 }
 
-/* Behind a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows
- * that see padding alone, more than one part of a map. */
+/* After a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows
+ * that see padding alone, more than one part of a feature map. */
 TEST(conv_blocked__expanded)
 {
     static const conv_case cases[] = {

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Along one axis: n inputs, k taps, stride, dilation, padding in front and behind, outputs. */
+/* Along one axis: n inputs, k taps, stride, dilation, padding before and after, outputs. */
 typedef struct axis {
     int64_t n, k, s, d, pb, pe, extra, out;
 } axis;
@@ -150,8 +150,8 @@ TEST(convtranspose__half)
           CLG_FLOAT16, NULL, false);
 }
 
-/* Paddings that the operator works out: half of what is too much on each side, the odd one in
- * front or behind. */
+/* Paddings that the operator works out: half of what is too much on each side, the odd one
+ * before or after. */
 TEST(convtranspose__requested_sizes)
 {
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 0, 1, 0, 8}}, 1, 1, 2, 2, false},

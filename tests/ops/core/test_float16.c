@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float16 in memory: every half as a float, and floats rounded to halves at and around every tie,
- * by kernels that take vectors and by those that take one element. The test puts halves together
- * from their fields, and knows where a float lies between two of them by having put it there;
+ * float16 in memory: every float16 as a float, and floats rounded to float16 at and around every
+ * tie, by kernels that take vectors and by those that take one element. The test assembles float16
+ * values from their fields, and knows where a float is between two of them by having put it there;
  * nothing may be off by a bit, so there is no tolerance.
  */
 /* ctest: timeout 900 */
@@ -76,7 +76,7 @@ TEST(float16__is_exact)
 }
 
 /* Each half, the middle between it and the next one, and the floats on both sides of that: the
- * two halves, or the even one. */
+ * two float16 values, or the even one. */
 static void check_to_float16(int every)
 {
     double *x = run_node_zeros(4 * FP16_VALUES), *bits = run_node_zeros(4 * FP16_VALUES);
@@ -145,7 +145,7 @@ TEST(nan__stays_one)
 }
 
 /* A half, half of the distance to the next one, and a quarter of that up, down or not at all,
- * which float16 has all and whose sum float32 has. Other halves are added to nothing. */
+ * which float16 has all and whose sum float32 has. Other float16 values are added to nothing. */
 typedef struct sum_case {
     double terms[3];
     double sum;
@@ -169,7 +169,7 @@ static int64_t list_sums(int every, sum_case **out)
     return n;
 }
 
-/* Rows of one product are stored as vectors, what is left of them one by one. */
+/* Rows of one GEMM are stored as vectors, what is left of them one by one. */
 static void check_gemms(int every)
 {
     enum { N = 17 };

@@ -15,7 +15,7 @@
 typedef struct scan_case {
     ow_bytes file;
     clg_status refused; /* CLG_OK: it runs */
-    const char *words;  /* of the sentence that refuses it */
+    const char *words;  /* of the message that refuses it */
     struct {
         const char *name;
         size_t rank;
@@ -183,7 +183,7 @@ TEST(scan__of_opset_8_has_batches)
     scan_8(2, 0, 3, false);
 }
 
-/* Only the second carried value is asked for. */
+/* Only the second carried value is requested. */
 TEST(scan__of_opset_8_may_leave_outputs_out)
 {
     scan_case k = {0};

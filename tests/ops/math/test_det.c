@@ -69,7 +69,7 @@ static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
             for (int64_t j = 0; j < n; j++) row[j] = of_u * (rint(v[j] * 4) / 8);
             row[i] += of_d;
         }
-        /* Rows move on by `turn`: as many exchanges as a cycle of n rows has, so often. */
+        /* Rows rotate by `turn`: as many exchanges as a cycle of n rows has, so often. */
         y[m] = (double)(product * sum) * (shift * (n - 1) % 2 ? -1 : 1);
     }
     check(dtype, 22, batch, n, x, y);

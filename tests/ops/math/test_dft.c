@@ -13,7 +13,7 @@ typedef struct number {
     double re, im;
 } number;
 
-/* The signal's number i of n: zeros behind its n_in, conjugates beyond half of it where it is
+/* The signal's number i of n: zeros after its n_in, conjugates beyond half of it where it is
  * mirrored. */
 static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, int64_t n,
                     int64_t i, bool mirror)

@@ -3,8 +3,8 @@
  * Random numbers against a Philox of the test's own, in 64-bit products, one number at a time: the
  * devices' numbers are these. What they are distributed like is then a question to the reference
  * alone: published vectors, chi-squared over 64 bins, Kolmogorov and Smirnov's distance, mean,
- * variance and the correlation of neighbours, each of which may be off by what one sample in some
- * thousand is.
+ * variance and the correlation of adjacent elements, each of which may be off by what one sample in
+ * some thousand is.
  *
  * Tolerance: a uniform number is exact up to the sum that scales it; logarithm, root, sine of a
  * normal one are good for some units in the last place.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum against its definition: a sum over all labels at once, in long double, of products of all
+ * Einsum against its definition: a sum over all labels together, in long double, of products of all
  * terms. Equations of the cases, and random ones: up to four terms of up to four letters,
  * diagonals, dimensions of 1 that repeat, results in any order.
  *
@@ -39,7 +39,7 @@ static double value_at(const reference_term *t, const int64_t *at)
     return t->numbers[e];
 }
 
-/* Reads the spelled equation; returns how many terms it has, of which the last is the result. */
+/* Reads the canonical equation; returns how many terms it has, of which the last is the result. */
 static int read_decomposed(const einsum_case *k, reference_term *terms)
 {
     int n = 0;
@@ -150,7 +150,7 @@ TEST(einsum__matmuls)
         F32("abcd,aedb->aceb", 2, 3, 7, 19, 5),        /* heads inside */
         F32("abc,cde->abde", 3, 5, 33, 4, 8),          /* rows and columns of two labels */
         F32("abc,dcb->da", 7, 5, 9, 11),               /* sums of two labels, in other orders */
-        F32("abcde,ebfga->dcfg", 2, 3, 5, 4, 3, 2, 6), /* everything at once */
+        F32("abcde,ebfga->dcfg", 2, 3, 5, 4, 3, 2, 6), /* everything together */
         F32("ab,b->a", 70, 33),
         F32("b,ba->a", 70, 33),
         F32("acb,b->ca", 4, 33, 5),
@@ -193,7 +193,7 @@ TEST(einsum__several_terms)
         F32(",a,->a", 7),
     };
     CHECK_ALL(cases);
-    /* As many terms as the test's node holds: a chain of products, and sums that each term has
+    /* As many terms as the test's node holds: a chain of GEMMs, and sums that each term has
      * to itself. */
     check_einsum(
         &F32("ab,bc,cd,de,ef,fg,gh,hi,ij,jk,kl,lm->ma", 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4));
@@ -279,7 +279,7 @@ TEST(einsum__nothing)
     CHECK_ALL(cases);
 }
 
-/* A product large enough for every tile, and one that is nothing but additions. */
+/* A GEMM large enough for every tile, and one that is nothing but additions. */
 TEST(einsum__large)
 {
     const einsum_case cases[] = {F32("abc,acd->bad", 2, 130, 67, 150), F32("ab,ab->", 131, 257)};

@@ -33,7 +33,7 @@ TEST(gemm__matmul_sizes)
         {128, 16, 8},
         {37, 101, 1031},
         {13, 777, 523},
-        {3, 450, 300}, /* over at once: all panels are one group's */
+        {3, 450, 300}, /* done immediately: all panels are one group's */
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         gemm_check_matmul(CLG_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], false, false);

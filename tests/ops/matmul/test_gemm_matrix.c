@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by matrix units (cl/matmul/gemm_matrix.cl): by the device's own where it has one, else
+ * GEMM by matrix units (cl/matmul/gemm_matrix.cl): by the device's own where it has one, else
  * emulated, which is the same kernel but for the instruction. Its fragments are of 16 x 8 results
- * and sums of 16 terms, its tiles of 64 x 64 or 128 x 128 results, 32 deep; 16 bytes are loaded at
- * once where rows lie at multiples of them, as those of 8 elements do.
+ * and sums of 16 terms, its tiles of 64 x 64 or 128 x 128 results, 32 deep; 16 bytes are loaded
+ * together where rows are at multiples of them, as those of 8 elements do.
  */
 /* ctest: timeout 900 */
 #include "support/cases/gemm_cases.h"
@@ -34,7 +34,7 @@ TEST(matrix__large_tiles)
     gemm_check_matmul(CLG_BFLOAT16, 1024, 1032, 40, false, false);
 }
 
-/* Rows of whole groups of 8 elements, and others, turned in every way. */
+/* Rows of whole groups of 8 elements, and others, in every transposition. */
 TEST(matrix__all_attributes)
 {
     for (int i = 0; i < 16; i++) {
@@ -80,7 +80,7 @@ TEST(matrix__batches)
     gemm_check_batches(CLG_FLOAT16, DIMS(3), DIMS(3), DIMS(3), false);
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 1), DIMS(1, 3), DIMS(2, 3), false);
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 3), DIMS(2, 1), DIMS(2, 3), true);
-    /* as several products, one after the other */
+    /* as several GEMMs, one after the other */
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 1, 3, 1), DIMS(1, 2, 1, 4), DIMS(2, 2, 3, 4), false);
 }
 

@@ -96,7 +96,7 @@ static void solve(int n, double t[MAX_CLASSES + 1][MAX_CLASSES + 2])
     for (int r = 0; r < n; r++) t[r][n] /= t[r][r];
 }
 
-/* The least of the sum over pairs of (r_ji p_i - r_ij p_j)^2 among all p that add up to 1. */
+/* The minimum of the sum over pairs of (r_ji p_i - r_ij p_j)^2 among all p that add up to 1. */
 static void couple(const machine *m, const double *scores, double *out_p)
 {
     const int n = m->classes;

@@ -325,7 +325,7 @@ TEST(tree__two_classes_of_one_score)
     }
 }
 
-/* ---- what is no tree ------------------------------------------------------------------------- */
+/* ---- what is not a tree ---------------------------------------------------------------------- */
 
 static void refused(const forest *f, const char *words)
 {
@@ -408,7 +408,7 @@ TEST(tree__refuses)
     refused(&f, "no nodes");
 }
 
-/* More features are asked for than there are. */
+/* More features are requested than there are. */
 TEST(tree__refuses_short_rows)
 {
     const double x[2] = {0};

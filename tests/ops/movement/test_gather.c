@@ -56,7 +56,7 @@ TEST(gather__gather)
     check_gather(CLG_FLOAT16, CLG_INT32, 1, 4, 33, DIMS(0));
 }
 
-/* A known index is a view; one out of range is told when it is known, and when it is met. */
+/* A known index is a view; one out of range is reported when it is known, and when it is met. */
 TEST(gather__known_index)
 {
     run_node r;

@@ -35,7 +35,7 @@ static int64_t at_places(int rank, const int64_t *dims, const int64_t *places)
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* behind: another node reads the result, so that a view is read in place by it. */
+/* after: another node reads the result, so that a view is read in place by it. */
 static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *perm,
                             const char *after)
 {

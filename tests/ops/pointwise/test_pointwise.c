@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise operators as ONNX spells them: how inputs are broadcast and strided, many inputs,
+ * Pointwise operators as ONNX names them: how inputs are broadcast and strided, many inputs,
  * optional ones, dtypes that mix. Expressions are tested in test_pointwise_floats.c and
  * test_pointwise_ints.c.
  */
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- how inputs lie -------------------------------------------------------------------------- */
+/* ---- how inputs are -------------------------------------------------------------------------- */
 
 /* y = a - b by broadcasting, worked out from coordinates. */
 static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const int64_t *b_dims)
@@ -55,7 +55,7 @@ TEST(pointwise__broadcasts)
     check_broadcast(DIMS(1), DIMS(1));
     check_broadcast(DIMS(131), DIMS(131));
     check_broadcast(DIMS(7, 19), 0, NULL);             /* a scalar */
-    check_broadcast(0, NULL, DIMS(40001));             /* more than one turn */
+    check_broadcast(0, NULL, DIMS(40001));             /* more than one iteration */
     check_broadcast(DIMS(5, 33), DIMS(33));            /* a row */
     for (int64_t lanes = 4; lanes <= 16; lanes *= 2) { /* maps in blocks of channels */
         check_broadcast(DIMS(2, 3, 5, 7, lanes), DIMS(3, 1, 1, lanes));
@@ -267,7 +267,7 @@ TEST(pointwise__mod_of_floats)
     check_mod(CLG_BFLOAT16);
 }
 
-/* By division and multiplication, cut to the dtype. */
+/* By division and multiplication, truncated to the dtype. */
 static void check_shift(clg_dtype dtype, int bits, bool left)
 {
     enum { N = 63 };

@@ -71,7 +71,7 @@ TEST(gather_blocks__looks_up)
     check((lookup){CLG_INT4, CLG_FLOAT32, CLG_INT64, 4, 64, false});
     check((lookup){CLG_UINT4, CLG_FLOAT32, CLG_INT32, 4, 48, true});
     check((lookup){CLG_INT4, CLG_FLOAT16, CLG_INT32, 4, 37,
-                   true}); /* a block that is cut, odd rows */
+                   true}); /* an incomplete block, odd rows */
     check((lookup){CLG_UINT8, CLG_FLOAT32, CLG_INT64, 4, 96, true});
     check((lookup){CLG_UINT8, CLG_FLOAT32, CLG_INT64, 4, 48,
                    true}); /* three zero points in two bytes */

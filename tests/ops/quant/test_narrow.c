@@ -33,7 +33,7 @@ static double size_of(const kind *k, int code)
     return ldexp(mantissa, (exponent > 0 ? exponent : 1) - k->bias - k->mantissa_bits);
 }
 
-/* The number behind the largest stands for all that is out of range. */
+/* The number after the largest stands for all that is out of range. */
 static double nearest(const kind *k, double x, int saturate, int64_t opset)
 {
     const double largest = size_of(k, k->largest);
@@ -126,7 +126,7 @@ TEST(cast__ties)
     }
 }
 
-/* The sign of zero and of NaN's neighbours shows in a quotient. */
+/* The sign of zero and of the values adjacent to NaN shows in a quotient. */
 TEST(cast__zeros)
 {
     const double x[] = {0.0, -0.0, 1e-9, -1e-9};

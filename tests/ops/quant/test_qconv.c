@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvInteger and QLinearConv in the way that is taken by itself, axes that are missing being axes
- * of 1; and in the ways of CPUs.
+ * ConvInteger and QLinearConv by the default implementation, axes that are missing being axes
+ * of 1; and by the implementations for CPUs.
  */
 #include "support/cases/quantized_case.h"
 
@@ -58,7 +58,7 @@ TEST(qconv__simd_short) { check_simd("qconv_simd_short"); }
 
 TEST(qconv__simd_float) { check_simd("qconv_simd_float"); }
 
-/* One channel a group: 16 x 16 taps are the most whose sums floats have exactly. */
+/* One channel a group: 16 x 16 taps are the largest number whose sums floats have exactly. */
 TEST(qconv__simd_depthwise)
 {
     static const qconv_case usual[] = {

@@ -52,7 +52,7 @@ static double number(const clg_value *v, int64_t i)
     return (double)((const float *)data)[i];
 }
 
-/* Words that the plan must hold, and with '-' in front must not. */
+/* Words that the plan must hold, and with '-' before must not. */
 static void check_plan(const char *text, const char *plan, const char *words)
 {
     char word[64];
@@ -161,7 +161,7 @@ TEST(qdq__conv_that_stays)
     expect_none("Q0(Conv(Da, Dw, Dk))"); /* and here it is too large for int32 */
 }
 
-/* ---- products -------------------------------------------------------------------------------- */
+/* ---- GEMMs -------------------------------------------------------------------------------- */
 
 #define MATMUL "QLinearMatMul -Dequantize -Quantize"
 #define GEMM "MatMulIntegerToFloat -Dequantize"
@@ -215,7 +215,7 @@ TEST(qdq__pools_and_concat)
     expect("Q0(GlobalAveragePool(Da))", "QLinearGlobalAveragePool" ALONE);
     expect("Q0(AveragePool[kernel_shape=3:2 pads=1:0:1:1](Da))", "QLinearAveragePool" ALONE);
     expect("Q0(Concat[axis=1](Da, De, Ds))",
-           "Pointwise -Concat" ALONE); /* in their places at once */
+           "Pointwise -Concat" ALONE); /* written in place directly */
     expect("Qa(Concat[axis=1](Da, Conv[pads=1:1:1:1](De, Dw)))", "QLinearConv" ALONE);
     expect("Q2(Relu(Concat[axis=1](Conv[pads=1:1:1:1](De, Dw), Sigmoid(Da))))",
            "QLinearConv Pointwise" ALONE " -Clip");

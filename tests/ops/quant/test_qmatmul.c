@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MatMulInteger and QLinearMatMul against sums in int64. Sums are exact; a requantised number may
- * not differ either, since the scales are powers of two. com.microsoft's products that end in
- * float32 round a few times: 1e-5 of the largest; where they quantise first, a number that lies on
+ * not differ either, since the scales are powers of two. com.microsoft's GEMMs that end in
+ * float32 round a few times: 1e-5 of the largest; where they quantise first, a number that is on
  * a half may go either way: one step of it times the largest of B.
  */
 #include "support/cases/quantized_case.h"

@@ -195,7 +195,7 @@ TEST(dequantize__weights_of_a_matmul)
     run_node_check_scaled(&r, 1e-5, 100);
 }
 
-/* Scales that are powers of two alone, and outputs of a dtype of their own. */
+/* Scales that are powers of two alone, and outputs of another dtype. */
 TEST(dequantize__scales_of_e8m0)
 {
     const double x[] = {0.5, -1, 1.5, 6, -6, 3, 2, -0.5}, scale[] = {0x1p-3, 8},

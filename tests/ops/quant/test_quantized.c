@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operators that passes/quant/pass_quantized.c spells in others, against their definitions in
- * double. Bytes: one off is allowed, where a quotient is rounded to the other side of a half.
- * float32: 1e-5 of numbers of size 1.
+ * The operators that passes/quant/pass_quantized.c decomposes into others, against their
+ * definitions in double. Bytes: one off is allowed, where a quotient is rounded to the other side
+ * of a half. float32: 1e-5 of numbers of size 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -12,7 +12,7 @@
 #define DOMAIN "com.microsoft"
 
 /* Numbers of 8 bits, and what they stand for: those of column i % n_scales have scale and zero
- * point of their own. */
+ * their own point. */
 typedef struct quantised {
     clg_dtype dtype;
     int64_t n_scales;

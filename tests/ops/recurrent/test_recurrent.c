@@ -102,7 +102,7 @@ TEST(recurrent__sizes)
     }
 }
 
-/* All functions that ONNX names; a second direction with other functions is a launch of its own. */
+/* All functions that ONNX names; a second direction with other functions is a separate launch. */
 TEST(recurrent__activations)
 {
     static const activation all[12] = {{"LeakyRelu", 0.125, NAN},

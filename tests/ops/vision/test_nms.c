@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression against marking overlaps in a list sorted beforehand. Boxes lie on a grid of
+ * NonMaxSuppression against marking overlaps in a list sorted beforehand. Boxes are on a grid of
  * quarters, so that areas and their quotients stay clear of thresholds whatever the rounding.
  */
 /* ctest: timeout 900 */

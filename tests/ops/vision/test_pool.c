@@ -51,7 +51,7 @@ static void complete_axis(const pool_case *t, int i, pool_whole *w, int at)
     }
     const double positions = (double)(w->in[at] + w->begin[at] + w->end[at] - reach) / stride + 1;
     w->out[at] = (int64_t)(t->ceil_mode ? ceil(positions) : floor(positions));
-    /* A window may start in the input or in the padding in front, not behind. */
+    /* A window may start in the input or in the padding before, not after. */
     if (t->ceil_mode && (w->out[at] - 1) * w->stride[at] >= w->in[at] + w->begin[at]) w->out[at]--;
 }
 
@@ -111,7 +111,7 @@ static void describe(run_node *r, const pool_case *t)
     run_node_pads(r, t->axes, t->begin, t->end);
 }
 
-/* Where element `at` of a plane stands when the first axis is the fastest. */
+/* Where element `at` of a plane is when the first axis is the fastest. */
 static int64_t column_major(const pool_whole *w, int64_t at)
 {
     const int64_t z = at / (w->in[1] * w->in[2]), y = at / w->in[2] % w->in[1], x = at % w->in[2];

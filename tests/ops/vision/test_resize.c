@@ -83,7 +83,7 @@ static bool weight_of(const resize_case *t, int axis, int64_t o, double *weights
     }
     double total = 0;
     for (int64_t j = -4 * in - 8; j < 5 * in + 8;
-         j++) { /* beyond the edges stand copies of the last element */
+         j++) { /* beyond the edges are copies of the last element */
         const double w = tap(t, ((double)j - place) * shrink);
         if (t->exclude_outside && (j < 0 || j >= in)) continue;
         weights[j < 0 ? 0 : j >= in ? in - 1 : j] += w;
@@ -306,7 +306,7 @@ TEST(resize__crop)
     EACH(cases);
 }
 
-/* Axes that do not lie together, and more of them than one pass takes. */
+/* Axes that are not contiguous, and more of them than one pass takes. */
 TEST(resize__many_axes)
 {
     static const resize_case cases[] = {

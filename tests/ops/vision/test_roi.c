@@ -83,7 +83,7 @@ static void align(align_case k, clg_dtype dtype, const int64_t *x, int64_t n, co
     run_node_check(&r, tolerance);
 }
 
-/* Within, across an edge, outside, turned round, of no size, huge. */
+/* Within, across an edge, outside, rotated, of no size, huge. */
 static const double regions[] = {1, 2,  9, 11.5, -4, -3, 5, 6, 40, 40, 50, 60,
                                  9, 11, 2, 3,    4,  4,  4, 4, 0,  0,  13, 17};
 

@@ -134,7 +134,7 @@ TEST(sample__integers_with_nearest)
     run_node_check(&r, 0);
 }
 
-/* An infinite element outside of the taps stays outside, and one far out is no element. */
+/* An infinite element outside of the taps stays outside, and one far out is not an element. */
 TEST(sample__infinities)
 {
     const double x[] = {INFINITY, 2, 3}, grid[] = {1, 1e30, -1e30, INFINITY};

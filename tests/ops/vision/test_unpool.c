@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxUnpool of random places, and behind the MaxPool whose indices it takes back. Moves are exact.
+ * MaxUnpool of random places, and after the MaxPool whose indices it takes back. Moves are exact.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* Windows of 2, 2 apart; `extra` more elements along each axis than they cover, asked for when
+/* Windows of 2, 2 apart; `extra` more elements along each axis than they cover, requested when
  * extra >= 0. */
 static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra)
 {
@@ -20,7 +20,7 @@ static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra
     const int64_t n = run_node_count(rank, dims), total = run_node_count(rank, covered);
     const double *x = run_node_random(n), *random = run_node_random(n);
     double *index = run_node_zeros(n), *y = run_node_zeros(run_node_count(rank, out));
-    for (int64_t i = 0; i < n; i++) { /* each in a stretch of its own */
+    for (int64_t i = 0; i < n; i++) { /* each in a separate range */
         const int64_t room = total / n;
         const int64_t at = i * room + (int64_t)((random[i] + 1) / 2.01 * (double)room);
         int64_t rest = at, to = 0, stride = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A value of a plan that is replayed: where its elements lie, and the number that each of them has
+ * A value of a plan that is replayed: where its elements are, and the number that each of them has
  * in the model of the memory. What is found elsewhere fails the test.
  */
 #ifndef CLG_TESTS_CHECKED_VALUE_H
@@ -21,7 +21,7 @@ typedef struct checked_value {
 
 /* New numbers for all elements of the fact's shape, and dense strides. */
 void checked_value_number(checked_value *v, shadow *memory);
-/* Where element j lies, in elements from element 0. */
+/* Where element j is, in elements from element 0. */
 int64_t checked_value_offset(const checked_value *v, int64_t j);
 bool checked_value_is_dense(const checked_value *v);
 

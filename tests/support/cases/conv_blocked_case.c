@@ -45,7 +45,7 @@ static bool is_activated(const conv_case *t, int which)
     return t->activated == 0 || (t->activated & which);
 }
 
-/* x behind the 1x1 convolution in front. */
+/* x after the 1x1 convolution before. */
 static const double *go_through_points(const conv_run *r)
 {
     const conv_case *t = &r->t;
@@ -144,7 +144,7 @@ void conv_case_numbers(conv_run *r)
     r->y = run_node_zeros(n_y);
 }
 
-/* Where element i of a map of `channels` in NCHW order lies in one of these dimensions. */
+/* Where element i of a feature map of `channels` in NCHW order is in one of these dimensions. */
 static int64_t blocked_index(const shape *s, int64_t channels, int64_t i)
 {
     const int64_t plane = s->dims[2] * s->dims[3], lanes = s->dims[4];

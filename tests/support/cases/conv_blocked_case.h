@@ -2,8 +2,8 @@
  *
  * Convolutions of maps in blocks of channels (clgraph.BlockedConv) as cases of a table, against the
  * formula in double over NCHW order. Channels are counted in blocks, so that cases fit any device;
- * numbers are turned here. Kernels other than wide ones must refuse a case; simulators are asked
- * for wide ones too, where it is small.
+ * numbers are transposed here. Kernels other than those of the SIMD class must refuse a case;
+ * simulators run them too, where it is small.
  *
  * Tolerance of the larger of the result and sqrt(terms): the formula and 2x2 tiles 2e-6, 4x4 tiles
  * 8e-6, as in test_winograd.c. Long sums, whose rounding would exceed it, are of whole numbers,

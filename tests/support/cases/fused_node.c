@@ -59,7 +59,7 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
         bool same = is_float ? x == y || (isnan(x) && isnan(y)) ||
                                    (isfinite(y) && fabs(x - y) <= f->tolerance * fabs(y) + min)
                              : tensor_get_int(got, i) == tensor_get_int(want, i);
-        /* The largest finite number and infinity are neighbours. */
+        /* The largest finite number and infinity are adjacent. */
         if (is_float && !same && isinf(x) && want->dtype == CLG_FLOAT16)
             same = fabs(y) > 65400 && (x > 0) == (y > 0);
         if (same) continue;

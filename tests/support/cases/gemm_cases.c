@@ -52,7 +52,7 @@ void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool co
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(k));
 }
 
-/* The reference walks batches by index arithmetic of its own: right-aligned, 0 where a dimension
+/* The reference walks batches by its own index arithmetic: right-aligned, 0 where a dimension
  * is 1. */
 static int64_t batch_of(int rank, const int64_t *dims, int over_rank, const int64_t *over,
                         int64_t index)

@@ -38,7 +38,7 @@ graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled,
 graph *pass_case_run_only(pass_case *m, value_id output, const char *only);
 /* Runs `blocked` and `dead` alone, for blocks of that many channels. */
 graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes);
-/* The same with `expand` behind it. */
+/* The same with `expand` after it. */
 graph *pass_case_run_expand(pass_case *m, value_id output, int lanes);
 /* Runs `fp16` and `dead` alone, with precision fp16 but for nodes of this name (NULL: none). */
 graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32);

@@ -27,7 +27,7 @@ typedef struct plan_case {
     bool *node_is_init;
     value_id outputs[PLAN_CASE_OUTPUTS];
     value_fact inputs[PLAN_CASE_INPUTS]; /* as planned; known is borrowed */
-    bool needed[PLAN_CASE_INPUTS];       /* what the last plan_create asked for */
+    bool needed[PLAN_CASE_INPUTS];       /* what the last plan_create requested */
     size_t n_packed;                     /* calls of the owner's pack */
     size_t n_names;
     step_texts texts;

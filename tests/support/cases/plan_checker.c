@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See plan_checker.h. The order of steps of a node is the contract of emit.c: copies of inputs that
- * must be dense, packings of inputs that are no weights, the candidate's own steps; at the end of a
- * segment copies for what is read and for outputs.
+ * must be dense, packings of inputs that are not weights, the candidate's own steps; at the end of
+ * a segment copies for what is read and for outputs.
  */
 #include "support/cases/plan_checker.h"
 
@@ -17,12 +17,12 @@
 typedef struct checker {
     const plan_context *c;
     const plan *plan;
-    const plan_segment *segment; /* under way */
+    const plan_segment *segment; /* in progress */
     checked_value *values;
     shadow memory;
     arena lowered;
     plan_check_counts counts;
-    /* of the candidate under way */
+    /* of the candidate in progress */
     const node *node;
     node_id id;
     plan_placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
@@ -301,9 +301,9 @@ static bool packs_weight(const checker *k, const packing *p)
     return v->weight && checked_value_is_dense(v) && !k->c->is_init_plan;
 }
 
-/* ---- inputs that lie in the output ----------------------------------------------------------- */
+/* ---- inputs that are in the output ----------------------------------------------------------- */
 
-/* Whether step number `at` of the segment is `e`, told by where it reads. */
+/* Whether step number `at` of the segment is `e`, identified by where it reads. */
 static bool is_step(const checker *k, size_t at, const step *e)
 {
     step_operands operands;
@@ -317,7 +317,7 @@ static bool is_step(const checker *k, size_t at, const step *e)
 }
 
 /* Whether step number `at`, which may be `e`, is rather that of the same memory further on: then
- * the output lies around input i. */
+ * the output is around input i. */
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replays a plan without a device. Every element of every value has a number of its own; a model of
+ * Replays a plan without a device. Every element of every value has its own number; a model of
  * the memory notes which number each place holds. A step must find the numbers of its inputs where
- * it is told to read, and what it writes must not hit what is read later. Views come from the
- * operators' host arithmetic, not from the planner. A plan that goes wrong fails the test.
+ * what it reads is recorded, and what it writes must not hit what is read later. Views come from
+ * the operators' host arithmetic, not from the planner. A plan that goes wrong fails the test.
  */
 #ifndef CLG_TESTS_PLAN_CHECKER_H
 #define CLG_TESTS_PLAN_CHECKER_H
@@ -14,7 +14,7 @@
 typedef struct plan_check_counts {
     size_t n_steps;      /* of the plan */
     size_t n_views;      /* nodes that moved nothing */
-    size_t n_joined;     /* inputs that were written into the output at once */
+    size_t n_joined;     /* inputs that were written into the output directly */
     size_t n_known;      /* nodes that the host computed while planning */
     size_t n_copies;     /* steps that make views dense or fill outputs */
     size_t n_bytes_read; /* of slabs */

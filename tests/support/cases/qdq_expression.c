@@ -68,7 +68,7 @@ static const operand_row *find_row(char letter)
     return NULL;
 }
 
-/* The numbers of an operand: the same each time it is asked for. */
+/* The numbers of an operand: the same each time it is requested. */
 static const double *numbers_of(const operand_row *o)
 {
     static double *kept[COUNT(operands)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products and convolutions of 8-bit numbers against sums in int64. Exact: scales are powers of
+ * 8-bit GEMMs and convolutions against sums in int64. Exact: scales are powers of
  * two, so a requantised number may not differ either.
  */
 #ifndef CLG_TESTS_QUANTIZED_CASE_H
@@ -13,14 +13,14 @@ double *quantized_bytes(int64_t n, bool is_signed);
 
 typedef enum quantized_range {
     ANY_NUMBERS,
-    ENDS,    /* nothing but the least and the greatest numbers */
+    ENDS,    /* nothing but the smallest and the largest numbers */
     FURTHEST /* all of an operand at one end of the range, and its zero points at the other */
 } quantized_range;
 
-/* What a case is not run with by itself; zeros: nothing. */
+/* What a case is not run with automatically; zeros: nothing. */
 typedef struct quantized_how {
     quantized_range range;
-    bool w_computed;  /* a convolution's weights are no constant */
+    bool w_computed;  /* a convolution's weights are not constant */
     const char *impl; /* as run_node has them */
     clg_kernel_class impl_kernels;
 } quantized_how;

@@ -160,7 +160,7 @@ recurrent_data recurrent_make(const recurrent_case *k)
     d.h0 = run_node_random(state);
     d.c0 = run_node_random(state);
     d.p = run_node_random(3 * d.dirs * k->hidden);
-    /* Full, empty, and what lies between. */
+    /* Full, empty, and what is between. */
     for (int64_t b = 0; b < k->batch; b++) d.lens[b] = (double)((k->length + b) % (k->length + 1));
     d.y = run_node_zeros(k->length * state);
     d.y_h = run_node_zeros(state);

@@ -10,7 +10,7 @@
 
 #define RECURRENT_LIST 6 /* names of activations at most */
 
-/* Parts of a case: inputs that are given, outputs that are not asked for. */
+/* Parts of a case: inputs that are given, outputs that are not requested. */
 enum {
     BIAS = 1,
     LENS = 2,
@@ -56,7 +56,7 @@ typedef struct recurrent_data {
 recurrent_data recurrent_make(const recurrent_case *k);
 /* The node and its inputs. names: room for RECURRENT_LIST, as long as r. */
 void recurrent_write(const recurrent_data *d, run_node *r, const char **names);
-/* Both, with the results that are asked for, everywhere. Tolerances: float32 sums of up to 150
+/* Both, with the results that are requested, everywhere. Tolerances: float32 sums of up to 150
  * products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16 keeps the
  * input's part of the sums, of size up to 4, in half: 1e-2. float64: 1e-12. */
 void recurrent_check(const recurrent_case *k);

@@ -100,7 +100,7 @@ int run_node_open(void **state)
     for (size_t i = 0; i < n_devices && n_contexts < MAX_PLACES; i++) {
         clg_context *context;
         clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-        /* PoCL keeps what it compiled by itself, and compiles all a second time for a binary to
+        /* PoCL keeps what it compiled automatically, and compiles all a second time for a binary to
          * put into a store. */
         if (strcmp(devices[i].platform, "Portable Computing Language") == 0) options.cache_dir = "";
         if (clg_context_create(devices[i].selector, &options, &context) != CLG_OK) {
@@ -364,7 +364,7 @@ static clg_status add_inputs(clg_builder *b, const run_node *r)
     return CLG_OK;
 }
 
-/* Link i: what it reads is its own inputs behind the output of the link before. */
+/* Link i: what it reads is its own inputs after the output of the link before. */
 static clg_status add_link(clg_builder *b, const run_node *r, size_t i)
 {
     static const char *const between[] = {"", "mid1", "mid2", "mid3", "mid4", "mid5"};

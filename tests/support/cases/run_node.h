@@ -28,7 +28,7 @@
 
 typedef struct run_node_tensor {
     clg_dtype
-        dtype; /* CLG_DTYPE_NONE: an input that is left out, an output that is not asked for */
+        dtype; /* CLG_DTYPE_NONE: an input that is left out, an output that is not requested */
     int rank;
     int64_t dims[CLG_MAX_RANK];
     int64_t n;
@@ -84,7 +84,7 @@ int run_node_close(void **state);
 void run_node_by(clg_kernel_class kernels, const char *impl);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
-/* Another node behind the last: its first input is the last one's output, more inputs and
+/* Another node after the last: its first input is the last one's output, more inputs and
  * attributes follow. */
 void run_node_then(run_node *r, const char *op_type);
 /* The next input, from numbers that are rounded to dtype. */
@@ -102,7 +102,7 @@ void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *value
 void run_node_pads(run_node *r, int axes, const int64_t *begin, const int64_t *end);
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values);
 void run_node_strings(run_node *r, const char *name, size_t n, const char *const *values);
-/* The next output; an empty expectation asks for none. */
+/* The next output; an empty expectation requests none. */
 void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                      const double *numbers);
 void run_node_expect_absent(run_node *r);
@@ -115,7 +115,7 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale);
 /* Every place refuses the node with this status, in words that hold `words`. */
 void run_node_refused(const run_node *r, clg_status status, const char *words);
 
-/* For tests that build models of their own: body with every place in turn. */
+/* For tests that build their own models: body with every place in turn. */
 typedef void (*run_node_body)(clg_context *context, const clg_session_options *options,
                               const char *name, void *user);
 void run_node_each(run_node_body body, void *user);

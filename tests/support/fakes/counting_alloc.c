@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The counting allocator; see counting_alloc.h. Each block has its size in front.
+ * The counting allocator; see counting_alloc.h. Each block has its size before.
  */
 #include "support/fakes/counting_alloc.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An allocator that knows to the byte what the library holds on the host. From several threads at
- * once.
+ * An allocator that knows to the byte what the library holds on the host. From concurrent threads.
  */
 #ifndef CLG_TESTS_COUNTING_ALLOC_H
 #define CLG_TESTS_COUNTING_ALLOC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults of drivers that tests must know of, because what they ask for has no other implementation.
+ * Faults of drivers that tests must know of, because what they request has no other implementation.
  * docs/portability.md has what was seen. All else is the business of the library's self-tests,
  * quirks and compile helper.
  */

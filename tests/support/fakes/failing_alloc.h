@@ -17,9 +17,9 @@ bool failing_alloc_has_failed(void); /* since it was armed */
 size_t failing_alloc_n_live(void);
 
 /* Runs body with the first allocation failing, then the second, and so on until it gets through
- * without a failure. Each time but the last it must give a negative status and a sentence of its
- * own, and leave no block behind. body frees what it made, also when it succeeds. Returns the
- * number of allocations. */
+ * without a failure. Each time but the last it must give a negative status and its own message,
+ * and leak no block. body frees what it made, also when it succeeds. Returns the number
+ * of allocations. */
 typedef clg_status (*fault_body)(void *user);
 size_t fault_loop(fault_body body, void *user);
 /* The same between installing the allocator and removing it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which drivers a test sees: a folder of .icd files of its own.
+ * Which drivers a test sees: its own folder of .icd files.
  */
 #include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
@@ -14,7 +14,7 @@
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
-/* The driver library that comes with the command oclgrind, which has no .icd file of its own. */
+/* The driver library that comes with the command oclgrind, which has no .icd file. */
 static const char *const oclgrind_libraries[] = {
     "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
     "/usr/lib/x86_64-linux-gnu/oclgrind/liboclgrind-rt-icd.so",

@@ -63,7 +63,7 @@ static uint32_t steps_before(const shadow *s, size_t i)
 static bool is_timed(const shadow *s) { return !s->is_untimed && s->step < s->segment->n_steps; }
 
 /* A byte that step `writer` - 1 wrote, and `readers` of this window read since: touched by the
- * step under way. */
+ * step in progress. */
 static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
 {
     const size_t now = s->step, first = now - now % PLAN_WINDOW;

@@ -17,14 +17,14 @@ typedef struct shadow_space {
     uint32_t index;
     uint32_t *bytes;   /* the number that each byte holds; 0: nobody wrote it */
     uint32_t *writers; /* of this segment: the step that wrote a byte and one more; 0: none */
-    uint32_t *readers; /* bits: steps of the window under way that read it since */
+    uint32_t *readers; /* bits: steps of the window in progress that read it since */
     size_t n_bytes;
 } shadow_space;
 
 typedef struct shadow {
     shadow_space spaces[SHADOW_MAX_SPACES];
     size_t n_spaces;
-    const plan_segment *segment; /* under way: how long slabs are by now */
+    const plan_segment *segment; /* in progress: how long slabs are by now */
     size_t step, window;
     bool is_untimed; /* what is read is read by no step */
     uint32_t last_number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PoCL behind a layer that changes the text of kernels before it compiles them
+ * PoCL under a layer that changes the text of kernels before it compiles them
  * (layers/opencl_wrong.c): a driver that miscompiles. Models that such a driver computes wrongly,
  * what they should give, and what the library says about it.
  */
@@ -26,7 +26,7 @@ void wd_set_or_clear(const char *variable, const char *value);
 /* With profiling and a store of that name in the scratch folder. */
 clg_context *wd_context(const char *store, clg_selftest selftest);
 
-/* Kernels that were told to give wrong results, and the last such sentence. */
+/* Kernels that were reported to give wrong results, and the last such message. */
 extern int wd_warnings;
 extern char wd_warning[1024];
 
@@ -50,7 +50,7 @@ typedef struct wd_input {
     const float *data;
 } wd_input;
 
-/* Runs the model by a way, if it is used, and tells which was; its first n_y numbers of "y". */
+/* Runs the model by a way, if it is used, and says which was; its first n_y numbers of "y". */
 clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
                      const char *preferred, const wd_input *inputs, size_t n_inputs,
                      char impl[WD_IMPL_BYTES], float *y, size_t n_y);

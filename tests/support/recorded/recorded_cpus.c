@@ -25,7 +25,7 @@ const device_record recorded_intel_cpu = {
     RECORDED_USABLE,
 };
 
-/* On a virtual machine: no clock is told. */
+/* On a virtual machine: no clock is reported. */
 const device_record recorded_intel_cpu_on_amd = {
     INTEL_CPU("Intel(R) OpenCL", "OpenCL 3.0 LINUX"),
     .name = "AMD EPYC 7763 64-Core Processor",

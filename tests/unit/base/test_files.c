@@ -75,7 +75,7 @@ TEST(files__read_keeps_to_its_maximum)
     const char *path = scratch_file("ten", "0123456789", 10);
     assert_ok(file_read(path, 10, &data, &size));
     assert_int_equal(size, 10);
-    assert_string_equal(data, "0123456789"); /* with a NUL behind it */
+    assert_string_equal(data, "0123456789"); /* with a NUL after it */
     memory_free(data);
     assert_error(file_read(path, 9, &data, &size), CLG_ERROR_IO, "larger than the 9 bytes");
     assert_ok(file_read(path, SIZE_MAX, &data, &size));
@@ -135,7 +135,7 @@ TEST(files__writer_patches_and_abandons)
     file_writer_abandon(&writer);
     assert_int_equal(n_entries(folder), 1);
 
-    /* A folder stands where the file should go: nothing is left behind. */
+    /* A folder is where the file should go: nothing is left over. */
     assert_ok(file_make_folders(scratch_path("writer/folder")));
     assert_error(file_write_atomic(scratch_path("writer/folder"), "x", 1), CLG_ERROR_IO,
                  "cannot be replaced");

@@ -85,7 +85,7 @@ TEST(memory__allocator_changes_only_when_nothing_lives)
     assert_true(error_hint_text()[0] != '\0');
     memory_free(block);
     failing_alloc_install();
-    char *zeros = memory_zalloc(100, 1); /* the hook's memory is not zero by itself */
+    char *zeros = memory_zalloc(100, 1); /* the hook's memory is not zero automatically */
     for (int i = 0; i < 100; i++) assert_int_equal(zeros[i], 0);
     assert_int_equal(failing_alloc_n_live(), 1);
     memory_free(zeros);

@@ -240,7 +240,7 @@ TEST(caps__names_what_cannot_be_used)
 
 TEST(caps__gives_lasting_ids)
 {
-    /* A platform more in front, another order of cards: the same ids. */
+    /* One more platform first, another order of cards: the same ids. */
     device_record alone = recorded_gfx1100,
                   both[3] = {recorded_llvmpipe, recorded_gfx90a, recorded_gfx1100};
     device_caps *a, *b;
@@ -262,7 +262,7 @@ TEST(caps__gives_lasting_ids)
     assert_memory_equal(a[1].id, start, sizeof start - 1);
     device_caps_free(a, 2);
 
-    /* Nothing tells them apart: numbered. */
+    /* Nothing distinguishes them: numbered. */
     device_record equal[3] = {recorded_oclgrind, recorded_oclgrind, recorded_oclgrind};
     assert_ok(caps_derive(equal, 3, &a));
     for (size_t i = 1; i < 3; i++) {

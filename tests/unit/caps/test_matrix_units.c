@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a product is offered by matrix units: which devices, dtypes and sizes, in what place, and
+ * Where a GEMM is offered by matrix units: which devices, dtypes and sizes, in what place, and
  * in which work-groups.
  */
 #include "support/unit.h"

@@ -88,7 +88,7 @@ TEST(ranking__goes_by_speed_then_memory)
     b.max_clock_mhz = 2000, b.global_mem_bytes = 2;
     assert_int_equal(taken_of(&a, &b), 1);
     assert_int_equal(taken_of(&b, &a), 0);
-    a.max_clock_mhz = 0, b.max_clock_mhz = 1000; /* not told */
+    a.max_clock_mhz = 0, b.max_clock_mhz = 1000; /* not reported */
     assert_int_equal(taken_of(&a, &b), 0);
     a = b = recorded_adreno; /* equal but for whose driver it is, and not in the order of names */
     b.platform_name = "Portable Computing Language";
@@ -135,7 +135,7 @@ TEST(ranking__separates_one_card_from_two)
     assert_true(identity_same_card(&vendor, &mesa));
     mesa.has_uuid = false;
     assert_false(identity_same_card(&vendor, &mesa));
-    /* zeros are no address */
+    /* zeros are not an address */
     mesa.has_uuid = true;
     memset(mesa.uuid, 0, sizeof mesa.uuid);
     memset(vendor.uuid, 0, sizeof vendor.uuid);
@@ -149,7 +149,7 @@ TEST(ranking__separates_one_card_from_two)
     assert_false(identity_same_card(&vendor, &partition));
 }
 
-/* A processor is no second sight of the GPU in it. */
+/* A processor is not a second sight of the GPU in it. */
 TEST(ranking__keeps_processors_apart_from_cards)
 {
     device_record records[2] = {recorded_intel_cpu, recorded_rusticl_iris};
@@ -162,7 +162,7 @@ TEST(ranking__keeps_processors_apart_from_cards)
     device_caps_free(caps, 2);
 }
 
-/* The vendor's driver that cannot be used does not stand in the way of the other. */
+/* The vendor's driver that cannot be used does not hide the other. */
 TEST(ranking__takes_the_other_driver_when_the_vendor_s_is_broken)
 {
     device_record records[2] = {recorded_gfx1100, recorded_rusticl_navi31};

@@ -256,7 +256,7 @@ static void machine_close(machine *m)
     device_records_free(m->records, m->n);
 }
 
-/* "0:0 1:0" or "!" and the sentence. */
+/* "0:0 1:0" or "!" and the message. */
 static void select_text(const machine *m, const char *selector, const char *fallback, strbuf *t)
 {
     size_t *indices, n;
@@ -377,7 +377,7 @@ TEST(selector__bounds_lists_and_quotes)
     machine_close(&m);
 }
 
-/* A machine of very many devices: the sentence names some and counts the rest. */
+/* A machine of very many devices: the message names some and counts the rest. */
 TEST(selector__lists_many_devices_in_short)
 {
     enum { N = 30 };

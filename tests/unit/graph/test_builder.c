@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models and builders through the public functions: ports, faults told at build, nothing half done.
+ * Models and builders through the public functions: ports, faults reported at build, nothing half
+ * done.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"

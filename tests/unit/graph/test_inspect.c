@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is told of models without a device: numbers, nodes and places, operations, memory; of models
- * that are not supported too. FLOPs are counted here by hand.
+ * What is reported of models without a device: numbers, nodes and places, operations, memory; of
+ * models that are not supported too. FLOPs are counted here by hand.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
@@ -202,7 +202,7 @@ TEST(unsupported__can_be_looked_at)
     assert_ok(clg_model_get_info(m, &info));
     assert_non_null(strstr(info.unsupported, "Frobnicate"));
     assert_ok(clg_model_flops(m, NULL, 0, &flops));
-    assert_true(flops == 6); /* of the first Relu: what comes behind has no known shape */
+    assert_true(flops == 6); /* of the first Relu: what comes after has no known shape */
     assert_ok(clg_model_nodes(m, &nodes, &n));
     assert_false(node_named(nodes, n, "frob")->supported);
     assert_true(node_named(nodes, n, "again")->supported);
@@ -217,7 +217,7 @@ TEST(unsupported__can_be_looked_at)
     assert_null(nodes);
 }
 
-/* Attributes of a file's nodes are judged before anything has been resolved. */
+/* Attributes of a file's nodes are validated before anything has been resolved. */
 TEST(file_nodes__checks_see_their_row)
 {
     ow_model m = {.ir_version = 8, .opset = 13};

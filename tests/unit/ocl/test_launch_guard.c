@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The guard in front of PoCL before version 4, against a small copy of what that driver does: a
+ * The guard for PoCL before version 4, against a small copy of what that driver does: a
  * list of at most 128 loaded kernels, found by kernel, local size and width at a command's start,
  * and by kernel and local size alone at its end. Threads launch and end at random; a count below
  * zero is where the driver would end the process.
@@ -95,7 +95,7 @@ typedef struct load {
     bool guarded;
     unsigned n_kernels, n_widths; /* launches are of one of so many, at random */
     int n_runs;
-    bool foreign;  /* some runs launch what the guard is not told of */
+    bool foreign;  /* some runs launch what the guard does not know of */
     bool binaries; /* some runs read a binary at their end */
 } load;
 
@@ -226,7 +226,7 @@ TEST(launch_guard__launches_of_other_libraries)
     assert_false(driver.died);
 }
 
-/* ---- turns ----------------------------------------------------------------------------------- */
+/* ---- transposes ------------------------------------------------------------------------------ */
 
 static atomic_int n_rounds;
 static atomic_bool stop;
@@ -276,7 +276,7 @@ static void *meet(void *argument)
     const launch_form f = form_of(1, 5);
     guard_place place = launch_guard_enter(&f);
     atomic_fetch_add(&n_met, 1);
-    while (atomic_load(&n_met) < N_THREADS) sched_yield(); /* all of them are inside at once */
+    while (atomic_load(&n_met) < N_THREADS) sched_yield(); /* all of them are inside together */
     launch_guard_leave(place, true);
     return place == GUARD_SHARED ? argument : NULL;
 }

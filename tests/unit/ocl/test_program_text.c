@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The text that a compiler gets: of every kernel file, each kernel alone, on the lines where it
- * stands in the file.
+ * is in the file.
  */
 #include "support/unit.h"
 

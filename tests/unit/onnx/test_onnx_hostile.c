@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that are damaged, absurd or made to hurt: a sentence and nothing lost, whatever the bytes.
+ * Files that are damaged, absurd or made to hurt: a message and nothing lost, whatever the bytes.
  * Random cases print their seed; $CLG_TEST_SEED gives it back.
  */
 #include "support/bytes.h"
@@ -83,7 +83,7 @@ static ow_bytes rich_model(void)
     return ow_finish(&m);
 }
 
-/* Must end, with a sentence where it fails, and lose no memory. */
+/* Must end, with a message where it fails, and lose no memory. */
 static void check_any(void *user, const uint8_t *data, size_t n)
 {
     (void)user;
@@ -148,7 +148,7 @@ TEST(hostile__random_bytes)
     }
 }
 
-/* Several bits flipped at once, and pieces moved over others. */
+/* Several bits flipped together, and pieces moved over others. */
 TEST(hostile__random_damage)
 {
     uint64_t random = seed();
@@ -284,7 +284,7 @@ TEST(hostile__absurd_dimensions)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "'w'");
 }
 
-/* Shape arithmetic that asks for the impossible is refused before anything is allocated. */
+/* Shape arithmetic that requests the impossible is refused before anything is allocated. */
 TEST(hostile__absurd_shape_arithmetic)
 {
     const int64_t ints[3] = {INT64_MAX, INT64_MAX, 2};

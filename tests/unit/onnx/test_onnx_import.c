@@ -355,7 +355,7 @@ TEST(external__never_leaves_the_folder)
 }
 
 #ifndef _WIN32
-/* A link in the folder to what lies outside of it leads outside. */
+/* A link in the folder to what is outside of it leads outside. */
 TEST(external__follows_no_link_out)
 {
     const float data[2] = {1, 2};

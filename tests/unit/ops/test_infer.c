@@ -132,9 +132,9 @@ TEST(infer__presets_dtypes_by_letters)
     fixture f;
     start(&f, &row, "fl", 2);
     fact_set(&f.outputs[1], CLG_FLOAT64,
-             &f.inputs[0].dims); /* what stood there before does not matter */
+             &f.inputs[0].dims); /* the value there before does not matter */
     assert_error(infer(&f), CLG_ERROR_INTERNAL, "did not decide output 1");
-    f.node->outputs[1] = VALUE_NONE; /* not asked for: may stay open */
+    f.node->outputs[1] = VALUE_NONE; /* not requested: may stay open */
     assert_ok(infer(&f));
     assert_int_equal(f.outputs[0].dtype, CLG_FLOAT32);
     assert_int_equal(f.outputs[0].dims.dims[0], 4);

@@ -82,7 +82,7 @@ static void refuse(clg_status status, const char *words)
     finish();
 }
 
-/* ---- products -------------------------------------------------------------------------------- */
+/* ---- GEMMs -------------------------------------------------------------------------------- */
 
 static void gemm(shape a, shape b)
 {

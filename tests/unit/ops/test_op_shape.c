@@ -53,7 +53,7 @@ TEST(shape__start_and_end_are_clamped)
     assert_ok(node_set_int(k.graph, 0, "start", INT64_MIN));
     assert_ok(node_set_int(k.graph, 0, "end", 1));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, U));
-    assert_ok(op_case_infer(&k)); /* the open axis is not asked for */
+    assert_ok(op_case_infer(&k)); /* the open axis is not requested */
     op_case_expect_content(&k, LIST(2));
     op_case_end(&k);
 }

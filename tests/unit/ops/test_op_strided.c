@@ -36,7 +36,7 @@ TEST(grid__merges_contiguous_dimensions)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Lowers with input 0 as it is placed; what comes out is a view or is none. */
+/* Lowers with input 0 as it is placed; what comes out is a view or is not one. */
 static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64_t offset, int rank,
                         const int64_t *strides)
 {
@@ -150,7 +150,7 @@ TEST(gather__known_index_is_a_view)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Contents that shapes depend on are asked for by bits. */
+/* Contents that shapes depend on are requested by bits. */
 TEST(strided__needs)
 {
     static const struct {

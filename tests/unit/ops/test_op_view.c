@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family of views, without a device: shapes that fit and shapes that do not, contents that go
- * along, strides.
+ * The family of views, without a device: shapes that fit and shapes that do not, contents that are
+ * included, strides.
  */
 #include "support/cases/op_case.h"
 

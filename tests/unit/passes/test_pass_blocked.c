@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that puts maps between convolutions into blocks of channels: which nodes go along, where
- * maps are turned, and what stays as it is. That the numbers stay is shown on a device in
- * tests/api/test_blocked_layout.c.
+ * The pass that puts feature maps between convolutions into blocks of channels: which nodes are in
+ * a region, where feature maps are transposed, and what stays as it is. That the numbers stay is
+ * shown on a device in tests/api/test_blocked_layout.c.
  */
 #include "support/cases/pass_case.h"
 
@@ -15,8 +15,8 @@ static value_id map_of(pass_case *m, const char *name, int64_t channels)
     return pass_case_input(m, name, 4, (int64_t[]){2, channels, SIDE, SIDE});
 }
 
-/* A convolution of 3 x 3, or of 1 x 1, that keeps the size of its map. Enough of it to be worth
- * turning small maps. */
+/* A convolution of 3 x 3, or of 1 x 1, that keeps the size of its feature map. Enough of it to
+ * be worth transposing small feature maps. */
 static value_id conv(pass_case *m, value_id x, int64_t in, int64_t out, int64_t side,
                      const char *name)
 {
@@ -52,8 +52,8 @@ static void expect_ints(const node *n, const char *name, size_t count, const int
     assert_memory_equal(ints, wanted, count * sizeof *ints);
 }
 
-/* An image goes in as it is, and a map of one pixel is the same in either order: nothing is
- * turned. */
+/* An image goes in as it is, and a feature map of one pixel is the same in either order: nothing is
+ * transposed. */
 TEST(blocked__from_an_image_to_means)
 {
     pass_case m = pass_case_start();
@@ -79,7 +79,8 @@ TEST(blocked__from_an_image_to_means)
     graph_free(g);
 }
 
-/* A map that comes in and one that goes out are turned once each, however often they are read. */
+/* A feature map that comes in and one that goes out are transposed once each, however often they
+ * are read. */
 TEST(blocked__borders_are_transposed)
 {
     pass_case m = pass_case_start();
@@ -124,7 +125,7 @@ TEST(blocked__constants_by_channel_and_excitations)
     graph_free(g);
 }
 
-/* What convolutions alone read may have zeros behind its last channel; others get the channels
+/* What convolutions alone read may have zeros after its last channel; others get the channels
  * that there are. */
 TEST(blocked__blocks_that_are_not_full)
 {
@@ -181,10 +182,10 @@ TEST(blocked__zeros_stay_in_pools)
     }
 }
 
-/* What is built on a convolution that would go along, and whether it does. */
+/* What is built on a convolution that would be in a region, and whether it does. */
 typedef struct alone {
     int64_t in, out, groups, kernel, stride;
-    int64_t height; /* of the map; -1: not known */
+    int64_t height; /* of the feature map; -1: not known */
     bool computed;  /* weights */
 } alone;
 
@@ -221,7 +222,7 @@ TEST(blocked__what_stays_as_it_is)
         {3, 8, 1, 5, 5, 64, false},  /* strides that are */
         {3, 8, 1, 5, 1, -1, false},  /* of any height */
         {3, 8, 1, 5, 1, 64, true},   /* weights that change */
-        {8, 8, 1, 1, 1, 64, false},  /* turning its input takes longer than it saves */
+        {8, 8, 1, 1, 1, 64, false},  /* transposing its input takes longer than it saves */
     };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (is_taken(&left[i], LANES)) fail_msg("case %zu", i);

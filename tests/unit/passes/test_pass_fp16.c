@@ -76,7 +76,7 @@ TEST(fp16__goes_through_what_follows)
     graph_free(g);
 }
 
-/* A sum with a value that is float32 stays float32, and so does one that no product is before. */
+/* A sum with a value that is float32 stays float32, and so does one that no GEMM is before. */
 TEST(fp16__does_not_spread_backwards)
 {
     pass_case m = pass_case_start();
@@ -133,7 +133,7 @@ TEST(fp16__stays_away_from_names)
     graph_free(g);
 }
 
-/* What depends on constants alone is computed in float32, and narrowed behind. */
+/* What depends on constants alone is computed in float32, and narrowed after. */
 TEST(fp16__follows_constants)
 {
     pass_case m = pass_case_start();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that makes MatMuls of one input one product: which it takes, and which it leaves alone.
+ * The pass that makes MatMuls of one input one GEMM: which it takes, and which it leaves alone.
  * That the numbers stay is shown on devices in tests/api/test_pass_patterns.c.
  */
 #include "support/cases/pass_case.h"
@@ -80,7 +80,7 @@ TEST(projections__through_reshapes)
     graph_free(g);
 }
 
-/* How many products are left of two, when `change` was made to the second's result. */
+/* How many GEMMs are left of two, when `change` was made to the second's result. */
 static size_t left_with(value_id (*change)(pass_case *m, value_id x, value_id v))
 {
     pass_case m = pass_case_start();

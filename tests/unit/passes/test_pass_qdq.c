@@ -162,7 +162,7 @@ TEST(qdq__layer_normalization_is_still_known)
     graph_free(g);
 }
 
-/* Each reader dequantises by itself, so that both chains read bytes. */
+/* Each reader dequantises automatically, so that both chains read bytes. */
 TEST(qdq__chains_read_bytes)
 {
     pass_case m = pass_case_start();

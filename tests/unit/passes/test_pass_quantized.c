@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that spells quantised operators: Transposes between windows over channels that are last,
- * and what stands in a branch. That rewritten graphs compute the same is shown on devices in
+ * The pass that decomposes quantised operators: Transposes between windows over channels that are
+ * last, and what is in a branch. That rewritten graphs compute the same is shown on devices in
  * tests/ops/quant/test_quantized.c.
  */
 #include "support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plans without a device: what becomes a step, a view, a number known beforehand; where outputs
- * lie; where segments end. Every plan is replayed by the checker of support/cases/plan_checker.h.
+ * are; where segments end. Every plan is replayed by the checker of support/cases/plan_checker.h.
  */
 #include "support/unit.h"
 
@@ -312,7 +312,7 @@ TEST(planner__a_shape_input_is_requested)
     plan_case_end(&k);
 }
 
-/* count = int64(largest of x), which no host arithmetic is asked for: x is data */
+/* count = int64(largest of x), which needs no host arithmetic: x is data */
 static value_id device_count(plan_case *k, value_id x)
 {
     value_id m = plan_case_node(k, "ReduceMax", 1, &x);

@@ -118,7 +118,7 @@ TEST(slabs__a_chain_reuses_its_memory)
 }
 
 /* The two largest are next to each other, and the one between them and the next fits into
- * neither's place beside its neighbour, as in MobileNetV2: by size alone that takes 40 of 32. A
+ * neither's place beside its adjacent one, as in MobileNetV2: by size alone that takes 40 of 32. A
  * slab that may be no larger keeps what there is. */
 TEST(slabs__a_chain_of_several_sizes_leaves_no_gap)
 {

@@ -201,7 +201,7 @@ TEST(tuning_table__preferred_ones_come_first)
 /* ---- judging --------------------------------------------------------------------------------- */
 
 typedef struct validator {
-    const char *wrong[3]; /* ways that do not pass */
+    const char *wrong[3]; /* implementations that do not pass */
     int n_calls;
     clg_status fails;
 } validator;
@@ -259,7 +259,7 @@ TEST(tuning_table__one_candidate_is_not_validated)
     assert_string_equal(taken(&f, &out), "slow");
     assert_int_equal(j.n_calls, 0);
     f.impls[0].next = &f.impls[1];
-    j.fails = CLG_ERROR_DEVICE_LOST; /* no verdict */
+    j.fails = CLG_ERROR_DEVICE_LOST; /* no self-test result */
     assert_int_equal(plan_choose(&f.c, &f.lc, &out), CLG_ERROR_DEVICE_LOST);
     end(&f);
 }

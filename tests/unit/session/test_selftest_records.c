@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of self-tests' verdicts and its text.
+ * The table of self-test results and its text.
  */
 #include "support/unit.h"
 

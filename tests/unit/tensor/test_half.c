@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Narrow floats. The references decode by the textbook formula with ldexp, and round by searching
- * the neighbours among all codes: nothing of the library's bit arithmetic.
+ * the adjacent values among all codes: nothing of the library's bit arithmetic.
  */
 #include "support/unit.h"
 
@@ -40,7 +40,7 @@ TEST(half__all_codes_decode_and_return)
     }
 }
 
-/* Between two neighbouring codes: below the middle to the lower, above it to the upper, on it to
+/* Between two adjacent codes: below the middle to the lower, above it to the upper, on it to
  * the even one. */
 static void check_rounding(uint16_t lower, double low, double high, uint16_t (*encode)(float))
 {
@@ -61,8 +61,8 @@ TEST(half__rounds_to_nearest_even)
         double high = code == 0x7bff ? 65536.0 : reference((uint16_t)(code + 1), 5, 10);
         check_rounding(code, reference(code, 5, 10), high, half_from_float);
     }
-    /* Subnormal floats lie below the finest step of bfloat16, so its neighbours are checked from
-     * normal ones. */
+    /* Subnormal floats are below the finest step of bfloat16, so its adjacent values are
+     * checked from normal ones. */
     for (uint16_t code = 0x80; code < 0x7f7f; code++) {
         check_rounding(code, reference(code, 8, 7), reference((uint16_t)(code + 1), 8, 7),
                        bfloat16_from_float);
@@ -95,7 +95,7 @@ TEST(half__double_goes_through_float_unharmed)
     assert_int_equal(half_from_float(float_for_narrowing(1e300)), 0x7c00);
     assert_int_equal(bfloat16_from_float(float_for_narrowing(-1e300)), 0xff80);
     assert_int_equal(half_from_float(float_for_narrowing(1e-300)), 0);
-    /* 1 + 2^-11 is the middle of two halves; a little above must not come back to it. */
+    /* 1 + 2^-11 is the middle of two float16 values; a little above must not come back to it. */
     assert_int_equal(half_from_float(float_for_narrowing(1.0 + 0x1p-11 + 0x1p-40)), 0x3c01);
     assert_int_equal(half_from_float(float_for_narrowing(1.0 + 0x1p-11)), 0x3c00);
 }

@@ -165,7 +165,7 @@ TEST(elements__small_integers_survive_every_dtype)
         assert_true(tensor_get_float(t, 5) == (is_signed ? -1.0 : 1.0));
         assert_int_equal(tensor_get_int(t, 5), is_signed ? -1 : 1);
         if (info->dtype != CLG_FLOAT8E8M0)
-            assert_int_equal(tensor_get_int(t, 4), 0); /* the neighbours stay */
+            assert_int_equal(tensor_get_int(t, 4), 0); /* the adjacent elements stay */
         if (info->dtype != CLG_FLOAT8E8M0) assert_int_equal(tensor_get_int(t, 6), 0);
         tensor_free(t);
     }
