@@ -27,7 +27,8 @@ if(CLG_SANITIZE)
   target_link_options(clg_settings INTERFACE ${sanitizers})
 endif()
 
-# Files that end in _posix.c or _windows.c are one system's; all that find sources by name leave out the other's.
+# Files that end in _posix.c or _windows.c are one system's; all that find sources by name leave out
+# the other's.
 if(WIN32)
   set(clg_other_system "_posix\\.c$")
   # printf as C11 has it (%zu, %lld); Windows 7 and later.

@@ -92,7 +92,7 @@ if(UNIX AND NOT APPLE)
   set_target_properties(clgraph PROPERTIES LINK_DEPENDS "${export_map}")
 endif()
 
-# --- the compile helper, which the library starts: beside the library, and in a separate folder when installed ---
+# --- the compile helper, which the library starts ---
 file(GLOB helper_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/helper/*.c")
 list(FILTER helper_sources EXCLUDE REGEX "${clg_other_system}")
 set(helper_objects "")

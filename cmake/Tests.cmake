@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests, found by name: tests/<area>/test_<subject>.c is one cmocka program and the ctest
-# <area>.<subject>; tests/<area>/<name>.sh of cli, conformance and lint are scripts. A program may hold a
-# line `/* ctest: label slow timeout 900 serial */` that adds labels, changes its time limit in seconds,
-# and keeps other tests from running beside it (what measures time); a script `# ctest: timeout 900`.
+# <area>.<subject>; tests/<area>/<name>.sh of cli, conformance and lint are scripts. A program may
+# hold a line `/* ctest: label slow timeout 900 serial */` that adds labels, changes its time limit
+# in seconds, and keeps other tests from running beside it (what measures time); a script `# ctest:
+# timeout 900`.
 
 enable_testing()
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
@@ -20,9 +21,10 @@ set(test_environment
   "CLG_TEST_MODELS=${CLG_TEST_MODELS}")
 if(CLG_SANITIZE)
   set(test_slowdown 3)
-  # Up to GCC 13 the runtime takes a block of thread-local storage at byte 16 of a page for one with a header of glibc 2.19
-  # and reads its place from there. Since such a block comes from malloc, a process in many then ended in "Tracer caught
-  # signal 11" while leaks were looked for. Without the interceptor they are found through the thread's own table.
+  # Up to GCC 13 the runtime takes a block of thread-local storage at byte 16 of a page for one with
+  # a header of glibc 2.19 and reads its place from there. Since such a block comes from malloc, a
+  # process in many then ended in "Tracer caught signal 11" while leaks were looked for. Without the
+  # interceptor they are found through the thread's own table.
   list(APPEND test_environment
     "ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1:intercept_tls_get_addr=0"
     "LSAN_OPTIONS=suppressions='${PROJECT_SOURCE_DIR}/tools/sanitizer/lsan.supp':print_suppressions=0"
@@ -172,8 +174,8 @@ set(soak_models silero_vad_v5 voicevox_intonation gpt2_past_toy cifar10_cnn vesp
 list(TRANSFORM soak_models PREPEND "${CLG_TEST_MODELS}/")
 clg_add_soak(models simd ${soak_models})
 
-# Every kernel and the programs that models need through all targets of GPU vendors' compilers, thousands of compiles:
-# ctest -C portability -L portability, and not otherwise.
+# Every kernel and the programs that models need through all targets of GPU vendors' compilers,
+# thousands of compiles: ctest -C portability -L portability, and not otherwise.
 add_test(NAME portability.rows CONFIGURATIONS portability COMMAND
   bash "${PROJECT_SOURCE_DIR}/tools/portability.sh" --all --out "${PROJECT_BINARY_DIR}/portability-rows.tsv")
 add_test(NAME portability.models CONFIGURATIONS portability COMMAND
@@ -182,19 +184,22 @@ add_test(NAME portability.models CONFIGURATIONS portability COMMAND
 set_tests_properties(portability.rows portability.models PROPERTIES LABELS portability TIMEOUT 14400 RUN_SERIAL ON
   ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77)
 
-# Tests as on other processors, on demand: ctest -C cpus -L cpus. A share of it is conformance.cpu_variants.
+# Tests as on other processors, on demand: ctest -C cpus -L cpus. A share of it is
+# conformance.cpu_variants.
 add_test(NAME cpus.all CONFIGURATIONS cpus COMMAND
   bash "${PROJECT_SOURCE_DIR}/tools/cpu-variants.sh" --build "${PROJECT_BINARY_DIR}" --every-variant all)
 set_tests_properties(cpus.all PROPERTIES LABELS cpus TIMEOUT 86400 RUN_SERIAL ON SKIP_RETURN_CODE 77
   ENVIRONMENT "${test_environment}")
 
-# Library, cltool and unit tests for Windows, under Wine, in minutes: ctest -C windows -L windows, and not otherwise.
+# Library, cltool and unit tests for Windows, under Wine, in minutes: ctest -C windows -L windows,
+# and not otherwise.
 add_test(NAME windows.wine COMMAND bash "${PROJECT_SOURCE_DIR}/tools/windows.sh"
   CONFIGURATIONS windows)
 set_tests_properties(windows.wine PROPERTIES LABELS windows TIMEOUT 1800 SKIP_RETURN_CODE 77)
 
-# Folders of models through `cltool verify`, by both classes of kernels and in fp16: other people's, and well-known architectures that
-# PyTorch writes into the build folder (the fixture generated_models).
+# Folders of models through `cltool verify`, by both classes of kernels and in fp16: other people's,
+# and well-known architectures that PyTorch writes into the build folder (the fixture
+# generated_models).
 set(generated_models "${PROJECT_BINARY_DIR}/tests/models/generated")
 add_test(NAME models.generate
   COMMAND bash "${tests_dir}/models/generate.sh" "${generated_models}")

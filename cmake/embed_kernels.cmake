@@ -3,8 +3,9 @@
 # cmake -DSOURCE_DIR=... -DLIST=... -DOUTPUT=... -P embed_kernels.cmake
 #
 # Writes the C file of src/step/kernel_source.h. LIST names one file a line, relative to
-# SOURCE_DIR: cl/<family>/<name>.cl and .clh. A line `#include "common/x.clh"` is replaced by that file's text, once in each kernel, with #line directives, so that a build log names the true
-# file and line. Texts are byte arrays: no limit on their length, no escapes, no trigraphs.
+# SOURCE_DIR: cl/<family>/<name>.cl and .clh. A line `#include "common/x.clh"` is replaced by that
+# file's text, once in each kernel, with #line directives, so that a build log names the true file
+# and line. Texts are byte arrays: no limit on their length, no escapes, no trigraphs.
 cmake_minimum_required(VERSION 3.25)
 
 set(include_pattern "[ \t]*#[ \t]*include[ \t]*\"([a-z]+/[^\"\n]+)\"[^\n]*")

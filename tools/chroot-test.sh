@@ -8,10 +8,12 @@
 # debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
 # with --worktree the files as they are now, to a path with a space, runs tools/quickstart.sh and
 # tools/test.sh (with the arguments, which may choose tests) there, each twice, or with --once the
-# tests once, and prints their last lines. Needs root and debootstrap. Packages come from where this machine's apt takes them.
+# tests once, and prints their last lines. Needs root and debootstrap. Packages come from where this
+# machine's apt takes them.
 #
-# Suites: bookworm (Debian 12, the default), trixie (13), forky (testing), noble (Ubuntu 24.04, whose
-# mirror is CLG_MIRROR, by default http://archive.ubuntu.com/ubuntu). CLG_MIRROR names another mirror.
+# Suites: bookworm (Debian 12, the default), trixie (13), forky (testing), noble (Ubuntu 24.04,
+# whose mirror is CLG_MIRROR, by default http://archive.ubuntu.com/ubuntu). CLG_MIRROR names another
+# mirror.
 set -euo pipefail
 
 usage() {
@@ -62,7 +64,8 @@ fi
 eval "$(apt-config shell proxy Acquire::http::Proxy)"
 [ -z "${proxy:-}" ] || export http_proxy=$proxy https_proxy=$proxy
 
-# debootstrap may be older than the suite: all of Debian's are bootstrapped alike, and all of Ubuntu's.
+# debootstrap may be older than the suite: all of Debian's are bootstrapped alike, and all of
+# Ubuntu's.
 arguments=("$suite" "$root" "$mirror")
 scripts=/usr/share/debootstrap/scripts
 components=main

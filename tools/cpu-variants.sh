@@ -1,22 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs tests as they would run on other processors: with a driver's compiler limited to older instruction sets, and with other
-# widths of vectors and numbers of compute units than the machine's.
+# Runs tests as they would run on other processors: with a driver's compiler limited to older
+# instruction sets, and with other widths of vectors and numbers of compute units than the
+# machine's.
 #
-#   tools/cpu-variants.sh [--build FOLDER] [--variant NAME | --every-variant]... [--jobs N] [TEST...]
-#   tools/cpu-variants.sh --variants                  the variants that this machine can show, and what each sets
+#   tools/cpu-variants.sh [--build FOLDER] [--variant NAME | --every-variant]... [--jobs N]
+#                         [TEST...]
+#   tools/cpu-variants.sh --variants                  the variants that this machine can show, and
+#                                                     what each sets
 #
-# TEST is a ctest's name (api.selftest) or a pattern of the shell ('ops.*'); 'all' is every test of ops, api, faults, cli,
-# conformance and models. Without tests and variants, the share that ctest's conformance.cpu_variants runs. --build: a folder built with
-# tests, default build. Each variant has separate caches, removed at the end. CLG_TEST_PLACES and CLG_TEST_SHARE work as
-# they do for ctest (docs/testing.md).
+# TEST is a ctest's name (api.selftest) or a pattern of the shell ('ops.*'); 'all' is every test of
+# ops, api, faults, cli, conformance and models. Without tests and variants, the share that ctest's
+# conformance.cpu_variants runs. --build: a folder built with tests, default build. Each variant has
+# separate caches, removed at the end. CLG_TEST_PLACES and CLG_TEST_SHARE work as they do for ctest
+# (docs/testing.md).
 #
-# Prints a line for each variant; of a test that fails, its output. Fails when one fails or none ran.
+# Prints a line for each variant; of a test that fails, its output. Fails when one fails or none
+# ran.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 
-# ---- variants ----------------------------------------------------------------------------------------------------------------
+# ---- variants ------------------------------------------------------------------------------------
 
 # LAYER stands for OPENCL_LAYERS=, whose path may have blanks.
 layer() { # ASSIGNMENT...: of tests/layers/opencl_device.c
@@ -25,12 +30,15 @@ layer() { # ASSIGNMENT...: of tests/layers/opencl_device.c
 cpu_has() { grep -qw -m 1 -- "$1" /proc/cpuinfo 2>/dev/null; }
 
 # NAME and ASSIGNMENTS of each variant, a line each.
-#   pocl-NAME   PoCL's kernel library NAME (POCL_KERNELLIB_NAME, versions 3 to 7: a file kernel-*-NAME.bc), which compiles for
-#               the processor of that name. PoCL reports the vectors of the machine all the same: the layer puts that right
+#   pocl-NAME   PoCL's kernel library NAME (POCL_KERNELLIB_NAME, versions 3 to 7: a file
+#               kernel-*-NAME.bc), which compiles for the processor of that name. PoCL reports the
+#               vectors of the machine all the same: the layer puts that right
 #   floats-N    vectors of N floats
 #   units-N     compute units that the layer claims
-#   threads-N   compute units that PoCL has: POCL_MAX_PTHREAD_COUNT (3), POCL_CPU_MAX_CU_COUNT (5 and later, no more than there are)
-#   intel-NAME  Intel's CPU runtime, where OCL_ICD_VENDORS names a folder with its .icd file: CL_CONFIG_CPU_TARGET_ARCH
+#   threads-N   compute units that PoCL has: POCL_MAX_PTHREAD_COUNT (3), POCL_CPU_MAX_CU_COUNT (5
+#               and later, no more than there are)
+#   intel-NAME  Intel's CPU runtime, where OCL_ICD_VENDORS names a folder with its .icd file:
+#               CL_CONFIG_CPU_TARGET_ARCH
 variants() {
   local name needs floats
   if [ -d "${OCL_ICD_VENDORS:-}" ] && grep -qs libintelocl "$OCL_ICD_VENDORS"/*.icd; then
@@ -48,7 +56,7 @@ variants() {
   for name in 1 2 64; do echo "units-$name $(layer "CLG_DEVICE_UNITS=$name")"; done
 }
 
-# ---- tests -------------------------------------------------------------------------------------------------------------------
+# ---- tests ---------------------------------------------------------------------------------------
 
 all_tests() {
   (
@@ -92,7 +100,7 @@ report_test() { # AREA.NAME
 }
 
 usage() {
-  sed -n '6,8p' "${BASH_SOURCE[0]}" | cut -c 3- >&2
+  sed -n '/^#   tools/,/^#$/s/^# //p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 

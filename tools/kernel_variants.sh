@@ -5,13 +5,13 @@
 #
 # Writes the programs of kernel files into a folder, FOLDER/<stem>@<number>.cl: each line
 #   // @variant P_A=1 P_B=4
-# at a file's head is a legal row of parameters, given as the prelude that the library would generate; lines of parameters alone
-# after it continue it. Prints
-# "<program>\t<kernel file>\t<row>\t<words>" for each; words are nvidia, amd, intel or targets of tools/portability.sh where a
-# line
+# at a file's head is a legal row of parameters, given as the prelude that the library would
+# generate; lines of parameters alone after it continue it. Prints
+# "<program>\t<kernel file>\t<row>\t<words>" for each; words are nvidia, amd, intel or targets of
+# tools/portability.sh where a line
 #   // @only gfx906 gfx90a
-# precedes the row, for what their compilers alone can compile, else "-". Includes are relative to cl/. A file without
-# a row fails.
+# precedes the row, for what their compilers alone can compile, else "-". Includes are relative to
+# cl/. A file without a row fails.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
 

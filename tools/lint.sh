@@ -76,7 +76,8 @@ for script in tests/lint/*.sh; do
   check "${name%.sh}" bash "$script"
 done
 
-# A report, which fails nothing: words of our own in the last change, where the field has a standard term.
+# A report, which fails nothing: words of our own in the last change, where the field has a standard
+# term.
 python3 tests/lint/words.py | tail -n 20
 
 echo "$passed passed, $failed failed"

@@ -4,14 +4,17 @@
 # The one list of packages that clgraph needs, for each Debian and Ubuntu release that it supports.
 #
 #   tools/packages.sh [--suite NAME] list GROUP...   prints the packages of the groups
-#   tools/packages.sh install GROUP...               installs those that are missing (sudo only when not root)
+#   tools/packages.sh install GROUP...               installs those that are missing (sudo only when
+#                                                    not root)
 #
-# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint, vendors (compilers of GPU
-# vendors, for tools/portability.sh), windows (in addition to build, for tools/windows.sh).
+# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint,
+# vendors (compilers of GPU vendors, for tools/portability.sh), windows (in addition to build, for
+# tools/windows.sh).
 #
-# Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by default the machine's. Another
-# Debian or Ubuntu release gets the names of forky. A package of test, lint, vendors or windows that the machine's sources do
-# not have is left out with a line: the tests that need it are skipped by name. One of build or run is an error.
+# Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
+# default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
+# test, lint, vendors or windows that the machine's sources do not have is left out with a line: the
+# tests that need it are skipped by name. One of build or run is an error.
 set -euo pipefail
 
 usage() {

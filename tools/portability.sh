@@ -1,27 +1,32 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every kernel through the compilers of GPU vendors, on a machine without a GPU (packages: tools/packages.sh, group vendors).
+# Every kernel through the compilers of GPU vendors, on a machine without a GPU (packages:
+# tools/packages.sh, group vendors).
 #
 #   tools/portability.sh [--target NAME]... [--all] [--out FILE] [--texts FOLDER] [--jobs N]
 #                        [--cache FOLDER] [cl/FAMILY/FILE.cl...]
 #   tools/portability.sh --targets       the targets whose compilers are installed
 #
-# Programs are the rows at the heads of cl/*/*.cl (tools/kernel_variants.sh); with --texts, those in a folder that
-# tests/layers/opencl_texts.c filled. Marks at a file's head: `// @cpu`, its kernels are never given to a GPU and are left
-# out; `// @hot KERNEL... [P_A=1] [P_B!=1]`, kernels where a spill fails, in programs with such parameters; `// @ptx WORD...
-# [P_A=1]`, words that NVIDIA's assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only
-# WORD...` above a row (tools/kernel_variants.sh): for these targets alone, or those of nvidia, amd or intel.
+# Programs are the rows at the heads of cl/*/*.cl (tools/kernel_variants.sh); with --texts, those in
+# a folder that tests/layers/opencl_texts.c filled. Marks at a file's head: `// @cpu`, its kernels
+# are never given to a GPU and are left out; `// @hot KERNEL... [P_A=1] [P_B!=1]`, kernels where a
+# spill fails, in programs with such parameters; `// @ptx WORD... [P_A=1]`, words that NVIDIA's
+# assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only WORD...`
+# above a row (tools/kernel_variants.sh): for these targets alone, or those of nvidia, amd or intel.
 #
-# Writes a table, tab-separated: program, target, kernel, result, registers, spills, private bytes, local bytes, note.
-#   AMD      vector registers; spills of vector registers (those of scalar ones go to vector ones, see note)
-#   Intel    registers of 32 bytes (64 on pvc) that a thread has; spills as the compiler counts them;
-#            private bytes are a thread's, on dg2 a work-item's
+# Writes a table, tab-separated: program, target, kernel, result, registers, spills, private bytes,
+# local bytes, note.
+#   AMD      vector registers; spills of vector registers (those of scalar ones go to vector ones,
+#            see note)
+#   Intel    registers of 32 bytes (64 on pvc) that a thread has; spills as the compiler counts
+#            them; private bytes are a thread's, on dg2 a work-item's
 #   NVIDIA   as ptxas says; without ptxas "-", and local bytes from PTX
-# --cache keeps rows of what compiled, by the hash of the text, the marks, cl/common, this script and the compilers' versions.
-# Results: ok; ERROR, SPILLS and LOCAL, which fail; private, a hot kernel with an array outside of registers; spills, not
-# counted; left-out, for the reason in the note. Local bytes are a kernel's own arrays, not its __local arguments; more than
-# 48 KiB (NVIDIA) or 64 KiB fail.
+# --cache keeps rows of what compiled, by the hash of the text, the marks, cl/common, this script
+# and the compilers' versions. Results: ok; ERROR, SPILLS and LOCAL, which fail; private, a hot
+# kernel with an array outside of registers; spills, not counted; left-out, for the reason in the
+# note. Local bytes are a kernel's own arrays, not its __local arguments; more than 48 KiB (NVIDIA)
+# or 64 KiB fail.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
 export LC_ALL=C
@@ -50,7 +55,7 @@ is_here() { # TARGET
 }
 
 usage() {
-  sed -n '6,8p' "$0" | cut -c 3- >&2
+  sed -n '/^#   tools/,/^#$/s/^# //p' "$0" >&2
   exit 2
 }
 
@@ -96,9 +101,10 @@ if command -v ptxas >/dev/null; then
   PTXAS_LOWEST=$(ptxas --help | grep -oE "'sm_[0-9]+'" | tr -d "'" | sort -t _ -k 2n | head -n 1) || PTXAS_LOWEST=
 fi
 
-# ---- one program for one target ------------------------------------------------------------------------------------------
+# ---- one program for one target ------------------------------------------------------------------
 
-# Resources out of what a compiler wrote, a line a kernel: kernel registers spills private local note
+# Resources out of what a compiler wrote, a line a kernel: kernel registers spills private local
+# note
 amd_rows() { # ASSEMBLY
   awk '
     /^amdhsa.kernels:/ { on = 1 }
@@ -205,8 +211,8 @@ compile() { # TARGET PROGRAM FOLDER: leaves FOLDER/kernels; what the compiler sa
   esac
 }
 
-# What a target has not that a program is made for, in words: the library compiles such programs only where a device says
-# that it can.
+# What a target has not that a program is made for, in words: the library compiles such programs
+# only where a device says that it can.
 lacks() { # TARGET PROGRAM-FILE
   if grep -q '^// @probe' "$2"; then
     echo "a probe: $1 can not"
@@ -276,7 +282,8 @@ compile_and_validate() { # TARGET PROGRAM
         note="hot $note"
         if [ "$private" != - ] && [ "$private" -gt 0 ]; then verdict=private; fi
         if [ "$spills" != - ] && [ "$spills" -gt 0 ]; then verdict=SPILLS; fi
-        # clang-15 gives a kernel 128 of gfx11's registers at most: its spills say nothing of a driver's compiler.
+        # clang-15 gives a kernel 128 of gfx11's registers at most: its spills say nothing of a
+        # driver's compiler.
         if [ "$verdict" = SPILLS ] && [ "$target" = gfx1100 ]; then verdict=spills; fi
       fi
       if [ "$local_bytes" -gt "$limit" ]; then verdict=LOCAL; fi
@@ -300,7 +307,7 @@ compile_and_validate() { # TARGET PROGRAM
 }
 export -f amd_rows intel_rows nvidia_rows compile lacks marked compile_and_validate judge
 
-# ---- all of them ---------------------------------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 
 for file in cl/*/*.cl; do
   stem=${file##*/}

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The programs that models need with the kernels for GPUs, generated ones included, through the compilers of GPU vendors:
-# ONNX's node tests, 200 random graphs and, where it is there, a folder of models, run on PoCL below a layer that writes texts.
-# Rows at the heads of kernel files, which tools/portability.sh takes, are chosen by hand; these are what really comes.
+# The programs that models need with the kernels for GPUs, generated ones included, through the
+# compilers of GPU vendors: ONNX's node tests, 200 random graphs and, where it is there, a folder of
+# models, run on PoCL below a layer that writes texts. Rows at the heads of kernel files, which
+# tools/portability.sh takes, are chosen by hand; these are what really comes.
 #
 #   tools/portability_models.sh BUILD [OPTION of tools/portability.sh]...      default: --all
 #
-# BUILD is a build with tests. CLG_TEST_MODELS names the folder of models, CLG_TEST_SEEDS other random graphs, FIRST:COUNT.
-# A part that brings no program fails, and what fails in tools/portability.sh.
+# BUILD is a build with tests. CLG_TEST_MODELS names the folder of models, CLG_TEST_SEEDS other
+# random graphs, FIRST:COUNT. A part that brings no program fails, and what fails in
+# tools/portability.sh.
 set -euo pipefail
 build=$(cd "${1:?a build folder}" && pwd)
 shift

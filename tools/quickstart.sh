@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# From a fresh Debian or Ubuntu (README.md) to handwritten digits recognised through OpenCL: installs the packages that
-# are missing, builds a release into build/, runs the demo. A second start does only the last.
+# From a fresh Debian or Ubuntu (README.md) to handwritten digits recognised through OpenCL:
+# installs the packages that are missing, builds a release into build/, runs the demo. A second
+# start does only the last.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"

@@ -5,13 +5,14 @@
 #
 #   tools/windows-deps.sh FOLDER
 #
-# PCRE2, jansson and cmocka are compiled with MinGW-w64 from Debian's source packages, stb from the headers of
-# libstb-dev; headers of OpenCL, CLBlast and xxHash are copied, and OpenCL.dll gets an import library, for programs that
-# call OpenCL themselves. zlib is libz-mingw-w64-dev's own. cmake/toolchains/mingw-w64.cmake finds all of it below
-# $CLG_WINDOWS_DEPS. What is there already is not built again.
+# PCRE2, jansson and cmocka are compiled with MinGW-w64 from Debian's source packages, stb from the
+# headers of libstb-dev; headers of OpenCL, CLBlast and xxHash are copied, and OpenCL.dll gets an
+# import library, for programs that call OpenCL themselves. zlib is libz-mingw-w64-dev's own.
+# cmake/toolchains/mingw-w64.cmake finds all of it below $CLG_WINDOWS_DEPS. What is there already is
+# not built again.
 #
-# apt keeps lists and sources in FOLDER too: the machine's own are not touched. Needs the packages of
-# `tools/packages.sh list build windows`.
+# apt keeps lists and sources in FOLDER too: the machine's own are not touched. Needs the packages
+# of `tools/packages.sh list build windows`.
 set -euo pipefail
 
 if [ $# -ne 1 ]; then
@@ -30,7 +31,7 @@ target=x86_64-w64-mingw32
 work=$prefix/work
 mkdir -p "$work" "$prefix/include" "$prefix/lib/pkgconfig"
 
-# ---- Debian's sources ------------------------------------------------------------------------------------------
+# ---- Debian's sources ----------------------------------------------------------------------------
 
 apt=()
 # Lists of source packages, from where this machine's apt takes its packages.
@@ -71,7 +72,7 @@ build() {
   cmake --install "$work/$name/build" >/dev/null
 }
 
-# ---- from packages of this machine ---------------------------------------------------------------------------------
+# ---- from packages of this machine ---------------------------------------------------------------
 
 copy_headers() {
   cp -rL /usr/include/CL "$prefix/include/"

@@ -5,9 +5,10 @@
 #
 #   tools/windows.sh [FOLDER]
 #
-# FOLDER, by default ~/.cache/clgraph-windows, keeps what is built: deps, build, wine; a second run builds what has changed.
-# Where Wine shows an OpenCL device (it passes on those of this machine), a model is run as well. Ends with
-# `N passed, N failed, N skipped`. Needs `tools/packages.sh install build windows`; exits with 77 without them.
+# FOLDER, by default ~/.cache/clgraph-windows, keeps what is built: deps, build, wine; a second run
+# builds what has changed. Where Wine shows an OpenCL device (it passes on those of this machine), a
+# model is run as well. Ends with `N passed, N failed, N skipped`. Needs `tools/packages.sh install
+# build windows`; exits with 77 without them.
 set -uo pipefail
 root=$(realpath -m -- "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/clgraph-windows}")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
@@ -49,7 +50,7 @@ finish() {
   exit
 }
 
-# ---- building ------------------------------------------------------------------------------------------------------
+# ---- building ------------------------------------------------------------------------------------
 
 configure() {
   CLG_WINDOWS_DEPS="$root/deps" cmake -S . -B "$build" -G Ninja --log-level=WARNING \
@@ -83,10 +84,10 @@ check "compiling" compile || finish
 check "needs Windows alone" alone
 check "exports clg_* alone" exports
 
-# ---- running -------------------------------------------------------------------------------------------------------
+# ---- running -------------------------------------------------------------------------------------
 
-# A Windows of our own. Its server is started here, in no terminal's group: programs that Wine starts beside a test would keep
-# the test's output open, and wait for a terminal.
+# A Windows of our own. Its server is started here, in no terminal's group: programs that Wine
+# starts beside a test would keep the test's output open, and wait for a terminal.
 export WINEPREFIX=$root/wine WINEDEBUG=-all WINEARCH=win64 DISPLAY='' LC_ALL=C.UTF-8
 unset CLG_CACHE_DIR CLG_DEVICE
 stop_wine() {
@@ -160,7 +161,8 @@ model() {
     --rtol 1e-3 --atol 1e-5 -o "$place/out" && [ -s "$place/out/probabilities.npy" ]
 }
 
-# A driver whose compiler dies ends the helper, and the program says so. Wine passes on what the layer of Linux does.
+# A driver whose compiler dies ends the helper, and the program says so. Wine passes on what the
+# layer of Linux does.
 crashing_compiler() {
   local place=$log/crashing
   device || return

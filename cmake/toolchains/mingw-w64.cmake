@@ -5,8 +5,9 @@
 #   tools/windows-deps.sh FOLDER
 #   CLG_WINDOWS_DEPS=FOLDER cmake -B BUILD --toolchain cmake/toolchains/mingw-w64.cmake
 #
-# The libraries that tools/windows-deps.sh made are found below $CLG_WINDOWS_DEPS (or -DCLG_WINDOWS_DEPS=FOLDER). All
-# that is not Windows' own is linked statically: a program needs clgraph.dll and nothing else beside it.
+# The libraries that tools/windows-deps.sh made are found below $CLG_WINDOWS_DEPS (or
+# -DCLG_WINDOWS_DEPS=FOLDER). All that is not Windows' own is linked statically: a program needs
+# clgraph.dll and nothing else beside it.
 
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)

@@ -77,10 +77,16 @@ def make_network():
     The convolutions have no bias: the batch normalization after each has one.
     """
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
-        nn.Conv2d(16, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.Conv2d(1, 16, 3, padding=1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1, bias=False),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Conv2d(32, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.Conv2d(32, 32, 3, padding=1, bias=False),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
         nn.Flatten(),
         nn.Linear(32 * 4 * 4, 10),
     )
@@ -88,6 +94,7 @@ def make_network():
 
 def augment(images):
     """Rotate, scale and shift each image of [n,1,8,8] by a random amount."""
+
     def symmetric(limit):
         return (torch.rand(len(images)) * 2 - 1) * limit
 
@@ -111,7 +118,8 @@ def train(images, labels):
     steps_per_epoch = math.ceil(len(images) / BATCH)
     optimizer = torch.optim.AdamW(network.parameters(), weight_decay=WEIGHT_DECAY)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, PEAK_LEARNING_RATE, epochs=EPOCHS, steps_per_epoch=steps_per_epoch)
+        optimizer, PEAK_LEARNING_RATE, epochs=EPOCHS, steps_per_epoch=steps_per_epoch
+    )
 
     network.train()
     for epoch in range(EPOCHS):
@@ -147,19 +155,28 @@ def export(model, path):
     preserve the mode; the example keeps the nodes, so that clgraph does the folding.
     """
     torch.onnx.export(
-        model, torch.zeros(2, 1, 8, 8), str(path),
-        input_names=["image"], output_names=["probabilities"],
+        model,
+        torch.zeros(2, 1, 8, 8),
+        str(path),
+        input_names=["image"],
+        output_names=["probabilities"],
         dynamic_axes={"image": {0: "batch"}, "probabilities": {0: "batch"}},
-        opset_version=13, training=torch.onnx.TrainingMode.PRESERVE,
-        do_constant_folding=False, keep_initializers_as_inputs=False)
+        opset_version=13,
+        training=torch.onnx.TrainingMode.PRESERVE,
+        do_constant_folding=False,
+        keep_initializers_as_inputs=False,
+    )
 
 
 def choose_images(labels):
     """Rows of the images to show: the same number of each digit, drawn and shuffled blindly."""
     random = np.random.RandomState(SEED)
-    rows = np.concatenate([
-        random.choice(np.flatnonzero(labels == digit), IMAGES_PER_DIGIT, replace=False)
-        for digit in range(10)])
+    rows = np.concatenate(
+        [
+            random.choice(np.flatnonzero(labels == digit), IMAGES_PER_DIGIT, replace=False)
+            for digit in range(10)
+        ]
+    )
     return random.permutation(rows)
 
 
@@ -196,12 +213,21 @@ def write_files(model, pixels, labels, folder):
 
 def main():
     parser = argparse.ArgumentParser(
-        description="Train the network of the digits example and write its files.")
-    parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parent,
-                        metavar="DIR", help="where to write (default: beside this script)")
-    parser.add_argument("--validate", action="store_true",
-                        help="train on four fifths of the training images, measure on the "
-                             "rest, leave the held-out images alone and write nothing")
+        description="Train the network of the digits example and write its files."
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(__file__).resolve().parent,
+        metavar="DIR",
+        help="where to write (default: beside this script)",
+    )
+    parser.add_argument(
+        "--validate",
+        action="store_true",
+        help="train on four fifths of the training images, measure on the "
+        "rest, leave the held-out images alone and write nothing",
+    )
     arguments = parser.parse_args()
 
     torch.set_num_threads(1)
@@ -209,17 +235,22 @@ def main():
 
     pixels, labels = load_images()
     pixels, heldout_pixels, labels, heldout_labels = train_test_split(
-        pixels, labels, test_size=HELDOUT, stratify=labels, random_state=SEED)
+        pixels, labels, test_size=HELDOUT, stratify=labels, random_state=SEED
+    )
     if arguments.validate:
         pixels, heldout_pixels, labels, heldout_labels = train_test_split(
-            pixels, labels, test_size=0.2, stratify=labels, random_state=SEED)
+            pixels, labels, test_size=0.2, stratify=labels, random_state=SEED
+        )
 
     network = train(torch.from_numpy(to_input(pixels)), torch.from_numpy(labels))
     model = nn.Sequential(*network, nn.Softmax(dim=1)).eval()
 
     report("training", predict(model, to_input(pixels)), labels)
-    report("validation" if arguments.validate else "held out",
-           predict(model, to_input(heldout_pixels)), heldout_labels)
+    report(
+        "validation" if arguments.validate else "held out",
+        predict(model, to_input(heldout_pixels)),
+        heldout_labels,
+    )
     if not arguments.validate:
         write_files(model, heldout_pixels, heldout_labels, arguments.output)
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cold.sh [ROUNDS] MODEL...: what a first start costs: `cltool run` of each model with nothing in the store nor in PoCL's
-# cache, then once more with what that left. Wall time until the result is printed and of the whole process, which still puts
-# programs into the store, and processor time (user and system), medians; and the programs that were built, the device's probes
-# aside. Processor time is disturbed less where the machine has other work.
-# BEFORE names another cltool: it runs in turn with build/cltool, and medians of the pairs' ratios are printed too. CLTOOL names
-# another than build/cltool.
+# cold.sh [ROUNDS] MODEL...: what a first start costs: `cltool run` of each model with nothing in
+# the store nor in PoCL's cache, then once more with what that left. Wall time until the result is
+# printed and of the whole process, which still puts programs into the store, and processor time
+# (user and system), medians; and the programs that were built, the device's probes aside. Processor
+# time is disturbed less where the machine has other work.
+# BEFORE names another cltool: it runs in turn with build/cltool, and medians of the pairs' ratios
+# are printed too. CLTOOL names another than build/cltool.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cltool=${CLTOOL:-$root/build/cltool}
@@ -18,7 +19,8 @@ trap 'rm -rf "$work"' EXIT
 
 median() { sort -g | awk '{ x[NR] = $1 } END { printf "%.2f", NR % 2 ? x[(NR + 1) / 2] : (x[NR / 2] + x[NR / 2 + 1]) / 2 }'; }
 
-# One start of $1 with the model $2: seconds of wall time to the result and to the end, and of processor time.
+# One start of $1 with the model $2: seconds of wall time to the result and to the end, and of
+# processor time.
 start() {
   local TIMEFORMAT='%R %U %S' begin=$EPOCHREALTIME
   {

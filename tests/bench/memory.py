@@ -19,6 +19,7 @@ buffers are host memory. Slabs are shown beside the largest live set.
 External data beside a model counts as its file. MODEL may be followed by `:` and options for cltool, as in
 model.onnx:--dim=batch=4. Exits 1 when a rest is above its limit.
 """
+
 import argparse
 import json
 import os
@@ -118,7 +119,20 @@ def main():
         with open(tiny, "wb") as file:
             file.write(one_addition())
         base, _ = peak(options, tiny, [])
-        titles = ["MB:", "file", "peak", "base", "device", "rest", "limit", "", "slabs", "live", "ratio", "load ms"]
+        titles = [
+            "MB:",
+            "file",
+            "peak",
+            "base",
+            "device",
+            "rest",
+            "limit",
+            "",
+            "slabs",
+            "live",
+            "ratio",
+            "load ms",
+        ]
         print(("%-28s" + "%9s" * 6 + " %5s" + "%10s" * 2 + "%7s%9s") % tuple(titles), end="")
         print("%9s" % "ort ms" if options.python else "")
         for model in options.models:
@@ -132,9 +146,16 @@ def main():
             name = parts[-1] if parts[-1] != "model.onnx" or len(parts) < 2 else parts[-2]
             slabs, live = said["slab_bytes"], said["live_bytes"]
             print("%-28s" % name[:28], end="")
-            print(("%9.1f" * 6) % tuple(n / MB for n in (size, rss, base, device, rest, limit)), end="")
+            print(
+                ("%9.1f" * 6) % tuple(n / MB for n in (size, rss, base, device, rest, limit)),
+                end="",
+            )
             print(" %5s" % ("ok" if rest <= limit else "ABOVE"), end="")
-            print("%10.3f%10.3f%7.3f%9.1f" % (slabs / MB, live / MB, slabs / live if live else 1, said["load_ms"]), end="")
+            print(
+                "%10.3f%10.3f%7.3f%9.1f"
+                % (slabs / MB, live / MB, slabs / live if live else 1, said["load_ms"]),
+                end="",
+            )
             print("%9.1f" % ort_load_ms(options, path, tiny) if options.python else "", flush=True)
     return 1 if failed else 0
 

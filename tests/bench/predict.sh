@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# predict.sh [ROUNDS [BATCH]]: how much cltool predict loses against the same batches already in memory, and whether its
-# memory grows with the rows. predict and bench run in turn; what counts is the median of the ratios, and processor time
-# where the machine has other work. Needs 300 MB in the folder for temporary files. CLTOOL names another cltool than
-# build/cltool.
+# predict.sh [ROUNDS [BATCH]]: how much cltool predict loses against the same batches already in
+# memory, and whether its memory grows with the rows. predict and bench run in turn; what counts is
+# the median of the ratios, and processor time where the machine has other work. Needs 300 MB in the
+# folder for temporary files. CLTOOL names another cltool than build/cltool.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cltool=${CLTOOL:-$root/build/cltool}

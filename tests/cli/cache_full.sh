@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A program store on a full disk: one warning, the work is done, nothing half-written stays. The disk is a small one in
-# memory, which takes a mount namespace: where there is none, the test is skipped.
+# A program store on a full disk: one warning, the work is done, nothing half-written stays. The
+# disk is a small one in memory, which takes a mount namespace: where there is none, the test is
+# skipped.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx

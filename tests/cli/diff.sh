@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cltool diff: runs that agree, a node that is wrong, what is wrong only when fused, and what is refused.
-# shellcheck source=/dev/null
+# cltool diff: runs that agree, a node that is wrong, what is wrong only when fused, and what is
+# refused. shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The programs of examples/, run as a newcomer would: exit codes and what they say, on a machine without OpenCL too;
-# then both ways of building against an installed clgraph. CLG_VALGRIND=1 runs each under valgrind as well, where it
-# is installed: no leak and no bad access of ours.
+# The programs of examples/, run as a newcomer would: exit codes and what they say, on a machine
+# without OpenCL too; then both ways of building against an installed clgraph. CLG_VALGRIND=1 runs
+# each under valgrind as well, where it is installed: no leak and no bad access of ours.
 # ctest: timeout 600
 set -u
 : "${CLG_BUILD_DIR:?the build folder}" "${CLG_SOURCE_DIR:?the source tree}" "${WORK:?a folder of the test}"
@@ -19,8 +19,9 @@ fail() {
   failed=1
 }
 
-# expect CODE WORDS COMMAND...: the exit code, and the words (a pattern) in what is printed, standard error included. A NaN
-# among the numbers is a failure: the largest of differences leaves it out.
+# expect CODE WORDS COMMAND...: the exit code, and the words (a pattern) in what is printed,
+# standard error included. A NaN among the numbers is a failure: the largest of differences leaves
+# it out.
 expect() {
   local code=$1 words=$2
   shift 2
@@ -60,7 +61,7 @@ expect 1 'expected.csv' "$bin/digits" "$data/digits.onnx" "$data/expected.csv"
 CLG_DEVICE=no-such-device expect 3 "no device matches 'no-such-device'" \
   "$bin/digits" "$data/digits.onnx" "$data/images/00.png"
 
-# ---- without OpenCL --------------------------------------------------------------------------------
+# ---- without OpenCL ------------------------------------------------------------------------------
 
 mkdir -p no-drivers
 for program in list_devices linear_regression mlp stream; do
@@ -69,9 +70,9 @@ done
 OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/digits" "$data/digits.onnx" "$data/images/00.png"
 OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "OpenCL error" "$bin/opencl_buffer"
 
-# ---- under valgrind ----------------------------------------------------------------------------------
-# Drivers see a lesser CPU there, and compile for minutes: so PoCL takes the same one without valgrind first, and the
-# programs wait in the store.
+# ---- under valgrind ------------------------------------------------------------------------------
+# Drivers see a lesser CPU there, and compile for minutes: so PoCL takes the same one without
+# valgrind first, and the programs wait in the store.
 
 checked() { # COMMAND...
   valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
@@ -104,7 +105,7 @@ if [ "${CLG_VALGRIND-}" = 1 ] && [ "$sanitized" -eq 0 ] && command -v valgrind >
   if under_valgrind; then echo "valgrind: no leak of ours in the examples"; else failed=1; fi
 fi
 
-# ---- installed ------------------------------------------------------------------------------------------
+# ---- installed -----------------------------------------------------------------------------------
 
 prefix=$WORK/prefix
 flags=

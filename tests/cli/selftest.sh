@@ -8,8 +8,9 @@ source "$(dirname "$0")/support.bash"
 CLG_CACHE_DIR=$WORK/store CLG_DEVICE=pocl
 export CLG_CACHE_DIR CLG_DEVICE
 
-# What is the machine's is left out: device and driver, errors, and which implementations there are to test, which vectors, units
-# and CLBlast decide. What must be there everywhere is selected by name.
+# What is the machine's is left out: device and driver, errors, and which implementations there are
+# to test, which vectors, units and CLBlast decide. What must be there everywhere is selected by
+# name.
 report() {
   sed -E -e 's/^(device|platform|driver|OpenCL|quirks)( +).*/\1 TEXT/' -e 's/^clgraph +.*/clgraph VERSION/' -e 's/ +/ /g' |
     awk '
@@ -19,7 +20,8 @@ report() {
       /^[0-9]+ passed, / { print ($1 == n_passed ? "as many" : "not as many, " n_passed), "passed as there are rows,", $3, $4; next }
       { print }'
 }
-# Each of these operators has a row, for these implementations where they are in every class of devices.
+# Each of these operators has a row, for these implementations where they are in every class of
+# devices.
 expect_rows() { # FILE OPERATOR[:IMPLEMENTATION]...
   local file=$1 row
   shift

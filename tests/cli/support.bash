@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# What the scripts beside this file share. A script shows commands as a user types them with all that they print and
-# their exit code; `finish` compares that with the file of the script's name that ends in .out. What differs from
-# machine to machine is replaced. GOLDEN_UPDATE=1 writes the .out files again.
+# What the scripts beside this file share. A script shows commands as a user types them with all
+# that they print and their exit code; `finish` compares that with the file of the script's name
+# that ends in .out. What differs from machine to machine is replaced. GOLDEN_UPDATE=1 writes the
+# .out files again.
 set -u
 : "${CLTOOL:?the path of cltool}" "${WORK:?a folder of the test}" "${CLG_SOURCE_DIR:?the source tree}"
 test_name=$(basename "$0" .sh)

@@ -8,7 +8,8 @@ digits digits.onnx
 CLG_CACHE_DIR=$WORK/store
 export CLG_CACHE_DIR
 
-# Which implementation is the fastest depends on the machine: nodes are compared, not implementations or times.
+# Which implementation is the fastest depends on the machine: nodes are compared, not
+# implementations or times.
 problems() { sed -nE '1s/ +/ /gp; s/^(\/[^ ]+) .*/\1/p; /^[0-9]+ problems/s/[0-9]+(\.[0-9]+)?( ms)/N\2/gp; /^kept/p'; }
 
 show problems -- tune digits.onnx --time 0.1 -q --export choices.txt

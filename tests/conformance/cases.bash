@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by scripts of this folder: $work, a folder that goes with the script; all, the folders of ONNX's cases; left_out, the
-# names of those with outdated outputs (outdated_data.txt), which are not among them; $status, what to exit with. Without the
-# cases the test is skipped (exit 77).
+# Sourced by scripts of this folder: $work, a folder that goes with the script; all, the folders of
+# ONNX's cases; left_out, the names of those with outdated outputs (outdated_data.txt), which are
+# not among them; $status, what to exit with. Without the cases the test is skipped (exit 77).
 # shellcheck shell=bash
 # See decision 39.
 data=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
@@ -46,7 +46,8 @@ keep_digits() {
   "$CLTOOL" run -q "$digits" --fill random:1 -o "$work/expected" >/dev/null || exit 1
 }
 
-# The digits and `cases` with these options of cltool. Where anything is wrong, says so, and $status becomes 1.
+# The digits and `cases` with these options of cltool. Where anything is wrong, says so, and $status
+# becomes 1.
 check_with() { # WHAT OPTION...
   local what=$1 name
   shift

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1800
 #
-# Every implementation of a node gives right results, whichever estimates or measuring would choose: ONNX's
-# cases of GEMMs and convolutions and the digits, with each one preferred where a node has it, in both classes of
-# kernels. CLG_TEST_SHARE=all takes the models that make_models.py generated as well.
+# Every implementation of a node gives right results, whichever estimates or measuring would choose:
+# ONNX's cases of GEMMs and convolutions and the digits, with each one preferred where a node has
+# it, in both classes of kernels. CLG_TEST_SHARE=all takes the models that make_models.py generated
+# as well.
 # shellcheck disable=SC2034,SC2154 # variables of cases.bash
 set -u
 # shellcheck source=/dev/null

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# With precision fp16, cases of ONNX's come as near as float16 is fine, and no dtype of an output changes: a quarter of
-# them; CLG_TEST_SHARE=all takes all.
+# With precision fp16, cases of ONNX's come as near as float16 is fine, and no dtype of an output
+# changes: a quarter of them; CLG_TEST_SHARE=all takes all.
 # shellcheck disable=SC2154 # variables of cases.bash
 set -u
 # shellcheck source=/dev/null

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# fresh_processes.sh [MODEL...]: the first run of a process is right, and gives the same bits in every process. Each model, a
-# folder with model.onnx and test_data_set_0, is verified and run by CLG_FRESH_PROCESSES new processes each (3 when not said); a
-# test that repeats a run in one process does not see what the driver does late. Without arguments the ten smallest of
-# CLG_TEST_MODELS. CLG_DEVICE says which device:
+# fresh_processes.sh [MODEL...]: the first run of a process is right, and gives the same bits in
+# every process. Each model, a folder with model.onnx and test_data_set_0, is verified and run by
+# CLG_FRESH_PROCESSES new processes each (3 when not said); a test that repeats a run in one process
+# does not see what the driver does late. Without arguments the ten smallest of CLG_TEST_MODELS.
+# CLG_DEVICE says which device:
 #
-#   CLG_FRESH_PROCESSES=20 CLG_DEVICE=gpu CLTOOL=build/cltool tests/conformance/fresh_processes.sh ../shared/models/*/
+#   CLG_FRESH_PROCESSES=20 CLG_DEVICE=gpu CLTOOL=build/cltool tests/conformance/fresh_processes.sh
+#   ../shared/models/*/
 set -u
 n=${CLG_FRESH_PROCESSES:-3}
 models=("$@")

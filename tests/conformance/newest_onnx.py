@@ -8,6 +8,7 @@
 
 Newer packages no longer carry these cases as files. On demand only: the package comes from PyPI.
 """
+
 import argparse
 import json
 import pathlib
@@ -26,21 +27,24 @@ WRITERS = {
     "tensor_type": numpy_helper.from_array,
 }
 
-# References that are further from the exact answer than their case allows (rtol 1e-3, atol 1e-7). The exact answer is that of
-# the formula in float64 for the inputs as stored. clgraph is the nearer one in each case; what is allowed is how far the
-# reference is off, in units in the last place (ULP) of the results' type.
+# References that are further from the exact answer than their case allows (rtol 1e-3, atol 1e-7).
+# The exact answer is that of the formula in float64 for the inputs as stored. clgraph is the nearer
+# one in each case; what is allowed is how far the reference is off, in units in the last place
+# (ULP) of the results' type.
 #
-# Attention in bfloat16: the reference rounds to 8 bits after each step: scaling, the matrix product, the mask, exp, its sum, the
-# quotient. It is off by 1.2 to 1.7 ULP, clgraph, which rounds once at the end, by 0.5, and by at most 1.34 as the nodes of
-# its expansion, of which it fuses some. Between 1/2 and 1, where most results are, they are 1 ULP apart, below 1/2 up to 2:
-# 2^-8 either way.
+# Attention in bfloat16: the reference rounds to 8 bits after each step: scaling, the matrix
+# product, the mask, exp, its sum, the quotient. It is off by 1.2 to 1.7 ULP, clgraph, which rounds
+# once at the end, by 0.5, and by at most 1.34 as the nodes of its expansion, of which it fuses
+# some. Between 1/2 and 1, where most results are, they are 1 ULP apart, below 1/2 up to 2: 2^-8
+# either way.
 BFLOAT16_ATOL = 2**-8
-# The same in float16, as the nodes of its expansion: the reference, rounding after each, is off by 1.42 ULP, clgraph, which
-# keeps more digits within fused nodes, by 1.09. At 0.398, where an ULP is 2^-12, they are 2 ULP apart: rtol covers
-# 1.6 of them, and this another half.
+# The same in float16, as the nodes of its expansion: the reference, rounding after each, is off by
+# 1.42 ULP, clgraph, which keeps more digits within fused nodes, by 1.09. At 0.398, where an ULP is
+# 2^-12, they are 2 ULP apart: rtol covers 1.6 of them, and this another half.
 FLOAT16_ATOL = 2**-13
-# An inverse DFT whose exact answer is 0 in 20 of 200 places. numpy sums ten numbers up to 99 in complex64, ends one ULP of
-# its partial sums off, 2^-19 between 16 and 32, and divides by ten: 1.91e-7. clgraph gives 0.
+# An inverse DFT whose exact answer is 0 in 20 of 200 places. numpy sums ten numbers up to 99 in
+# complex64, ends one ULP of its partial sums off, 2^-19 between 16 and 32, and divides by ten:
+# 1.91e-7. clgraph gives 0.
 DFT_ATOL = 2e-7
 
 MIN_ATOL = {
@@ -76,7 +80,10 @@ def write_case(case, folder):
     for number, (inputs, outputs) in enumerate(case.data_sets):
         data = folder / f"test_data_set_{number}"
         data.mkdir(exist_ok=True)
-        for what, values, ports in (("input", inputs, graph.input), ("output", outputs, graph.output)):
+        for what, values, ports in (
+            ("input", inputs, graph.input),
+            ("output", outputs, graph.output),
+        ):
             for i, value in enumerate(values):
                 (data / f"{what}_{i}.pb").write_bytes(value_bytes(value, ports[i]))
 

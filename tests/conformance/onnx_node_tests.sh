@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1200
 #
-# ONNX's own test cases, as the suite's libonnx-testdata has them: none fails, none of those in passing.txt that the data has is
-# lost, and nine of ten are supported. passing.txt is made from the data of Debian 12; when more pass, again:
+# ONNX's own test cases, as the suite's libonnx-testdata has them: none fails, none of those in
+# passing.txt that the data has is lost, and nine of ten are supported. passing.txt is made from the
+# data of Debian 12; when more pass, again:
 #   cltool verify DATA | sed -n 's/^pass  //p' | sort >tests/conformance/passing.txt
 # shellcheck disable=SC2154 # variables of cases.bash
 set -u

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1800
 #
-# ONNX's node cases on other implementations of OpenCL than PoCL: a fifth of them on rusticl's llvmpipe, the same fifth on
-# Oclgrind, which looks for accesses outside of buffers and for data races, and a few of these for reads of what nobody wrote.
-# CLG_TEST_SHARE=all takes all cases for the first two.
+# ONNX's node cases on other implementations of OpenCL than PoCL: a fifth of them on rusticl's
+# llvmpipe, the same fifth on Oclgrind, which looks for accesses outside of buffers and for data
+# races, and a few of these for reads of what nobody wrote. CLG_TEST_SHARE=all takes all cases for
+# the first two.
 # shellcheck disable=SC2154 # variables of cases.bash
 set -u
 # shellcheck source=/dev/null
@@ -43,9 +44,10 @@ check "Oclgrind" $((${#cases[@]} * 9 / 10)) \
   oclgrind --data-races --log "$work/log" "$CLTOOL" verify -q -d oclgrind "${cases[@]}"
 echo "Oclgrind: $total cases pass without a bad access or a race"
 
-# Its shadow of what was written knows no `freeze`, which optimising makes, and does not forget freed buffers: no
-# optimising, and a process for each case. In the named ones a buffer of the run takes the place of one that the self-test has
-# freed, and stays unwritten for it whatever a kernel writes there (even a constant): those go without self-tests.
+# Its shadow of what was written knows no `freeze`, which optimising makes, and does not forget
+# freed buffers: no optimising, and a process for each case. In the named ones a buffer of the run
+# takes the place of one that the self-test has freed, and stays unwritten for it whatever a kernel
+# writes there (even a constant): those go without self-tests.
 declare -A untested=([test_qlinearmatmul_2D]=1)
 CLG_CACHE_DIR=$work/store
 export CLG_CACHE_DIR

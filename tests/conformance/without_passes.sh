@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1800
 #
-# Graph passes make models faster, not right: a sample of ONNX's cases, the digits and the models that were generated pass with
-# each pass off in turn. CLG_TEST_SHARE=all takes all of ONNX's cases.
+# Graph passes make models faster, not right: a sample of ONNX's cases, the digits and the models
+# that were generated pass with each pass off in turn. CLG_TEST_SHARE=all takes all of ONNX's cases.
 # shellcheck disable=SC2154 # variables of cases.bash
 set -u
 # shellcheck source=/dev/null

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Calls that only src/base may make: memory goes through base/memory.h, text through base/strbuf.h,
-# and the library never exits, aborts, prints or reads the environment elsewhere. src/helper is a program, whose
-# processes are its own to end.
+# and the library never exits, aborts, prints or reads the environment elsewhere. src/helper is a
+# program, whose processes are its own to end.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 

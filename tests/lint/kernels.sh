@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks every cl/*/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of parameters at its head
-# (tools/kernel_variants.sh), for NVIDIA where a row is for that vendor only; rows for some of AMD's targets are left to
-# portability.sh. A kernel file without a row fails, and so does a kernel that is in none of its file's programs. The same
-# once more with the declarations of cl/common/builtins.clh in place of the compiler's, as for drivers whose own take long
-# (src/ocl/program_build.c); probes and rows of one vendor are for others. Without clang the test is skipped (exit 77).
+# Checks every cl/*/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of
+# parameters at its head (tools/kernel_variants.sh), for NVIDIA where a row is for that vendor only;
+# rows for some of AMD's targets are left to portability.sh. A kernel file without a row fails, and
+# so does a kernel that is in none of its file's programs. The same once more with the declarations
+# of cl/common/builtins.clh in place of the compiler's, as for drivers whose own take long
+# (src/ocl/program_build.c); probes and rows of one vendor are for others. Without clang the test is
+# skipped (exit 77).
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 

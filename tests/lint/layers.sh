@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The include edges of the tree against the drawing in docs/ARCHITECTURE.md: a file includes its own
-# folder and the layers below it. Layers on one line of `order` do not see each other. Nor does a file
-# below src/api call a function of the public interface, which is defined there.
+# folder and the layers below it. Layers on one line of `order` do not see each other. Nor does a
+# file below src/api call a function of the public interface, which is defined there.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Links between documents lead somewhere: the file exists, and has the heading that a #fragment names.
+# Links between documents lead somewhere: the file exists, and has the heading that a #fragment
+# names.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
-# Prints the fragments of a document's headings, as GitHub forms them: lower case, punctuation dropped, - for a space.
+# Prints the fragments of a document's headings, as GitHub forms them: lower case, punctuation
+# dropped, - for a space.
 fragments() {
   # shellcheck disable=SC2016 # backquotes are fences
   sed -nE '/^```/,/^```/d; s/^#+ +//p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'

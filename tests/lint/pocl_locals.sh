@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Local arrays that PoCL made global. PoCL 3.1 gives each of its threads its own copy of a kernel's local arrays, but not of
-# those that it fails to recognise, as after two folds in a row over one array; they stay one array for all threads, and
-# results are wrong now and then. Such an array is a symbol <kernel>.<array> in the data of the kernel's library: looked for in
-# what PoCL compiled of this tree's kernels since they were last changed, by the tests that ran before. Where there is
+# Local arrays that PoCL made global. PoCL 3.1 gives each of its threads its own copy of a kernel's
+# local arrays, but not of those that it fails to recognise, as after two folds in a row over one
+# array; they stay one array for all threads, and results are wrong now and then. Such an array is a
+# symbol <kernel>.<array> in the data of the kernel's library: looked for in what PoCL compiled of
+# this tree's kernels since they were last changed, by the tests that ran before. Where there is
 # nothing of that, the test is skipped (exit 77).
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"

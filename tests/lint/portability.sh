@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1200
 #
-# Every kernel through one target of each GPU vendor's compiler (tools/portability.sh): no errors, no spills in kernels marked
-# hot, local memory within bounds; instructions that NVIDIA has from sm_80 on (mark @ptx) for that. Vendors whose compiler is not
-# installed are named and left out; without any, the test is skipped (exit 77). What compiled before is not compiled again, for
-# any build folder of the user's.
+# Every kernel through one target of each GPU vendor's compiler (tools/portability.sh): no errors,
+# no spills in kernels marked hot, local memory within bounds; instructions that NVIDIA has from
+# sm_80 on (mark @ptx) for that. Vendors whose compiler is not installed are named and left out;
+# without any, the test is skipped (exit 77). What compiled before is not compiled again, for any
+# build folder of the user's.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 

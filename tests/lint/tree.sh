@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The shape of the tree: folders that can be taken in at a glance, files about one thing, lines of at most 100 columns in code
-# and comments, and stems that lead to one file. A limit that is in the way is a sign that something needs a file of its own.
-# See decision 40.
+# The shape of the tree: folders that can be taken in at a glance, files about one thing, lines of
+# at most 100 columns in code and comments, and stems that lead to one file. A limit that is in the
+# way is a sign that something needs a file of its own. See decision 40.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 

@@ -22,6 +22,7 @@ environment for one; the forms `torch` also PyTorch, which may be another Python
 /usr/bin/python3, where Debian's python3-torch is. Exits with 77 where the former are missing; leaves out the latter with a
 message.
 """
+
 import argparse
 import math
 import os
@@ -35,7 +36,7 @@ BLOCK, EPSILON, BASE, STEPS, TOLERANCE = 32, 1e-5, 10000.0, 20, 2e-4
 PROMPTS = (1, 7, 33)
 
 
-# ---- PyTorch: run by a Python that has it --------------------------------------------------------------------
+# ---- PyTorch: run by a Python that has it --------------------------------------------------------
 
 
 def export_torch(path):
@@ -44,7 +45,9 @@ def export_torch(path):
     import torch
     from torch import nn
 
-    weights = {name: torch.from_numpy(a) for name, a in numpy.load(path.with_name("weights.npz")).items()}
+    weights = {
+        name: torch.from_numpy(a) for name, a in numpy.load(path.with_name("weights.npz")).items()
+    }
 
     class Norm(nn.Module):
         def __init__(self, name):
@@ -86,7 +89,11 @@ def export_torch(path):
                 return many.reshape(batch, HEADS, total, HEAD)
 
             scores = turn(q, cos, sin) @ shared(k).transpose(2, 3) / math.sqrt(HEAD) + mask
-            seen = (torch.softmax(scores, -1) @ shared(v)).transpose(1, 2).reshape(batch, places, HIDDEN)
+            seen = (
+                (torch.softmax(scores, -1) @ shared(v))
+                .transpose(1, 2)
+                .reshape(batch, places, HIDDEN)
+            )
             x = x + self.o(seen)
             y = self.between(x)
             return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y)), k, v
@@ -116,22 +123,43 @@ def export_torch(path):
     past_names = [f"past_key_values.{i}.{kind}" for i in range(LAYERS) for kind in ("key", "value")]
     present_names = [f"present.{i}.{kind}" for i in range(LAYERS) for kind in ("key", "value")]
     past = [torch.zeros(1, KV_HEADS, 4, HEAD) for _ in past_names]
-    inputs = (torch.zeros(1, 3, dtype=torch.long), torch.ones(1, 7, dtype=torch.long), torch.arange(4, 7)[None], *past)
-    axes = {"input_ids": {0: "batch", 1: "places"}, "attention_mask": {0: "batch", 1: "total"},
-            "position_ids": {0: "batch", 1: "places"}, **{name: {0: "batch", 2: "past"} for name in past_names}}
-    torch.onnx.export(Decoder().eval(), inputs, str(path), opset_version=14, dynamic_axes=axes,
-                      input_names=["input_ids", "attention_mask", "position_ids", *past_names],
-                      output_names=["logits", *present_names])
+    inputs = (
+        torch.zeros(1, 3, dtype=torch.long),
+        torch.ones(1, 7, dtype=torch.long),
+        torch.arange(4, 7)[None],
+        *past,
+    )
+    axes = {
+        "input_ids": {0: "batch", 1: "places"},
+        "attention_mask": {0: "batch", 1: "total"},
+        "position_ids": {0: "batch", 1: "places"},
+        **{name: {0: "batch", 2: "past"} for name in past_names},
+    }
+    torch.onnx.export(
+        Decoder().eval(),
+        inputs,
+        str(path),
+        opset_version=14,
+        dynamic_axes=axes,
+        input_names=["input_ids", "attention_mask", "position_ids", *past_names],
+        output_names=["logits", *present_names],
+    )
 
 
 def torch_python():
     for candidate in (os.environ.get("CLG_PYTHON"), sys.executable, "/usr/bin/python3"):
-        if candidate and subprocess.run([candidate, "-c", "import torch, numpy"], capture_output=True).returncode == 0:
+        if (
+            candidate
+            and subprocess.run(
+                [candidate, "-c", "import torch, numpy"], capture_output=True
+            ).returncode
+            == 0
+        ):
             return candidate
     return None
 
 
-# ---- models ------------------------------------------------------------------------------------------------------
+# ---- models --------------------------------------------------------------------------------------
 
 
 def make_weights():
@@ -143,13 +171,25 @@ def make_weights():
     def scale():
         return (1 + 0.1 * rng.standard_normal(HIDDEN)).astype(numpy.float32)
 
-    w = {"embed": rng.standard_normal((VOCABULARY, HIDDEN)).astype(numpy.float32), "head": draw(HIDDEN, VOCABULARY),
-         "norm": scale()}
+    w = {
+        "embed": rng.standard_normal((VOCABULARY, HIDDEN)).astype(numpy.float32),
+        "head": draw(HIDDEN, VOCABULARY),
+        "norm": scale(),
+    }
     for i in range(LAYERS):
-        w.update({f"{i}.q": draw(HIDDEN, HEADS * HEAD), f"{i}.k": draw(HIDDEN, KV_HEADS * HEAD),
-                  f"{i}.v": draw(HIDDEN, KV_HEADS * HEAD), f"{i}.o": draw(HEADS * HEAD, HIDDEN),
-                  f"{i}.gate": draw(HIDDEN, MIDDLE), f"{i}.up": draw(HIDDEN, MIDDLE), f"{i}.down": draw(MIDDLE, HIDDEN),
-                  f"{i}.before": scale(), f"{i}.between": scale()})
+        w.update(
+            {
+                f"{i}.q": draw(HIDDEN, HEADS * HEAD),
+                f"{i}.k": draw(HIDDEN, KV_HEADS * HEAD),
+                f"{i}.v": draw(HIDDEN, KV_HEADS * HEAD),
+                f"{i}.o": draw(HEADS * HEAD, HIDDEN),
+                f"{i}.gate": draw(HIDDEN, MIDDLE),
+                f"{i}.up": draw(HIDDEN, MIDDLE),
+                f"{i}.down": draw(MIDDLE, HIDDEN),
+                f"{i}.before": scale(),
+                f"{i}.between": scale(),
+            }
+        )
     return w
 
 
@@ -164,18 +204,28 @@ class Writer:
         return name
 
     def node(self, op, inputs, outputs, domain="", **attributes):
-        self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0].rsplit("/", 1)[0], domain=domain, **attributes))
+        self.nodes.append(
+            helper.make_node(
+                op, inputs, outputs, name=outputs[0].rsplit("/", 1)[0], domain=domain, **attributes
+            )
+        )
         return outputs[0]
 
     def product(self, name, x, w):
-        return self.node("MatMul", [x, self.constant(f"model.{name}.weight", w)], [f"/model/{name}/MatMul/output_0"])
+        return self.node(
+            "MatMul",
+            [x, self.constant(f"model.{name}.weight", w)],
+            [f"/model/{name}/MatMul/output_0"],
+        )
 
 
 def write_lengths(g):
     """seqlens_k and total_seq_len, of the mask."""
     at = "/model/attn_mask_reformat/"
-    axes, one, index = (g.constant(f"/model/constants/{name}", numpy.array(v, numpy.int64))
-                        for name, v in (("axes", [1]), ("one", [1]), ("index", 1)))
+    axes, one, index = (
+        g.constant(f"/model/constants/{name}", numpy.array(v, numpy.int64))
+        for name, v in (("axes", [1]), ("one", [1]), ("index", 1))
+    )
     total = g.node("ReduceSum", ["attention_mask", axes], [at + "ReduceSum/output_0"], keepdims=1)
     last = g.node("Sub", [total, one], [at + "Sub/output_0"])
     last = g.node("Cast", [last], [at + "Cast/output_0"], to=TensorProto.INT32)
@@ -186,7 +236,9 @@ def write_lengths(g):
 
 def write_attention(g, w, i, x, lengths, caches, packed):
     at = f"/model/layers.{i}/attn/"
-    numbers = dict(num_heads=HEADS, kv_num_heads=KV_HEADS, scale=1 / math.sqrt(HEAD), local_window_size=-1)
+    numbers = dict(
+        num_heads=HEADS, kv_num_heads=KV_HEADS, scale=1 / math.sqrt(HEAD), local_window_size=-1
+    )
     past = [f"past_key_values.{i}.key", f"past_key_values.{i}.value"]
     present = [f"present.{i}.key", f"present.{i}.value"]
     if packed:
@@ -195,19 +247,36 @@ def write_attention(g, w, i, x, lengths, caches, packed):
         numbers.update(do_rotary=1, rotary_interleaved=0)
     else:
         q, k, v = (g.product(f"layers.{i}.attn.{n}_proj", x, w[f"{i}.{n}"]) for n in "qkv")
-        q, k = (g.node("RotaryEmbedding", [t, "position_ids", *caches], [f"{at}{n}_rotary/RotaryEmbedding/output_0"],
-                       "com.microsoft", interleaved=0, num_heads=0, rotary_embedding_dim=0)
-                for n, t in (("q", q), ("k", k)))
+        q, k = (
+            g.node(
+                "RotaryEmbedding",
+                [t, "position_ids", *caches],
+                [f"{at}{n}_rotary/RotaryEmbedding/output_0"],
+                "com.microsoft",
+                interleaved=0,
+                num_heads=0,
+                rotary_embedding_dim=0,
+            )
+            for n, t in (("q", q), ("k", k))
+        )
         inputs = [q, k, v, *past, *lengths]
         numbers.update(do_rotary=0, rotary_interleaved=0)
-    y = g.node("GroupQueryAttention", inputs, [at + "GroupQueryAttention/output_0", *present], "com.microsoft", **numbers)
+    y = g.node(
+        "GroupQueryAttention",
+        inputs,
+        [at + "GroupQueryAttention/output_0", *present],
+        "com.microsoft",
+        **numbers,
+    )
     return g.product(f"layers.{i}.attn.o_proj", y, w[f"{i}.o"])
 
 
 def write_middle(g, w, i, x):
     at = f"/model/layers.{i}/mlp/act_fn/"
     gate, up = (g.product(f"layers.{i}.mlp.{n}_proj", x, w[f"{i}.{n}"]) for n in ("gate", "up"))
-    act = g.node("Mul", [gate, g.node("Sigmoid", [gate], [at + "Sigmoid/output_0"])], [at + "Mul/output_0"])
+    act = g.node(
+        "Mul", [gate, g.node("Sigmoid", [gate], [at + "Sigmoid/output_0"])], [at + "Mul/output_0"]
+    )
     both = g.node("Mul", [act, up], [f"/model/layers.{i}/mlp/Mul/output_0"])
     return g.product(f"layers.{i}.mlp.down_proj", both, w[f"{i}.down"])
 
@@ -216,26 +285,46 @@ def make_contrib(w, packed):
     g = Writer()
     lengths = write_lengths(g)
     angles = numpy.outer(numpy.arange(PLACES), 1 / BASE ** (numpy.arange(0, HEAD, 2) / HEAD))
-    caches = [g.constant(name, f(angles).astype(numpy.float32))
-              for name, f in (("cos_cache", numpy.cos), ("sin_cache", numpy.sin))]
-    x = g.node("Gather", [g.constant("model.embed_tokens.weight", w["embed"]), "input_ids"],
-               ["/model/embed_tokens/Gather/output_0"])
+    caches = [
+        g.constant(name, f(angles).astype(numpy.float32))
+        for name, f in (("cos_cache", numpy.cos), ("sin_cache", numpy.sin))
+    ]
+    x = g.node(
+        "Gather",
+        [g.constant("model.embed_tokens.weight", w["embed"]), "input_ids"],
+        ["/model/embed_tokens/Gather/output_0"],
+    )
 
     def skip_norm(name, x, skip, weight, last):
         at = f"/model/{name}/SkipLayerNorm/"
         outputs = [at + "output_0"] if last else [at + "output_0", "", "", at + "output_3"]
-        g.node("SkipSimplifiedLayerNormalization", [x, skip, g.constant(f"model.{name}.weight", weight)], outputs,
-               "com.microsoft", epsilon=EPSILON)
+        g.node(
+            "SkipSimplifiedLayerNormalization",
+            [x, skip, g.constant(f"model.{name}.weight", weight)],
+            outputs,
+            "com.microsoft",
+            epsilon=EPSILON,
+        )
         return outputs[0], outputs[-1]
 
-    y = g.node("SimplifiedLayerNormalization", [x, g.constant("model.layers.0.input_layernorm.weight", w["0.before"])],
-               ["/model/layers.0/input_layernorm/LayerNorm/output_0"], epsilon=EPSILON, axis=-1, stash_type=1)
+    y = g.node(
+        "SimplifiedLayerNormalization",
+        [x, g.constant("model.layers.0.input_layernorm.weight", w["0.before"])],
+        ["/model/layers.0/input_layernorm/LayerNorm/output_0"],
+        epsilon=EPSILON,
+        axis=-1,
+        stash_type=1,
+    )
     for i in range(LAYERS):
         y = write_attention(g, w, i, y, lengths, caches, packed)
         y, x = skip_norm(f"layers.{i}.post_attention_layernorm", x, y, w[f"{i}.between"], False)
         y = write_middle(g, w, i, y)
         last = i == LAYERS - 1
-        name, weight = ("norm", w["norm"]) if last else (f"layers.{i + 1}.input_layernorm", w[f"{i + 1}.before"])
+        name, weight = (
+            ("norm", w["norm"])
+            if last
+            else (f"layers.{i + 1}.input_layernorm", w[f"{i + 1}.before"])
+        )
         y, x = skip_norm(name, x, y, weight, last)
     g.product("lm_head", y, w["head"])
     g.nodes[-1].output[0] = "logits"
@@ -244,35 +333,63 @@ def make_contrib(w, packed):
         return helper.make_tensor_value_info(name, dtype, dims)
 
     integer, number = TensorProto.INT64, TensorProto.FLOAT
-    inputs = [info("input_ids", integer, "batch_size", "sequence_length"),
-              info("attention_mask", integer, "batch_size", "total_sequence_length")]
+    inputs = [
+        info("input_ids", integer, "batch_size", "sequence_length"),
+        info("attention_mask", integer, "batch_size", "total_sequence_length"),
+    ]
     if not packed:
         inputs.append(info("position_ids", integer, "batch_size", "sequence_length"))
     outputs = [info("logits", number, "batch_size", "sequence_length", VOCABULARY)]
     for i in range(LAYERS):
         for kind in "key", "value":
-            inputs.append(info(f"past_key_values.{i}.{kind}", number, "batch_size", KV_HEADS, "past_sequence_length", HEAD))
-            outputs.append(info(f"present.{i}.{kind}", number, "batch_size", KV_HEADS, "total_sequence_length", HEAD))
+            inputs.append(
+                info(
+                    f"past_key_values.{i}.{kind}",
+                    number,
+                    "batch_size",
+                    KV_HEADS,
+                    "past_sequence_length",
+                    HEAD,
+                )
+            )
+            outputs.append(
+                info(
+                    f"present.{i}.{kind}",
+                    number,
+                    "batch_size",
+                    KV_HEADS,
+                    "total_sequence_length",
+                    HEAD,
+                )
+            )
     graph = helper.make_graph(g.nodes, "main_graph", inputs, outputs, g.constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)],
-                             ir_version=10)
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)],
+        ir_version=10,
+    )
 
 
 def quantise(model, symmetric, kinds=("MatMul",)):
     axes = (("MatMul", 0), ("Gather", 1))
-    q = MatMulNBitsQuantizer(model, block_size=BLOCK, is_symmetric=symmetric, op_types_to_quantize=kinds, quant_axes=axes)
+    q = MatMulNBitsQuantizer(
+        model, block_size=BLOCK, is_symmetric=symmetric, op_types_to_quantize=kinds, quant_axes=axes
+    )
     q.process()
     return q.model.model
 
 
-# ---- generating ------------------------------------------------------------------------------------------------------
+# ---- generating ----------------------------------------------------------------------------------
 
 
 def feeds_of(names, ids, total, past):
     """What a step is given: new tokens, a mask of all there are, their places, the caches."""
     n = len(ids)
-    every = {"input_ids": numpy.array([ids], numpy.int64), "attention_mask": numpy.ones((1, total), numpy.int64),
-             "position_ids": numpy.arange(total - n, total, dtype=numpy.int64)[None]}
+    every = {
+        "input_ids": numpy.array([ids], numpy.int64),
+        "attention_mask": numpy.ones((1, total), numpy.int64),
+        "position_ids": numpy.arange(total - n, total, dtype=numpy.int64)[None],
+    }
     return {name: past[name] if name in past else every[name] for name in names}
 
 
@@ -282,14 +399,20 @@ def empty_past():
 
 
 def next_past(outputs):
-    return {name.replace("present", "past_key_values"): v for name, v in outputs.items() if name.startswith("present")}
+    return {
+        name.replace("present", "past_key_values"): v
+        for name, v in outputs.items()
+        if name.startswith("present")
+    }
 
 
 class Reference:
     def __init__(self, path):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
-        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
         self.inputs = [i.name for i in self.session.get_inputs()]
         self.outputs = [o.name for o in self.session.get_outputs()]
 
@@ -306,10 +429,25 @@ class Tool:
         for i, (name, array) in enumerate(feeds.items()):
             numpy.save(self.folder / f"{i}.npy", array)
             arguments += ["-i", f"{name}={self.folder / f'{i}.npy'}"]
-        done = subprocess.run([self.options.cltool, "run", str(self.path), *arguments, *self.options.more, "-o", str(made),
-                               "--force", "--json"], capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                self.options.cltool,
+                "run",
+                str(self.path),
+                *arguments,
+                *self.options.more,
+                "-o",
+                str(made),
+                "--force",
+                "--json",
+            ],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode != 0:
-            sys.exit(f"{self.path.stem}: cltool ended with {done.returncode}: {done.stdout}{done.stderr}")
+            sys.exit(
+                f"{self.path.stem}: cltool ended with {done.returncode}: {done.stdout}{done.stderr}"
+            )
         return {o["name"]: numpy.load(made / o["file"]) for o in json.loads(done.stdout)["outputs"]}
 
 
@@ -323,18 +461,24 @@ def generate(name, path, length, options, folder):
         got = tool.run(feeds_of(reference.inputs, ids, total, own_past))
         for output in wanted:
             if got[output].shape != wanted[output].shape:
-                print(f"FAIL  {name}, prompt {length}, step {step}: {output} is {got[output].shape}, not {wanted[output].shape}")
+                print(
+                    f"FAIL  {name}, prompt {length}, step {step}: {output} is {got[output].shape}, not {wanted[output].shape}"
+                )
                 return False
         size = numpy.abs(wanted["logits"]).max()
         worst = max(worst, float(numpy.abs(got["logits"] - wanted["logits"]).max() / size))
         token, own = (int(o["logits"][0, -1].argmax()) for o in (wanted, got))
         written.append(own)
         if token != own or not worst <= TOLERANCE:
-            print(f"FAIL  {name}, prompt {length}, step {step}: token {own}, not {token}; logits differ by {worst:.1e}")
+            print(
+                f"FAIL  {name}, prompt {length}, step {step}: token {own}, not {token}; logits differ by {worst:.1e}"
+            )
             return False
         ids, total = [token], total + 1
         past, own_past = next_past(wanted), next_past(got)
-    print(f"pass  {name}, prompt of {length}: {STEPS} steps, {len(set(written))} different tokens, logits differ by {worst:.1e}")
+    print(
+        f"pass  {name}, prompt of {length}: {STEPS} steps, {len(set(written))} different tokens, logits differ by {worst:.1e}"
+    )
     return True
 
 
@@ -349,7 +493,9 @@ def write_models(folder):
         onnx.save(quantise(onnx.load(path), False), folder / "torch_int4.onnx")
         yield "torch_int4", folder / "torch_int4.onnx"
     else:
-        print("left out: torch, torch_int4: no Python with PyTorch; on Debian it is in the package python3-torch")
+        print(
+            "left out: torch, torch_int4: no Python with PyTorch; on Debian it is in the package python3-torch"
+        )
     onnx.save(quantise(make_contrib(w, False), True), folder / "contrib.onnx")
     yield "contrib", folder / "contrib.onnx"
     onnx.save(quantise(make_contrib(w, True), True, ("MatMul", "Gather")), folder / "packed.onnx")
@@ -363,7 +509,11 @@ def main():
     parser.add_argument("--device")
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
-    options.more = ["--kernels", options.kernels, *(["-d", options.device] if options.device else [])]
+    options.more = [
+        "--kernels",
+        options.kernels,
+        *(["-d", options.device] if options.device else []),
+    ]
     with tempfile.TemporaryDirectory() as made:
         folder = options.keep or pathlib.Path(made)
         folder.mkdir(parents=True, exist_ok=True)

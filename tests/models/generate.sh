@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# generate.sh FOLDER: models of well-known architectures, made by PyTorch, with the outputs they must have. Does nothing
-# when the folder holds what this make_models.py writes. Exit code 77 without PyTorch.
+# generate.sh FOLDER: models of well-known architectures, made by PyTorch, with the outputs they
+# must have. Does nothing when the folder holds what this make_models.py writes. Exit code 77
+# without PyTorch.
 set -u
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:?the folder to write to}

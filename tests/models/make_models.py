@@ -10,6 +10,7 @@ is not hidden by one of float32. Architectures are complete: layers, widths and 
 images are smaller than usual and texts shorter. Weights come from a fixed seed. Normalisations have statistics that
 matter, so that folding them wrongly shows.
 """
+
 import copy
 import inspect
 import json
@@ -43,7 +44,8 @@ class Bottleneck(nn.Module):
         self.shortcut = None
         if stride != 1 or inputs != 4 * width:
             self.shortcut = nn.Sequential(
-                nn.Conv2d(inputs, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
+                nn.Conv2d(inputs, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width)
+            )
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)))
@@ -53,8 +55,12 @@ class Bottleneck(nn.Module):
 
 
 def resnet50():
-    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
-              nn.MaxPool2d(3, 2, 1)]
+    layers = [
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, 1),
+    ]
     inputs = 64
     for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
         for i in range(count):
@@ -72,9 +78,13 @@ class InvertedResidual(nn.Module):
         layers = []
         if expand != 1:
             layers += [nn.Conv2d(inputs, hidden, 1, bias=False), nn.BatchNorm2d(hidden), nn.ReLU6()]
-        layers += [nn.Conv2d(hidden, hidden, 3, stride, 1, groups=hidden, bias=False),
-                   nn.BatchNorm2d(hidden), nn.ReLU6(),
-                   nn.Conv2d(hidden, outputs, 1, bias=False), nn.BatchNorm2d(outputs)]
+        layers += [
+            nn.Conv2d(hidden, hidden, 3, stride, 1, groups=hidden, bias=False),
+            nn.BatchNorm2d(hidden),
+            nn.ReLU6(),
+            nn.Conv2d(hidden, outputs, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+        ]
         self.body = nn.Sequential(*layers)
         self.residual = stride == 1 and inputs == outputs
 
@@ -85,14 +95,27 @@ class InvertedResidual(nn.Module):
 def mobilenet_v2():
     layers = [nn.Conv2d(3, 32, 3, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU6()]
     inputs = 32
-    for expand, outputs, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2),
-                                           (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
-                                           (6, 320, 1, 1)):
+    for expand, outputs, count, stride in (
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    ):
         for i in range(count):
             layers.append(InvertedResidual(inputs, outputs, stride if i == 0 else 1, expand))
             inputs = outputs
-    return nn.Sequential(*layers, nn.Conv2d(inputs, 1280, 1, bias=False), nn.BatchNorm2d(1280),
-                         nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000))
+    return nn.Sequential(
+        *layers,
+        nn.Conv2d(inputs, 1280, 1, bias=False),
+        nn.BatchNorm2d(1280),
+        nn.ReLU6(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(1280, 1000)
+    )
 
 
 class Bert(nn.Module):
@@ -107,11 +130,20 @@ class Bert(nn.Module):
         self.norm = nn.LayerNorm(width, eps=1e-12)
         self.layers = nn.ModuleList()
         for _ in range(layers):
-            self.layers.append(nn.ModuleDict({
-                'query': nn.Linear(width, width), 'key': nn.Linear(width, width),
-                'value': nn.Linear(width, width), 'out': nn.Linear(width, width),
-                'norm1': nn.LayerNorm(width, eps=1e-12), 'up': nn.Linear(width, 4 * width),
-                'down': nn.Linear(4 * width, width), 'norm2': nn.LayerNorm(width, eps=1e-12)}))
+            self.layers.append(
+                nn.ModuleDict(
+                    {
+                        'query': nn.Linear(width, width),
+                        'key': nn.Linear(width, width),
+                        'value': nn.Linear(width, width),
+                        'out': nn.Linear(width, width),
+                        'norm1': nn.LayerNorm(width, eps=1e-12),
+                        'up': nn.Linear(width, 4 * width),
+                        'down': nn.Linear(4 * width, width),
+                        'norm2': nn.LayerNorm(width, eps=1e-12),
+                    }
+                )
+            )
         self.pooler = nn.Linear(width, width)
 
     def split(self, x):
@@ -151,14 +183,21 @@ class Tagger(nn.Module):
 def dcgan():
     """Radford et al., Unsupervised Representation Learning with DCGANs, 2015: 100 numbers to 64 x 64."""
     layers = []
-    for inputs, outputs, stride, padding in ((100, 512, 1, 0), (512, 256, 2, 1), (256, 128, 2, 1),
-                                             (128, 64, 2, 1)):
-        layers += [nn.ConvTranspose2d(inputs, outputs, 4, stride, padding, bias=False),
-                   nn.BatchNorm2d(outputs), nn.ReLU()]
+    for inputs, outputs, stride, padding in (
+        (100, 512, 1, 0),
+        (512, 256, 2, 1),
+        (256, 128, 2, 1),
+        (128, 64, 2, 1),
+    ):
+        layers += [
+            nn.ConvTranspose2d(inputs, outputs, 4, stride, padding, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+        ]
     return nn.Sequential(*layers, nn.ConvTranspose2d(64, 3, 4, 2, 1, bias=False), nn.Tanh())
 
 
-# ---- inputs: the first ones are those of the export -----------------------------------------------
+# ---- inputs: the first ones are those of the export ----------------------------------------------
 
 
 def images(*shapes):
@@ -175,36 +214,63 @@ def texts(*shapes):
         mask = torch.ones(batch, length, dtype=torch.int64)
         for i in range(batch):
             if i:
-                mask[i, length - 2 * i:] = 0
+                mask[i, length - 2 * i :] = 0
         types = (torch.arange(length) >= length // 2).to(torch.int64).repeat(batch, 1)
         sets.append((torch.randint(0, 1000, (batch, length)), mask, types))
     return sets
 
 
 def sentences(*lengths):
-    return [(torch.randint(0, 200, (n, 1)), torch.randn(4, 1, 96) * 0.1, torch.randn(4, 1, 96) * 0.1)
-            for n in lengths]
+    return [
+        (torch.randint(0, 200, (n, 1)), torch.randn(4, 1, 96) * 0.1, torch.randn(4, 1, 96) * 0.1)
+        for n in lengths
+    ]
 
 
 # name: (model, sets of inputs, names of inputs, of outputs, free axes)
 MODELS = {
-    'resnet50': (resnet50, lambda: images((1, 3, 64, 64), (3, 3, 96, 64)), ['image'], ['scores'],
-                 {'image': {0: 'batch', 2: 'height', 3: 'width'}, 'scores': {0: 'batch'}}),
-    'mobilenet_v2': (mobilenet_v2, lambda: images((1, 3, 96, 96), (4, 3, 64, 64)), ['image'],
-                     ['scores'],
-                     {'image': {0: 'batch', 2: 'height', 3: 'width'}, 'scores': {0: 'batch'}}),
-    'bert': (Bert, lambda: texts((1, 16), (3, 24)),
-             ['input_ids', 'attention_mask', 'token_type_ids'], ['last_hidden_state', 'pooled'],
-             {name: {0: 'batch', 1: 'length'} for name in
-              ('input_ids', 'attention_mask', 'token_type_ids', 'last_hidden_state')}),
-    'lstm_tagger': (Tagger, lambda: sentences(12, 31), ['input_ids', 'h0', 'c0'],
-                    ['classes', 'h', 'c'], {'input_ids': {0: 'length'}, 'classes': {0: 'length'}}),
-    'dcgan': (dcgan, lambda: noise(1, 2), ['noise'], ['image'],
-              {'noise': {0: 'batch'}, 'image': {0: 'batch'}}),
+    'resnet50': (
+        resnet50,
+        lambda: images((1, 3, 64, 64), (3, 3, 96, 64)),
+        ['image'],
+        ['scores'],
+        {'image': {0: 'batch', 2: 'height', 3: 'width'}, 'scores': {0: 'batch'}},
+    ),
+    'mobilenet_v2': (
+        mobilenet_v2,
+        lambda: images((1, 3, 96, 96), (4, 3, 64, 64)),
+        ['image'],
+        ['scores'],
+        {'image': {0: 'batch', 2: 'height', 3: 'width'}, 'scores': {0: 'batch'}},
+    ),
+    'bert': (
+        Bert,
+        lambda: texts((1, 16), (3, 24)),
+        ['input_ids', 'attention_mask', 'token_type_ids'],
+        ['last_hidden_state', 'pooled'],
+        {
+            name: {0: 'batch', 1: 'length'}
+            for name in ('input_ids', 'attention_mask', 'token_type_ids', 'last_hidden_state')
+        },
+    ),
+    'lstm_tagger': (
+        Tagger,
+        lambda: sentences(12, 31),
+        ['input_ids', 'h0', 'c0'],
+        ['classes', 'h', 'c'],
+        {'input_ids': {0: 'length'}, 'classes': {0: 'length'}},
+    ),
+    'dcgan': (
+        dcgan,
+        lambda: noise(1, 2),
+        ['noise'],
+        ['image'],
+        {'noise': {0: 'batch'}, 'image': {0: 'batch'}},
+    ),
 }
 
 
-# ---- weights ---------------------------------------------------------------------------------------
+# ---- weights -------------------------------------------------------------------------------------
 
 
 def make_up(module):
@@ -225,7 +291,7 @@ def make_up(module):
             nn.init.normal_(m.weight, 0, 0.5)
 
 
-# ---- files -------------------------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def varint(n):
@@ -248,14 +314,25 @@ def save_tensor(path, name, tensor):
 
 
 def export(model, inputs, names, outputs, axes, path):
-    # As training leaves it: normalisations stay separate nodes, for clgraph to fold. By the exporter that traces, which
-    # older versions have as their only one.
-    tracing = {'dynamo': False} if 'dynamo' in inspect.signature(torch.onnx.export).parameters else {}
+    # As training leaves it: normalisations stay separate nodes, for clgraph to fold. By the
+    # exporter that traces, which older versions have as their only one.
+    tracing = (
+        {'dynamo': False} if 'dynamo' in inspect.signature(torch.onnx.export).parameters else {}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        torch.onnx.export(model, inputs, str(path), opset_version=OPSET, do_constant_folding=False,
-                          training=torch.onnx.TrainingMode.PRESERVE, input_names=names,
-                          output_names=outputs, dynamic_axes=axes, **tracing)
+        torch.onnx.export(
+            model,
+            inputs,
+            str(path),
+            opset_version=OPSET,
+            do_constant_folding=False,
+            training=torch.onnx.TrainingMode.PRESERVE,
+            input_names=names,
+            output_names=outputs,
+            dynamic_axes=axes,
+            **tracing
+        )
 
 
 def as_tuple(y):

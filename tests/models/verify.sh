@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# verify.sh FOLDER HOW: `cltool verify` of a folder of models by one class of kernels, simd or simt, with the tolerances it
-# comes with, or in fp16, with those of fp16.json. Each model that has a tolerance in the folder must pass: one that has become
-# unsupported is not a skip. Exit code 77 when the folder is not there.
+# verify.sh FOLDER HOW: `cltool verify` of a folder of models by one class of kernels, simd or simt,
+# with the tolerances it comes with, or in fp16, with those of fp16.json. Each model that has a
+# tolerance in the folder must pass: one that has become unsupported is not a skip. Exit code 77
+# when the folder is not there.
 set -u
 : "${CLTOOL:?the path of cltool}"
 folder=${1:?a folder of models} how=${2:?simd, simt or fp16}

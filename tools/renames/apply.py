@@ -14,6 +14,7 @@ Lines of a map; a `#` at the beginning of one makes it a comment:
 
 What is already renamed is left alone: a map can be applied twice.
 """
+
 import argparse
 import collections
 import fnmatch
@@ -22,7 +23,23 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SUFFIXES = {".out", ".c", ".h", ".cl", ".clh", ".md", ".sh", ".bash", ".py", ".cmake", ".in", ".txt", ".json", ".map", ".supp"}
+SUFFIXES = {
+    ".out",
+    ".c",
+    ".h",
+    ".cl",
+    ".clh",
+    ".md",
+    ".sh",
+    ".bash",
+    ".py",
+    ".cmake",
+    ".in",
+    ".txt",
+    ".json",
+    ".map",
+    ".supp",
+}
 # These name the old words on purpose.
 KEPT = {"CHANGELOG.md", "docs/glossary.md", "tests/lint/words.py"}
 # Where includes and links begin: "ops/conv.h" is src/ops/conv.h.
@@ -44,7 +61,9 @@ def read_map(path):
 
 
 def tracked():
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
@@ -63,30 +82,36 @@ def mentions(rules):
         spelled.append(rule)
         for root in INCLUDE_ROOTS:
             if rule.old.startswith(root) and rule.new.startswith(root):
-                spelled.append(Rule(rule.old[len(root):], rule.new[len(root):], []))
+                spelled.append(Rule(rule.old[len(root) :], rule.new[len(root) :], []))
     return [rule for rule in spelled if "/" in rule.old]
 
 
 def replacer(rules, before, after):
     """A function that replaces the old words of rules, all at once, in the text of a file at a path."""
+
     def apply(path, text):
-        words = {rule.old: rule.new for rule in rules
-                 if not rule.globs or any(fnmatch.fnmatch(path, glob) for glob in rule.globs)}
+        words = {
+            rule.old: rule.new
+            for rule in rules
+            if not rule.globs or any(fnmatch.fnmatch(path, glob) for glob in rule.globs)
+        }
         if not words:
             return text
         longest_first = sorted(words, key=len, reverse=True)
         pattern = before + "(" + "|".join(map(re.escape, longest_first)) + ")" + after
         return re.sub(pattern, lambda match: words[match.group(1)], text)
+
     return apply
 
 
 # What is not code: comments, strings, characters, names of included files.
 OTHER_THAN_CODE = re.compile(
-    r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[ \t]*include[^\n]*', re.S)
+    r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[ \t]*include[^\n]*', re.S
+)
 
 
-# A type comes after these, or before what it declares, a pointer's end or a compound literal's braces. Two names side by side,
-# or a star that touches a name, are a declaration.
+# A type comes after these, or before what it declares, a pointer's end or a compound literal's
+# braces. Two names side by side, or a star that touches a name, are a declaration.
 TYPE_AFTER = (r"(?:(?<=\bstruct )|(?<=\n} )|(?<=\bsizeof\())", r"(?!\w)")
 TYPE_BEFORE = (r"(?<![\w.>])", r"(?= (?:const )?\**[A-Za-z_]| \*+(?:const )?[A-Za-z_),;]|\)\{)")
 
@@ -97,9 +122,10 @@ def in_code(apply):
             return text
         done, at = [], 0
         for other in OTHER_THAN_CODE.finditer(text):
-            done += [apply(path, text[at:other.start()]), other.group()]
+            done += [apply(path, text[at : other.start()]), other.group()]
             at = other.end()
         return "".join(done) + apply(path, text[at:])
+
     return apply_to_code
 
 
@@ -107,7 +133,8 @@ def rewrite(rules):
     # Words end before a hyphen, but for that of "->".
     word = (r"(?<![\w-])", r"(?!\w|-(?!>))")
     steps = [
-        # A path goes on with none of these characters on either side, but for a root in front of an include's spelling.
+        # A path goes on with none of these characters on either side, but for a root in front of an
+        # include's spelling.
         replacer(mentions(rules["file"]), r"(?<![\w.-])(?<![\w.-]/)", r"(?![\w-]|\.\w)"),
         replacer(rules["name"], *word),
         in_code(replacer(rules["code"], r"(?<!\w)", r"(?!\w)")),
@@ -116,7 +143,11 @@ def rewrite(rules):
         replacer(rules["phrase"], *word),
     ]
     for path in tracked():
-        if path.suffix not in SUFFIXES or path.is_relative_to(ROOT / "tools/renames") or not path.is_file():
+        if (
+            path.suffix not in SUFFIXES
+            or path.is_relative_to(ROOT / "tools/renames")
+            or not path.is_file()
+        ):
             continue
         if str(path.relative_to(ROOT)) in KEPT:
             continue

@@ -14,6 +14,7 @@ A field is left alone, and reported, where its struct has a field of the new nam
 that name for anything else but a field. What is only compiled on another system, or spelled in a macro, is reported or missed: the
 compiler finds it.
 """
+
 import argparse
 import collections
 import ctypes
@@ -50,7 +51,9 @@ def type_name(cursor):
 def place(location):
     """(path, offset) of where a token stands in a file: for an argument of a macro that of the argument, not of the call."""
     file, offset = cindex.c_object_p(), ctypes.c_uint()
-    cindex.conf.lib.clang_getFileLocation(location, ctypes.byref(file), None, None, ctypes.byref(offset))
+    cindex.conf.lib.clang_getFileLocation(
+        location, ctypes.byref(file), None, None, ctypes.byref(offset)
+    )
     if not file:
         return None
     path = pathlib.Path(cindex.File(file).name).resolve()
@@ -71,8 +74,14 @@ class Renames:
         parent = declaration.semantic_parent
         if structs and parent.spelling not in structs:
             return None
-        if any(child.spelling == new for child in parent.get_children() if child.kind == CursorKind.FIELD_DECL):
-            self.complaints.add(f"{parent.spelling} has a field {new} already: {declaration.spelling}")
+        if any(
+            child.spelling == new
+            for child in parent.get_children()
+            if child.kind == CursorKind.FIELD_DECL
+        ):
+            self.complaints.add(
+                f"{parent.spelling} has a field {new} already: {declaration.spelling}"
+            )
             return None
         return new
 
@@ -86,7 +95,11 @@ class Renames:
         for cursor in function.walk_preorder():
             if cursor.kind in (CursorKind.PARM_DECL, CursorKind.VAR_DECL):
                 own[cursor.spelling].append(cursor)
-            elif cursor.kind in (CursorKind.DECL_REF_EXPR, CursorKind.TYPE_REF, CursorKind.CALL_EXPR):
+            elif cursor.kind in (
+                CursorKind.DECL_REF_EXPR,
+                CursorKind.TYPE_REF,
+                CursorKind.CALL_EXPR,
+            ):
                 others.add(cursor.spelling)
         return own, others
 
@@ -104,7 +117,11 @@ class Renames:
                 self.edit(declaration.location, name, new)
             chosen = {declaration.hash for declaration in declarations}
             for cursor in function.walk_preorder():
-                if cursor.kind == CursorKind.DECL_REF_EXPR and cursor.referenced and cursor.referenced.hash in chosen:
+                if (
+                    cursor.kind == CursorKind.DECL_REF_EXPR
+                    and cursor.referenced
+                    and cursor.referenced.hash in chosen
+                ):
                     self.edit(cursor.location, name, new)
 
     def look_at(self, unit):
@@ -114,9 +131,17 @@ class Renames:
                     self.edit(cursor.location, cursor.spelling, new)
             elif cursor.kind in (CursorKind.MEMBER_REF_EXPR, CursorKind.MEMBER_REF):
                 declaration = cursor.referenced
-                if declaration and declaration.kind == CursorKind.FIELD_DECL and (new := self.new_field(declaration)):
+                if (
+                    declaration
+                    and declaration.kind == CursorKind.FIELD_DECL
+                    and (new := self.new_field(declaration))
+                ):
                     self.edit(cursor.location, declaration.spelling, new)
-            elif cursor.kind == CursorKind.FUNCTION_DECL and self.variables and place(cursor.location):
+            elif (
+                cursor.kind == CursorKind.FUNCTION_DECL
+                and self.variables
+                and place(cursor.location)
+            ):
                 self.rename_variables(cursor)
 
     def apply(self):
@@ -126,11 +151,13 @@ class Renames:
             for offset, (old, new) in sorted(edits.items(), reverse=True):
                 here = re.match(rb"[.>]*(\w*)", data[offset:])
                 start = offset + here.start(1)
-                if data[start:start + len(here[1])] != old.encode():
+                if data[start : start + len(here[1])] != old.encode():
                     line = data.count(b"\n", 0, offset) + 1
-                    self.complaints.add(f"{os.path.relpath(path, ROOT)}:{line}: {old} is spelled by a macro")
+                    self.complaints.add(
+                        f"{os.path.relpath(path, ROOT)}:{line}: {old} is spelled by a macro"
+                    )
                     continue
-                data = data[:start] + new.encode() + data[start + len(old):]
+                data = data[:start] + new.encode() + data[start + len(old) :]
                 n += 1
             pathlib.Path(path).write_bytes(data)
         return n
@@ -143,12 +170,14 @@ def main():
     arguments = parser.parse_args()
     renames = Renames(*read_maps(arguments.maps))
     index = cindex.Index.create()
-    resources = subprocess.run(["clang", "-print-resource-dir"], check=True, capture_output=True, text=True).stdout.strip()
+    resources = subprocess.run(
+        ["clang", "-print-resource-dir"], check=True, capture_output=True, text=True
+    ).stdout.strip()
     for command in json.loads((arguments.build / "compile_commands.json").read_text()):
         if not pathlib.Path(command["file"]).exists():  # made by a build
             continue
         words = [word for word in shlex.split(command["command"])[1:] if not word.startswith("-W")]
-        words = words[:words.index("-o")] + [f"-I{resources}/include"]
+        words = words[: words.index("-o")] + [f"-I{resources}/include"]
         renames.look_at(index.parse(command["file"], args=words))
     n = renames.apply()
     for complaint in sorted(renames.complaints):

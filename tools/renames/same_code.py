@@ -9,6 +9,7 @@ Without files, all that differ from the commit under the same name. Prints the f
 any does. Adjacent string literals are one token, as they are to the compiler. With --pairs, what a rename did: moved files are
 followed, each token that was replaced is printed with its new one and how often, and a file with more or fewer tokens fails.
 """
+
 import argparse
 import collections
 import pathlib
@@ -20,7 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = {".c", ".h", ".cl", ".clh"}
 TOKEN = re.compile(
     r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*")|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*'
-    r"|\.?\d(?:[eEpP][+-]|[\w.])*|(?P<line>\n)|##|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|[<>=!+*/%&|^-]=|&&|\|\||[^\s]", re.S)
+    r"|\.?\d(?:[eEpP][+-]|[\w.])*|(?P<line>\n)|##|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|[<>=!+*/%&|^-]=|&&|\|\||[^\s]",
+    re.S,
+)
 
 
 def tokens(text):
@@ -49,14 +52,16 @@ def tokens(text):
 
 
 def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def first_difference(before, after):
     for i, (old, new) in enumerate(zip(before, after)):
         if old != new:
-            return " ".join(before[max(i - 5, 0):i + 5]), " ".join(after[max(i - 5, 0):i + 5])
-    return " ".join(before[len(after):][:10]), " ".join(after[len(before):][:10])
+            return " ".join(before[max(i - 5, 0) : i + 5]), " ".join(after[max(i - 5, 0) : i + 5])
+    return " ".join(before[len(after) :][:10]), " ".join(after[len(before) :][:10])
 
 
 def replaced(commit):
@@ -67,7 +72,9 @@ def replaced(commit):
         old_name, new_name = names[0], names[-1]
         if pathlib.Path(new_name).suffix not in SUFFIXES:
             continue
-        before, after = tokens(git("show", f"{commit}:{old_name}")), tokens((ROOT / new_name).read_text())
+        before, after = tokens(git("show", f"{commit}:{old_name}")), tokens(
+            (ROOT / new_name).read_text()
+        )
         if len(before) != len(after):
             n_other += 1
             print(f"{new_name}: {len(before)} tokens, now {len(after)}")
@@ -86,13 +93,17 @@ def main():
     arguments = parser.parse_args()
     if arguments.pairs:
         sys.exit(replaced(arguments.commit) > 0)
-    files = arguments.files or git("diff", "--name-only", "--diff-filter=M", arguments.commit).split()
+    files = (
+        arguments.files or git("diff", "--name-only", "--diff-filter=M", arguments.commit).split()
+    )
     n = n_other = 0
     for name in files:
         if pathlib.Path(name).suffix not in SUFFIXES:
             continue
         n += 1
-        before, after = tokens(git("show", f"{arguments.commit}:{name}")), tokens((ROOT / name).read_text())
+        before, after = tokens(git("show", f"{arguments.commit}:{name}")), tokens(
+            (ROOT / name).read_text()
+        )
         if before != after:
             n_other += 1
             old, new = first_difference(before, after)

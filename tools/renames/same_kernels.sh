@@ -3,8 +3,9 @@
 #
 #   tools/renames/same_kernels.sh COMMIT [MAP...]
 #
-# Compares the tokens of every kernel variant (tools/kernel_variants.sh) of this tree with those of a commit, after the names of
-# the maps have been replaced in the older one. Prints what differs; fails when anything does. Needs clang.
+# Compares the tokens of every kernel variant (tools/kernel_variants.sh) of this tree with those of
+# a commit, after the names of the maps have been replaced in the older one. Prints what differs;
+# fails when anything does. Needs clang.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 [ $# -ge 1 ] || {

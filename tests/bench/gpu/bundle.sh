@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a machine with a GPU needs to try clgraph when nothing can be installed there: cltool, the library, the tests of
-# operators and of the interface, ONNX's node cases, models, and the Debian libraries that they open, in one folder:
+# What a machine with a GPU needs to try clgraph when nothing can be installed there: cltool, the
+# library, the tests of operators and of the interface, ONNX's node cases, models, and the Debian
+# libraries that they open, in one folder:
 #
 #   tests/bench/gpu/bundle.sh FOLDER [BUILD [MODELS...]]
 #
-# FOLDER is replaced. BUILD (default build) is a Release build with tests. MODELS are folders for `cltool verify`. Run
-# FOLDER/run.sh there; both machines are of one architecture, and the other's C library is not older than this one's.
+# FOLDER is replaced. BUILD (default build) is a Release build with tests. MODELS are folders for
+# `cltool verify`. Run FOLDER/run.sh there; both machines are of one architecture, and the other's C
+# library is not older than this one's.
 set -euo pipefail
 if [ $# -lt 1 ]; then
   echo "usage: bundle.sh FOLDER [BUILD [MODELS...]]" >&2

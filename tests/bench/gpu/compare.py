@@ -9,6 +9,7 @@ times `cltool bench` and PyTorch in turn: from host values in to host values out
 float32 without TF32, as clgraph does, with cuDNN's search on, and in eager mode. The ratio is clgraph's time over PyTorch's:
 below 1 clgraph is faster. Without CUDA PyTorch runs on the CPU, which tries this script out.
 """
+
 import json
 import pathlib
 import statistics
@@ -31,7 +32,13 @@ class Product(nn.Module):
 
 
 def product(n):
-    return (Product, lambda: [(torch.rand(n, n) - 0.5, torch.rand(n, n) - 0.5)], ['a', 'b'], ['c'], {})
+    return (
+        Product,
+        lambda: [(torch.rand(n, n) - 0.5, torch.rand(n, n) - 0.5)],
+        ['a', 'b'],
+        ['c'],
+        {},
+    )
 
 
 def sized(name, sets):
@@ -70,7 +77,9 @@ def time_torch(model, inputs):
             model(*there)
             wait()
             middle = time.perf_counter()
-            results = [y.cpu() for y in make_models.as_tuple(model(*(x.to(DEVICE) for x in inputs)))]
+            results = [
+                y.cpu() for y in make_models.as_tuple(model(*(x.to(DEVICE) for x in inputs)))
+            ]
             wait()
             end = time.perf_counter()
             if i >= WARM_UP:
@@ -91,13 +100,49 @@ def time_clgraph(cltool, selector, path, inputs, names, results, outputs):
         make_models.save_tensor(folder / (name + '.expected.pb'), name, y.float())
         expect += ['--expect', '%s=%s' % (name, folder / (name + '.expected.pb'))]
     atol = '%g' % (1e-4 * max(y.abs().max().item() for y in results))
-    run = subprocess.run([cltool, 'run', path, *arguments, *expect, '--rtol', '1e-3', '--atol', atol, '-d', selector,
-                          '-q'], capture_output=True, text=True, timeout=300)
-    bench = subprocess.run([cltool, 'bench', path, *arguments, '-d', selector, '--runs', str(RUNS), '--warmup',
-                            str(WARM_UP), '--json', '-q'], capture_output=True, text=True, timeout=300)
+    run = subprocess.run(
+        [
+            cltool,
+            'run',
+            path,
+            *arguments,
+            *expect,
+            '--rtol',
+            '1e-3',
+            '--atol',
+            atol,
+            '-d',
+            selector,
+            '-q',
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    bench = subprocess.run(
+        [
+            cltool,
+            'bench',
+            path,
+            *arguments,
+            '-d',
+            selector,
+            '--runs',
+            str(RUNS),
+            '--warmup',
+            str(WARM_UP),
+            '--json',
+            '-q',
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     if bench.returncode:
         raise RuntimeError(bench.stderr.strip() or 'cltool bench ends with %d' % bench.returncode)
-    return json.loads(bench.stdout), 'same' if run.returncode == 0 else (run.stderr or run.stdout).strip()[-200:]
+    return json.loads(bench.stdout), (
+        'same' if run.returncode == 0 else (run.stderr or run.stdout).strip()[-200:]
+    )
 
 
 def compare(cltool, selector, folder, name):
@@ -111,9 +156,16 @@ def compare(cltool, selector, folder, name):
     make_models.export(model, inputs, names, outputs, axes, path)
     whole, inside, results = time_torch(model, inputs)
     bench, output = time_clgraph(cltool, selector, path, inputs, names, results, outputs)
-    return {'model': name, 'output': output, 'torch_ms': whole, 'torch_device_ms': inside,
-            'clgraph_ms': bench['latency_ms']['median'], 'clgraph_device_ms': bench['device_ms']['median'],
-            'ratio': bench['latency_ms']['median'] / whole, 'gflops_per_s': bench['gflops_per_s']}
+    return {
+        'model': name,
+        'output': output,
+        'torch_ms': whole,
+        'torch_device_ms': inside,
+        'clgraph_ms': bench['latency_ms']['median'],
+        'clgraph_device_ms': bench['device_ms']['median'],
+        'ratio': bench['latency_ms']['median'] / whole,
+        'gflops_per_s': bench['gflops_per_s'],
+    }
 
 
 def main():
@@ -123,9 +175,14 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
-    print('PyTorch %s on %s' % (torch.__version__,
-                                torch.cuda.get_device_name() if DEVICE.type == 'cuda' else 'the CPU'))
-    print('%-18s %10s %10s %10s %10s %7s  %s' % ('model', 'torch ms', 'clgraph', 'on device', 'clgraph', 'ratio', 'output'))
+    print(
+        'PyTorch %s on %s'
+        % (torch.__version__, torch.cuda.get_device_name() if DEVICE.type == 'cuda' else 'the CPU')
+    )
+    print(
+        '%-18s %10s %10s %10s %10s %7s  %s'
+        % ('model', 'torch ms', 'clgraph', 'on device', 'clgraph', 'ratio', 'output')
+    )
     rows, bad = [], 0
     for name in sys.argv[5:] or CASES:
         try:
@@ -136,13 +193,26 @@ def main():
             continue
         rows.append(row)
         bad += row['output'] != 'same'
-        print('%-18s %10.3f %10.3f %10.3f %10.3f %7.2f  %s' % (
-            name, row['torch_ms'], row['clgraph_ms'], row['torch_device_ms'], row['clgraph_device_ms'] or 0, row['ratio'],
-            row['output']), flush=True)
+        print(
+            '%-18s %10.3f %10.3f %10.3f %10.3f %7.2f  %s'
+            % (
+                name,
+                row['torch_ms'],
+                row['clgraph_ms'],
+                row['torch_device_ms'],
+                row['clgraph_device_ms'] or 0,
+                row['ratio'],
+                row['output'],
+            ),
+            flush=True,
+        )
     if len(sys.argv) > 4:
         pathlib.Path(sys.argv[4]).write_text(json.dumps(rows, indent=1) + '\n')
     if rows:
-        print('geometric mean of %d ratios %.3f' % (len(rows), statistics.geometric_mean(r['ratio'] for r in rows)))
+        print(
+            'geometric mean of %d ratios %.3f'
+            % (len(rows), statistics.geometric_mean(r['ratio'] for r in rows))
+        )
     sys.exit(1 if bad else 0)
 
 

@@ -10,6 +10,7 @@ on the device, medians of a round's runs, and what counts is the median over rou
 among them: clgraph calls it for float32 alone. A device without a unit, or one whose self-test fails, has '-' in that column.
 Results are held against float64. Without CUDA PyTorch computes in float32 on the CPU, which tries this script out.
 """
+
 import json
 import pathlib
 import statistics
@@ -26,9 +27,21 @@ WAYS = ('gemm_simt', 'gemm_matrix')
 ROUNDS, RUNS = 5, 20
 DEVICE = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
 DTYPE = torch.float16 if torch.cuda.is_available() else torch.float32
-# Cubes; a transformer's layers at 128 and 1024 tokens; short and long sums; odd sides, which load element by element.
-SIZES = ('1024,1024,1024', '2048,2048,2048', '4096,4096,4096', '8192,8192,8192', '128,768,768', '128,3072,768', '128,768,3072',
-         '1024,4096,4096', '4096,4096,64', '256,256,16384', '1021,1023,1019')
+# Cubes; a transformer's layers at 128 and 1024 tokens; short and long sums; odd sides, which load
+# element by element.
+SIZES = (
+    '1024,1024,1024',
+    '2048,2048,2048',
+    '4096,4096,4096',
+    '8192,8192,8192',
+    '128,768,768',
+    '128,3072,768',
+    '128,768,3072',
+    '1024,4096,4096',
+    '4096,4096,64',
+    '256,256,16384',
+    '1021,1023,1019',
+)
 
 
 class Product(nn.Module):
@@ -71,8 +84,24 @@ def time_impl(command, way):
 def is_right(cltool, common, way, folder, expected):
     make_models.save_tensor(folder / 'c.pb', 'c', expected.float())
     atol = 2e-3 * expected.abs().max().item()
-    return call([cltool, 'run', *common, '--prefer', way, '--expect', 'c=%s' % (folder / 'c.pb'), '--rtol', '2e-3', '--atol',
-                 atol]).returncode == 0
+    return (
+        call(
+            [
+                cltool,
+                'run',
+                *common,
+                '--prefer',
+                way,
+                '--expect',
+                'c=%s' % (folder / 'c.pb'),
+                '--rtol',
+                '2e-3',
+                '--atol',
+                atol,
+            ]
+        ).returncode
+        == 0
+    )
 
 
 def measure(cltool, selector, folder, size):
@@ -83,7 +112,16 @@ def measure(cltool, selector, folder, size):
     folder = folder / size.replace(',', 'x')
     folder.mkdir(parents=True, exist_ok=True)
     make_models.export(Product(), (a, b), ['a', 'b'], ['c'], {}, folder / 'model.onnx')
-    common = [folder / 'model.onnx', '-d', selector, '--kernels', 'simt', '--precision', 'fp16', '-q']
+    common = [
+        folder / 'model.onnx',
+        '-d',
+        selector,
+        '--kernels',
+        'simt',
+        '--precision',
+        'fp16',
+        '-q',
+    ]
     for name, x in (('a', a), ('b', b)):
         make_models.save_tensor(folder / (name + '.pb'), name, x)
         common += ['-i', '%s=%s' % (name, folder / (name + '.pb'))]
@@ -117,9 +155,18 @@ def main():
     if len(sys.argv) < 4:
         sys.exit('usage: fp16_gemm.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]')
     cltool, selector, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-    where = '%s on %s' % (DTYPE, torch.cuda.get_device_name() if DEVICE.type == 'cuda' else 'the CPU')
-    print('PyTorch %s, %s; TFLOP/s, and the time of gemm_matrix over that of the others' % (torch.__version__, where))
-    print('%-18s %10s %12s %10s %12s %12s' % ('m,n,k', 'gemm_simt', 'gemm_matrix', 'torch', '/ gemm_simt', '/ torch'))
+    where = '%s on %s' % (
+        DTYPE,
+        torch.cuda.get_device_name() if DEVICE.type == 'cuda' else 'the CPU',
+    )
+    print(
+        'PyTorch %s, %s; TFLOP/s, and the time of gemm_matrix over that of the others'
+        % (torch.__version__, where)
+    )
+    print(
+        '%-18s %10s %12s %10s %12s %12s'
+        % ('m,n,k', 'gemm_simt', 'gemm_matrix', 'torch', '/ gemm_simt', '/ torch')
+    )
     rows, bad = [], 0
     for size in sys.argv[5:] or SIZES:
         try:
@@ -130,16 +177,28 @@ def main():
             continue
         rows.append(row)
         bad += len(row['wrong'])
-        print('%-18s %10s %12s %10s %12s %12s  %s' % (
-            size, shown(row, 'tflops_per_s', 'gemm_simt', '%.3f'), shown(row, 'tflops_per_s', 'gemm_matrix', '%.3f'),
-            shown(row, 'tflops_per_s', 'torch', '%.3f'), '%.2f' % row['over_gemm_simt'] if 'over_gemm_simt' in row else '-',
-            '%.2f' % row['over_torch'] if 'over_torch' in row else '-', ' '.join('WRONG: ' + w for w in row['wrong'])), flush=True)
+        print(
+            '%-18s %10s %12s %10s %12s %12s  %s'
+            % (
+                size,
+                shown(row, 'tflops_per_s', 'gemm_simt', '%.3f'),
+                shown(row, 'tflops_per_s', 'gemm_matrix', '%.3f'),
+                shown(row, 'tflops_per_s', 'torch', '%.3f'),
+                '%.2f' % row['over_gemm_simt'] if 'over_gemm_simt' in row else '-',
+                '%.2f' % row['over_torch'] if 'over_torch' in row else '-',
+                ' '.join('WRONG: ' + w for w in row['wrong']),
+            ),
+            flush=True,
+        )
     if len(sys.argv) > 4:
         pathlib.Path(sys.argv[4]).write_text(json.dumps(rows, indent=1) + '\n')
     for other in ('gemm_simt', 'torch'):
         ratios = [r['over_' + other] for r in rows if 'over_' + other in r]
         if ratios:
-            print('gemm_matrix over %s: geometric mean of %d ratios %.3f' % (other, len(ratios), statistics.geometric_mean(ratios)))
+            print(
+                'gemm_matrix over %s: geometric mean of %d ratios %.3f'
+                % (other, len(ratios), statistics.geometric_mean(ratios))
+            )
     sys.exit(1 if bad else 0)
 
 

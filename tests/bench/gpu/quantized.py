@@ -9,6 +9,7 @@ tests/models, the quantised ones are QLinearConv with per-channel weights, QLine
 quantiser writes them in its operator format. Times `cltool bench` of float32, of the quantised model, and of it by the plain kernels,
 in turn, ROUNDS (3) times; the medians of the rounds' ratios to float32 are the figures: below 1 is faster.
 """
+
 import json
 import pathlib
 import statistics
@@ -58,8 +59,20 @@ class QLinearConv(torch.autograd.Function):
 
     @staticmethod
     def symbolic(g, x, scale, zero, w, w_scale, w_zero, y_scale, y_zero, bias, stride, pad):
-        return g.op('QLinearConv', x, scale, zero, w, w_scale, w_zero, y_scale, y_zero, bias,
-                    strides_i=[stride, stride], pads_i=[pad] * 4)
+        return g.op(
+            'QLinearConv',
+            x,
+            scale,
+            zero,
+            w,
+            w_scale,
+            w_zero,
+            y_scale,
+            y_zero,
+            bias,
+            strides_i=[stride, stride],
+            pads_i=[pad] * 4,
+        )
 
 
 class QLinearAdd(torch.autograd.Function):
@@ -101,19 +114,37 @@ class Convolution(Bytes):
         self.register_buffer('scale', scale)
         self.register_buffer('zeros', torch.zeros(len(scale), dtype=torch.int8))
         self.register_buffer('bias', torch.zeros(len(scale), dtype=torch.int32))
-        self.relu, self.x_signed, self.stride, self.pad = relu, x_signed, conv.stride[0], conv.padding[0]
+        self.relu, self.x_signed, self.stride, self.pad = (
+            relu,
+            x_signed,
+            conv.stride[0],
+            conv.padding[0],
+        )
 
     def forward(self, x):
-        return QLinearConv.apply(x, self.step, self.middle if self.x_signed else self.low, self.weight, self.scale,
-                                 self.zeros, self.step, self.low if self.relu else self.middle, self.bias, self.stride,
-                                 self.pad)
+        return QLinearConv.apply(
+            x,
+            self.step,
+            self.middle if self.x_signed else self.low,
+            self.weight,
+            self.scale,
+            self.zeros,
+            self.step,
+            self.low if self.relu else self.middle,
+            self.bias,
+            self.stride,
+            self.pad,
+        )
 
 
 class Block(Bytes):
     def __init__(self, block):
         super().__init__()
-        self.body = nn.Sequential(Convolution(block.conv1, True), Convolution(block.conv2, True),
-                                  Convolution(block.conv3, False))
+        self.body = nn.Sequential(
+            Convolution(block.conv1, True),
+            Convolution(block.conv2, True),
+            Convolution(block.conv3, False),
+        )
         self.shortcut = Convolution(block.shortcut[0], False) if block.shortcut else None
 
     def forward(self, x):
@@ -128,7 +159,9 @@ class Quantized(Bytes):
         super().__init__()
         layers = list(model)
         self.first = Convolution(layers[0], True, True)
-        self.blocks = nn.Sequential(*(Block(b) for b in layers if isinstance(b, make_models.Bottleneck)))
+        self.blocks = nn.Sequential(
+            *(Block(b) for b in layers if isinstance(b, make_models.Bottleneck))
+        )
         self.last = layers[-1]
 
     def forward(self, x):
@@ -149,8 +182,25 @@ def write(folder, side):
 
 
 def bench(cltool, selector, path, *how):
-    run = subprocess.run([cltool, 'bench', path, '-d', selector, '--runs', str(RUNS), '--warmup', str(WARM_UP), '--json',
-                          '-q', *how], capture_output=True, text=True, timeout=900)
+    run = subprocess.run(
+        [
+            cltool,
+            'bench',
+            path,
+            '-d',
+            selector,
+            '--runs',
+            str(RUNS),
+            '--warmup',
+            str(WARM_UP),
+            '--json',
+            '-q',
+            *how,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     if run.returncode:
         sys.exit(run.stderr.strip() or 'cltool bench ends with %d' % run.returncode)
     return json.loads(run.stdout)['latency_ms']['median']
@@ -160,19 +210,26 @@ def main():
     if len(sys.argv) < 4:
         sys.exit('usage: quantized.py CLTOOL SELECTOR FOLDER [RESULTS.json [SIDE [ROUNDS]]]')
     cltool, selector, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-    side, rounds = (int(x) for x in (sys.argv[5:] + ['224', '3'][len(sys.argv[5:]):]))
+    side, rounds = (int(x) for x in (sys.argv[5:] + ['224', '3'][len(sys.argv[5:]) :]))
     write(folder, side)
     whole, bytes_ = folder / 'float' / 'model.onnx', folder / 'quantized' / 'model.onnx'
-    rows = [{'float_ms': bench(cltool, selector, whole, '--kernels', 'simt'),
-             'quantized_ms': bench(cltool, selector, bytes_, '--kernels', 'simt'),
-             'plain_ms': bench(cltool, selector, bytes_, '--kernels', 'simt', '--prefer', 'qconv')}
-            for _ in range(rounds)]
+    rows = [
+        {
+            'float_ms': bench(cltool, selector, whole, '--kernels', 'simt'),
+            'quantized_ms': bench(cltool, selector, bytes_, '--kernels', 'simt'),
+            'plain_ms': bench(cltool, selector, bytes_, '--kernels', 'simt', '--prefer', 'qconv'),
+        }
+        for _ in range(rounds)
+    ]
     if len(sys.argv) > 4:
         pathlib.Path(sys.argv[4]).write_text(json.dumps(rows, indent=1) + '\n')
     for row in rows:
         print('float %.3f ms, quantized %.3f ms, by plain kernels %.3f ms' % tuple(row.values()))
     for name in ('quantized_ms', 'plain_ms'):
-        print('%s over float: %.3f' % (name[:-3], statistics.median(r[name] / r['float_ms'] for r in rows)))
+        print(
+            '%s over float: %.3f'
+            % (name[:-3], statistics.median(r[name] / r['float_ms'] for r in rows))
+        )
 
 
 if __name__ == '__main__':

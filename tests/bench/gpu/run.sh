@@ -5,9 +5,10 @@
 #
 #   run.sh [SELECTOR [RESULTS [STAGE...]]]     default gpu, ./results, all stages
 #
-# Stages: devices tests cases models speed fp16 quantized. Runs in a folder that bundle.sh made. Where no OpenCL driver is registered,
-# NVIDIA's is looked for and registered for this run alone. $PYTHON (default python3) has PyTorch. Each stage writes a file into RESULTS and a line here; the exit
-# code is 1 when one failed.
+# Stages: devices tests cases models speed fp16 quantized. Runs in a folder that bundle.sh made.
+# Where no OpenCL driver is registered, NVIDIA's is looked for and registered for this run alone.
+# $PYTHON (default python3) has PyTorch. Each stage writes a file into RESULTS and a line here; the
+# exit code is 1 when one failed.
 set -uo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 selector=${1:-gpu} results=${2:-results}
