@@ -75,9 +75,16 @@ const char *error_hint_text(void) { return last_hint; }
 
 const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES])
 {
-    if (!sys_words(number, buffer, ERROR_SYSTEM_BYTES))
+    if (!sys_strerror(number, buffer, ERROR_SYSTEM_BYTES))
         (void)snprintf(buffer, ERROR_SYSTEM_BYTES, "system error %d", number);
     return buffer;
+}
+
+clg_status error_path(const char *verb, const char *path, int number)
+{
+    char words[ERROR_SYSTEM_BYTES];
+    return error_set(CLG_ERROR_IO, "'%s' cannot be %s: %s", path, verb,
+                     error_system(number, words));
 }
 
 void error_save(clg_status status, error_record *out_record)

@@ -50,6 +50,8 @@ static inline clg_status error_no_memory(size_t size_bytes)
  * strerror. */
 #define ERROR_SYSTEM_BYTES 128
 const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES]);
+/* Records "'PATH' cannot be VERB: CAUSE"; returns CLG_ERROR_IO. number: an errno. */
+clg_status error_path(const char *verb, const char *path, int number);
 
 /* Moves an error between threads (asynchronous runs). */
 typedef struct error_record {

@@ -39,7 +39,7 @@ static clg_status read_all(int fd, const char *path, size_t expected_bytes, size
         CLG_TRY_GOTO(MEMORY_RESERVE(data, capacity, needed), fail);
         int64_t got = read_some(fd, data + n, capacity - 1 - n);
         if (got < 0) {
-            status = sys_error("read", path, errno);
+            status = error_path("read", path, errno);
             goto fail;
         }
         if (got == 0) break;
@@ -64,9 +64,9 @@ fail:
 static clg_status open_file(const char *path, int *out_fd, sys_info *out_info)
 {
     int fd = sys_open_read(path);
-    if (fd < 0) return sys_error("opened", path, errno);
+    if (fd < 0) return error_path("opened", path, errno);
     if (sys_stat_open(fd, out_info) != 0) {
-        clg_status status = sys_error("read", path, errno);
+        clg_status status = error_path("read", path, errno);
         (void)sys_close(fd);
         return status;
     }
@@ -139,11 +139,11 @@ clg_status file_reader_open(const char *path, file_reader *out_reader)
 clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes)
 {
     if (offset != reader->position && sys_seek(reader->descriptor, offset) != 0)
-        return sys_error("read", reader->path, errno);
+        return error_path("read", reader->path, errno);
     reader->position = UINT64_MAX; /* not known until all is read */
     for (char *to = data; n_bytes > 0;) {
         int64_t n = read_some(reader->descriptor, to, n_bytes);
-        if (n < 0) return sys_error("read", reader->path, errno);
+        if (n < 0) return error_path("read", reader->path, errno);
         if (n == 0)
             return error_set(CLG_ERROR_IO, "'%s' has become shorter while it was read",
                              reader->path);
@@ -194,7 +194,7 @@ clg_status file_writer_open(const char *path, file_writer *out_writer)
         memcpy(out_writer->temporary + length, suffix, sizeof suffix);
         out_writer->descriptor = sys_open_new(out_writer->temporary);
         if (out_writer->descriptor >= 0) return CLG_OK;
-        status = sys_error("written", path, errno);
+        status = error_path("written", path, errno);
     }
     memory_free(out_writer->temporary);
     memory_free(out_writer->path);
@@ -207,7 +207,7 @@ static clg_status write_all(file_writer *writer, const void *data, size_t size_b
     for (const char *bytes = data; size_bytes > 0;) {
         int64_t n = sys_write(writer->descriptor, bytes, size_bytes);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return sys_error("written", writer->path, n < 0 ? errno : ENOSPC);
+        if (n <= 0) return error_path("written", writer->path, n < 0 ? errno : ENOSPC);
         bytes += n;
         size_bytes -= (size_t)n;
     }
@@ -228,10 +228,11 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
         return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' is outside the written range",
                          writer->path);
     }
-    if (sys_seek(writer->descriptor, offset) != 0) return sys_error("written", writer->path, errno);
+    if (sys_seek(writer->descriptor, offset) != 0)
+        return error_path("written", writer->path, errno);
     CLG_TRY(write_all(writer, data, size_bytes));
     if (sys_seek(writer->descriptor, writer->size_bytes) != 0)
-        return sys_error("written", writer->path, errno);
+        return error_path("written", writer->path, errno);
     return CLG_OK;
 }
 
@@ -239,10 +240,10 @@ clg_status file_writer_commit(file_writer *writer)
 {
     clg_status status = CLG_OK;
     /* Some file systems report a full disk only here. */
-    if (sys_close(writer->descriptor) != 0) status = sys_error("written", writer->path, errno);
+    if (sys_close(writer->descriptor) != 0) status = error_path("written", writer->path, errno);
     writer->descriptor = -1;
     if (status == CLG_OK && sys_rename(writer->temporary, writer->path) != 0) {
-        status = sys_error("replaced", writer->path, errno);
+        status = error_path("replaced", writer->path, errno);
     }
     if (status == CLG_OK) {
         memory_free(writer->temporary);
@@ -295,7 +296,7 @@ clg_status file_make_folders(const char *path)
         /* Another process may create it meanwhile: all that counts is that it exists. */
         if (sys_make_folder(part) != 0) {
             int number = errno;
-            if (!folder_exists(part)) status = sys_error("made as a folder", part, number);
+            if (!folder_exists(part)) status = error_path("made as a folder", part, number);
         }
         part[i] = path[i];
     }
@@ -318,18 +319,18 @@ void file_touch(const char *path) { (void)sys_touch(path); }
 
 clg_status file_remove(const char *path)
 {
-    return sys_remove(path) == 0 ? CLG_OK : sys_error("removed", path, errno);
+    return sys_remove(path) == 0 ? CLG_OK : error_path("removed", path, errno);
 }
 
 typedef struct listing {
     const char *folder;
     file_entry *entries;
     size_t count, capacity;
+    clg_status status;
 } listing;
 
-static clg_status list_entry(void *user, const char *name)
+static clg_status list_entry(listing *list, const char *name)
 {
-    listing *list = user;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return CLG_OK;
     char *path;
     sys_info info;
@@ -353,15 +354,23 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const file_entry *)a)->name, ((const file_entry *)b)->name);
 }
 
+static bool visit_entry(void *user, const char *name)
+{
+    listing *list = user;
+    list->status = list_entry(list, name);
+    return list->status == CLG_OK;
+}
+
 clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n)
 {
     *out_entries = NULL;
     *out_n = 0;
     listing list = {.folder = folder};
-    clg_status status = sys_list(folder, list_entry, &list);
-    if (status != CLG_OK) {
+    if (sys_list(folder, visit_entry, &list) != 0)
+        list.status = error_path("listed", folder, errno);
+    if (list.status != CLG_OK) {
         file_list_free(list.entries, list.count);
-        return status;
+        return list.status;
     }
     if (list.count > 1) qsort(list.entries, list.count, sizeof *list.entries, by_name);
     *out_entries = list.entries;
@@ -421,8 +430,8 @@ clg_status file_is_below(const char *folder, const char *path, bool *out_below)
 {
     *out_below = false;
     char true_folder[SYS_PATH_BYTES], true_path[SYS_PATH_BYTES];
-    if (!sys_resolve(folder, true_folder)) return sys_error("resolved", folder, errno);
-    if (!sys_resolve(path, true_path)) return sys_error("resolved", path, errno);
+    if (!sys_resolve(folder, true_folder)) return error_path("resolved", folder, errno);
+    if (!sys_resolve(path, true_path)) return error_path("resolved", path, errno);
     size_t n = strlen(true_folder);
     if (n > 0 && sys_is_separator(true_folder[n - 1])) n--; /* a root */
     *out_below = strncmp(true_folder, true_path, n) == 0 && sys_is_separator(true_path[n]) &&
@@ -439,13 +448,16 @@ const char *env_get(const char *name)
 clg_status file_cache_folder(char **out_path)
 {
     *out_path = NULL;
-    char *base;
-    clg_status status = sys_cache_base(&base);
-    if (status != CLG_OK) {
-        if (status == CLG_ERROR_IO) error_hint("set CLG_CACHE_DIR to a folder that can be written");
-        return status;
+    const char *subfolder, *base = sys_cache_base(&subfolder);
+    if (!base) {
+        (void)error_set(CLG_ERROR_IO, "there is no cache folder: %s", sys_cache_variables);
+        error_hint("set CLG_CACHE_DIR to a folder that can be written");
+        return CLG_ERROR_IO;
     }
-    status = file_join(base, "clgraph", out_path);
-    memory_free(base);
+    if (!subfolder) return file_join(base, "clgraph", out_path);
+    char *folder;
+    CLG_TRY(file_join(base, subfolder, &folder));
+    const clg_status status = file_join(folder, "clgraph", out_path);
+    memory_free(folder);
     return status;
 }

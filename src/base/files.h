@@ -88,7 +88,4 @@ const char *env_get(const char *name);
  * %LOCALAPPDATA%\clgraph). */
 clg_status file_cache_folder(char **out_path);
 
-/* Monotonic time. */
-uint64_t time_now_ns(void);
-
 #endif

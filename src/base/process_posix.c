@@ -3,6 +3,7 @@
  * Child processes by posix_spawn. The channel is a socket pair, since writing to a pipe whose
  * reader has exited would raise SIGPIPE in the host program.
  */
+#include "base/clock.h"
 #include "base/process.h"
 
 #include "base/files.h"
@@ -116,14 +117,14 @@ clg_status process_start(const char *path, process **out_process)
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (open_channel(ends) != 0) {
         memory_free(p);
-        return sys_error("reached", path, errno);
+        return error_path("reached", path, errno);
     }
     const int code = spawn(path, (char *const *)(uintptr_t)arguments, ends[1], &p->pid);
     (void)close(ends[1]);
     if (code != 0) {
         (void)close(ends[0]);
         memory_free(p);
-        return sys_error("started", path, code);
+        return error_path("started", path, code);
     }
 #ifdef SO_NOSIGPIPE
     (void)setsockopt(ends[0], SOL_SOCKET, SO_NOSIGPIPE, &(int){1}, sizeof(int));

@@ -3,6 +3,7 @@
  * Child processes on Windows. Transfers are overlapped, so that they can be cancelled while
  * waiting.
  */
+#include "base/clock.h"
 #include "base/process.h"
 
 #include "base/files.h"

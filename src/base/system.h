@@ -2,15 +2,16 @@
  *
  * System-dependent functions, only for the other files of base/: system_posix.c and
  * system_windows.c. Paths, names and values are UTF-8. Functions that return an int return a
- * negative number and set errno when they fail.
+ * negative number and set errno when they fail. Nothing here uses another file of base/.
  * See decision 26.
  */
 #ifndef CLG_BASE_SYSTEM_H
 #define CLG_BASE_SYSTEM_H
 
-#include "base/error.h"
-
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 extern const char sys_separator; /* joins paths */
 
@@ -20,13 +21,6 @@ typedef struct sys_info {
     int64_t modified_ns, accessed_ns;
 } sys_info;
 
-/* "'PATH' cannot be VERB: CAUSE", CLG_ERROR_IO. */
-static inline clg_status sys_error(const char *verb, const char *path, int number)
-{
-    char words[ERROR_SYSTEM_BYTES];
-    return error_set(CLG_ERROR_IO, "'%s' cannot be %s: %s", path, verb,
-                     error_system(number, words));
-}
 bool sys_is_separator(char c);
 /* Returns the bytes of a path's root, which has no parent: "/", "C:", "C:\\",
  * "\\\\server\\share". */
@@ -64,17 +58,19 @@ static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_
 /* Returns the absolute path without links. */
 #define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
-/* Calls visit(user, name) for each entry until it fails. */
-clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
-                    void *user);
+/* Calls visit(user, name) for each entry of a folder until it returns false, which is not an error.
+ */
+int sys_list(const char *folder, bool (*visit)(void *user, const char *name), void *user);
 /* Returns an environment variable, NULL when it is not set. Where the system has to convert it, it
  * is kept for the thread until the eighth call from here. */
 const char *sys_env(const char *name);
 /* Writes the text for an errno; false when there is none. Thread-safe. */
-bool sys_words(int number, char *buffer, size_t n_bytes);
+bool sys_strerror(int number, char *buffer, size_t n_bytes);
 /* As pthread_create; signals of the program are not handled on the new thread. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
-/* Returns the folder of the user's caches; freed by memory_free. */
-clg_status sys_cache_base(char **out_path);
+/* Returns the folder that has the user's caches in its *out_subfolder (NULL: in itself), as sys_env
+ * returns it; NULL when no variable of the environment names one. */
+const char *sys_cache_base(const char **out_subfolder);
+extern const char sys_cache_variables[]; /* "NAME is not set", of these variables */
 
 #endif

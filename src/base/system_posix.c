@@ -3,10 +3,8 @@
  * The system-dependent part of base/ on Linux and other POSIX systems; system_windows.c is its
  * counterpart for Windows. The build uses one of them.
  */
+#include "base/clock.h"
 #include "base/system.h"
-
-#include "base/files.h"
-#include "base/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -114,19 +112,17 @@ bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
     return realpath(path, out_path) != NULL;
 }
 
-/* Calls visit(user, name) for each entry. */
-clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
-                    void *user)
+int sys_list(const char *folder, bool (*visit)(void *user, const char *name), void *user)
 {
     DIR *dir = opendir(folder);
-    if (!dir) return sys_error("listed", folder, errno);
-    clg_status status = CLG_OK;
+    if (!dir) return -1;
     const struct dirent *entry;
-    while (status == CLG_OK && (errno = 0, entry = readdir(dir)))
-        status = visit(user, entry->d_name);
-    if (status == CLG_OK && errno != 0) status = sys_error("listed", folder, errno);
+    bool more = true;
+    while (more && (errno = 0, entry = readdir(dir))) more = visit(user, entry->d_name);
+    const int number = more ? errno : 0;
     (void)closedir(dir);
-    return status;
+    errno = number;
+    return number == 0 ? 0 : -1;
 }
 
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)
@@ -139,17 +135,16 @@ int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argumen
     return failed;
 }
 
-clg_status sys_cache_base(char **out_path)
+const char sys_cache_variables[] = "neither XDG_CACHE_HOME nor HOME is set";
+
+const char *sys_cache_base(const char **out_subfolder)
 {
-    const char *base = env_get("XDG_CACHE_HOME");
-    if (base && base[0] == '/') { /* the specification says to ignore a relative one */
-        *out_path = memory_strdup(base);
-        return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    }
-    const char *home = env_get("HOME");
-    if (home) return file_join(home, ".cache", out_path);
-    return error_set(CLG_ERROR_IO,
-                     "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+    *out_subfolder = NULL;
+    const char *base = sys_env("XDG_CACHE_HOME");
+    if (base && base[0] == '/') return base; /* the specification says to ignore a relative one */
+    *out_subfolder = ".cache";
+    const char *home = sys_env("HOME");
+    return home && home[0] != '\0' ? home : NULL;
 }
 
 uint64_t time_now_ns(void)
@@ -165,7 +160,7 @@ size_t sys_root_bytes(const char *path) { return path[0] == '/' ? 1 : 0; }
 
 const char *sys_env(const char *name) { return getenv(name); }
 
-bool sys_words(int number, char *buffer, size_t n_bytes)
+bool sys_strerror(int number, char *buffer, size_t n_bytes)
 {
     return strerror_r(number, buffer, n_bytes) == 0;
 }

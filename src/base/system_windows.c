@@ -4,10 +4,9 @@
  * than MAX_PATH; files are opened so that others may replace and remove them meanwhile, as on POSIX
  * systems.
  */
+#include "base/clock.h"
 #include "base/system.h"
 
-#include "base/files.h"
-#include "base/memory.h"
 #include "base/utf16_windows.h"
 
 #include <errno.h>
@@ -70,7 +69,7 @@ static int fail_as(DWORD error)
 
 static int fail_last(void) { return fail_as(GetLastError()); }
 
-bool sys_words(int number, char *buffer, size_t n_bytes)
+bool sys_strerror(int number, char *buffer, size_t n_bytes)
 {
     return strerror_s(buffer, n_bytes, number) == 0;
 }
@@ -145,12 +144,13 @@ const char *sys_env(const char *name)
     return utf16_narrow(wide, value, SYS_PATH_BYTES) ? value : NULL;
 }
 
-clg_status sys_cache_base(char **out_path)
+const char sys_cache_variables[] = "LOCALAPPDATA is not set";
+
+const char *sys_cache_base(const char **out_subfolder)
 {
-    const char *base = env_get("LOCALAPPDATA");
-    if (!base) return error_set(CLG_ERROR_IO, "there is no cache folder: LOCALAPPDATA is not set");
-    *out_path = memory_strdup(base);
-    return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *out_subfolder = NULL;
+    const char *base = sys_env("LOCALAPPDATA");
+    return base && base[0] != '\0' ? base : NULL;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -358,31 +358,26 @@ void sys_unload(void *data, size_t size_bytes)
     (void)VirtualUnlock(data, size_bytes);
 }
 
-clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
-                    void *user)
+int sys_list(const char *folder, bool (*visit)(void *user, const char *name), void *user)
 {
     wchar_t wide[SYS_PATH_BYTES];
     char name[SYS_PATH_BYTES];
     const int length = snprintf(name, sizeof name, "%s\\*", folder);
-    if (length < 0 || (size_t)length >= sizeof name)
-        return sys_error("listed", folder, ENAMETOOLONG);
-    if (!widen(name, wide)) return sys_error("listed", folder, errno);
+    if (length < 0 || (size_t)length >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (!widen(name, wide)) return -1;
     WIN32_FIND_DATAW found;
     HANDLE search = FindFirstFileW(wide, &found);
-    if (search == INVALID_HANDLE_VALUE) {
-        (void)fail_last();
-        return sys_error("listed", folder, errno);
-    }
-    clg_status status = CLG_OK;
+    if (search == INVALID_HANDLE_VALUE) return fail_last();
+    bool more = true;
     do {
-        if (utf16_narrow(found.cFileName, name, sizeof name)) status = visit(user, name);
-    } while (status == CLG_OK && FindNextFileW(search, &found));
-    if (status == CLG_OK && GetLastError() != ERROR_NO_MORE_FILES) {
-        (void)fail_last();
-        status = sys_error("listed", folder, errno);
-    }
+        if (utf16_narrow(found.cFileName, name, sizeof name)) more = visit(user, name);
+    } while (more && FindNextFileW(search, &found));
+    const int result = more && GetLastError() != ERROR_NO_MORE_FILES ? fail_last() : 0;
     FindClose(search);
-    return status;
+    return result;
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */

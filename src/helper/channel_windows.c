@@ -5,6 +5,7 @@
  */
 #include "helper/channel.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 
 #include <fcntl.h>

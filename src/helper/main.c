@@ -9,6 +9,7 @@
  * closes the channel, or after a while without work. The supervisor waits for the worker, not the
  * library, because the host program may ignore SIGCHLD or wait for any child. See decision 36.
  */
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "helper/channel.h"

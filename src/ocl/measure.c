@@ -4,6 +4,7 @@
  * of a few tries of some tens of milliseconds, by the host's clock. On a shared machine it holds
  * for that moment only.
  */
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "ocl/ocl_context.h"

@@ -30,21 +30,6 @@ enum {
     NODE_OVERLOAD = 8
 };
 
-clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
-                         const char **out_name)
-{
-    *out_name = "";
-    if (bytes.size_bytes == 0) return CLG_OK;
-    if (memchr(bytes.data, '\0', bytes.size_bytes)) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the name of %s contains a NUL byte", what);
-    }
-    CLG_TRY(MEMORY_RESERVE(buffer->data, buffer->capacity, bytes.size_bytes + 1));
-    memcpy(buffer->data, bytes.data, bytes.size_bytes);
-    buffer->data[bytes.size_bytes] = '\0';
-    *out_name = buffer->data;
-    return CLG_OK;
-}
-
 /* ---- names across scopes --------------------------------------------------------------------- */
 
 /* A name read inside nested graphs becomes a value in each of them: this bounds the cost. */

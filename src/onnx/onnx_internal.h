@@ -80,7 +80,7 @@ clg_status importer_graph(onnx_importer *im, const onnx_scope *s, const wire_cur
 /* Reads the nodes in a field of a message. */
 clg_status importer_nodes(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                           uint32_t number);
-/* onnx_load.c: an OperatorSetIdProto. */
+/* onnx_names.c: an OperatorSetIdProto. */
 clg_status importer_opset(onnx_importer *im, graph *g, const wire_cursor *c,
                           const wire_field *field);
 

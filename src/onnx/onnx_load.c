@@ -15,7 +15,6 @@ enum {
     MODEL_OPSET_IMPORT = 8,
     MODEL_FUNCTIONS = 25
 };
-enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 
 /* The newest IR version whose changes the importer covers; newer ones load with a warning. */
 #define NEWEST_IR 13
@@ -26,24 +25,6 @@ typedef struct model_reading {
     wire_cursor graph;
     bool has_graph;
 } model_reading;
-
-clg_status importer_opset(onnx_importer *im, graph *g, const wire_cursor *c,
-                          const wire_field *field)
-{
-    wire_cursor message;
-    wire_bytes domain = {.data = ""};
-    int64_t version = 0;
-    const char *name;
-    CLG_TRY(wire_get_message(c, field, &message));
-    while (!wire_at_end(&message)) {
-        wire_field part;
-        CLG_TRY(wire_next(&message, &part));
-        if (part.number == OPSET_DOMAIN) CLG_TRY(wire_get_bytes(&part, &domain));
-        if (part.number == OPSET_VERSION) CLG_TRY(wire_get_int(&part, &version));
-    }
-    CLG_TRY(importer_name(&im->names[0], domain, "a domain", &name));
-    return graph_set_opset(g, name, version);
-}
 
 static clg_status read_function(onnx_importer *im, const wire_cursor *c, const wire_field *field)
 {

@@ -180,7 +180,7 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 clg_status order_steps(plan_state *s);
 
 /* Infers node n; facts of its outputs go into the state. *out_all_known: nothing is left for the
- * device (planner.c). */
+ * device (plan_node.c). */
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);
 /* Infers and emits a node that the planner made itself; it may need no contents. */
 clg_status plan_made_node(plan_state *s, const node *n);

@@ -4,6 +4,8 @@
  */
 #include "session/session.h"
 
+static const frame_owner of_session = {true, exec_weight_buffer};
+
 static clg_status init_worker(session_worker *w)
 {
     CLG_TRY(mutex_init(&w->lock));
@@ -52,7 +54,7 @@ static clg_status make_io(clg_session *s)
         s->inputs[i].hint = shape_unknown();
         s->inputs[i].link = SIZE_MAX;
     }
-    return frame_create(s->exec, s->n_inputs, s->n_outputs, true, &s->frame);
+    return frame_create(s->exec, s->n_inputs, s->n_outputs, &of_session, &s->frame);
 }
 
 /* Takes the reference to e over, also on failure. */
@@ -147,7 +149,8 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
     options.keep = (name_list){names, n_names};
     CLG_TRY(exec_get(s->exec->context, s->exec->model, &options, NULL, NULL, &e));
     clg_status status = make_outputs(e->graph->n_outputs, &outputs);
-    if (status == CLG_OK) status = frame_create(e, s->n_inputs, e->graph->n_outputs, true, &f);
+    if (status == CLG_OK)
+        status = frame_create(e, s->n_inputs, e->graph->n_outputs, &of_session, &f);
     if (status == CLG_OK) status = frame_take_over(f, s->frame);
     if (status != CLG_OK) {
         frame_free(f);
@@ -158,14 +161,3 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
     change_exec(s, e, f, outputs);
     return CLG_OK;
 }
-
-clg_status session_enter(clg_session *s)
-{
-    if (atomic_exchange(&s->busy, true))
-        return error_set(CLG_ERROR_BUSY,
-                         "the session is working on another request: wait for it, or use a clone");
-    atomic_store(&s->cancel, false);
-    return CLG_OK;
-}
-
-void session_leave(clg_session *s) { atomic_store(&s->busy, false); }

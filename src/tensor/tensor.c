@@ -132,6 +132,16 @@ clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *dat
     return CLG_OK;
 }
 
+clg_status tensor_bytes_of(clg_dtype dtype, const shape *dims, size_t *out_bytes)
+{
+    int64_t n;
+    *out_bytes = 0;
+    CLG_TRY(shape_n_elements(dims, &n));
+    if (n < 0 || !dtype_bytes(dtype, n, out_bytes))
+        return error_set(CLG_ERROR_SHAPE, "a tensor is larger than memory can be");
+    return CLG_OK;
+}
+
 tensor *tensor_retain(tensor *t)
 {
     if (t) refcount_retain(&t->refs);

@@ -47,6 +47,9 @@ typedef struct tensor_owner {
  * strings. */
 clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data,
                              size_t size_bytes, const tensor_owner *owner, tensor **out_tensor);
+/* Returns the bytes of a tensor of such shape, all dimensions known; CLG_ERROR_SHAPE when there are
+ * too many. */
+clg_status tensor_bytes_of(clg_dtype dtype, const shape *dims, size_t *out_bytes);
 tensor *tensor_retain(tensor *t); /* accepts NULL */
 void tensor_free(tensor *t);      /* accepts NULL */
 /* Returns the tensor itself if its elements may be read through a pointer of their type, else a

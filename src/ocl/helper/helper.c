@@ -5,6 +5,7 @@
  */
 #include "ocl/helper/helper.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"

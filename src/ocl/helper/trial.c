@@ -4,6 +4,7 @@
  */
 #include "ocl/helper/trial.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"

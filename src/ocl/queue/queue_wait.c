@@ -9,7 +9,7 @@
  */
 #include "ocl/queue/queue.h"
 
-#include "base/files.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 #define AWAKE_NS 200000u
@@ -53,19 +53,6 @@ static void wait_awake(ocl_queue *q, uint64_t since_ns)
                             NULL) != CL_SUCCESS)
             return;
     }
-}
-
-clg_status queue_drain(ocl_context *ocl, cl_command_queue handle)
-{
-    if (!context_has_quirk(ocl, QUIRK_FINISHED_QUEUE_USED))
-        return CL_DO(context_record(ocl)->name, Finish, (handle));
-    cl_event last = NULL;
-    bool is_done = cl.EnqueueMarkerWithWaitList(handle, 0, NULL, &last) == CL_SUCCESS;
-    if (is_done) {
-        is_done = cl.WaitForEvents(1, &last) == CL_SUCCESS;
-        (void)cl.ReleaseEvent(last);
-    }
-    return is_done ? CLG_OK : CL_DO(context_record(ocl)->name, Finish, (handle));
 }
 
 clg_status ocl_queue_finish(ocl_queue *q)

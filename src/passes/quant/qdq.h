@@ -46,12 +46,15 @@ int64_t qdq_quantized(const qdq_pair *p, double real);
 clg_status qdq_add_byte(graph *g, clg_dtype dtype, int64_t number, value_id *out);
 /* The zero point as a value: a new constant where it is left out. */
 clg_status qdq_zero_value(graph *g, const qdq_pair *p, value_id *out);
-/* Whether something computes with bytes in the node's place, given such operands (pass_qdq.c). */
+/* qdq_take.c. Returns whether something computes with bytes in the node's place, given such
+ * operands. */
 bool qdq_is_computed(const node *n);
+/* Replaces all operators that have them. */
+clg_status qdq_take_all(const graph_info *s);
 /* Whether the node is pointwise: what quantises and dequantises is included with it. */
 bool qdq_is_pointwise(const node *n);
 
-/* QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those
+/* qdq_moves.c. QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those
  * that move them, and away where a QuantizeLinear undoes it. */
 clg_status qdq_climb(const graph_info *s);
 clg_status qdq_sink(const graph_info *s);

@@ -101,8 +101,7 @@ clg_place exec_node_place(session_exec *e, const plan *p, node_id n);
 /* Whether the content of input i is needed to plan. */
 bool exec_needs_content(session_exec *e, size_t i);
 
-/* weights.c. Buffers are borrowed; they live as long as the exec. Not with plan_lock held. */
-clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
+/* weights.c. Buffers are borrowed; they live as long as the exec. */
 /* For the init plan, whose frame does not last: the buffer of a constant lives until
  * exec_drop_constants. */
 clg_status exec_init_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
@@ -113,14 +112,17 @@ void exec_keep_weight(session_exec *e, value_id v, ocl_buffer *b);
 bool exec_is_gone(session_exec *e, value_id v);
 clg_status exec_packed_buffer(session_exec *e, uint32_t index, ocl_buffer **out_buffer);
 clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **out_buffer);
+void exec_free_weights(session_exec *e);
+/* Bytes of weights on the device now, packed copies included. */
+uint64_t exec_weight_bytes(session_exec *e);
+/* packing.c. Finds the buffer of v, computed again if it was released. Borrowed; it lives as long
+ * as the exec. Not with plan_lock held. */
+clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
 /* plan_owner.pack */
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index);
 /* Releases what only packing needed. With plan_lock held. */
 void exec_end_planning(session_exec *e);
-void exec_free_weights(session_exec *e);
-/* Bytes of weights on the device now, packed copies included. */
-uint64_t exec_weight_bytes(session_exec *e);
 /* init.c: finds the nodes that depend on constants only, plans and runs them, keeps the results
  * as weights. */
 clg_status exec_find_init(session_exec *e);

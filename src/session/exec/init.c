@@ -238,6 +238,8 @@ static clg_status keep_result(session_exec *e, frame *f, const plan_segment *las
     return hold(e, t);
 }
 
+static const frame_owner of_init_plan = {false, exec_init_buffer};
+
 /* Runs the nodes of a mask for the sake of these outputs, which become weights. */
 static clg_status run_part(session_exec *e, const bool *mask, const value_fact *weights,
                            const value_id *outputs, size_t n_outputs)
@@ -252,7 +254,7 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
     c.outputs = outputs;
     c.n_outputs = c.n_required = n_outputs;
     clg_status status = plan_create(&c, NULL, NULL, &p);
-    if (status == CLG_OK) status = frame_create(e, 0, n_outputs, false, &f);
+    if (status == CLG_OK) status = frame_create(e, 0, n_outputs, &of_init_plan, &f);
     if (status == CLG_OK) status = run_segments(&c, f, p, &last);
     for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) status = keep_result(e, f, last, i);
     plan_segment_free(last);

@@ -239,7 +239,7 @@ static clg_status bind_input(run_state *r, size_t i)
     size_t size_bytes;
     if (in->mapped) return session_unmap(s, i);
     if (in->carried || in->filled || r->facts[i].dtype == CLG_STRING) return CLG_OK;
-    CLG_TRY(run_tensor_bytes(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
+    CLG_TRY(tensor_bytes_of(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
     if (!in->value || stands_for_shape(r, i)) return bind_zeros(r, i, size_bytes);
     ocl_buffer *b = context_value_buffer(s->exec->context, in->value);
     if (b) {

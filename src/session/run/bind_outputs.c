@@ -50,7 +50,7 @@ static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offse
     for (size_t k = 0; k < r->session->n_inputs; k++) {
         const frame_memory *m = &r->session->frame->inputs[k];
         size_t bytes;
-        if (m->buffer && run_tensor_bytes(r->facts[k].dtype, &r->facts[k].dims, &bytes) == CLG_OK &&
+        if (m->buffer && tensor_bytes_of(r->facts[k].dtype, &r->facts[k].dims, &bytes) == CLG_OK &&
             overlap(b, offset_bytes, size_bytes, m->buffer, m->offset_bytes, bytes))
             return k;
     }
@@ -287,7 +287,7 @@ static clg_status fetch_output(run_state *r, size_t i)
     size_t size_bytes;
     if (port->kind != CLG_VALUE_TENSOR) return fetch_whole(r, i, port);
     if (port->dtype == CLG_DTYPE_NONE) return CLG_OK;
-    CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
+    CLG_TRY(tensor_bytes_of(port->dtype, &port->dims, &size_bytes));
     if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
     if (size_bytes == 0) return CLG_OK;
     if (out->impl != OUTPUT_FETCHED) {

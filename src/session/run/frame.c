@@ -4,6 +4,7 @@
  */
 #include "session/run/frame.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/hash.h"
 
@@ -25,14 +26,14 @@ static uint64_t fresh_seed(const frame *f)
     return hash_bytes(sources, sizeof sources, 0);
 }
 
-clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
-                        frame **out_frame)
+clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
+                        const frame_owner *owner, frame **out_frame)
 {
     *out_frame = NULL;
     frame *f = memory_zalloc(1, sizeof *f);
     if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     f->exec = e;
-    f->of_session = of_session;
+    f->owner = owner;
     f->stamp = 1;
     f->seed = fresh_seed(f);
     f->n_inputs = n_inputs;
@@ -41,8 +42,8 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs, bool
     f->outputs = memory_zalloc(n_outputs + 1, sizeof *f->outputs);
     clg_status status = f->inputs && f->outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK)
-        status = of_session ? ocl_queue_create(e->context->ocl, &f->queue)
-                            : ocl_queue_create_own(e->context->ocl, &f->queue);
+        status = owner->is_session ? ocl_queue_create(e->context->ocl, &f->queue)
+                                   : ocl_queue_create_own(e->context->ocl, &f->queue);
     if (status == CLG_OK)
         status = ocl_buffer_create(e->context->ocl, FAULT_WORDS * sizeof(int32_t),
                                    OCL_BUFFER_DEVICE, &f->fault);
@@ -215,10 +216,7 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
     case PLACE_SLAB: from_memory(&f->slabs[place->index], out); break;
     case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
     case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
-    case PLACE_WEIGHT:
-        CLG_TRY(f->of_session ? exec_weight_buffer(f->exec, place->index, &out->buffer)
-                              : exec_init_buffer(f->exec, place->index, &out->buffer));
-        break;
+    case PLACE_WEIGHT: CLG_TRY(f->owner->weight_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_LITERAL:
         CLG_TRY(exec_literals(f->exec, (plan_segment *)segment_at(segment, place->index),

@@ -36,9 +36,15 @@ typedef struct frame_plan {
     struct frame_plan *next;
 } frame_plan;
 
+/* Whose frame it is: a session's, or the init plan's. */
+typedef struct frame_owner {
+    bool is_session; /* works in the application's queue if the context was made with one */
+    clg_status (*weight_buffer)(session_exec *e, value_id v, ocl_buffer **out_buffer);
+} frame_owner;
+
 typedef struct frame {
     session_exec *exec; /* borrowed: the session's, or NULL-safe during init */
-    bool of_session;    /* else the init plan's */
+    const frame_owner *owner;
     ocl_queue *queue;
     frame_memory *inputs, *outputs;
     size_t n_inputs, n_outputs;
@@ -61,9 +67,9 @@ typedef struct frame_ran {
     const plan_step *what;
 } frame_ran;
 
-/* of_session: works in the application's queue if the context was made with one. */
-clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
-                        frame **out_frame);
+/* owner: borrowed, static. */
+clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
+                        const frame_owner *owner, frame **out_frame);
 void frame_free(frame *f);
 /* Moves the queue and the memory of the inputs of a frame that works no more to a new one. */
 clg_status frame_take_over(frame *f, frame *old);

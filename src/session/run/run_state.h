@@ -41,7 +41,4 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment);
 clg_status run_fetch_outputs(run_state *r);
 clg_status run_publish_outputs(run_state *r);
 
-/* Bytes of a tensor of known shape. */
-clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_bytes);
-
 #endif

@@ -5,16 +5,6 @@
  */
 #include "session/run/run_state.h"
 
-clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_bytes)
-{
-    int64_t n;
-    *out_bytes = 0;
-    CLG_TRY(shape_n_elements(dims, &n));
-    if (n < 0 || !dtype_bytes(dtype, n, out_bytes))
-        return error_set(CLG_ERROR_SHAPE, "a tensor is larger than memory can be");
-    return CLG_OK;
-}
-
 /* ---- segments -------------------------------------------------------------------------------- */
 
 /* Where the contents are that the host must learn after a segment. Requested before its

@@ -7,6 +7,7 @@
  */
 #include "session/stream/stream.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status.h"
 

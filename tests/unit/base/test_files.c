@@ -2,6 +2,7 @@
  *
  * Files, folders, names, time.
  */
+#include "base/clock.h"
 #include "support/unit.h"
 
 #include "support/fakes/failing_alloc.h"

@@ -3,6 +3,7 @@
  * Child processes and their channel, tried with the compile helper, which opens no driver before it
  * is asked to compile.
  */
+#include "base/clock.h"
 #include "support/unit.h"
 
 #include "base/files.h"

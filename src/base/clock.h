@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A monotonic clock.
+ */
+#ifndef CLG_BASE_CLOCK_H
+#define CLG_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Returns nanoseconds since a moment that is the same for the whole process. */
+uint64_t time_now_ns(void);
+
+#endif

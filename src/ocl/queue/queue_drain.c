@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waits for all commands of an OpenCL queue: by an event where the driver uses a queue after
+ * clFinish has returned, so that it may be freed too early (QUIRK_FINISHED_QUEUE_USED).
+ */
+#include "ocl/queue/queue.h"
+
+clg_status queue_drain(ocl_context *ocl, cl_command_queue handle)
+{
+    if (!context_has_quirk(ocl, QUIRK_FINISHED_QUEUE_USED))
+        return CL_DO(context_record(ocl)->name, Finish, (handle));
+    cl_event last = NULL;
+    bool is_done = cl.EnqueueMarkerWithWaitList(handle, 0, NULL, &last) == CL_SUCCESS;
+    if (is_done) {
+        is_done = cl.WaitForEvents(1, &last) == CL_SUCCESS;
+        (void)cl.ReleaseEvent(last);
+    }
+    return is_done ? CLG_OK : CL_DO(context_record(ocl)->name, Finish, (handle));
+}

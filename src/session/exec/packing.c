@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Packs weights once per (weight, recipe), and computes results of the init plan again that were
+ * released after packing.
+ */
+#include "session/exec/weights.h"
+#include "session/run/launch.h"
+
+#include <stdio.h>
+
+/* With plan_lock held. */
+static clg_status restore_if_gone(session_exec *e, value_id v)
+{
+    return exec_is_gone(e, v) ? exec_restore(e, v) : CLG_OK;
+}
+
+clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    *out_buffer = NULL;
+    if (!weights_is_computed(e, v)) return weights_bind(e, v, out_buffer);
+    mutex_lock(&e->plan_lock); /* between the two nobody packs it and releases it */
+    clg_status status = restore_if_gone(e, v);
+    if (status == CLG_OK) status = weights_bind(e, v, out_buffer);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+/* What a packing reads and writes. */
+typedef struct pack_work {
+    const packing *packing;
+    const candidate *candidate;
+    ocl_buffer *packed;
+    ocl_buffer *raw;       /* borrowed */
+    const tensor *content; /* of which a window is in raw; NULL: raw has it all */
+    size_t window_offset, window_bytes;
+} pack_work;
+
+/* Has memory for so many bytes that all packings of a plan share. */
+static clg_status reserve_staging(session_exec *e, size_t size_bytes)
+{
+    if (e->staging && ocl_buffer_size(e->staging) >= size_bytes) return CLG_OK;
+    ocl_buffer_free(e->staging);
+    e->staging = NULL;
+    return ocl_buffer_create(e->context->ocl, size_bytes, OCL_BUFFER_DEVICE, &e->staging);
+}
+
+/* Results that came back together with one that was packed, for nothing. */
+static void drop_spare(session_exec *e)
+{
+    for (size_t i = 0; i < e->n_init_outputs; i++) {
+        const value_id v = e->init_outputs[i];
+        if (e->weight_may_go[v] && !e->weight_is_bound[v]) weights_drop(e, v);
+    }
+}
+
+void exec_end_planning(session_exec *e)
+{
+    mutex_lock(&e->weights_lock);
+    ocl_buffer_free(e->staging);
+    e->staging = NULL;
+    drop_spare(e);
+    mutex_unlock(&e->weights_lock);
+}
+
+/* Brings what the step reads to the device. Steps before it are through with the memory: the
+ * queue is in order. */
+static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
+{
+    if (!w->content) return CLG_OK;
+    const size_t offset = s->window_bytes ? s->window_offset : 0;
+    const size_t n = s->window_bytes ? s->window_bytes : w->content->size_bytes;
+    if (offset > w->content->size_bytes || n > w->content->size_bytes - offset)
+        return error_set(CLG_ERROR_INTERNAL, "packing '%s' reads beyond its weight",
+                         w->packing->recipe);
+    if (w->raw && offset == w->window_offset && n == w->window_bytes) return CLG_OK;
+    CLG_TRY(reserve_staging(e, n));
+    w->raw = e->staging;
+    w->window_offset = offset;
+    w->window_bytes = n;
+    return weights_upload(e, w->raw, w->content, offset, n);
+}
+
+static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
+{
+    const pack_work *w = self;
+    if (o->space == OPERAND_INPUT && o->index == w->packing->input) {
+        to->buffer = w->raw;
+        to->offset_bytes -= (int64_t)w->window_offset;
+    } else if (o->space == OPERAND_PACKED && o->index < w->candidate->n_packings &&
+               &w->candidate->packings[o->index] == w->packing) {
+        to->buffer = w->packed;
+    } else {
+        return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own",
+                         w->packing->recipe);
+    }
+    return CLG_OK;
+}
+
+static clg_status run_packing(session_exec *e, pack_work *w)
+{
+    CLG_TRY(
+        ocl_buffer_create(e->context->ocl, w->packing->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
+    clg_status status = CLG_OK;
+    for (const step *s = w->packing->steps; s && status == CLG_OK; s = s->next) {
+        status = bring_window(e, s, w);
+        if (status == CLG_OK) status = launch_once(e->context, s, bind_pack_operand, w, NULL);
+    }
+    mutex_lock(&e->context->utility_lock);
+    clg_status finished = ocl_queue_finish(e->context->utility);
+    mutex_unlock(&e->context->utility_lock);
+    return status == CLG_OK ? finished : status;
+}
+
+/* A result that only the node reads for which it was packed. */
+static void release(session_exec *e, value_id v)
+{
+    if (!weights_is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;
+    e->weight_may_go[v] = true;
+    weights_drop(e, v);
+}
+
+static clg_status add_packed(session_exec *e, const char *key, value_id weight, const candidate *c,
+                             const packing *p)
+{
+    pack_work w = {.packing = p, .candidate = c, .raw = e->weight_buffers[weight]};
+    CLG_TRY(MEMORY_RESERVE(e->packed, e->packed_capacity, e->n_packed + 1));
+    if (!w.raw) CLG_TRY(weights_content(e, weight, &w.content));
+    clg_status status = run_packing(e, &w);
+    if (status == CLG_OK) status = hash_map_set_string(&e->packed_keys, key, e->n_packed);
+    if (status != CLG_OK) {
+        ocl_buffer_free(w.packed);
+        return error_prefix(status, "weight '%s'", e->graph->values[weight].name);
+    }
+    e->packed[e->n_packed++].buffer = w.packed;
+    e->weight_bytes += ocl_buffer_size(w.packed);
+    atomic_fetch_add(&e->context->weights_packed, 1);
+    release(e, weight);
+    return CLG_OK;
+}
+
+clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
+                     const packing *p, uint32_t *out_index)
+{
+    session_exec *e = self;
+    char key[256];
+    clg_status status = CLG_OK;
+    (void)fact;
+    int length = snprintf(key, sizeof key, "%u|%s", weight, p->recipe);
+    if (length < 0 || (size_t)length >= sizeof key)
+        return error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
+    mutex_lock(&e->weights_lock);
+    size_t index = hash_map_get_string(&e->packed_keys, key);
+    mutex_unlock(&e->weights_lock);
+    if (index == HASH_MAP_NONE) CLG_TRY(restore_if_gone(e, weight));
+    mutex_lock(&e->weights_lock);
+    if (index == HASH_MAP_NONE) {
+        status = add_packed(e, key, weight, c, p);
+        index = e->n_packed - 1;
+    }
+    mutex_unlock(&e->weights_lock);
+    *out_index = (uint32_t)index;
+    return status;
+}

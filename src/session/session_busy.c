@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session serves one request at a time.
+ */
+#include "session/session.h"
+
+clg_status session_enter(clg_session *s)
+{
+    if (atomic_exchange(&s->busy, true))
+        return error_set(CLG_ERROR_BUSY,
+                         "the session is working on another request: wait for it, or use a clone");
+    atomic_store(&s->cancel, false);
+    return CLG_OK;
+}
+
+void session_leave(clg_session *s) { atomic_store(&s->busy, false); }
