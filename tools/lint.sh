@@ -8,7 +8,7 @@ set -uo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root" || exit 1
 build=${1:-build}
-export CLG_SOURCE_DIR=$root
+export CLG_SOURCE_DIR=$root CLG_BUILD_DIR=$build
 
 passed=0
 failed=0

@@ -5,7 +5,7 @@
 #define PSAPI_VERSION 2 /* uses GetProcessMemoryInfo of kernel32.dll */
 #include "helper/child.h"
 
-#include "base/spawn_windows.h"
+#include "base/windows/spawn_windows.h"
 
 #include <fcntl.h>
 #include <io.h>

@@ -2,7 +2,7 @@
  *
  * Opens shared libraries at run time on Windows.
  */
-#include "base/utf16_windows.h"
+#include "base/windows/utf16_windows.h"
 #include "ocl/dynlib.h"
 
 #include <stdio.h>

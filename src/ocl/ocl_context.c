@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Contexts: an initialized OpenCL device with its program table, cache and counters. Shared freely
- * between threads; kept alive by its buffers, queues and kernels.
+ * between threads; kept alive by its buffers, queues and kernels. context_create.c creates them.
  */
 #include "ocl/ocl_context.h"
 
-#include "base/memory.h"
 #include "base/strbuf.h"
-#include "ocl/blas.h"
-#include "ocl/helper/helper.h"
-#include "ocl/probe.h"
 
 #include <string.h>
 
-#define QUOTED(x) #x
-#define TEXT_OF(x) QUOTED(x)
-#define LIBRARY_VERSION                                                                            \
-    TEXT_OF(CLG_VERSION_MAJOR) "." TEXT_OF(CLG_VERSION_MINOR) "." TEXT_OF(CLG_VERSION_PATCH)
-
 /* ---- identity -------------------------------------------------------------------------------- */
-
-static clg_status identify(ocl_context *ocl)
-{
-    const device_record *r = context_record(ocl);
-    strbuf t;
-    strbuf_init(&t, 0);
-    strbuf_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
-                  r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
-                  r->driver_version, r->version, (unsigned)r->vendor_id);
-    if (t.status == CLG_OK) ocl->identity = hash128_bytes(strbuf_data(&t), t.size_bytes);
-    clg_status status = t.status;
-    strbuf_deinit(&t);
-    return status;
-}
 
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes)
 {
@@ -59,175 +36,6 @@ void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, 
     strbuf_deinit(&line);
 }
 
-/* ---- creation -------------------------------------------------------------------------------- */
-
-static ocl_context *allocate(const ocl_context_options *options, clg_status *out_status)
-{
-    ocl_context *ocl = memory_zalloc(1, sizeof *ocl);
-    *out_status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (!ocl) return NULL;
-    refcount_init(&ocl->references);
-    ocl->profiling = options->profiling;
-    *out_status = mutex_init(&ocl->lock);
-    if (*out_status != CLG_OK) {
-        memory_free(ocl);
-        return NULL;
-    }
-    *out_status = program_table_init(&ocl->programs);
-    if (*out_status != CLG_OK) goto no_programs;
-    *out_status = trial_table_init(&ocl->trials);
-    if (*out_status == CLG_OK) return ocl;
-    program_table_deinit(&ocl->programs);
-no_programs:
-    mutex_deinit(&ocl->lock);
-    memory_free(ocl);
-    return NULL;
-}
-
-/* Not for Oclgrind: a simulator has no compiler that could crash, and what it reports in a trial
- * would count as the program's. */
-static bool wants_helper(const ocl_context *ocl, const ocl_context_options *options)
-{
-    return !options->bare && context_caps(ocl)->family != PLATFORM_OCLGRIND;
-}
-
-/* Uses only cpu_threads compute units of a CPU device (a sub-device). */
-static clg_status take_part(ocl_context *ocl, uint32_t cpu_threads)
-{
-    device_caps *caps = &ocl->machine.caps[ocl->index];
-    if (cpu_threads == 0 || caps->kind != CLG_DEVICE_CPU || cpu_threads >= caps->compute_units)
-        return CLG_OK;
-    const cl_device_partition_property by_counts[] = {CL_DEVICE_PARTITION_BY_COUNTS,
-                                                      (cl_device_partition_property)cpu_threads,
-                                                      CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
-    cl_device_id part = NULL;
-    clg_status status = CL_DO(context_record(ocl)->name, CreateSubDevices,
-                              (ocl->device, by_counts, 1, &part, NULL));
-    if (status != CLG_OK) {
-        status = error_prefix(CLG_ERROR_UNSUPPORTED_DEVICE, "using %u of %u compute units",
-                              (unsigned)cpu_threads, (unsigned)caps->compute_units);
-        error_hint(
-            "this driver cannot split its device; leave the number of CPU threads at its default");
-        return status;
-    }
-    ocl->device = part;
-    ocl->is_sub_device = true;
-    caps->compute_units = cpu_threads;
-    ocl->machine.records[ocl->index].compute_units = cpu_threads;
-    return CLG_OK;
-}
-
-/* Initializes the rest of either kind of context, once device and cl_context are set. */
-static clg_status complete(ocl_context *ocl, const ocl_context_options *options)
-{
-    CLG_TRY(identify(ocl));
-    CLG_TRY(disk_cache_open(options->cache_dir, &ocl->disk_cache));
-    if (wants_helper(ocl, options)) CLG_TRY(helper_pool_create(options, &ocl->helpers));
-    return options->bare ? CLG_OK : probe_device(ocl, &ocl->machine.caps[ocl->index]);
-}
-
-clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
-                              ocl_context **out_context)
-{
-    *out_context = NULL;
-    clg_status status;
-    ocl_context *ocl = allocate(options, &status);
-    if (!ocl) return status;
-    CLG_TRY_GOTO(machine_list(&ocl->machine), failed);
-    if (device_index >= ocl->machine.count) {
-        status = error_set(CLG_ERROR_NO_DEVICE, "there is no device %zu; there are %zu",
-                           device_index, ocl->machine.count);
-        goto failed;
-    }
-    ocl->index = device_index;
-    ocl->device = ocl->machine.devices[device_index];
-    CLG_TRY_GOTO(caps_check(context_record(ocl)), failed);
-    CLG_TRY_GOTO(take_part(ocl, options->cpu_threads), failed);
-    cl_int code;
-    ocl->handle = cl.CreateContext(NULL, 1, &ocl->device, NULL, NULL, &code);
-    CLG_TRY_GOTO(cl_check(code, "clCreateContext", context_record(ocl)->name), failed);
-    CLG_TRY_GOTO(complete(ocl, options), failed);
-    *out_context = ocl;
-    return CLG_OK;
-failed:
-    ocl_context_free(ocl);
-    return status;
-}
-
-/* Finds the caller's device among the machine's, or queries it alone. */
-static clg_status find_device(ocl_context *ocl, cl_device_id device)
-{
-    CLG_TRY(machine_list(&ocl->machine));
-    for (ocl->index = 0; ocl->index < ocl->machine.count; ocl->index++)
-        if (ocl->machine.devices[ocl->index] == device) return CLG_OK;
-    machine_deinit(&ocl->machine);
-    ocl->index = 0;
-    return machine_of_device(device, &ocl->machine);
-}
-
-static clg_status check_queue(const ocl_context *ocl, cl_command_queue queue)
-{
-    cl_command_queue_properties properties = 0;
-    cl_context context = NULL;
-    CL_TRY(ocl, GetCommandQueueInfo,
-           (queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
-    CL_TRY(ocl, GetCommandQueueInfo, (queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL));
-    if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the command queue must be in order");
-    if (context != ocl->handle)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "the command queue belongs to another OpenCL context");
-    return CLG_OK;
-}
-
-/* Retains the caller's objects after checking that they belong together. */
-static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id device,
-                        cl_command_queue queue)
-{
-    cl_device_id devices[64];
-    size_t n_bytes = 0;
-    bool found = false;
-    CLG_TRY(CL_DO(NULL, GetContextInfo,
-                  (context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes)));
-    for (size_t i = 0; i < n_bytes / sizeof *devices; i++) found = found || devices[i] == device;
-    if (!found)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "the OpenCL context is not one of this device");
-    CLG_TRY(find_device(ocl, device));
-    ocl->device = device;
-    CLG_TRY(caps_check(context_record(ocl)));
-    CL_TRY(ocl, RetainContext, (context));
-    ocl->handle = context;
-    if (queue) {
-        CLG_TRY(check_queue(ocl, queue));
-        CL_TRY(ocl, RetainCommandQueue, (queue));
-        ocl->callers_queue = queue;
-    }
-    return CLG_OK;
-}
-
-clg_status ocl_context_wrap(void *context, void *device, void *queue,
-                            const ocl_context_options *options, ocl_context **out_context)
-{
-    *out_context = NULL;
-    clg_status status;
-    ocl_context *ocl = allocate(options, &status);
-    if (!ocl) return status;
-    CLG_TRY_GOTO(cl_api_load(), failed);
-    CLG_TRY_GOTO(adopt(ocl, context, device, queue), failed);
-    CLG_TRY_GOTO(complete(ocl, options), failed);
-    *out_context = ocl;
-    return CLG_OK;
-failed:
-    ocl_context_free(ocl);
-    return status;
-}
-
-clg_status ocl_context_emulate_matrix(ocl_context *ocl)
-{
-    return probe_emulated_matrix(ocl, &ocl->machine.caps[ocl->index]);
-}
-
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
 ocl_context *ocl_context_retain(ocl_context *ocl)
@@ -238,19 +46,7 @@ ocl_context *ocl_context_retain(ocl_context *ocl)
 
 void ocl_context_free(ocl_context *ocl)
 {
-    if (!ocl || !refcount_release(&ocl->references)) return;
-    if (ocl->disk_cache) ocl_programs_save(ocl);
-    helper_pool_free(ocl->helpers);
-    trial_table_deinit(&ocl->trials);
-    program_table_deinit(&ocl->programs);
-    if (atomic_load(&ocl->used_blas)) blas_forget_context();
-    if (ocl->callers_queue) (void)cl.ReleaseCommandQueue(ocl->callers_queue);
-    if (ocl->handle) (void)cl.ReleaseContext(ocl->handle);
-    if (ocl->is_sub_device) (void)cl.ReleaseDevice(ocl->device);
-    disk_cache_close(ocl->disk_cache);
-    machine_deinit(&ocl->machine);
-    mutex_deinit(&ocl->lock);
-    memory_free(ocl);
+    if (ocl && refcount_release(&ocl->references)) ocl->destroy(ocl);
 }
 
 const device_caps *ocl_context_caps(const ocl_context *ocl) { return context_caps(ocl); }

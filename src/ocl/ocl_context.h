@@ -23,7 +23,10 @@ typedef struct upload_order {
 } upload_order;
 
 struct ocl_context {
-    refcount references;  /* the owner's and those of each buffer, queue and kernel */
+    refcount references; /* the owner's and those of each buffer, queue and kernel */
+    /* Frees the context with the last reference. A pointer, since what holds references is used by
+     * what it ends. */
+    void (*destroy)(ocl_context *ocl);
     machine_info machine; /* the enumeration that this device belongs to */
     size_t index;         /* of the device in `machine` */
     cl_context handle;
@@ -60,6 +63,15 @@ static inline bool context_has_quirk(const ocl_context *ocl, device_quirk which)
 
 /* Returns the cache key of something that holds for this device, driver and library only. */
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes);
+
+/* Returns NULL until p is built. */
+static inline cl_program program_handle(ocl_context *ocl, const ocl_program *p)
+{
+    mutex_lock(&ocl->programs.lock);
+    cl_program handle = p->building ? NULL : p->handle;
+    mutex_unlock(&ocl->programs.lock);
+    return handle;
+}
 
 /* CL_TRY(c, Finish, (queue)): returns the status when the call fails. */
 #define CL_TRY(c, function, arguments) CLG_TRY(CL_DO(context_record(c)->name, function, arguments))

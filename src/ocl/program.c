@@ -151,29 +151,6 @@ void program_save(ocl_context *ocl, ocl_program *p)
     mutex_unlock(&ocl->programs.lock);
 }
 
-void ocl_programs_save(ocl_context *ocl)
-{
-    program_table *t = &ocl->programs;
-    error_record callers_error;
-    if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
-    if (!disk_cache_is_on_disk(ocl->disk_cache)) return;
-    if (context_has_quirk(ocl, QUIRK_NO_BINARIES) && !helper_is_on(ocl)) return;
-    error_save(CLG_OK, &callers_error);
-    mutex_lock(&t->storing);
-    const size_t n_new_forms = atomic_load(&t->n_new_forms);
-    programs_save_all(ocl);
-    atomic_store(&t->n_stored_forms, n_new_forms);
-    mutex_unlock(&t->storing);
-    (void)error_restore(&callers_error);
-}
-
-void ocl_programs_save_when_settled(ocl_context *ocl)
-{
-    program_table *t = &ocl->programs;
-    const size_t n = atomic_load(&t->n_new_forms);
-    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(ocl);
-}
-
 /* Returns whether p has the form. Call with the table's lock held. */
 static bool has_form(const ocl_program *p, uint64_t form)
 {
@@ -355,14 +332,6 @@ clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **ou
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program)
 {
     return get(ocl, ref, false, out_program);
-}
-
-cl_program program_handle(ocl_context *ocl, const ocl_program *p)
-{
-    mutex_lock(&ocl->programs.lock);
-    cl_program handle = p->building ? NULL : p->handle;
-    mutex_unlock(&ocl->programs.lock);
-    return handle;
 }
 
 clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry)

@@ -60,8 +60,6 @@ void program_table_deinit(program_table *t);
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* The same without compiling: the program has no handle when it is not cached. */
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
-/* Returns NULL until p is built. */
-cl_program program_handle(ocl_context *ocl, const ocl_program *p);
 /* Returns the key of the program whose complete text is `source`. */
 hash128 program_key(const ocl_context *ocl, const struct strbuf *source);
 /* Builds a program that program_find returned. */
@@ -70,8 +68,6 @@ clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry);
 clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built);
 /* Writes p's binary to the cache when the cached one lacks forms that p was launched in. */
 void program_save(ocl_context *ocl, ocl_program *p);
-/* The same for all programs, in parallel where helpers read the binaries (program_batch.c). */
-void programs_save_all(ocl_context *ocl);
 /* Returns whether a kernel of p was launched in this form, or the cached binary has it compiled. */
 bool program_has_form(ocl_context *ocl, const ocl_program *p, uint64_t form);
 /* Records that a kernel of p is about to be launched in this form. */

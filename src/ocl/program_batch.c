@@ -222,13 +222,36 @@ static clg_status store_one(ocl_context *ocl, void *jobs, size_t i)
     return CLG_OK;
 }
 
-void programs_save_all(ocl_context *ocl)
+static void save_all(ocl_context *ocl)
 {
     mutex_lock(&ocl->programs.lock);
     const size_t n = ocl->programs.count;
     mutex_unlock(&ocl->programs.lock);
     if (batch_each(ocl, store_one, NULL, n) != CLG_OK)
         log_write(CLG_LOG_WARNING, "compiled programs are not stored: %s", error_text());
+}
+
+void ocl_programs_save(ocl_context *ocl)
+{
+    program_table *t = &ocl->programs;
+    error_record callers_error;
+    if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
+    if (!disk_cache_is_on_disk(ocl->disk_cache)) return;
+    if (context_has_quirk(ocl, QUIRK_NO_BINARIES) && !helper_is_on(ocl)) return;
+    error_save(CLG_OK, &callers_error);
+    mutex_lock(&t->storing);
+    const size_t n_new_forms = atomic_load(&t->n_new_forms);
+    save_all(ocl);
+    atomic_store(&t->n_stored_forms, n_new_forms);
+    mutex_unlock(&t->storing);
+    (void)error_restore(&callers_error);
+}
+
+void ocl_programs_save_when_settled(ocl_context *ocl)
+{
+    program_table *t = &ocl->programs;
+    const size_t n = atomic_load(&t->n_new_forms);
+    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(ocl);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  */
 #include "support/platform.h"
 
-#include "base/utf16_windows.h"
+#include "base/windows/utf16_windows.h"
 
 #include <process.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Reports what Windows shows: the drivers in its registry and its display adapters. Nothing here
  * fails: the report says what cannot be read.
  */
-#include "base/utf16_windows.h"
+#include "base/windows/utf16_windows.h"
 #include "ocl/diagnose/diagnose.h"
 #include "ocl/dynlib.h"
 

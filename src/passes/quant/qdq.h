@@ -54,8 +54,8 @@ clg_status qdq_take_all(const graph_info *s);
 /* Whether the node is pointwise: what quantises and dequantises is included with it. */
 bool qdq_is_pointwise(const node *n);
 
-/* qdq_moves.c. QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those
- * that move them, and away where a QuantizeLinear undoes it. */
+/* qdq_moves.c. Moves QuantizeLinear up past operators that move or clip numbers, and
+ * DequantizeLinear down past those that move them, and away where a QuantizeLinear undoes it. */
 clg_status qdq_climb(const graph_info *s);
 clg_status qdq_sink(const graph_info *s);
 

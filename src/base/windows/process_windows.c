@@ -8,9 +8,9 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/spawn_windows.h"
+#include "base/windows/spawn_windows.h"
 #include "base/system.h"
-#include "base/utf16_windows.h"
+#include "base/windows/utf16_windows.h"
 
 #define SLICE_MS 50
 /* How long a child may take to end after its channel was closed. */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/system.h"
 
-#include "base/utf16_windows.h"
+#include "base/windows/utf16_windows.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Child processes by CreateProcess. The channel is a named pipe: anonymous ones support neither
  * timeouts nor both directions. A job object ends the child with its parent.
  */
-#include "base/spawn_windows.h"
+#include "base/windows/spawn_windows.h"
 
 #include <stdio.h>
 #include <wchar.h>
