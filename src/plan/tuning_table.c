@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of measured choices, its text, and the text of a problem.
+ * The tuning table of measured implementations, its text format, and the text of a problem.
  */
 #include "plan/tuning_table.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of choices that were measured: for a problem, the implementation of it. A problem is what
- * lowering sees of a node - operator, class of kernels, dtypes, shapes, attributes - written as one
- * line of text; a way is the name of a candidate. As text, for people and files:
+ * The tuning table: for a problem, the implementation that was measured to be the fastest. A problem
+ * is what lowering sees of a node - operator, kernel class, dtypes, shapes, attributes - written as
+ * one line of text; an implementation is the name of a candidate. As text, for people and files:
  *
  *   clgraph choices 1
  *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56]
@@ -23,7 +23,7 @@ typedef struct tuning_table tuning_table;
 clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table);
 tuning_table *tuning_table_retain(tuning_table *t); /* NULL passes */
 void tuning_table_free(tuning_table *t);            /* accepts NULL */
-/* The way for a problem; NULL when it was not measured. */
+/* Returns the fastest implementation of a problem; NULL when it was not measured. */
 const char *tuning_table_find(const tuning_table *t, const char *problem);
 void tuning_table_text(const tuning_table *t, strbuf *out); /* of NULL: no choices */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which implementations a convolution is offered to.
+ * Picks the implementations of a Conv: the candidates that can compute it, by their estimated cost;
+ * the planner chooses among them (plan/impl_choice.c).
  */
 #include "ops/conv/conv.h"
 
@@ -46,7 +47,7 @@ static double used_part(const lower_context *c, int64_t m, int64_t n)
 
 /* Results that are transposed on store take about as long as 40 steps of the sum. Large feature
  * maps are too far apart. */
-static bool gains_by_turning(const lower_context *c, const conv_job *j, const gemm_job *g)
+static bool gains_by_transposing(const lower_context *c, const conv_job *j, const gemm_job *g)
 {
     return j->weight_constant && g->n <= SMALL_MAP &&
            (double)g->k * (used_part(c, g->n, g->m) - used_part(c, g->m, g->n)) > 40.0;
@@ -70,7 +71,7 @@ static clg_status gemm_candidates(lower_context *c, const conv_job *j)
     g.b = (gemm_matrix){j->x, n, 1, j->groups * in, in, false};
     g.c = (gemm_matrix){j->y, n, 1, j->groups * out, out, false};
     g.epilogue.bias_b1 = by_group ? j->epilogue.bias_b1 : 0;
-    if (lower_is_simd(c) && gains_by_turning(c, j, &g)) transpose_gemm(&g);
+    if (lower_is_simd(c) && gains_by_transposing(c, j, &g)) transpose_gemm(&g);
     return gemm_lower(c, &g, 1);
 }
 

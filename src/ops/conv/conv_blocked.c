@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementation conv_blocked: convolutions of feature maps in the channel-blocked layout
+ * (nChw16c), direct, with packed weights. Kernel: cl/conv/conv_blocked.cl.
+ */
 #include "ops/conv/conv_blocked.h"
 
 #include "ops/lowering/work.h"

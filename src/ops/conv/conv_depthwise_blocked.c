@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementation conv_depthwise_blocked: a filter of its own for each channel, of feature maps
+ * in the channel-blocked layout (nChw16c). Kernel: cl/conv/conv_depthwise_blocked.cl.
+ */
 #include "ops/conv/conv_blocked.h"
 
 #include "ops/lowering/work.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chooses the tiling of a convolution of the simd class: tiles, strips of rows and groups of output
+ * channels, by a cost model.
+ */
 #include "ops/conv/conv_tiling.h"
 
 #include "ops/lowering/work.h"
