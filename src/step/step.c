@@ -253,6 +253,26 @@ void step_arg_float(step_builder *b, step *s, double value)
     new_arg(b, s, ARG_FLOAT)->as.f = (float)value;
 }
 
+void step_arg_buffers(step_builder *b, step *s, size_t n, const step_buffer *buffers)
+{
+    for (size_t i = 0; i < n; i++) step_arg_buffer(b, s, buffers[i].at, buffers[i].dtype);
+}
+
+void step_arg_ints(step_builder *b, step *s, size_t n, const int64_t *values)
+{
+    for (size_t i = 0; i < n; i++) step_arg_int(b, s, values[i]);
+}
+
+void step_arg_longs(step_builder *b, step *s, size_t n, const int64_t *values)
+{
+    for (size_t i = 0; i < n; i++) step_arg_long(b, s, values[i]);
+}
+
+void step_arg_floats(step_builder *b, step *s, size_t n, const double *values)
+{
+    for (size_t i = 0; i < n; i++) step_arg_float(b, s, values[i]);
+}
+
 void step_arg_local(step_builder *b, step *s, size_t bytes)
 {
     new_arg(b, s, ARG_LOCAL)->as.bytes = bytes;

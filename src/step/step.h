@@ -79,6 +79,12 @@ typedef struct step_arg {
     } as;
 } step_arg;
 
+/* What a buffer argument is made from. */
+typedef struct step_buffer {
+    operand at;
+    clg_dtype dtype;
+} step_buffer;
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef enum step_kind {
@@ -214,6 +220,23 @@ void step_arg_buffer(step_builder *b, step *s, operand o, clg_dtype dtype);
 void step_arg_int(step_builder *b, step *s, int64_t value);
 void step_arg_long(step_builder *b, step *s, int64_t value);
 void step_arg_float(step_builder *b, step *s, double value);
+/* The same for n arguments, in the order of the array. */
+void step_arg_buffers(step_builder *b, step *s, size_t n, const step_buffer *buffers);
+void step_arg_ints(step_builder *b, step *s, size_t n, const int64_t *values);
+void step_arg_longs(step_builder *b, step *s, size_t n, const int64_t *values);
+void step_arg_floats(step_builder *b, step *s, size_t n, const double *values);
+
+/* The same for arguments that are listed: STEP_INTS(b, s, m, n, k), and operands with their dtypes:
+ * STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_output(0), dtype}). The order of the
+ * arguments is the kernel's; the order in which C evaluates them is not defined, so at most one of
+ * them may have an effect on the builder. */
+#define STEP_LIST(f, b, s, type, ...)                                                              \
+    f(b, s, sizeof((const type[]){__VA_ARGS__}) / sizeof(type), (const type[]){__VA_ARGS__})
+#define STEP_BUFFERS(b, s, ...) STEP_LIST(step_arg_buffers, b, s, step_buffer, __VA_ARGS__)
+#define STEP_INTS(b, s, ...) STEP_LIST(step_arg_ints, b, s, int64_t, __VA_ARGS__)
+#define STEP_LONGS(b, s, ...) STEP_LIST(step_arg_longs, b, s, int64_t, __VA_ARGS__)
+#define STEP_FLOATS(b, s, ...) STEP_LIST(step_arg_floats, b, s, double, __VA_ARGS__)
+
 void step_arg_local(step_builder *b, step *s, size_t bytes);
 /* salt: what makes the key another one than those of other nodes. */
 void step_arg_key(step_builder *b, step *s, uint64_t salt);

@@ -72,9 +72,7 @@ static const char *attention_prelude(lower_context *c, const attention_job *j,
 static void rows_args(step_builder *b, step *s, const attention_rows *r, clg_dtype dtype)
 {
     step_arg_buffer(b, s, r->at, dtype);
-    step_arg_long(b, s, r->sb);
-    step_arg_long(b, s, r->sh);
-    step_arg_long(b, s, r->si);
+    STEP_LONGS(b, s, r->sb, r->sh, r->si);
 }
 
 static void addend_args(step_builder *b, step *s, bool given, const attention_addend *a,
@@ -92,11 +90,7 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
     step *s = step_kernel(b, impl, f->file, f->entry, attention_prelude(c, j, f));
     if (j->d > 4096 || j->dv > 4096)
         b->status = error_set(CLG_ERROR_SHAPE, "a head of more than 4096 numbers is not supported");
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->heads);
-    step_arg_int(b, s, j->heads / j->kv_heads);
-    step_arg_int(b, s, j->q_len);
-    step_arg_int(b, s, j->kv_len);
+    STEP_INTS(b, s, j->batch, j->heads, j->heads / j->kv_heads, j->q_len, j->kv_len);
     rows_args(b, s, &j->q, j->dtype);
     rows_args(b, s, &j->k, j->dtype);
     rows_args(b, s, &j->v, j->dtype);
@@ -109,11 +103,8 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
                     by_length ? j->lengths_dtype : j->dtype);
     step_arg_int(b, s, j->length_add);
     step_arg_buffer(b, s, j->sink == SINK_BY_HEAD ? j->sinks : j->q.at, j->dtype);
-    step_arg_float(b, s, j->scale);
-    step_arg_float(b, s, j->softcap);
-    step_arg_float(b, s, j->masked);
-    step_arg_int(b, s, j->offset);
-    step_arg_int(b, s, j->window);
+    STEP_FLOATS(b, s, j->scale, j->softcap, j->masked);
+    STEP_INTS(b, s, j->offset, j->window);
     s->flops = 2.0 * (double)(j->batch * j->heads) * (double)j->q_len * (double)j->kv_len *
                (double)(j->d + j->dv);
     s->bytes = (double)(j->batch * j->heads) * (double)(j->q_len + j->kv_len) *
@@ -169,9 +160,7 @@ static operand pack_step(lower_context *c, candidate *impl, const attention_job 
         step_scratch(b, impl, (size_t)(j->batch * j->kv_heads * n_panels * panel) * sizeof(float));
     step *s = step_kernel(b, impl, f->file, "attention_pack", attention_prelude(c, j, f));
     s->label = "attention: pack keys and values";
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->kv_heads);
-    step_arg_int(b, s, j->kv_len);
+    STEP_INTS(b, s, j->batch, j->kv_heads, j->kv_len);
     rows_args(b, s, &j->k, j->dtype);
     rows_args(b, s, &j->v, j->dtype);
     step_arg_buffer(b, s, panels, CLG_FLOAT32);
@@ -315,12 +304,8 @@ void attention_append_step(lower_context *c, candidate *impl, const attention_ap
         step_kernel(b, impl, "kvcache", "kv_append",
                     prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_START=%d P_KEEP=%d",
                                  (int)dtype_size(a->dtype), lanes, a->has_lengths, a->keeps));
-    step_arg_int(b, s, a->batch * a->heads);
-    step_arg_int(b, s, a->heads);
-    step_arg_int(b, s, a->total);
-    step_arg_int(b, s, a->has_past ? a->past_len : 0);
-    step_arg_int(b, s, a->count);
-    step_arg_int(b, s, a->d);
+    STEP_INTS(b, s, a->batch * a->heads, a->heads, a->total, a->has_past ? a->past_len : 0,
+              a->count, a->d);
     step_arg_buffer(b, s, a->has_past ? a->past : a->fresh.at, a->dtype);
     rows_args(b, s, &a->fresh, a->dtype);
     step_arg_buffer(b, s, a->present, a->dtype);
@@ -363,17 +348,11 @@ void attention_rotary_step(lower_context *c, candidate *impl, const attention_ro
         prelude_text(b, "P_PAIRS=%d P_POSITIONS=%d P_INT=%d P_T=%d P_FMA=%d P_VEC=1",
                      r->interleaved, (int)r->positions,
                      by_ids && r->ids_dtype == CLG_INT32 ? 32 : 64, (int)r->dtype, work_fma(c)));
-    step_arg_int(b, s, r->batch);
-    step_arg_int(b, s, r->n_positions);
-    step_arg_int(b, s, r->heads);
-    step_arg_int(b, s, r->d);
-    step_arg_int(b, s, r->rotated);
-    step_arg_int(b, s, r->cache_len);
+    STEP_INTS(b, s, r->batch, r->n_positions, r->heads, r->d, r->rotated, r->cache_len);
     rows_args(b, s, &r->x, r->dtype);
     rows_args(b, s, &r->y, r->dtype);
-    step_arg_buffer(b, s, r->cos, r->dtype);
-    step_arg_buffer(b, s, r->sin, r->dtype);
-    step_arg_buffer(b, s, by_ids ? r->ids : r->x.at, by_ids ? r->ids_dtype : r->dtype);
+    STEP_BUFFERS(b, s, {r->cos, r->dtype}, {r->sin, r->dtype},
+                 {by_ids ? r->ids : r->x.at, by_ids ? r->ids_dtype : r->dtype});
     step_arg_int(b, s, r->length_add);
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     const int64_t pairs = r->rotated / 2, rest = r->d - r->rotated;

@@ -118,21 +118,15 @@ static clg_status linear_lower(lower_context *c)
                                        rule >> 1 & 1, has_present));
     const int64_t decay = rule & 1 ? lower_input(c, DECAY)->dims.dims[2] : kv,
                   beta = rule & 2 ? lower_input(c, BETA)->dims.dims[2] : 1;
-    const int64_t sizes[] = {batch, tokens, heads, kv, dk, dv};
-    for (int i = 0; i < 6; i++) step_arg_int(b, s, sizes[i]);
+    STEP_INTS(b, s, batch, tokens, heads, kv, dk, dv);
     step_arg_float(b, s, given != 0 ? (double)given : 1 / sqrt((double)(dk > 0 ? dk : 1)));
-    step_arg_int(b, s, decay);
-    step_arg_int(b, s, decay / kv);
-    step_arg_int(b, s, beta);
-    step_arg_buffer(b, s, operand_input(Q), dtype);
-    step_arg_buffer(b, s, operand_input(K), dtype);
-    step_arg_buffer(b, s, operand_input(V), dtype);
-    step_arg_buffer(b, s, operand_input(has_past ? PAST : Q), kept);
-    step_arg_buffer(b, s, operand_input(rule & 1 ? DECAY : Q), dtype);
-    step_arg_buffer(b, s, operand_input(rule & 2 ? BETA : Q), dtype);
-    step_arg_buffer(b, s, operand_output(0), dtype);
-    step_arg_buffer(b, s, has_present ? operand_output(1) : operand_output(0), kept);
-    step_arg_buffer(b, s, step_scratch(b, impl, bytes ? bytes : sizeof(float)), CLG_FLOAT32);
+    STEP_INTS(b, s, decay, decay / kv, beta);
+    STEP_BUFFERS(b, s, {operand_input(Q), dtype}, {operand_input(K), dtype},
+                 {operand_input(V), dtype}, {operand_input(has_past ? PAST : Q), kept},
+                 {operand_input(rule & 1 ? DECAY : Q), dtype},
+                 {operand_input(rule & 2 ? BETA : Q), dtype}, {operand_output(0), dtype},
+                 {has_present ? operand_output(1) : operand_output(0), kept},
+                 {step_scratch(b, impl, bytes ? bytes : sizeof(float)), CLG_FLOAT32});
     s->flops = 2.0 * (double)n * (double)tokens * (2.0 + (double)group);
     s->bytes = (double)(batch * tokens) * (double)(heads + kv) * (double)(dk + dv) *
                (double)dtype_size(dtype);

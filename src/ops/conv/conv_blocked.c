@@ -15,26 +15,15 @@
 
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w)
 {
-    step_arg_int(b, s, h->in);
-    step_arg_int(b, s, w->in);
-    step_arg_int(b, s, h->out);
-    step_arg_int(b, s, w->out);
-    step_arg_int(b, s, h->kernel);
-    step_arg_int(b, s, w->kernel);
-    step_arg_int(b, s, h->dilation);
-    step_arg_int(b, s, w->dilation);
-    step_arg_int(b, s, h->stride);
-    step_arg_int(b, s, h->pad_begin);
-    step_arg_int(b, s, w->pad_begin);
+    STEP_INTS(b, s, h->in, w->in, h->out, w->out, h->kernel, w->kernel, h->dilation, w->dilation,
+              h->stride, h->pad_begin, w->pad_begin);
 }
 
 void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
                            const window_axis *w, operand weights)
 {
     conv_blocked_size_args(b, s, h, w);
-    step_arg_buffer(b, s, j->x, j->dtype);
-    step_arg_buffer(b, s, weights, j->dtype);
-    step_arg_buffer(b, s, j->y, j->dtype);
+    STEP_BUFFERS(b, s, {j->x, j->dtype}, {weights, j->dtype}, {j->y, j->dtype});
 }
 
 /* The job as the kernel sees it, and how the work is tiled. */
@@ -164,12 +153,8 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
     blocked_tiling any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
     step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    step_arg_int(b, s, j->oc);
-    step_arg_int(b, s, t->slices);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, t->taps);
-    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
-    step_arg_buffer(b, s, to, j->dtype);
+    STEP_INTS(b, s, j->oc, t->slices, j->ic, t->taps);
+    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, t->panels, 1), work_items(c, t->slices, 1)};
     step_range(b, s, 2, range, ones);
@@ -188,14 +173,9 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
     const operand packed = conv_blocked_weights(c, impl, j, input_is_blocked);
     step *s = step_kernel(b, impl, "conv_blocked", "conv_blocked",
                           prelude(c, j, &t, conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, t.slices);
-    step_arg_int(b, s, j->oc);
+    STEP_INTS(b, s, j->batch, t.slices, j->oc);
     conv_blocked_map_args(b, s, j, &t.h, &t.w, packed);
-    step_arg_int(b, s, t.tile_h);
-    step_arg_int(b, s, t.tile_w);
-    step_arg_int(b, s, t.group_panels);
-    step_arg_int(b, s, t.chunk);
+    STEP_INTS(b, s, t.tile_h, t.tile_w, t.group_panels, t.chunk);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};

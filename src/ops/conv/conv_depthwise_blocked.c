@@ -28,10 +28,8 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const 
                                     (size_t)(blocks * taps * lanes) * dtype_size(j->dtype));
     step *s = step_pack_kernel(b, impl, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
                                prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, taps);
-    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
-    step_arg_buffer(b, s, to, j->dtype);
+    STEP_INTS(b, s, j->groups, taps);
+    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
     const uint64_t one = 1, range = work_items(c, blocks, 1);
     step_range(b, s, 1, &range, &one);
     return to;
@@ -50,8 +48,7 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv
     const operand packed = conv_depthwise_blocked_weights(c, impl, j);
     step *s = step_kernel(b, impl, "conv_depthwise_blocked", "conv_depthwise_blocked",
                           prelude(c, j, w->stride, conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
+    STEP_INTS(b, s, j->batch, j->groups);
     conv_blocked_map_args(b, s, j, h, w, packed);
     step_arg_int(b, s, tile_h);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);

@@ -48,8 +48,7 @@ void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight
 {
     step_arg_buffer(b, s, j->x, j->dtype);
     step_arg_long(b, s, j->groups * j->ic * window_count_in(j->axes));
-    step_arg_buffer(b, s, weight, j->dtype);
-    step_arg_buffer(b, s, j->y, j->dtype);
+    STEP_BUFFERS(b, s, {weight, j->dtype}, {j->y, j->dtype});
     step_arg_long(b, s, j->groups * j->oc * window_count_out(j->axes));
 }
 

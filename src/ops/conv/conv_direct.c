@@ -14,14 +14,9 @@ void conv_add_direct(lower_context *c, const conv_job *j)
     step *s = step_kernel(
         b, impl, "conv_direct", "conv_direct",
         prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
+    STEP_INTS(b, s, j->batch, j->groups, j->ic, j->oc);
     window_args(b, s, j->axes);
-    step_arg_buffer(b, s, j->x, j->dtype);
-    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
-    step_arg_buffer(b, s, j->y, j->dtype);
+    STEP_BUFFERS(b, s, {j->x, j->dtype}, {operand_input(j->weight), j->dtype}, {j->y, j->dtype});
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t across = work_power_of_two(window_count_out(j->axes), 64);

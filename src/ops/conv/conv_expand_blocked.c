@@ -97,19 +97,13 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
         epilogue.act_a = point->epilogue.act_a;
         epilogue.act_b = point->epilogue.act_b;
     }
-    step_arg_int(b, s, point->batch);
-    step_arg_int(b, s, work_ceil_div(point->ic, lanes));
-    step_arg_int(b, s, point->oc);
+    STEP_INTS(b, s, point->batch, work_ceil_div(point->ic, lanes), point->oc);
     conv_blocked_size_args(b, s, h, a);
-    step_arg_buffer(b, s, point->x, point->dtype);
-    step_arg_buffer(b, s, w, point->dtype);
-    step_arg_buffer(b, s,
-                    point->epilogue.bias != BIAS_NONE ? point->epilogue.bias_at : depthwise->y,
-                    point->dtype);
-    step_arg_buffer(b, s, d, point->dtype);
-    step_arg_buffer(b, s, depthwise->y, point->dtype);
-    step_arg_int(b, s, t.tile_h);
-    step_arg_int(b, s, t.tile_w);
+    STEP_BUFFERS(
+        b, s, {point->x, point->dtype}, {w, point->dtype},
+        {point->epilogue.bias != BIAS_NONE ? point->epilogue.bias_at : depthwise->y, point->dtype},
+        {d, point->dtype}, {depthwise->y, point->dtype});
+    STEP_INTS(b, s, t.tile_h, t.tile_w);
     epilogue_args(c, s, &epilogue, point->dtype, depthwise->y);
     conv_count_work(depthwise, s);
     const double flops = s->flops, bytes = s->bytes;

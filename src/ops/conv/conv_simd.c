@@ -52,12 +52,8 @@ static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     step *s = step_pack_kernel(b, impl, to, "conv_simd", "conv_pack_w",
                                simd_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    step_arg_int(b, s, j->oc);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, a[0].kernel);
-    step_arg_int(b, s, taps);
-    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
-    step_arg_buffer(b, s, to, j->dtype);
+    STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
+    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
     step_arg_int(b, s, t->tile_m);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, work_ceil_div(k, 16), 1),
@@ -77,16 +73,10 @@ void conv_add_simd(lower_context *c, const conv_job *j)
     const operand packed = simd_weights(c, impl, j, &t);
     step *s = step_kernel(b, impl, "conv_simd", "conv_simd",
                           simd_prelude(c, j, conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
+    STEP_INTS(b, s, j->batch, j->groups, j->ic, j->oc);
     window_args(b, s, j->axes);
     conv_image_args(b, s, j, packed);
-    step_arg_int(b, s, t.tile_m);
-    step_arg_int(b, s, t.group_tiles);
-    step_arg_int(b, s, t.tile_h);
-    step_arg_int(b, s, t.tile_w);
+    STEP_INTS(b, s, t.tile_m, t.group_tiles, t.tile_h, t.tile_w);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
@@ -104,14 +94,10 @@ void conv_add_depthwise_simd(lower_context *c, const conv_job *j)
     if (!conv_tiling_depthwise(c, &tiling, j->groups, &t)) return;
     step *s = step_kernel(b, step_candidate(b, "conv_depthwise_simd"), "conv_simd",
                           "conv_depthwise_simd", simd_prelude(c, j, conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->oc);
+    STEP_INTS(b, s, j->batch, j->groups, j->oc);
     window_args(b, s, j->axes);
     conv_image_args(b, s, j, operand_input(j->weight));
-    step_arg_int(b, s, t.group_tiles);
-    step_arg_int(b, s, t.tile_h);
-    step_arg_int(b, s, t.tile_w);
+    STEP_INTS(b, s, t.group_tiles, t.tile_h, t.tile_w);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};

@@ -21,8 +21,7 @@ void conv_add_simt(lower_context *c, const conv_job *j)
         prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
                      (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk,
                      conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
+    STEP_INTS(b, s, j->batch, j->groups);
     if (!depthwise) step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
     window_args(b, s, j->axes);

@@ -62,15 +62,10 @@ static clg_status causal_lower(lower_context *c)
                      strcmp(node_string(c->node, "activation", "none"), "none") != 0);
     if (work_has_output(c, 0)) {
         step *s = step_kernel(b, impl, "causal", "causal_conv", prelude);
-        step_arg_int(b, s, rows);
-        step_arg_int(b, s, channels);
-        step_arg_int(b, s, length);
-        step_arg_int(b, s, taps);
-        step_arg_buffer(b, s, operand_input(X), x->dtype);
-        step_arg_buffer(b, s, operand_input(W), x->dtype);
-        step_arg_buffer(b, s, operand_input(has_bias ? BIAS : X), x->dtype);
-        step_arg_buffer(b, s, state, x->dtype);
-        step_arg_buffer(b, s, operand_output(0), x->dtype);
+        STEP_INTS(b, s, rows, channels, length, taps);
+        STEP_BUFFERS(b, s, {operand_input(X), x->dtype}, {operand_input(W), x->dtype},
+                     {operand_input(has_bias ? BIAS : X), x->dtype}, {state, x->dtype},
+                     {operand_output(0), x->dtype});
         s->flops = 2.0 * (double)rows * (double)length * (double)taps;
         s->bytes = 2.0 * (double)rows * (double)length * (double)dtype_size(x->dtype);
         const uint64_t across = simd ? 1 : work_power_of_two(length, 64);
@@ -79,12 +74,9 @@ static clg_status causal_lower(lower_context *c)
     if (work_has_output(c, 1)) {
         step *s = step_kernel(b, impl, "causal", "causal_state", prelude);
         s->label = "causal_conv: state";
-        step_arg_int(b, s, rows);
-        step_arg_int(b, s, length);
-        step_arg_int(b, s, taps);
-        step_arg_buffer(b, s, operand_input(X), x->dtype);
-        step_arg_buffer(b, s, state, x->dtype);
-        step_arg_buffer(b, s, operand_output(1), x->dtype);
+        STEP_INTS(b, s, rows, length, taps);
+        STEP_BUFFERS(b, s, {operand_input(X), x->dtype}, {state, x->dtype},
+                     {operand_output(1), x->dtype});
         work_range_2d(c, s, taps - 1, 1, rows, simd ? 16 : 64);
     }
     return CLG_OK;

@@ -167,12 +167,10 @@ static void add_up(lower_context *c, candidate *impl, const window_axis *a, int6
     step *s = step_kernel(b, impl, "col2im", "col2im",
                           prelude_text(b, "P_BIAS=%d P_FORM=%d P_LINE=%d P_T=%d P_VEC=1", bias != 0,
                                        !simd, simd ? LINE : 1, (int)dtype));
-    step_arg_int(b, s, planes);
-    step_arg_int(b, s, channels);
+    STEP_INTS(b, s, planes, channels);
     window_args(b, s, a);
-    step_arg_buffer(b, s, cols, dtype);
-    step_arg_buffer(b, s, bias ? operand_input(bias) : cols, dtype);
-    step_arg_buffer(b, s, operand_output(0), dtype);
+    STEP_BUFFERS(b, s, {cols, dtype}, {bias ? operand_input(bias) : cols, dtype},
+                 {operand_output(0), dtype});
     s->flops = (double)planes * (double)window_count_taps(a) * (double)window_count_in(a);
     s->bytes = s->flops * (double)dtype_size(dtype);
     if (simd) {

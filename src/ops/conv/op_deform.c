@@ -92,19 +92,11 @@ static void columns_step(lower_context *c, candidate *impl, const window_axis *a
         prelude_text(b, "P_MASK=%d P_BLOCK=%d P_T=%d P_VEC=1", mask, block, (int)dtype));
     work_check_work(c, s, x->dims[2] * x->dims[3]);
     work_check_work(c, s, pixels);
-    step_arg_buffer(b, s, operand_input(0), dtype);
-    step_arg_buffer(b, s, operand_input(2), dtype);
-    step_arg_buffer(b, s, operand_input(mask ? 4 : 2), dtype);
-    step_arg_buffer(b, s, cols, dtype);
-    step_arg_int(b, s, x->dims[0]);
-    step_arg_int(b, s, x->dims[1]);
-    step_arg_int(b, s, fields);
-    for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].in);
-    for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].out);
-    for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].kernel);
-    for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].stride);
-    for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].dilation);
-    for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].pad_begin);
+    STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_input(2), dtype},
+                 {operand_input(mask ? 4 : 2), dtype}, {cols, dtype});
+    STEP_INTS(b, s, x->dims[0], x->dims[1], fields, a[0].in, a[1].in, a[0].out, a[1].out,
+              a[0].kernel, a[1].kernel, a[0].stride, a[1].stride, a[0].dilation, a[1].dilation,
+              a[0].pad_begin, a[1].pad_begin);
     s->bytes = (double)rows * (double)pixels * (double)dtype_size(dtype);
     const uint64_t across = simd ? 1 : work_power_of_two(pixels, 64);
     work_range_2d(c, s, (pixels + block - 1) / block, across, rows, simd ? 1 : 64 / across);

@@ -104,10 +104,8 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
     any.blocked = false; /* one program for both */
     step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
                                simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    step_arg_int(b, s, j->oc);
-    step_arg_int(b, s, j->ic);
-    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
-    step_arg_buffer(b, s, to, j->dtype);
+    STEP_INTS(b, s, j->oc, j->ic);
+    STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, w->panels, 1),
                                work_items(c, work_ceil_div(inner, 16), 1)};
@@ -125,18 +123,11 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
     const operand packed = pack_weights(c, impl, j, &w);
     step *s = step_kernel(b, impl, "winograd_simd", "winograd_simd",
                           simd_prelude(c, j, &w, conv_epilogue_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
-    for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].in);
-    for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].out);
-    for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].pad_begin);
-    step_arg_buffer(b, s, j->x, j->dtype);
-    step_arg_buffer(b, s, packed, j->dtype);
-    step_arg_buffer(b, s, j->y, j->dtype);
-    step_arg_int(b, s, w.strip);
-    step_arg_int(b, s, w.block_tiles);
-    step_arg_int(b, s, w.group_panels);
+    const window_axis *a = j->axes;
+    STEP_INTS(b, s, j->batch, j->ic, j->oc, a[1].in, a[2].in, a[1].out, a[2].out, a[1].pad_begin,
+              a[2].pad_begin);
+    STEP_BUFFERS(b, s, {j->x, j->dtype}, {packed, j->dtype}, {j->y, j->dtype});
+    STEP_INTS(b, s, w.strip, w.block_tiles, w.group_panels);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[2] = {1, 1};

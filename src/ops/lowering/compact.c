@@ -45,12 +45,9 @@ static uint64_t local_of(const lower_context *c, int64_t n)
 static void block_args(lower_context *c, step *s, const compaction *what)
 {
     step_builder *b = &c->build;
-    step_arg_int(b, s, what->n);
-    step_arg_int(b, s, block_length(what->n));
-    step_arg_int(b, s, compact_blocks(what->n));
+    STEP_INTS(b, s, what->n, block_length(what->n), compact_blocks(what->n));
     step_arg_long(b, s, value_bits(what->dtype));
-    step_arg_buffer(b, s, what->x, what->dtype);
-    step_arg_buffer(b, s, what->offsets, CLG_INT32);
+    STEP_BUFFERS(b, s, {what->x, what->dtype}, {what->offsets, CLG_INT32});
     s->bytes = (double)what->n * (double)dtype_size(what->dtype);
 }
 
@@ -61,8 +58,7 @@ void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operan
     const uint64_t local = local_of(c, n);
     step *s = start(c, impl, CLG_UINT8, "compact_offsets", COMPACT_LIST, local);
     step_arg_int(b, s, n);
-    step_arg_buffer(b, s, counts, CLG_INT32);
-    step_arg_buffer(b, s, total, CLG_INT64);
+    STEP_BUFFERS(b, s, {counts, CLG_INT32}, {total, CLG_INT64});
     work_range_groups(c, s, 1, local);
 }
 
@@ -84,8 +80,7 @@ void compact_append_write(lower_context *c, candidate *impl, const compaction *w
     const int rank = dims ? dims->rank : 0;
     step *s = start(c, impl, what->dtype, "compact_write", form, local);
     block_args(c, s, what);
-    step_arg_int(b, s, found);
-    step_arg_int(b, s, rank);
+    STEP_INTS(b, s, found, rank);
     for (int d = 0; d < CLG_MAX_RANK; d++) step_arg_int(b, s, d < rank ? dims->dims[d] : 1);
     step_arg_buffer(b, s, y, form == COMPACT_COORDINATES ? CLG_INT64 : CLG_INT32);
     work_range_groups(c, s, compact_blocks(what->n), local);

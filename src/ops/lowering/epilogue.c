@@ -70,13 +70,8 @@ void epilogue_args(lower_context *c, step *s, const epilogue_ops *e, clg_dtype d
 {
     step_builder *b = &c->build;
     step_arg_buffer(b, s, e->bias != BIAS_NONE ? e->bias_at : unused, dtype);
-    step_arg_int(b, s, e->bias_rs);
-    step_arg_int(b, s, e->bias_cs);
-    step_arg_long(b, s, e->bias_b0);
-    step_arg_long(b, s, e->bias_b1);
+    STEP_INTS(b, s, e->bias_rs, e->bias_cs);
+    STEP_LONGS(b, s, e->bias_b0, e->bias_b1);
     step_arg_buffer(b, s, e->has_residual ? e->residual : unused, dtype);
-    step_arg_float(b, s, e->alpha);
-    step_arg_float(b, s, e->beta);
-    step_arg_float(b, s, e->act_a);
-    step_arg_float(b, s, e->act_b);
+    STEP_FLOATS(b, s, e->alpha, e->beta, e->act_a, e->act_b);
 }

@@ -46,11 +46,8 @@ static clg_status det_lower(lower_context *c)
     step *k = step_kernel(b, impl, "det", "det",
                           prelude_text(b, "P_LOCAL=%d P_T=%d P_VEC=%d", (int)local, (int)dtype,
                                        simd ? work_lanes(c, n) : 1));
-    step_arg_buffer(b, k, operand_input(0), dtype);
-    step_arg_buffer(b, k, matrices, sums);
-    step_arg_buffer(b, k, operand_output(0), dtype);
-    step_arg_int(b, k, batch);
-    step_arg_int(b, k, n);
+    STEP_BUFFERS(b, k, {operand_input(0), dtype}, {matrices, sums}, {operand_output(0), dtype});
+    STEP_INTS(b, k, batch, n);
     k->flops = (double)elements * (double)n * 2 / 3;
     k->bytes = (double)elements * (double)(dtype_size(dtype) + 2 * dtype_size(sums));
     if (alone)

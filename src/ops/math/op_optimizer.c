@@ -79,8 +79,7 @@ static void update(lower_context *c, candidate *impl, optimizer_method method, u
     step *k = step_kernel(b, impl, "optimizer", "optimizer",
                           prelude_text(b, "P_OP=%d P_T=%d P_VEC=%d P_R=%d", (int)method,
                                        (int)x->dtype, lanes, (int)c->inputs[0].dtype));
-    step_arg_buffer(b, k, operand_input(0), c->inputs[0].dtype);
-    step_arg_buffer(b, k, operand_input(1), CLG_INT64);
+    STEP_BUFFERS(b, k, {operand_input(0), c->inputs[0].dtype}, {operand_input(1), CLG_INT64});
     for (uint32_t s = 0; s < 4; s++)
         step_arg_buffer(b, k, operand_input(2 + (s < 3 || second ? s : 2) * n + i), x->dtype);
     for (uint32_t s = 0; s < 3; s++)

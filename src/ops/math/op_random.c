@@ -181,17 +181,12 @@ static clg_status multinomial_lower(lower_context *c)
     const char *prelude = prelude_text(b, "P_T=%d P_VEC=1 P_INT=%d P_LOCAL=%d", (int)x->dtype,
                                        c->outputs[0].dtype == CLG_INT32 ? 32 : 64, (int)local);
     step *k = step_kernel(b, impl, "multinomial", "multinomial_sums", prelude);
-    step_arg_buffer(b, k, operand_input(0), x->dtype);
-    step_arg_buffer(b, k, table, sums);
-    step_arg_int(b, k, batch);
-    step_arg_int(b, k, classes);
+    STEP_BUFFERS(b, k, {operand_input(0), x->dtype}, {table, sums});
+    STEP_INTS(b, k, batch, classes);
     work_range_groups(c, k, batch, local);
     k = step_kernel(b, impl, "multinomial", "multinomial_draw", prelude);
-    step_arg_buffer(b, k, table, sums);
-    step_arg_buffer(b, k, operand_output(0), c->outputs[0].dtype);
-    step_arg_int(b, k, batch * samples);
-    step_arg_int(b, k, classes);
-    step_arg_int(b, k, samples);
+    STEP_BUFFERS(b, k, {table, sums}, {operand_output(0), c->outputs[0].dtype});
+    STEP_INTS(b, k, batch * samples, classes, samples);
     random_arg_key(c, k);
     work_range_1d(c, k, batch * samples, lower_is_simd(c) ? 16 : 64);
     return CLG_OK;

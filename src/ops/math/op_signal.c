@@ -59,10 +59,7 @@ static clg_status window_lower(lower_context *c)
     step *s = step_kernel(b, step_candidate(b, "cosine_window"), "signal", "cosine_window",
                           prelude_text(b, "P_T=%d P_VEC=1", (int)dtype));
     step_arg_buffer(b, s, operand_output(0), dtype);
-    step_arg_int(b, s, n);
-    step_arg_int(b, s, period);
-    const int numbers[] = {w->a, w->b, w->c, w->over};
-    for (int i = 0; i < 4; i++) step_arg_int(b, s, numbers[i]);
+    STEP_INTS(b, s, n, period, w->a, w->b, w->c, w->over);
     work_range_1d(c, s, n, 16);
     return CLG_OK;
 }
@@ -128,10 +125,7 @@ static clg_status mel_lower(lower_context *c)
         step *s = step_kernel(b, impl, "signal", "mel_weights",
                               prelude_text(b, "P_T=%d P_VEC=1", (int)dtype));
         step_arg_buffer(b, s, operand_output(0), dtype);
-        step_arg_int(b, s, bins);
-        step_arg_int(b, s, columns);
-        step_arg_int(b, s, first);
-        step_arg_int(b, s, count);
+        STEP_INTS(b, s, bins, columns, first, count);
         for (int64_t i = 0; i < MEL_AT_ONCE + 2; i++)
             step_arg_int(b, s, mel_edge(c, first + (i < count + 2 ? i : count + 1)));
         work_range_2d(c, s, bins, 16, count, 1);

@@ -54,14 +54,10 @@ static void epilogue_step(lower_context *c, candidate *impl, const gemm_job *j)
     step *s = step_kernel(b, impl, "epilogue", "epilogue",
                           prelude_text(b, "P_T=%d P_FMA=%d P_VEC=%d %s", (int)j->dtype, work_fma(c),
                                        lanes, epilogue_prelude(c, &epilogue)));
-    step_arg_int(b, s, j->m);
-    step_arg_int(b, s, j->n);
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->batch_in);
+    STEP_INTS(b, s, j->m, j->n, j->batch, j->batch_in);
     step_arg_buffer(b, s, j->c.at, j->dtype);
     step_arg_int(b, s, j->c.rs);
-    step_arg_long(b, s, j->c.b0);
-    step_arg_long(b, s, j->c.b1);
+    STEP_LONGS(b, s, j->c.b0, j->c.b1);
     epilogue_args(c, s, &epilogue, j->dtype, j->c.at);
     s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)dtype_size(j->dtype);
     const uint64_t across = work_power_of_two(work_ceil_div(j->n, lanes), 64);

@@ -36,8 +36,7 @@ void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j)
     const gemm_matrix addend = {
         bias ? e->bias_at : j->c.at, e->bias_rs, e->bias_cs, e->bias_b0, e->bias_b1, false};
     gemm_step_matrix(b, s, &addend, j->dtype);
-    step_arg_float(b, s, e->alpha);
-    step_arg_float(b, s, e->beta);
+    STEP_FLOATS(b, s, e->alpha, e->beta);
     gemm_step_work(s, j);
     const uint64_t across = work_power_of_two(j->n, 64), local[3] = {across, 64 / across, 1};
     const uint64_t range[3] = {work_items(c, j->n, across), work_items(c, j->m, 64 / across),

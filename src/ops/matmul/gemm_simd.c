@@ -128,9 +128,7 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     to.offset_elems += at * p->job->k + k0 * p->line;
     step *s = step_pack_kernel(b, impl, p->to, "gemm_simd", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
                                p->prelude);
-    step_arg_int(b, s, p->is_a ? length : k);
-    step_arg_int(b, s, p->is_a ? k : length);
-    step_arg_int(b, s, p->batches.inner);
+    STEP_INTS(b, s, p->is_a ? length : k, p->is_a ? k : length, p->batches.inner);
     gemm_step_matrix(b, s, &from, p->job->dtype);
     step_arg_buffer(b, s, to, p->job->dtype);
     step_arg_int(b, s, p->job->k);
@@ -223,9 +221,7 @@ void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool 
     gemm_step_matrix(b, s, &left, j->dtype);
     gemm_step_matrix(b, s, &right, j->dtype);
     gemm_step_matrix(b, s, &j->c, j->dtype);
-    step_arg_int(b, s, t.tile_m);
-    step_arg_int(b, s, t.group_tiles);
-    step_arg_int(b, s, t.group_panels);
+    STEP_INTS(b, s, t.tile_m, t.group_tiles, t.group_panels);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
     const uint64_t ones[3] = {1, 1, 1};

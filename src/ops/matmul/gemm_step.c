@@ -6,20 +6,14 @@
 
 void gemm_step_sizes(step_builder *b, step *s, const gemm_job *j)
 {
-    step_arg_int(b, s, j->m);
-    step_arg_int(b, s, j->n);
-    step_arg_int(b, s, j->k);
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->batch_in);
+    STEP_INTS(b, s, j->m, j->n, j->k, j->batch, j->batch_in);
 }
 
 void gemm_step_matrix(step_builder *b, step *s, const gemm_matrix *x, clg_dtype dtype)
 {
     step_arg_buffer(b, s, x->at, dtype);
-    step_arg_int(b, s, x->rs);
-    step_arg_int(b, s, x->cs);
-    step_arg_long(b, s, x->b0);
-    step_arg_long(b, s, x->b1);
+    STEP_INTS(b, s, x->rs, x->cs);
+    STEP_LONGS(b, s, x->b0, x->b1);
 }
 
 void gemm_step_work(step *s, const gemm_job *j)

@@ -87,12 +87,9 @@ static clg_status rbf_lower(lower_context *c)
     step *s =
         step_kernel(b, step_candidate(b, "rbf"), "svm", "svm_rbf",
                     prelude_text(b, "P_T=1 P_FMA=%d P_VEC=%d P_PROBABILITY=0", work_fma(c), lanes));
-    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, features);
-    step_arg_int(b, s, vectors);
+    STEP_BUFFERS(b, s, {operand_input(0), CLG_FLOAT32}, {operand_input(1), CLG_FLOAT32},
+                 {operand_output(0), CLG_FLOAT32});
+    STEP_INTS(b, s, rows, features, vectors);
     step_arg_float(b, s, (double)node_float(c->node, "gamma", 0));
     work_range_2d(c, s, (vectors + lanes - 1) / lanes, simd ? 1 : 64,
                   (rows + RBF_ROWS - 1) / RBF_ROWS, 1);
@@ -124,10 +121,7 @@ static clg_status decide_lower(lower_context *c)
     for (uint32_t i = DECIDE_K; i <= DECIDE_RHO; i++)
         step_arg_buffer(b, s, operand_input(i), i == DECIDE_STARTS ? CLG_INT32 : CLG_FLOAT32);
     step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, pairs);
-    step_arg_int(b, s, vectors);
-    step_arg_int(b, s, c->inputs[DECIDE_STARTS].dims.dims[0] - 1);
+    STEP_INTS(b, s, rows, pairs, vectors, c->inputs[DECIDE_STARTS].dims.dims[0] - 1);
     work_range_1d(c, s, rows * pairs, simd ? 1 : 64);
     return CLG_OK;
 }
@@ -165,17 +159,14 @@ static clg_status votes_lower(lower_context *c)
         b, impl, "svm", "svm_votes",
         prelude_text(b, "P_T=1 P_FMA=%d P_VEC=1 P_PROBABILITY=%d", work_fma(c), (int)probable));
     work_check_work(c, s, rows);
-    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_output(0), CLG_INT64);
+    STEP_BUFFERS(b, s, {operand_input(0), CLG_FLOAT32}, {operand_output(0), CLG_INT64});
     if (probable) {
         const size_t n_bytes = (size_t)items * (size_t)scratch * sizeof(float);
-        step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
-        step_arg_buffer(b, s, operand_input(2), CLG_FLOAT32);
-        step_arg_buffer(b, s, operand_output(1), CLG_FLOAT32);
-        step_arg_buffer(b, s, step_scratch(b, impl, n_bytes), CLG_FLOAT32);
+        STEP_BUFFERS(b, s, {operand_input(1), CLG_FLOAT32}, {operand_input(2), CLG_FLOAT32},
+                     {operand_output(1), CLG_FLOAT32},
+                     {step_scratch(b, impl, n_bytes), CLG_FLOAT32});
     }
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, classes);
+    STEP_INTS(b, s, rows, classes);
     step_range(b, s, 1, &items, &local);
     return CLG_OK;
 }

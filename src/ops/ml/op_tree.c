@@ -51,28 +51,17 @@ static clg_status tree_lower(lower_context *c)
     candidate *impl = step_candidate(b, "tree");
     const operand part = step_scratch(b, impl, (size_t)(rows * blocks * targets) * sizeof(float));
     step *s = step_kernel(b, impl, "tree", "tree_walk", prelude);
-    step_arg_buffer(b, s, operand_input(TREE_X), x->dtype);
-    step_arg_buffer(b, s, operand_input(TREE_NODES), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(TREE_VALUES), values->dtype);
-    step_arg_buffer(b, s, operand_input(TREE_ROOTS), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(TREE_IDS), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(TREE_WEIGHTS), CLG_FLOAT32);
-    step_arg_buffer(b, s, part, CLG_FLOAT32);
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, x->dims.dims[x->dims.rank - 1]);
-    step_arg_int(b, s, trees);
-    step_arg_int(b, s, targets);
-    step_arg_int(b, s, blocks);
-    step_arg_int(b, s, (trees + blocks - 1) / blocks);
+    STEP_BUFFERS(b, s, {operand_input(TREE_X), x->dtype}, {operand_input(TREE_NODES), CLG_INT32},
+                 {operand_input(TREE_VALUES), values->dtype},
+                 {operand_input(TREE_ROOTS), CLG_INT32}, {operand_input(TREE_IDS), CLG_INT32},
+                 {operand_input(TREE_WEIGHTS), CLG_FLOAT32}, {part, CLG_FLOAT32});
+    STEP_INTS(b, s, rows, x->dims.dims[x->dims.rank - 1], trees, targets, blocks,
+              (trees + blocks - 1) / blocks);
     work_range_1d(c, s, rows * blocks, local);
     s = step_kernel(b, impl, "tree", "tree_finish", prelude);
-    step_arg_buffer(b, s, part, CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_input(TREE_BASE), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, trees);
-    step_arg_int(b, s, targets);
-    step_arg_int(b, s, blocks);
+    STEP_BUFFERS(b, s, {part, CLG_FLOAT32}, {operand_input(TREE_BASE), CLG_FLOAT32},
+                 {operand_output(0), CLG_FLOAT32});
+    STEP_INTS(b, s, rows, trees, targets, blocks);
     work_range_1d(c, s, rows * targets, local);
     return CLG_OK;
 }
@@ -106,14 +95,12 @@ static clg_status scores_lower(lower_context *c)
                           prelude_text(b, "P_TRANSFORM=%d P_FORM=%d P_INDEX=%d",
                                        (int)node_int(c->node, "transform", ML_NONE),
                                        (int)node_int(c->node, "form", 0), index));
-    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    STEP_BUFFERS(b, s, {operand_input(0), CLG_FLOAT32}, {operand_output(0), CLG_FLOAT32});
     if (index)
         step_arg_buffer(b, s, operand_output(1), CLG_INT64);
     else
         step_arg_buffer(b, s, step_scratch(b, impl, sizeof(int64_t)), CLG_INT64);
-    step_arg_int(b, s, x->dims[0]);
-    step_arg_int(b, s, x->dims[1]);
+    STEP_INTS(b, s, x->dims[0], x->dims[1]);
     step_arg_float(b, s, (double)node_float(c->node, "limit", 0));
     work_range_1d(c, s, x->dims[0], lower_is_simd(c) ? 1 : 64);
     return CLG_OK;

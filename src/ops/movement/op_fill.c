@@ -120,8 +120,7 @@ static clg_status range_lower(lower_context *c)
     const fill_step f = start_step(c, "range", dtype, 0);
     grid_arg(c, f.step, f.wide_index, f.n);
     step_arg_int(&c->build, f.step, f.chunk);
-    step_arg_buffer(&c->build, f.step, operand_input(0), dtype);
-    step_arg_buffer(&c->build, f.step, operand_input(2), dtype);
+    STEP_BUFFERS(&c->build, f.step, {operand_input(0), dtype}, {operand_input(2), dtype});
     finish_step(c, &f);
     return CLG_OK;
 }
@@ -164,8 +163,7 @@ static clg_status eye_lower(lower_context *c)
     grid_arg(c, f.step, f.wide_index, out->dims.dims[0]);
     grid_arg(c, f.step, f.wide_index, out->dims.dims[1]);
     step_arg_int(&c->build, f.step, f.chunk);
-    step_arg_long(&c->build, f.step, node_int(c->node, "k", 0));
-    step_arg_long(&c->build, f.step, one_of(out->dtype));
+    STEP_LONGS(&c->build, f.step, node_int(c->node, "k", 0), one_of(out->dtype));
     finish_step(c, &f);
     return CLG_OK;
 }
@@ -192,8 +190,7 @@ static clg_status trilu_lower(lower_context *c)
     grid_arg(c, f.step, f.wide_index, f.n);
     grid_arg(c, f.step, f.wide_index, dims->dims[dims->rank - 2]);
     grid_arg(c, f.step, f.wide_index, dims->dims[dims->rank - 1]);
-    step_arg_int(&c->build, f.step, f.chunk);
-    step_arg_int(&c->build, f.step, node_int(c->node, "upper", 1) != 0);
+    STEP_INTS(&c->build, f.step, f.chunk, node_int(c->node, "upper", 1) != 0);
     if (lower_has_input(c, 1)) step_arg_buffer(&c->build, f.step, operand_input(1), CLG_INT64);
     step_arg_buffer(&c->build, f.step, operand_input(0), c->inputs[0].dtype);
     finish_step(c, &f);

@@ -46,9 +46,8 @@ static gather_step start_step(lower_context *c, const char *entry, int rank, int
 
 static void buffers(lower_context *c, step *s)
 {
-    step_arg_buffer(&c->build, s, operand_input(0), c->inputs[0].dtype);
-    step_arg_buffer(&c->build, s, operand_input(1), c->inputs[1].dtype);
-    step_arg_buffer(&c->build, s, operand_output(0), c->outputs[0].dtype);
+    STEP_BUFFERS(&c->build, s, {operand_input(0), c->inputs[0].dtype},
+                 {operand_input(1), c->inputs[1].dtype}, {operand_output(0), c->outputs[0].dtype});
     step_arg_fault(&c->build, s, STEP_FAULT_INDEX);
 }
 
@@ -59,8 +58,7 @@ static void range_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
     const int64_t chunk = simd ? SIMD_CHUNK : 1;
     int64_t block = simd ? SIMD_CHUNK / at_least_one(inner) : 1;
     block = at_least_one(block < SIMD_ROWS ? block : SIMD_ROWS);
-    step_arg_int(&c->build, s, chunk);
-    step_arg_int(&c->build, s, block);
+    STEP_INTS(&c->build, s, chunk, block);
     grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
 }
 
@@ -86,9 +84,7 @@ void gather_append(lower_context *c, candidate *impl, const gather_rows *r)
         2.0 * (double)r->outer * (double)r->picks * (double)r->inner * (double)dtype_size(r->dtype);
     for (int k = 0; k < 5; k++) grid_arg(c, s, wide_index, sizes[k]);
     range_rows(c, s, r->outer * r->picks, r->inner);
-    step_arg_buffer(b, s, r->x, r->dtype);
-    step_arg_buffer(b, s, r->index, r->index_dtype);
-    step_arg_buffer(b, s, r->y, r->dtype);
+    STEP_BUFFERS(b, s, {r->x, r->dtype}, {r->index, r->index_dtype}, {r->y, r->dtype});
     step_arg_fault(b, s, STEP_FAULT_INDEX);
 }
 

@@ -243,14 +243,12 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
     grid_arg(c, s, wide_index, last->before);
     const int64_t rows = last->m ? total / last->m : 0, chunk = simd ? SIMD_CHUNK : vec;
     const int64_t block = simd && last->m < SIMD_CHUNK && last->m > 0 ? SIMD_CHUNK / last->m : 1;
-    step_arg_int(&c->build, s, chunk);
-    step_arg_int(&c->build, s, block);
+    STEP_INTS(&c->build, s, chunk, block);
     step_arg_long(&c->build, s, bits_of(node_float(c->node, "value", 0), in->dtype));
     operand data = operand_input(0);
     data.offset_elems = offset;
-    step_arg_buffer(&c->build, s, has_value ? operand_input(2) : operand_input(0), in->dtype);
-    step_arg_buffer(&c->build, s, data, in->dtype);
-    step_arg_buffer(&c->build, s, operand_output(0), in->dtype);
+    STEP_BUFFERS(&c->build, s, {has_value ? operand_input(2) : operand_input(0), in->dtype},
+                 {data, in->dtype}, {operand_output(0), in->dtype});
     grid_range_rows(c, s, last->m, (last->m + chunk - 1) / chunk, (rows + block - 1) / block);
     s->bytes = (double)(total + source) * (double)dtype_size(in->dtype);
 }

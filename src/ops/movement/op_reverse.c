@@ -54,9 +54,8 @@ static clg_status reverse_lower(lower_context *c)
     const int64_t sizes[] = {outer, time, inner, batch_first ? 1 : rest, batch_first ? d0 : d1};
     for (int i = 0; i < 5; i++) grid_arg(c, s, wide_index, sizes[i]);
     step_arg_int(b, s, batch_first);
-    step_arg_buffer(b, s, operand_input(0), x->dtype);
-    step_arg_buffer(b, s, operand_input(1), CLG_INT64);
-    step_arg_buffer(b, s, operand_output(0), x->dtype);
+    STEP_BUFFERS(b, s, {operand_input(0), x->dtype}, {operand_input(1), CLG_INT64},
+                 {operand_output(0), x->dtype});
     step_arg_fault(b, s, STEP_FAULT_COUNT);
     const int64_t pieces[2] = {simd ? 1 : inner, outer * time};
     const uint64_t local[2] = {simd ? 1 : work_power_of_two(inner, 64),

@@ -115,8 +115,7 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
     const int64_t chunk = simd ? SIMD_CHUNK : 1;
     int64_t block = simd ? SIMD_CHUNK / at_least_one(inner) : 1;
     block = at_least_one(block < SIMD_ROWS ? block : SIMD_ROWS);
-    step_arg_int(&c->build, g->step, chunk);
-    step_arg_int(&c->build, g->step, block);
+    STEP_INTS(&c->build, g->step, chunk, block);
     buffers(c, g);
     const int64_t pieces[2] = {divide_up(inner, chunk), divide_up(rows, block)};
     const uint64_t along = simd ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
@@ -348,9 +347,8 @@ static clg_status tensor_lower(lower_context *c)
     const int64_t sizes[] = {prefixes, shape_product(past, 1, axis), past->dims[axis],
                              update->dims[axis], inner};
     for (int i = 0; i < 5; i++) grid_arg(c, g.step, g.wide_index, sizes[i]);
-    step_arg_int(&c->build, g.step,
-                 strcmp(node_string(c->node, "mode", "linear"), "circular") == 0);
-    step_arg_int(&c->build, g.step, lower_has_input(c, 2));
+    STEP_INTS(&c->build, g.step, strcmp(node_string(c->node, "mode", "linear"), "circular") == 0,
+              lower_has_input(c, 2));
     finish_rows(c, &g, prefixes * update->dims[axis], inner);
     return CLG_OK;
 }

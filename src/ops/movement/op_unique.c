@@ -115,8 +115,7 @@ static void append_sort(lower_context *c, candidate *impl, const rows *r)
         const operand to = to_output ? operand_output(1) : other;
         s = start(c, impl, "unique_merge", 1, r);
         step_arg_long(b, s, width);
-        step_arg_buffer(b, s, from, CLG_INT32);
-        step_arg_buffer(b, s, to, CLG_INT32);
+        STEP_BUFFERS(b, s, {from, CLG_INT32}, {to, CLG_INT32});
         work_range_1d(c, s, r->n, local);
         from = to;
     }
@@ -136,9 +135,7 @@ static clg_status sort_lower(lower_context *c)
                      firsts = {first, CLG_UINT8, r.n, step_scratch(b, impl, blocks)};
     if (r.n > 0) append_sort(c, impl, &r);
     step *s = start(c, impl, "unique_flags", 2, &r);
-    step_arg_buffer(b, s, operand_output(1), CLG_INT32);
-    step_arg_buffer(b, s, flags, CLG_UINT8);
-    step_arg_buffer(b, s, first, CLG_UINT8);
+    STEP_BUFFERS(b, s, {operand_output(1), CLG_INT32}, {flags, CLG_UINT8}, {first, CLG_UINT8});
     work_range_1d(c, s, r.n, local_of(c, r.n));
     compact_append_count(c, impl, &groups, operand_output(0));
     if (r.n == 0) return CLG_OK;
@@ -172,10 +169,8 @@ static clg_status write_lower(lower_context *c)
         b, impl, "unique", "unique_write",
         prelude_text(b, "P_T=2 P_VEC=1 P_FORM=3 P_SORTED=%d P_OUTPUTS=%d", sorted, wanted));
     step_arg_int(b, s, r.n);
-    step_arg_buffer(b, s, operand_input(2), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(3), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(sorted ? 3 : 4), CLG_INT32);
-    step_arg_buffer(b, s, list, CLG_INT32);
+    STEP_BUFFERS(b, s, {operand_input(2), CLG_INT32}, {operand_input(3), CLG_INT32},
+                 {operand_input(sorted ? 3 : 4), CLG_INT32}, {list, CLG_INT32});
     for (uint32_t i = 1; i < 4; i++)
         step_arg_buffer(b, s, wanted_or_scratch(c, impl, i), CLG_INT64);
     work_range_1d(c, s, r.n, local_of(c, r.n));

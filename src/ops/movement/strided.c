@@ -56,8 +56,7 @@ static void row_args(lower_context *c, step *s, const grid_dims *g, bool wide_in
     grid_arg(c, s, wide_index, inner);
     grid_arg(c, s, wide_index, g->strides[STRIDED_FROM][last]);
     grid_arg(c, s, wide_index, g->strides[STRIDED_TO][last]);
-    step_arg_int(&c->build, s, chunk);
-    step_arg_int(&c->build, s, block);
+    STEP_INTS(&c->build, s, chunk, block);
     grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
 }
 
@@ -76,8 +75,7 @@ static void copy_rows(lower_context *c, candidate *to, const grid_dims *g, const
         g->strides[STRIDED_TO][last] == 1);
     step *s = step_kernel(&c->build, to, "strided", "strided_rows", prelude);
     row_args(c, s, g, wide_index, vec);
-    step_arg_buffer(&c->build, s, ends[STRIDED_FROM], dtype);
-    step_arg_buffer(&c->build, s, ends[STRIDED_TO], dtype);
+    STEP_BUFFERS(&c->build, s, {ends[STRIDED_FROM], dtype}, {ends[STRIDED_TO], dtype});
     s->bytes = 2.0 * (double)grid_n_elements(g) * (double)dtype_size(dtype);
 }
 
@@ -135,8 +133,7 @@ static void copy_tiles(lower_context *c, candidate *to, const grid_dims *g, int 
     grid_arg(c, s, wide_index, g->strides[STRIDED_TO][a]);
     grid_arg(c, s, wide_index, g->dims[b]);
     grid_arg(c, s, wide_index, g->strides[STRIDED_FROM][b]);
-    step_arg_buffer(&c->build, s, ends[STRIDED_FROM], dtype);
-    step_arg_buffer(&c->build, s, ends[STRIDED_TO], dtype);
+    STEP_BUFFERS(&c->build, s, {ends[STRIDED_FROM], dtype}, {ends[STRIDED_TO], dtype});
     const int64_t tiles_a = (g->dims[a] + edge - 1) / edge,
                   tiles_b = (g->dims[b] + edge - 1) / edge;
     const uint64_t local[2] = {simd ? 1 : (uint64_t)tile, simd ? 1 : (uint64_t)tile / 4};

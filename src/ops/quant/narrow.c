@@ -73,8 +73,7 @@ clg_status narrow_lower_cast(lower_context *c)
                                        (int)from, (int)to, narrow_saturation(c->node), mode,
                                        from == CLG_FLOAT64 || to == CLG_FLOAT64));
     step_arg_long(b, s, n);
-    step_arg_buffer(b, s, x, from);
-    step_arg_buffer(b, s, operand_output(0), to);
+    STEP_BUFFERS(b, s, {x, from}, {operand_output(0), to});
     s->bytes = (double)n * (dtype_find(from)->bits + dtype_find(to)->bits) / 8;
     work_range_1d(c, s, (n + 7) / 8, lower_is_simd(c) ? 16 : 64);
     return CLG_OK;

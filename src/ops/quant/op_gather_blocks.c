@@ -87,18 +87,13 @@ static clg_status blocks_lower(lower_context *c)
                                  "P_FMA=%d P_VEC=1",
                                  t.bits, data->dtype == CLG_INT4, t.per, has_zeros,
                                  index->dtype == CLG_INT64 ? 64 : 32, (int)dtype, work_fma(c)));
-    step_arg_int(b, s, picks);
-    step_arg_int(b, s, t.rows);
-    step_arg_int(b, s, t.cols);
-    step_arg_int(b, s, t.block);
-    step_arg_int(b, s, t.blocks);
-    step_arg_int(b, s, has_zeros ? zeros->dims.dims[1] * t.per : 0);
-    step_arg_int(b, s, data->dtype == CLG_UINT8 ? 1 << (t.bits - 1) : 0);
-    step_arg_buffer(b, s, operand_input(DATA), data->dtype);
-    step_arg_buffer(b, s, operand_input(INDICES), index->dtype);
-    step_arg_buffer(b, s, operand_input(SCALES), dtype);
-    step_arg_buffer(b, s, operand_input(has_zeros ? ZEROS : DATA), data->dtype);
-    step_arg_buffer(b, s, operand_output(0), dtype);
+    STEP_INTS(b, s, picks, t.rows, t.cols, t.block, t.blocks,
+              has_zeros ? zeros->dims.dims[1] * t.per : 0,
+              data->dtype == CLG_UINT8 ? 1 << (t.bits - 1) : 0);
+    STEP_BUFFERS(b, s, {operand_input(DATA), data->dtype}, {operand_input(INDICES), index->dtype},
+                 {operand_input(SCALES), dtype},
+                 {operand_input(has_zeros ? ZEROS : DATA), data->dtype},
+                 {operand_output(0), dtype});
     s->bytes = (double)picks * (double)t.cols * ((double)t.bits / 8 + (double)dtype_size(dtype));
     const uint64_t across = work_power_of_two(t.cols, 64);
     work_range_2d(c, s, t.cols, across, picks, 64 / across);

@@ -90,18 +90,12 @@ static clg_status nbits_lower(lower_context *c)
                      "P_FMA=%d P_VEC=%d",
                      (int)s.bits, form, form == 2 ? (int)zeros->dtype : 1, bias, rows, cols,
                      (int)local, (int)a->dtype, work_fma(c), vec));
-    step_arg_buffer(b, k, operand_input(NBITS_A), a->dtype);
-    step_arg_buffer(b, k, operand_input(NBITS_B), CLG_UINT8);
-    step_arg_buffer(b, k, operand_input(NBITS_SCALES), a->dtype);
-    step_arg_buffer(b, k, operand_input(has_zeros ? NBITS_ZEROS : NBITS_B),
-                    has_zeros ? zeros->dtype : CLG_UINT8);
-    step_arg_buffer(b, k, operand_input(bias ? NBITS_BIAS : NBITS_A), a->dtype);
-    step_arg_buffer(b, k, operand_output(0), a->dtype);
-    step_arg_int(b, k, m);
-    step_arg_int(b, k, s.n);
-    step_arg_int(b, k, s.k);
-    step_arg_int(b, k, s.blocks);
-    step_arg_int(b, k, block_bytes / vec);
+    STEP_BUFFERS(
+        b, k, {operand_input(NBITS_A), a->dtype}, {operand_input(NBITS_B), CLG_UINT8},
+        {operand_input(NBITS_SCALES), a->dtype},
+        {operand_input(has_zeros ? NBITS_ZEROS : NBITS_B), has_zeros ? zeros->dtype : CLG_UINT8},
+        {operand_input(bias ? NBITS_BIAS : NBITS_A), a->dtype}, {operand_output(0), a->dtype});
+    STEP_INTS(b, k, m, s.n, s.k, s.blocks, block_bytes / vec);
     k->flops = 2.0 * (double)m * (double)s.n * (double)s.k;
     k->bytes = (double)s.n * (double)s.blocks * (double)block_bytes;
     const uint64_t max = WORK_MAX_ITEMS / local;

@@ -109,9 +109,8 @@ static void add_plain(lower_context *c, const qconv_job *j)
                      lower_has_input(c, j->at->x_zero), lower_has_input(c, j->at->w_zero), bias,
                      !simd, simd ? LINE : 1));
     qconv_size_args(b, s, j);
-    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
-    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
-    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    STEP_BUFFERS(b, s, {operand_input(j->at->x), j->x_dtype}, {operand_input(j->at->w), j->w_dtype},
+                 {operand_output(0), j->y_dtype});
     qconv_last_args(c, s, j);
     s->flops = qconv_flops(j);
     const int64_t pixels = window_count_out(j->axes), planes = j->batch * j->groups * j->oc;

@@ -194,15 +194,10 @@ static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
                           : packed ? "quantize_packed"
                                    : "quantize",
                           prelude_of(c, q, o, 1, lanes));
-    step_arg_buffer(b, s, o->x, o->in);
-    step_arg_buffer(b, s, o->y, o->out);
-    step_arg_buffer(b, s, o->scale, o->scale_dtype);
-    step_arg_buffer(b, s, o->has_zero ? o->zero : o->x, o->has_zero ? quantized : o->in);
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, q->n);
-    step_arg_int(b, s, q->inner);
-    step_arg_long(b, s, q->s_outer);
-    step_arg_long(b, s, q->s_n);
+    STEP_BUFFERS(b, s, {o->x, o->in}, {o->y, o->out}, {o->scale, o->scale_dtype},
+                 {o->has_zero ? o->zero : o->x, o->has_zero ? quantized : o->in});
+    STEP_INTS(b, s, rows, q->n, q->inner);
+    STEP_LONGS(b, s, q->s_outer, q->s_n);
     step_arg_int(b, s, q->block);
     s->bytes = (double)total * (dtype_find(o->in)->bits + dtype_find(o->out)->bits) / 8;
     if (!packed) {
@@ -279,16 +274,13 @@ void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64
     const char *prelude = prelude_of(c, &q, &o, local, lanes);
     step *s = step_kernel(b, impl, "quantize", "range_parts", prelude);
     step_arg_int(b, s, n);
-    step_arg_buffer(b, s, o.x, CLG_FLOAT32);
-    step_arg_buffer(b, s, parts, CLG_FLOAT32);
+    STEP_BUFFERS(b, s, {o.x, CLG_FLOAT32}, {parts, CLG_FLOAT32});
     s->bytes = (double)n * sizeof(float);
     const uint64_t global[1] = {(uint64_t)groups * (uint64_t)local}, size[1] = {(uint64_t)local};
     step_range(b, s, 1, global, size);
     step *last = step_kernel(b, impl, "quantize", "range_last", prelude);
     step_arg_int(b, last, groups);
-    step_arg_buffer(b, last, parts, CLG_FLOAT32);
-    step_arg_buffer(b, last, o.scale, CLG_FLOAT32);
-    step_arg_buffer(b, last, o.zero, CLG_UINT8);
+    STEP_BUFFERS(b, last, {parts, CLG_FLOAT32}, {o.scale, CLG_FLOAT32}, {o.zero, CLG_UINT8});
     step_range(b, last, 1, (uint64_t[]){1}, (uint64_t[]){1});
     add_step(c, impl, &q, &o);
 }

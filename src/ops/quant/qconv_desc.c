@@ -13,10 +13,7 @@ static bool is_list(const lower_context *c, uint32_t input)
 
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j)
 {
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
+    STEP_INTS(b, s, j->batch, j->groups, j->ic, j->oc);
     window_args(b, s, j->axes);
 }
 

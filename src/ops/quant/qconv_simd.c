@@ -100,12 +100,8 @@ static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *
     const operand to = step_packing(b, impl, j->at->w, recipe, size_bytes);
     step *s =
         step_pack_kernel(b, impl, to, "qconv_simd", "qconv_pack_w", prelude(c, j, unit, true));
-    step_arg_int(b, s, j->oc);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, a[0].kernel);
-    step_arg_int(b, s, taps);
-    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
-    step_arg_buffer(b, s, to, CLG_INT32);
+    STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
+    STEP_BUFFERS(b, s, {operand_input(j->at->w), j->w_dtype}, {to, CLG_INT32});
     step_arg_int(b, s, t->tile_m);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, t->tiles, 1), (uint64_t)j->groups, 1};
@@ -134,13 +130,9 @@ static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const
     const operand packed = pack_weights(c, impl, j, &t, unit, size_bytes);
     step *s = step_kernel(b, impl, "qconv_simd", "qconv_simd", prelude(c, j, unit, false));
     qconv_size_args(b, s, j);
-    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
-    step_arg_buffer(b, s, packed, CLG_INT32);
-    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    step_arg_int(b, s, t.tile_m);
-    step_arg_int(b, s, t.group_tiles);
-    step_arg_int(b, s, t.tile_h);
-    step_arg_int(b, s, t.tile_w);
+    STEP_BUFFERS(b, s, {operand_input(j->at->x), j->x_dtype}, {packed, CLG_INT32},
+                 {operand_output(0), j->y_dtype});
+    STEP_INTS(b, s, t.tile_m, t.group_tiles, t.tile_h, t.tile_w);
     qconv_last_args(c, s, j);
     set_range(c, s, j, &t, work_ceil_div(t.tiles, t.group_tiles), j->batch * j->groups);
 }
@@ -153,16 +145,11 @@ static void add_depthwise(lower_context *c, const qconv_job *j)
     if (!conv_tiling_depthwise(c, &tiling, j->groups, &t)) return;
     step *s = step_kernel(b, step_candidate(b, "qconv_depthwise_simd"), "qconv_simd",
                           "qconv_depthwise_simd", prelude(c, j, DOT_FLOAT, false));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->oc);
+    STEP_INTS(b, s, j->batch, j->groups, j->oc);
     window_args(b, s, j->axes);
-    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
-    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
-    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    step_arg_int(b, s, t.group_tiles);
-    step_arg_int(b, s, t.tile_h);
-    step_arg_int(b, s, t.tile_w);
+    STEP_BUFFERS(b, s, {operand_input(j->at->x), j->x_dtype}, {operand_input(j->at->w), j->w_dtype},
+                 {operand_output(0), j->y_dtype});
+    STEP_INTS(b, s, t.group_tiles, t.tile_h, t.tile_w);
     qconv_last_args(c, s, j);
     set_range(c, s, j, &t, work_ceil_div(j->groups, t.group_tiles), j->batch);
 }

@@ -44,14 +44,9 @@ static operand pack_x(lower_context *c, candidate *impl, const qconv_job *j, con
     const operand x = operand_input(j->at->x), to = step_scratch(b, impl, (size_t)z->x_bytes);
     step *s = step_kernel(b, impl, "qconv_simt", "qconv_pack_x",
                           qtile_prelude(b, &d, &qtile_packing, 0, "P_BIAS", 0));
-    step_arg_int(b, s, z->volume);
-    step_arg_int(b, s, j->groups * z->depth);
-    step_arg_int(b, s, z->depth);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->batch);
-    step_arg_buffer(b, s, x, j->x_dtype);
-    step_arg_buffer(b, s, to, CLG_INT32);
-    step_arg_buffer(b, s, zero ? operand_input(j->at->x_zero) : x, j->x_dtype);
+    STEP_INTS(b, s, z->volume, j->groups * z->depth, z->depth, j->ic, j->batch);
+    STEP_BUFFERS(b, s, {x, j->x_dtype}, {to, CLG_INT32},
+                 {zero ? operand_input(j->at->x_zero) : x, j->x_dtype});
     s->bytes = 2.0 * (double)z->x_bytes;
     qtile_packing_range(c, s, z->volume, j->groups * z->depth, j->batch);
     return to;
@@ -69,13 +64,8 @@ static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *
     const operand to = step_packing(b, impl, j->at->w, recipe, (size_t)z->w_bytes);
     step *s = step_pack_kernel(b, impl, to, "qconv_simt", "qconv_pack_w",
                                qtile_prelude(b, &d, &qtile_packing, 0, "P_BIAS", 0));
-    step_arg_int(b, s, j->oc);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, z->taps);
-    step_arg_int(b, s, z->depth);
-    step_arg_int(b, s, j->groups);
-    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
-    step_arg_buffer(b, s, to, CLG_INT32);
+    STEP_INTS(b, s, j->oc, j->ic, z->taps, z->depth, j->groups);
+    STEP_BUFFERS(b, s, {operand_input(j->at->w), j->w_dtype}, {to, CLG_INT32});
     qtile_packing_range(c, s, j->oc, z->taps * z->depth, j->groups);
     return to;
 }
@@ -93,9 +83,7 @@ static void add_tiled(lower_context *c, const char *name, const qconv_job *j, co
     step *s = step_kernel(b, impl, "qconv_simt", "qconv_simt",
                           qtile_prelude(b, &d, &t, dot4, "P_BIAS", bias));
     qconv_size_args(b, s, j);
-    step_arg_buffer(b, s, x, CLG_INT32);
-    step_arg_buffer(b, s, weights, CLG_INT32);
-    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    STEP_BUFFERS(b, s, {x, CLG_INT32}, {weights, CLG_INT32}, {operand_output(0), j->y_dtype});
     qconv_last_args(c, s, j);
     s->flops = qconv_flops(j);
     qtile_range(c, s, &t, j->oc, z->pixels, j->groups);

@@ -70,10 +70,8 @@ static operand pack_right(lower_context *c, candidate *impl, const qmatmul_job *
     const operand to = step_packing(b, impl, j->b.index, recipe, size_bytes);
     step *s = step_pack_kernel(b, impl, to, "qgemm_simd", "qgemm_pack_b",
                                prelude(c, &any, unit, true, 0));
-    step_arg_int(b, s, z->k);
-    step_arg_int(b, s, z->n);
-    step_arg_buffer(b, s, j->b, j->b_dtype);
-    step_arg_buffer(b, s, to, CLG_INT32);
+    STEP_INTS(b, s, z->k, z->n);
+    STEP_BUFFERS(b, s, {j->b, j->b_dtype}, {to, CLG_INT32});
     const uint64_t one = 1, range = work_items(c, t->panels, 1);
     step_range(b, s, 1, &range, &one);
     return to;
@@ -92,12 +90,9 @@ void qgemm_simd_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     step *s = step_kernel(b, impl, "qgemm_simd", "qgemm_simd",
                           prelude(c, j, unit, packed, z->batches->rank));
     qmatmul_size_args(b, s, z);
-    step_arg_buffer(b, s, j->a, j->a_dtype);
-    step_arg_buffer(b, s, right, packed ? CLG_INT32 : j->b_dtype);
-    step_arg_buffer(b, s, j->y, j->y_dtype);
-    step_arg_int(b, s, t.tile_m);
-    step_arg_int(b, s, t.group_tiles);
-    step_arg_int(b, s, t.group_panels);
+    STEP_BUFFERS(b, s, {j->a, j->a_dtype}, {right, packed ? CLG_INT32 : j->b_dtype},
+                 {j->y, j->y_dtype});
+    STEP_INTS(b, s, t.tile_m, t.group_tiles, t.group_panels);
     qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
     const uint64_t ones[3] = {1, 1, 1};

@@ -41,12 +41,8 @@ static operand pack_matrices(lower_context *c, candidate *impl, const qmatmul_jo
                                     (size_t)(n_matrices * words * z->n) * QTILE_WORD_BYTES);
     step *s = step_pack_kernel(b, impl, to, "qgemm_simt", "qgemm_pack",
                                qtile_prelude(b, &d, &qtile_packing, 0, "P_RANK", 0));
-    step_arg_int(b, s, z->n);
-    step_arg_int(b, s, z->k);
-    step_arg_int(b, s, words);
-    step_arg_int(b, s, n_matrices);
-    step_arg_buffer(b, s, j->b, j->b_dtype);
-    step_arg_buffer(b, s, to, CLG_INT32);
+    STEP_INTS(b, s, z->n, z->k, words, n_matrices);
+    STEP_BUFFERS(b, s, {j->b, j->b_dtype}, {to, CLG_INT32});
     qtile_packing_range(c, s, z->n, words, n_matrices);
     return to;
 }
@@ -62,19 +58,12 @@ void qgemm_simt_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     const operand packed = pack_matrices(c, impl, j, z);
     step *s = step_kernel(b, impl, "qgemm_simt", "qgemm_simt",
                           qtile_prelude(b, &d, &t, dot4, "P_RANK", over->rank));
-    step_arg_int(b, s, z->m);
-    step_arg_int(b, s, z->n);
-    step_arg_int(b, s, z->k);
-    step_arg_int(b, s, words);
-    step_arg_int(b, s, batch);
+    STEP_INTS(b, s, z->m, z->n, z->k, words, batch);
     for (int i = 0; i < over->rank; i++) {
         step_arg_int(b, s, over->dims[i]);
-        step_arg_long(b, s, over->strides[0][i]);
-        step_arg_long(b, s, over->strides[1][i] / (z->k * z->n) * (words * z->n));
+        STEP_LONGS(b, s, over->strides[0][i], over->strides[1][i] / (z->k * z->n) * (words * z->n));
     }
-    step_arg_buffer(b, s, j->a, j->a_dtype);
-    step_arg_buffer(b, s, packed, CLG_INT32);
-    step_arg_buffer(b, s, j->y, j->y_dtype);
+    STEP_BUFFERS(b, s, {j->a, j->a_dtype}, {packed, CLG_INT32}, {j->y, j->y_dtype});
     qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
     qtile_range(c, s, &t, z->m, z->n, batch);

@@ -25,9 +25,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                                        (int)j->a_dtype, (int)j->b_dtype, (int)j->y_dtype, lanes,
                                        j->a_zero.given, j->b_zero.given, rows, z->batches->rank));
     qmatmul_size_args(b, s, z);
-    step_arg_buffer(b, s, j->a, j->a_dtype);
-    step_arg_buffer(b, s, j->b, j->b_dtype);
-    step_arg_buffer(b, s, j->y, j->y_dtype);
+    STEP_BUFFERS(b, s, {j->a, j->a_dtype}, {j->b, j->b_dtype}, {j->y, j->y_dtype});
     qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
     const uint64_t across = simd ? 1 : work_power_of_two(z->n, 64),

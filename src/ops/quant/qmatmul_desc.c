@@ -37,14 +37,10 @@ static void list_args(lower_context *c, step *s, number_list list, clg_dtype dty
 void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z)
 {
     const grid_dims *g = z->batches;
-    step_arg_int(b, s, z->m);
-    step_arg_int(b, s, z->n);
-    step_arg_int(b, s, z->k);
-    step_arg_int(b, s, grid_n_elements(g));
+    STEP_INTS(b, s, z->m, z->n, z->k, grid_n_elements(g));
     for (int i = 0; i < g->rank; i++) {
         step_arg_int(b, s, g->dims[i]);
-        step_arg_long(b, s, g->strides[0][i]);
-        step_arg_long(b, s, g->strides[1][i]);
+        STEP_LONGS(b, s, g->strides[0][i], g->strides[1][i]);
     }
 }
 
@@ -55,8 +51,7 @@ void qmatmul_last_args(lower_context *c, step *s, const qmatmul_job *j)
     if (j->y_dtype == CLG_INT32) return;
     list_args(c, s, j->a_scale, CLG_FLOAT32, j->a);
     list_args(c, s, j->b_scale, CLG_FLOAT32, j->a);
-    step_arg_buffer(&c->build, s, j->y_scale, CLG_FLOAT32);
-    step_arg_buffer(&c->build, s, j->y_zero, j->y_dtype);
+    STEP_BUFFERS(&c->build, s, {j->y_scale, CLG_FLOAT32}, {j->y_zero, j->y_dtype});
 }
 
 void qmatmul_count_work(step *s, const qmatmul_size *z)

@@ -128,8 +128,7 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
     step_builder *b = &c->build;
     step *s = step_pack_kernel(b, p->impl, to, "recurrent_pack", entry,
                                prelude_text(b, "P_T=%d P_VEC=1", (int)p->dtype));
-    step_arg_buffer(b, s, operand_input(input), p->dtype);
-    step_arg_buffer(b, s, to, p->dtype);
+    STEP_BUFFERS(b, s, {operand_input(input), p->dtype}, {to, p->dtype});
     step_arg_int(b, s, p->desc.n_dirs);
     return s;
 }
@@ -143,13 +142,7 @@ static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, i
     to.offset_elems = at;
     step_builder *b = &c->build;
     step *s = pack_step(c, p, to, IN_R, "recurrent_pack_lanes");
-    step_arg_int(b, s, p->hidden);
-    step_arg_int(b, s, p->desc.n_gates);
-    step_arg_int(b, s, gate0);
-    step_arg_int(b, s, gates);
-    step_arg_int(b, s, units);
-    step_arg_int(b, s, panels);
-    step_arg_int(b, s, p->lanes);
+    STEP_INTS(b, s, p->hidden, p->desc.n_gates, gate0, gates, units, panels, p->lanes);
     step_arg_long(b, s, p->weights_dir);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, panels, 1), work_items(c, p->hidden, 1),
@@ -177,8 +170,7 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
     (void)snprintf(recipe, sizeof recipe, "recurrent_fours gates=%d", p->desc.n_gates);
     p->weights = step_packing(b, p->impl, IN_R, recipe, size_bytes);
     step *s = pack_step(c, p, p->weights, IN_R, "recurrent_pack_fours");
-    step_arg_int(b, s, p->hidden);
-    step_arg_int(b, s, p->desc.n_gates);
+    STEP_INTS(b, s, p->hidden, p->desc.n_gates);
     const uint64_t local[3] = {work_power_of_two(p->hidden, p->local), 1, 1};
     const uint64_t range[3] = {work_items(c, p->hidden, local[0]),
                                work_items(c, work_ceil_div(p->hidden, 4), 1),
@@ -198,8 +190,7 @@ static void pack_bias(lower_context *c, recurrent_plan *p)
     p->bias = step_packing(b, p->impl, IN_B, recipe,
                            (size_t)(p->desc.n_dirs * p->width) * dtype_size(p->dtype));
     step *s = pack_step(c, p, p->bias, IN_B, "recurrent_pack_bias");
-    step_arg_int(b, s, p->width);
-    step_arg_int(b, s, joined);
+    STEP_INTS(b, s, p->width, joined);
     work_range_1d(c, s, p->desc.n_dirs * p->width, 1);
 }
 
@@ -281,27 +272,12 @@ static void number_args(lower_context *c, step *s, const recurrent_plan *p, cons
     static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */
     step_builder *b = &c->build;
     const int64_t dirs = p->desc.n_dirs, units = p->hidden;
-    step_arg_int(b, s, parts_of(c, p, l));
-    step_arg_int(b, s, reverse[p->desc.direction]);
-    step_arg_int(b, s, l->dir0);
-    step_arg_int(b, s, l->n_dirs);
-    step_arg_int(b, s, p->batch);
-    step_arg_int(b, s, units);
-    step_arg_int(b, s, p->length);
-    step_arg_int(b, s, l->t0);
-    step_arg_int(b, s, l->n);
+    STEP_INTS(b, s, parts_of(c, p, l), reverse[p->desc.direction], l->dir0, l->n_dirs, p->batch,
+              units, p->length, l->t0, l->n);
     if (p->desc.batch_first) {
-        step_arg_long(b, s, dirs * units);
-        step_arg_long(b, s, p->length * dirs * units);
-        step_arg_long(b, s, units);
-        step_arg_long(b, s, dirs * units);
-        step_arg_long(b, s, units);
+        STEP_LONGS(b, s, dirs * units, p->length * dirs * units, units, dirs * units, units);
     } else {
-        step_arg_long(b, s, dirs * p->batch * units);
-        step_arg_long(b, s, units);
-        step_arg_long(b, s, p->batch * units);
-        step_arg_long(b, s, units);
-        step_arg_long(b, s, p->batch * units);
+        STEP_LONGS(b, s, dirs * p->batch * units, units, p->batch * units, units, p->batch * units);
     }
     step_arg_int(b, s, p->slice_rows);
     step_arg_float(b, s, (double)p->desc.clip);

@@ -43,8 +43,7 @@ static void emit(lower_context *c, const char *entry, const axis_walk *w, bool m
     grid_arg(c, s, wide_index, w->outer);
     grid_arg(c, s, wide_index, w->n);
     grid_arg(c, s, wide_index, w->inner);
-    step_arg_buffer(b, s, operand_input(0), dtype);
-    step_arg_buffer(b, s, operand_output(0), c->outputs[0].dtype);
+    STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_output(0), c->outputs[0].dtype});
     grid_range_1d(c, s, w->outer * (group > 1 ? group : (w->inner + lanes - 1) / lanes));
     s->bytes = (double)w->outer * (double)w->n * (double)w->inner * (double)dtype_size(dtype);
 }

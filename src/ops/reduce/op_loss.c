@@ -73,13 +73,10 @@ static void loss_args(lower_context *c, const loss_job *j, step *k)
 {
     step_builder *b = &c->build;
     const clg_dtype dtype = c->inputs[0].dtype;
-    step_arg_buffer(b, k, j->x, dtype);
-    step_arg_buffer(b, k, operand_input(1), c->inputs[1].dtype);
-    step_arg_buffer(b, k, lower_has_input(c, 2) ? operand_input(2) : j->x, dtype);
-    step_arg_int(b, k, j->positions);
-    step_arg_int(b, k, j->dims.cols);
-    step_arg_int(b, k, j->dims.inner);
-    step_arg_int(b, k, node_attribute(c->node, "ignore_index") != NULL);
+    STEP_BUFFERS(b, k, {j->x, dtype}, {operand_input(1), c->inputs[1].dtype},
+                 {lower_has_input(c, 2) ? operand_input(2) : j->x, dtype});
+    STEP_INTS(b, k, j->positions, j->dims.cols, j->dims.inner,
+              node_attribute(c->node, "ignore_index") != NULL);
     step_arg_long(b, k, node_int(c->node, "ignore_index", 0));
     step_arg_fault(b, k, STEP_FAULT_INDEX);
     k->bytes = (double)j->positions * (double)(8 + 2 * dtype_size(dtype));
@@ -108,15 +105,11 @@ static void lower_reduced(lower_context *c, const loss_job *j)
     step *k = loss_step(c, j, "loss_parts");
     loss_args(c, j, k);
     step_arg_buffer(b, k, parts, sums);
-    step_arg_int(b, k, n_parts);
-    step_arg_int(b, k, simd ? count : 1);
-    step_arg_int(b, k, simd ? 1 : n_parts);
-    step_arg_int(b, k, count);
+    STEP_INTS(b, k, n_parts, simd ? count : 1, simd ? 1 : n_parts, count);
     work_range_1d(c, k, n_parts, simd ? 1 : 64);
     k = loss_step(c, j, "loss_total");
     step_arg_buffer(b, k, parts, sums);
-    step_arg_int(b, k, n_parts);
-    step_arg_int(b, k, is_mean(c->node));
+    STEP_INTS(b, k, n_parts, is_mean(c->node));
     step_arg_buffer(b, k, operand_output(0), dtype);
     work_range_1d(c, k, 1, 1);
 }

@@ -45,12 +45,8 @@ static void add_parts(lower_context *c, const moments_plan *p)
     const bool groups = p->local > 1;
     step *k = moments_step(c, p, "moments_parts", p->local,
                            lower_is_simd(c) ? work_lanes(c, j->inner) : 1);
-    step_arg_buffer(b, k, j->x, p->dtype);
-    step_arg_buffer(b, k, p->parts, p->sums);
-    step_arg_int(b, k, j->outer);
-    step_arg_int(b, k, j->channels);
-    step_arg_int(b, k, j->inner);
-    step_arg_int(b, k, p->n_parts);
+    STEP_BUFFERS(b, k, {j->x, p->dtype}, {p->parts, p->sums});
+    STEP_INTS(b, k, j->outer, j->channels, j->inner, p->n_parts);
     work_check_work(c, k, j->outer * j->inner);
     k->bytes =
         (double)j->outer * (double)j->channels * (double)j->inner * (double)dtype_size(p->dtype);
@@ -66,8 +62,7 @@ static void add_finish(lower_context *c, const moments_plan *p)
     step_builder *b = &c->build;
     int64_t wanted = 0;
     step *k = moments_step(c, p, "moments_finish", 1, 1);
-    step_arg_buffer(b, k, p->parts, p->sums);
-    step_arg_buffer(b, k, p->table, p->sums);
+    STEP_BUFFERS(b, k, {p->parts, p->sums}, {p->table, p->sums});
     for (uint32_t i = 1; i < 5; i++)
         step_arg_buffer(b, k, batch ? operand_input(i) : j->x, i < 3 ? p->scale : p->mean);
     for (uint32_t i = 1; i < 5; i++) {
@@ -76,12 +71,8 @@ static void add_finish(lower_context *c, const moments_plan *p)
                         requested ? p->mean : p->sums);
         if (requested) wanted |= 1 << (i - 1);
     }
-    step_arg_int(b, k, j->outer * j->inner);
-    step_arg_int(b, k, j->channels);
-    step_arg_int(b, k, p->n_parts);
-    step_arg_int(b, k, wanted);
-    step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
-    step_arg_float(b, k, node_float(c->node, "momentum", 0.9f));
+    STEP_INTS(b, k, j->outer * j->inner, j->channels, p->n_parts, wanted);
+    STEP_FLOATS(b, k, node_float(c->node, "epsilon", 1e-5f), node_float(c->node, "momentum", 0.9f));
     work_range_1d(c, k, j->channels, lower_is_simd(c) ? 1 : 64);
 }
 
@@ -92,12 +83,8 @@ static void add_apply(lower_context *c, const moments_plan *p)
     const int64_t planes = j->outer * j->channels;
     step_builder *b = &c->build;
     step *k = moments_step(c, p, "moments_apply", 1, simd ? work_lanes(c, j->inner) : 1);
-    step_arg_buffer(b, k, j->x, p->dtype);
-    step_arg_buffer(b, k, j->y, p->dtype);
-    step_arg_buffer(b, k, p->table, p->sums);
-    step_arg_int(b, k, planes);
-    step_arg_int(b, k, j->channels);
-    step_arg_int(b, k, j->inner);
+    STEP_BUFFERS(b, k, {j->x, p->dtype}, {j->y, p->dtype}, {p->table, p->sums});
+    STEP_INTS(b, k, planes, j->channels, j->inner);
     k->bytes = 2.0 * (double)planes * (double)j->inner * (double)dtype_size(p->dtype);
     if (simd) {
         work_range_2d(c, k, j->inner > 0 ? 1 : 0, 1, planes, j->inner < 256 ? 16 : 1);

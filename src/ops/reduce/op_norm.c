@@ -112,13 +112,10 @@ static clg_status batch_lower(lower_context *c)
         norm_prelude(c, FORM_BATCH, SCALE_BY_COL, 1, lanes, true, false, lower_input(c, 3)->dtype));
     k->label = "batch_norm";
     k->bytes = tensor_bytes(x, 2);
-    step_arg_buffer(b, k, operand_input(0), x->dtype);
-    step_arg_buffer(b, k, operand_output(0), x->dtype);
+    STEP_BUFFERS(b, k, {operand_input(0), x->dtype}, {operand_output(0), x->dtype});
     for (uint32_t i = 1; i < 5; i++)
         step_arg_buffer(b, k, operand_input(i), lower_input(c, i)->dtype);
-    step_arg_int(b, k, planes);
-    step_arg_int(b, k, channels);
-    step_arg_int(b, k, inner);
+    STEP_INTS(b, k, planes, channels, inner);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
     if (simd) {
         /* Long planes are one work-item each, many short ones go to a group. */
@@ -155,10 +152,8 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
                                        bias, stats, stats ? CLG_FLOAT32 : x->dtype));
     k->label = label;
     k->bytes = tensor_bytes(x, 3);
-    step_arg_buffer(b, k, operand_input(0), x->dtype);
-    step_arg_buffer(b, k, operand_output(0), x->dtype);
-    step_arg_buffer(b, k, operand_input(1), scale->dtype);
-    step_arg_buffer(b, k, operand_input(bias ? 2 : 1), scale->dtype);
+    STEP_BUFFERS(b, k, {operand_input(0), x->dtype}, {operand_output(0), x->dtype},
+                 {operand_input(1), scale->dtype}, {operand_input(bias ? 2 : 1), scale->dtype});
     for (uint32_t i = 1; i < 3; i++) {
         /* The kernel writes both or none. */
         operand to = operand_output(0);
@@ -168,11 +163,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
             to = step_scratch(b, impl, (size_t)r->rows * sizeof(float));
         step_arg_buffer(b, k, to, stats ? CLG_FLOAT32 : x->dtype);
     }
-    step_arg_int(b, k, r->rows);
-    step_arg_int(b, k, r->cols);
-    step_arg_int(b, k, r->row_mod);
-    step_arg_int(b, k, r->row_mul);
-    step_arg_int(b, k, r->col_div);
+    STEP_INTS(b, k, r->rows, r->cols, r->row_mod, r->row_mul, r->col_div);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
     work_range_groups(c, k, r->cols > 0 ? r->rows : 0, local);
     return CLG_OK;
@@ -300,15 +291,10 @@ static clg_status lrn_lower(lower_context *c)
                           norm_prelude(c, FORM_LRN, SCALE_BY_COL, 1, 1, false, false, x->dtype));
     k->label = "lrn";
     k->bytes = tensor_bytes(x, 2);
-    step_arg_buffer(b, k, operand_input(0), x->dtype);
-    step_arg_buffer(b, k, operand_output(0), x->dtype);
-    step_arg_int(b, k, outer);
-    step_arg_int(b, k, channels);
-    step_arg_int(b, k, inner);
-    step_arg_int(b, k, size);
-    step_arg_float(b, k, (double)node_float(c->node, "alpha", 1e-4f) / (double)size);
-    step_arg_float(b, k, node_float(c->node, "beta", 0.75f));
-    step_arg_float(b, k, node_float(c->node, "bias", 1.0f));
+    STEP_BUFFERS(b, k, {operand_input(0), x->dtype}, {operand_output(0), x->dtype});
+    STEP_INTS(b, k, outer, channels, inner, size);
+    STEP_FLOATS(b, k, (double)node_float(c->node, "alpha", 1e-4f) / (double)size,
+                node_float(c->node, "beta", 0.75f), node_float(c->node, "bias", 1.0f));
     work_range_2d(c, k, channels * inner, 64, outer, 1);
     return CLG_OK;
 }

@@ -252,14 +252,11 @@ static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
     grid_arg(c, s, l->wide_index, l->n);
     grid_arg(c, s, l->wide_index, l->results);
     grid_arg(c, s, l->wide_index, l->by_columns ? l->reduced : l->n ? l->reduced / l->n : 0);
-    step_arg_int(b, s, l->chunk);
-    step_arg_int(b, s, l->parts);
-    step_arg_int(b, s, block);
+    STEP_INTS(b, s, l->chunk, l->parts, block);
     step_arg_long(b, s, l->count);
     step_arg_float(b, s, l->parameter);
-    step_arg_buffer(b, s, l->x, l->in);
-    step_arg_buffer(b, s, l->shift, l->shift.space == OPERAND_SCRATCH ? acc : CLG_UINT8);
-    step_arg_buffer(b, s, l->y, l->out);
+    STEP_BUFFERS(b, s, {l->x, l->in},
+                 {l->shift, l->shift.space == OPERAND_SCRATCH ? acc : CLG_UINT8}, {l->y, l->out});
     set_range(c, s, l, block);
     s->bytes = (double)l->results * (double)l->reduced * (double)dtype_size(l->in);
     s->flops = (double)l->results * (double)l->reduced;

@@ -32,17 +32,11 @@ static void norm_step(lower_context *c, candidate *impl, const skip_norm *n)
                                        "P_LOCAL=%d P_T=%d P_FMA=%d P_VEC=%d",
                                        n->simple, n->has_skip, n->has_bias, n->has_beta, n->has_sum,
                                        (int)local, (int)n->dtype, work_fma(c), lanes));
-    step_arg_int(b, s, n->rows);
-    step_arg_int(b, s, n->cols);
-    step_arg_int(b, s, n->has_skip ? n->skip_rows : 1);
-    step_arg_int(b, s, n->n_gamma);
-    step_arg_buffer(b, s, n->x, n->dtype);
-    step_arg_buffer(b, s, n->has_skip ? n->skip : n->x, n->dtype);
-    step_arg_buffer(b, s, n->has_bias ? n->bias : n->x, n->dtype);
-    step_arg_buffer(b, s, n->gamma, n->dtype);
-    step_arg_buffer(b, s, n->has_beta ? n->beta : n->x, n->dtype);
-    step_arg_buffer(b, s, n->has_sum ? n->sum : n->y, n->dtype);
-    step_arg_buffer(b, s, n->y, n->dtype);
+    STEP_INTS(b, s, n->rows, n->cols, n->has_skip ? n->skip_rows : 1, n->n_gamma);
+    STEP_BUFFERS(b, s, {n->x, n->dtype}, {n->has_skip ? n->skip : n->x, n->dtype},
+                 {n->has_bias ? n->bias : n->x, n->dtype}, {n->gamma, n->dtype},
+                 {n->has_beta ? n->beta : n->x, n->dtype}, {n->has_sum ? n->sum : n->y, n->dtype},
+                 {n->y, n->dtype});
     step_arg_float(b, s, n->epsilon);
     s->bytes = 4.0 * (double)n->rows * (double)n->cols * (double)dtype_size(n->dtype);
     work_range_1d(c, s, n->cols > 0 ? n->rows * (int64_t)local : 0, local);
@@ -225,8 +219,7 @@ static void count_step(lower_context *c, candidate *impl, int64_t batch, int64_t
                                        "P_SIMPLE=1 P_SKIP=%d P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=1 "
                                        "P_T=1 P_FMA=%d P_VEC=1",
                                        given, work_fma(c)));
-    step_arg_int(b, s, batch);
-    step_arg_int(b, s, places);
+    STEP_INTS(b, s, batch, places);
     step_arg_buffer(b, s, operand_input(given ? MASK : IDS), CLG_INT32);
     step_arg_buffer(b, s, operand_output(1), CLG_INT32);
     work_range_1d(c, s, batch, 1);
@@ -250,20 +243,15 @@ static clg_status embed_lower(lower_context *c)
                                        "P_SIMPLE=0 P_SKIP=%d P_BIAS=%d P_BETA=0 P_SUM=0 P_LOCAL=1 "
                                        "P_T=%d P_FMA=%d P_VEC=1",
                                        segments, positions, (int)dtype, work_fma(c)));
-    step_arg_int(b, s, rows);
-    step_arg_int(b, s, cols);
-    step_arg_int(b, s, places);
-    step_arg_int(b, s, positions ? shape_product(&lower_input(c, POSITION_IDS)->dims, 0, 2) : 1);
-    step_arg_int(b, s, words->dims.dims[0]);
-    step_arg_int(b, s, lower_input(c, POSITIONS)->dims.dims[0]);
-    step_arg_int(b, s, segments ? lower_input(c, SEGMENTS)->dims.dims[0] : 0);
-    step_arg_buffer(b, s, operand_input(IDS), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(positions ? POSITION_IDS : IDS), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(segments ? SEGMENT_IDS : IDS), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(WORDS), dtype);
-    step_arg_buffer(b, s, operand_input(POSITIONS), dtype);
-    step_arg_buffer(b, s, operand_input(segments ? SEGMENTS : WORDS), dtype);
-    step_arg_buffer(b, s, sum, dtype);
+    STEP_INTS(b, s, rows, cols, places,
+              positions ? shape_product(&lower_input(c, POSITION_IDS)->dims, 0, 2) : 1,
+              words->dims.dims[0], lower_input(c, POSITIONS)->dims.dims[0],
+              segments ? lower_input(c, SEGMENTS)->dims.dims[0] : 0);
+    STEP_BUFFERS(b, s, {operand_input(IDS), CLG_INT32},
+                 {operand_input(positions ? POSITION_IDS : IDS), CLG_INT32},
+                 {operand_input(segments ? SEGMENT_IDS : IDS), CLG_INT32},
+                 {operand_input(WORDS), dtype}, {operand_input(POSITIONS), dtype},
+                 {operand_input(segments ? SEGMENTS : WORDS), dtype}, {sum, dtype});
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     const uint64_t across = lower_is_simd(c) ? 1 : work_power_of_two(cols, 64);
     work_range_2d(c, s, lower_is_simd(c) && cols > 0 ? 1 : cols, across, rows, 1);

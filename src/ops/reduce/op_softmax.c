@@ -66,11 +66,8 @@ static void add_step(lower_context *c, candidate *impl, const softmax_job *j, so
                           prelude_text(b, "P_OP=%d P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=%d",
                                        (int)j->op, (int)form, (int)local, (int)j->dtype, lanes));
     k->label = labels[j->op];
-    step_arg_buffer(b, k, j->x, j->dtype);
-    step_arg_buffer(b, k, j->y, j->dtype);
-    step_arg_int(b, k, s->outer);
-    step_arg_int(b, k, s->cols);
-    step_arg_int(b, k, s->inner);
+    STEP_BUFFERS(b, k, {j->x, j->dtype}, {j->y, j->dtype});
+    STEP_INTS(b, k, s->outer, s->cols, s->inner);
     k->bytes = 3.0 * (double)(s->outer * s->cols * s->inner) * (double)dtype_size(j->dtype);
     if (form == LANES) {
         const uint64_t across = simd ? 1 : work_power_of_two(s->inner, 64);

@@ -78,13 +78,8 @@ static clg_status topk_lower(lower_context *c)
     s->bytes = (double)rows * (double)n * (double)dtype_size(x->dtype);
     const operand y = output_or_scratch(c, impl, 0, rows * k, x->dtype);
     const operand index = output_or_scratch(c, impl, 1, rows * k, CLG_INT64);
-    step_arg_buffer(b, s, operand_input(0), x->dtype);
-    step_arg_buffer(b, s, y, x->dtype);
-    step_arg_buffer(b, s, index, CLG_INT64);
-    step_arg_int(b, s, outer);
-    step_arg_int(b, s, n);
-    step_arg_int(b, s, inner);
-    step_arg_int(b, s, k);
+    STEP_BUFFERS(b, s, {operand_input(0), x->dtype}, {y, x->dtype}, {index, CLG_INT64});
+    STEP_INTS(b, s, outer, n, inner, k);
     if (simd)
         step_arg_buffer(b, s, index, CLG_INT64);
     else

@@ -90,18 +90,13 @@ static clg_status choose_lower(lower_context *c)
         prelude_text(b, "P_LOCAL=%d P_CENTER=%d P_SCORE=%d P_MAX_OUTPUT=%d P_IOU=%d", (int)local,
                      (int)node_int(c->node, "center_point_box", 0), lower_has_input(c, SCORE),
                      lower_has_input(c, MAX_PER_CLASS), lower_has_input(c, IOU)));
-    step_arg_int(b, s, n_rows);
-    step_arg_int(b, s, scores[1]);
-    step_arg_int(b, s, n);
-    step_arg_buffer(b, s, operand_input(BOXES), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_input(SCORES), CLG_FLOAT32);
+    STEP_INTS(b, s, n_rows, scores[1], n);
+    STEP_BUFFERS(b, s, {operand_input(BOXES), CLG_FLOAT32}, {operand_input(SCORES), CLG_FLOAT32});
     number_arg(c, s, MAX_PER_CLASS, CLG_INT64);
     number_arg(c, s, IOU, CLG_FLOAT32);
     number_arg(c, s, SCORE, CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_output(1), CLG_INT32);
-    step_arg_buffer(b, s, operand_output(2), CLG_INT32);
-    step_arg_buffer(b, s, step_scratch(b, impl, (size_t)(n_rows * n + 1) * sizeof(int32_t)),
-                    CLG_INT32);
+    STEP_BUFFERS(b, s, {operand_output(1), CLG_INT32}, {operand_output(2), CLG_INT32},
+                 {step_scratch(b, impl, (size_t)(n_rows * n + 1) * sizeof(int32_t)), CLG_INT32});
     s->bytes = (double)n_rows * (double)n * sizeof(float);
     work_range_groups(c, s, n_rows, local);
     compact_append_offsets(c, impl, n_rows, operand_output(2), operand_output(0));
@@ -114,13 +109,9 @@ static clg_status write_lower(lower_context *c)
     const int64_t *scores = c->inputs[SCORES].dims.dims, n = c->outputs[0].dims.dims[0];
     step *s = step_kernel(b, step_candidate(b, "write"), "nms", "nms_write",
                           prelude_text(b, "P_LOCAL=1 P_CENTER=0 P_SCORE=0 P_MAX_OUTPUT=0 P_IOU=0"));
-    step_arg_int(b, s, scores[0] * scores[1]);
-    step_arg_int(b, s, scores[1]);
-    step_arg_int(b, s, scores[2]);
-    step_arg_int(b, s, n);
-    step_arg_buffer(b, s, operand_input(N_INPUTS + 1), CLG_INT32);
-    step_arg_buffer(b, s, operand_input(N_INPUTS + 2), CLG_INT32);
-    step_arg_buffer(b, s, operand_output(0), CLG_INT64);
+    STEP_INTS(b, s, scores[0] * scores[1], scores[1], scores[2], n);
+    STEP_BUFFERS(b, s, {operand_input(N_INPUTS + 1), CLG_INT32},
+                 {operand_input(N_INPUTS + 2), CLG_INT32}, {operand_output(0), CLG_INT64});
     work_range_1d(c, s, n, lower_is_simd(c) ? 1 : work_group_local(c, n));
     return CLG_OK;
 }

@@ -36,13 +36,7 @@ static void add_sizes(step_builder *b, step *k, const window_axis *axes)
 {
     for (int i = 0; i < WINDOW_MAX_AXES; i++) {
         const window_axis *a = &axes[i];
-        step_arg_int(b, k, a->in);
-        step_arg_int(b, k, a->out);
-        step_arg_int(b, k, a->kernel);
-        step_arg_int(b, k, a->stride);
-        step_arg_int(b, k, a->dilation);
-        step_arg_int(b, k, a->pad_begin);
-        step_arg_int(b, k, a->pad_end);
+        STEP_INTS(b, k, a->in, a->out, a->kernel, a->stride, a->dilation, a->pad_begin, a->pad_end);
     }
 }
 
@@ -95,9 +89,8 @@ static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
                                        (int)op, power_form(op, p), j->indices, in_rows,
                                        in_rows ? LINE_ROOM : 0, (int)j->dtype, lanes));
     k->label = labels[op];
-    step_arg_buffer(b, k, j->x, j->dtype);
-    step_arg_buffer(b, k, j->y, j->dtype);
-    step_arg_buffer(b, k, j->indices ? operand_output(1) : j->y, j->indices ? CLG_INT64 : j->dtype);
+    STEP_BUFFERS(b, k, {j->x, j->dtype}, {j->y, j->dtype},
+                 {j->indices ? operand_output(1) : j->y, j->indices ? CLG_INT64 : j->dtype});
     step_arg_int(b, k, planes);
     add_sizes(b, k, axes);
     step_arg_int(b, k, node_int(c->node, "storage_order", 0) != 0);

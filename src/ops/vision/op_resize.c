@@ -335,17 +335,10 @@ static resize_tables add_tables(lower_context *c, candidate *impl, const resize_
         const resize_axis *a = &job->axes[i];
         const resize_taps taps = count_taps(&job->setting, a);
         step *k = step_kernel(b, impl, "resize", "resize_table", resize_prelude(c, job, p->n_axes));
-        step_arg_buffer(b, k, firsts, CLG_INT32);
-        step_arg_buffer(b, k, weights, t.weight_dtype);
-        step_arg_int(b, k, a->in);
-        step_arg_int(b, k, a->out);
-        step_arg_int(b, k, taps.n);
-        step_arg_int(b, k, taps.before);
-        step_arg_long(b, k, a->step);
-        step_arg_long(b, k, a->shift);
-        step_arg_long(b, k, a->unit);
-        step_arg_float(b, k, taps.shrink);
-        step_arg_float(b, k, job->setting.cubic_a);
+        STEP_BUFFERS(b, k, {firsts, CLG_INT32}, {weights, t.weight_dtype});
+        STEP_INTS(b, k, a->in, a->out, taps.n, taps.before);
+        STEP_LONGS(b, k, a->step, a->shift, a->unit);
+        STEP_FLOATS(b, k, taps.shrink, job->setting.cubic_a);
         step_arg_int(b, k, taps.renormalise);
         work_range_1d(c, k, a->out, 16);
         firsts.offset_elems += a->out;
@@ -369,14 +362,12 @@ static void add_pass(lower_context *c, candidate *impl, const resize_job *job, c
     }
     step *k = step_kernel(b, impl, "resize", "resize_gather", resize_prelude(c, job, p->n_axes));
     k->label = mode_words[job->setting.mode];
-    step_arg_buffer(b, k, from, job->dtype);
-    step_arg_buffer(b, k, to, job->dtype);
-    step_arg_buffer(b, k, tables.firsts, CLG_INT32);
-    step_arg_buffer(b, k, tables.weights, tables.weight_dtype);
+    STEP_BUFFERS(b, k, {from, job->dtype}, {to, job->dtype}, {tables.firsts, CLG_INT32},
+                 {tables.weights, tables.weight_dtype});
     step_arg_int(b, k, p->outer);
-    for (int i = 0; i < 3; i++) step_arg_int(b, k, in[i]);
-    for (int i = 0; i < 3; i++) step_arg_int(b, k, out[i]);
-    for (int i = 0; i < 3; i++) step_arg_int(b, k, taps[i]);
+    step_arg_ints(b, k, 3, in);
+    step_arg_ints(b, k, 3, out);
+    step_arg_ints(b, k, 3, taps);
     step_arg_int(b, k, p->inner);
     step_arg_float(b, k, job->setting.extrapolation);
     const double n = (double)(p->outer * out[0] * out[1] * out[2] * p->inner);

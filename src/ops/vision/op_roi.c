@@ -85,10 +85,8 @@ static void size_args(lower_context *c, step *s)
     const shape *x = &lower_input(c, 0)->dims, *y = &c->outputs[0].dims;
     step_builder *b = &c->build;
     work_check_work(c, s, x->dims[2] * x->dims[3]);
-    step_arg_int(b, s, y->dims[0]);
-    for (int i = 0; i < 4; i++) step_arg_int(b, s, x->dims[i]);
-    step_arg_int(b, s, y->dims[2]);
-    step_arg_int(b, s, y->dims[3]);
+    STEP_INTS(b, s, y->dims[0], x->dims[0], x->dims[1], x->dims[2], x->dims[3], y->dims[2],
+              y->dims[3]);
     s->bytes = (double)known_count(y) * (double)dtype_size(c->outputs[0].dtype);
 }
 
@@ -104,16 +102,13 @@ static clg_status align_lower(lower_context *c)
                           prelude_text(b, "P_MAX=%d P_BLOCK=%d P_T=%d P_VEC=1",
                                        strcmp(node_string(c->node, "mode", "avg"), "max") == 0,
                                        block, (int)dtype));
-    step_arg_buffer(b, s, operand_input(0), dtype);
-    step_arg_buffer(b, s, operand_input(1), dtype);
-    step_arg_buffer(b, s, operand_input(2), CLG_INT64);
-    step_arg_buffer(b, s, operand_output(0), dtype);
+    STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_input(1), dtype},
+                 {operand_input(2), CLG_INT64}, {operand_output(0), dtype});
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     size_args(c, s);
     step_arg_int(b, s, node_int(c->node, "sampling_ratio", 0));
-    step_arg_float(b, s, node_float(c->node, "spatial_scale", 1));
-    step_arg_float(b, s, half_pixel ? 0.5 : 0);
-    step_arg_float(b, s, half_pixel ? -INFINITY : 1);
+    STEP_FLOATS(b, s, node_float(c->node, "spatial_scale", 1), half_pixel ? 0.5 : 0,
+                half_pixel ? -INFINITY : 1);
     const int64_t bins = y->dims[2] * y->dims[3];
     const uint64_t across = simd ? 1 : work_power_of_two(bins, 64);
     work_range_2d(c, s, bins, across, y->dims[0] * ((y->dims[1] + block - 1) / block),
@@ -150,9 +145,8 @@ static clg_status pool_lower(lower_context *c)
     step_builder *b = &c->build;
     step *s = step_kernel(b, step_candidate(b, "max_roi_pool"), "roi", "max_roi_pool",
                           prelude_text(b, "P_MAX=1 P_BLOCK=1 P_T=%d P_VEC=1", (int)dtype));
-    step_arg_buffer(b, s, operand_input(0), dtype);
-    step_arg_buffer(b, s, operand_input(1), dtype);
-    step_arg_buffer(b, s, operand_output(0), dtype);
+    STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_input(1), dtype},
+                 {operand_output(0), dtype});
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     size_args(c, s);
     step_arg_float(b, s, node_float(c->node, "spatial_scale", 1));

@@ -104,14 +104,9 @@ static clg_status sample_lower(lower_context *c)
     work_check_work(c, s, plane);
     work_check_work(c, s, points);
     work_check_work(c, s, batch * parts);
-    step_arg_buffer(b, s, operand_input(0), x->dtype);
-    step_arg_buffer(b, s, operand_input(1), g->dtype);
-    step_arg_buffer(b, s, operand_output(0), x->dtype);
-    step_arg_int(b, s, batch);
-    step_arg_int(b, s, channels);
-    step_arg_int(b, s, points);
-    step_arg_int(b, s, parts);
-    step_arg_int(b, s, per_part);
+    STEP_BUFFERS(b, s, {operand_input(0), x->dtype}, {operand_input(1), g->dtype},
+                 {operand_output(0), x->dtype});
+    STEP_INTS(b, s, batch, channels, points, parts, per_part);
     spatial_args(c, s, x->dims.dims + 2, axes);
     s->bytes = (double)(batch * channels) * (double)(plane + points) * (double)dtype_size(x->dtype);
     const uint64_t across = simd ? 1 : work_power_of_two(points, 64);
@@ -159,8 +154,7 @@ static clg_status affine_lower(lower_context *c)
         step_kernel(b, step_candidate(b, "affine_grid"), "sample", "affine_grid",
                     prelude_text(b, "P_AXES=%d P_MODE=0 P_PAD=0 P_BLOCK=1 P_G=%d P_T=%d P_VEC=1",
                                  axes, CLG_FLOAT32, (int)dtype));
-    step_arg_buffer(b, s, operand_input(0), dtype);
-    step_arg_buffer(b, s, operand_output(0), dtype);
+    STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_output(0), dtype});
     step_arg_int(b, s, batch);
     spatial_args(c, s, y->dims + 1, axes);
     s->bytes = (double)(batch * places * axes) * (double)dtype_size(dtype);

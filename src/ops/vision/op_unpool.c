@@ -110,9 +110,8 @@ static clg_status unpool_lower(lower_context *c)
         }
     grid_arg(c, s, wide_index, total);
     step_arg_int(b, s, chunk);
-    step_arg_buffer(b, s, operand_input(0), x->dtype);
-    step_arg_buffer(b, s, operand_input(1), CLG_INT64);
-    step_arg_buffer(b, s, operand_output(0), x->dtype);
+    STEP_BUFFERS(b, s, {operand_input(0), x->dtype}, {operand_input(1), CLG_INT64},
+                 {operand_output(0), x->dtype});
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     s->bytes = (double)n * (double)(8 + 2 * dtype_size(x->dtype));
     grid_range_1d(c, s, (n + chunk - 1) / chunk);

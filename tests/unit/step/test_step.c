@@ -71,6 +71,35 @@ TEST_WITH(step__builds_lists_in_order, set_up, tear_down)
     assert_int_equal(a->local[1], 2);
 }
 
+TEST_WITH(step__lists_of_args_are_as_one_by_one, set_up, tear_down)
+{
+    step_builder *b = &((fixture *)*state)->b;
+    candidate *c = step_candidate(b, "c");
+    step *s = step_kernel(b, c, "k", "k", "");
+    const operand scratch = step_scratch(b, c, 4);
+    STEP_BUFFERS(b, s, {operand_input(2), CLG_FLOAT16}, {scratch, CLG_INT4});
+    STEP_INTS(b, s, 1, -2, INT32_MAX);
+    STEP_LONGS(b, s, INT64_MAX, INT64_MIN);
+    STEP_FLOATS(b, s, 0.5, -2);
+    assert_ok(b->status);
+    static const arg_kind kinds[] = {ARG_BUFFER, ARG_BUFFER, ARG_INT,   ARG_INT,  ARG_INT,
+                                     ARG_LONG,   ARG_LONG,   ARG_FLOAT, ARG_FLOAT};
+    assert_int_equal(s->n_args, sizeof kinds / sizeof *kinds);
+    for (uint32_t i = 0; i < s->n_args; i++) assert_int_equal(s->args[i].kind, kinds[i]);
+    assert_int_equal(s->args[0].buffer.index, 2);
+    assert_int_equal(s->args[0].dtype, CLG_FLOAT16);
+    assert_int_equal(s->args[1].buffer.space, OPERAND_SCRATCH);
+    assert_int_equal(s->args[1].dtype, CLG_UINT8); /* offsets in bytes */
+    assert_int_equal(s->args[2].as.i, 1);
+    assert_int_equal(s->args[3].as.i, -2);
+    assert_int_equal(s->args[4].as.i, INT32_MAX);
+    assert_true(s->args[5].as.l == INT64_MAX && s->args[6].as.l == INT64_MIN);
+    assert_true(s->args[7].as.f == 0.5f && s->args[8].as.f == -2.0f);
+    STEP_INTS(b, s, 7, INT64_C(2147483648), INT64_C(2147483649));
+    assert_error(b->status, CLG_ERROR_SHAPE, "2147483648");
+    assert_int_equal(s->n_args, 10);
+}
+
 TEST_WITH(step__args_grow_to_their_maximum, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
