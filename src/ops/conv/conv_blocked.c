@@ -155,9 +155,7 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, t->slices, j->ic, t->taps);
     STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
-    const uint64_t ones[2] = {1, 1};
-    const uint64_t range[2] = {work_items(c, t->panels, 1), work_items(c, t->slices, 1)};
-    step_range(b, s, 2, range, ones);
+    work_range_2d(c, s, t->panels, 1, t->slices, 1);
     return to;
 }
 
@@ -178,11 +176,8 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
     STEP_INTS(b, s, t.tile_h, t.tile_w, t.group_panels, t.chunk);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {
-        work_items(c, work_ceil_div(t.h.out, t.tile_h) * work_ceil_div(t.w.out, t.tile_w), 1),
-        work_items(c, work_ceil_div(t.panels, t.group_panels), 1), work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, work_ceil_div(t.h.out, t.tile_h) * work_ceil_div(t.w.out, t.tile_w),
+                work_ceil_div(t.panels, t.group_panels), j->batch);
     return CLG_OK;
 }
 

@@ -30,8 +30,7 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const 
                                prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->groups, taps);
     STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
-    const uint64_t one = 1, range = work_items(c, blocks, 1);
-    step_range(b, s, 1, &range, &one);
+    work_range_1d(c, s, blocks, 1);
     return to;
 }
 
@@ -53,8 +52,5 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv
     step_arg_int(b, s, tile_h);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(h->out, tile_h), 1),
-                               work_items(c, blocks, 1), work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, work_ceil_div(h->out, tile_h), blocks, j->batch);
 }

@@ -19,6 +19,5 @@ void conv_add_direct(lower_context *c, const conv_job *j)
     STEP_BUFFERS(b, s, {j->x, j->dtype}, {operand_input(j->weight), j->dtype}, {j->y, j->dtype});
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t across = work_power_of_two(window_count_out(j->axes), 64);
-    work_range_2d(c, s, window_count_out(j->axes), across, planes, 64 / across);
+    work_range_rows(c, s, window_count_out(j->axes), planes);
 }

@@ -112,12 +112,8 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
         2.0 * (double)(point->batch * point->oc * h->in * a->in) * (double)dtype_size(point->dtype);
     s->flops += flops;
     s->bytes += bytes - between;
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {
-        work_items(c, work_ceil_div(h->out, t.tile_h) * work_ceil_div(a->out, t.tile_w), 1),
-        work_items(c, work_ceil_div(point->oc, BLOCKED_NRV * lanes), 1),
-        work_items(c, point->batch, 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, work_ceil_div(h->out, t.tile_h) * work_ceil_div(a->out, t.tile_w),
+                work_ceil_div(point->oc, BLOCKED_NRV * lanes), point->batch);
 }
 
 static clg_status add_apart(lower_context *c, const conv_job *point, const conv_job *depthwise)

@@ -55,10 +55,9 @@ static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j
     STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
     STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
     step_arg_int(b, s, t->tile_m);
-    const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, work_ceil_div(k, 16), 1),
                                (uint64_t)j->groups};
-    step_range(b, s, 3, range, ones);
+    step_range(b, s, 3, range, (uint64_t[]){1, 1, 1});
     return to;
 }
 
@@ -79,11 +78,8 @@ void conv_add_simd(lower_context *c, const conv_job *j)
     STEP_INTS(b, s, t.tile_m, t.group_tiles, t.tile_h, t.tile_w);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, conv_tiling_count(j->axes, t.tile_h, t.tile_w), 1),
-                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
-                               work_items(c, j->batch * j->groups, 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, conv_tiling_count(j->axes, t.tile_h, t.tile_w),
+                work_ceil_div(t.tiles, t.group_tiles), j->batch * j->groups);
 }
 
 void conv_add_depthwise_simd(lower_context *c, const conv_job *j)
@@ -100,9 +96,6 @@ void conv_add_depthwise_simd(lower_context *c, const conv_job *j)
     STEP_INTS(b, s, t.group_tiles, t.tile_h, t.tile_w);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, conv_tiling_count(j->axes, t.tile_h, t.tile_w), 1),
-                               work_items(c, work_ceil_div(j->groups, t.group_tiles), 1),
-                               work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, conv_tiling_count(j->axes, t.tile_h, t.tile_w),
+                work_ceil_div(j->groups, t.group_tiles), j->batch);
 }

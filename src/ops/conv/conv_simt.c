@@ -28,14 +28,10 @@ void conv_add_simt(lower_context *c, const conv_job *j)
     conv_image_args(b, s, j, operand_input(j->weight));
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t local[3] = {(uint64_t)t.wg_n, (uint64_t)t.wg_m, 1};
-    uint64_t range[3] = {work_items(c, work_ceil_div(pixels, t.tn), local[0]),
-                         work_items(c, work_ceil_div(j->oc, t.tm), local[1]),
-                         work_items(c, j->groups, 1)};
-    if (depthwise) {
-        range[0] = work_items(c, window_count_out(j->axes), local[0]);
-        range[1] = work_items(c, j->groups * j->oc, 1);
-        range[2] = work_items(c, j->batch, 1);
-    }
-    step_range(b, s, 3, range, local);
+    const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
+    if (depthwise)
+        work_range_3d(c, s, window_count_out(j->axes), wg_n, j->groups * j->oc, 1, j->batch);
+    else
+        work_range_3d(c, s, work_ceil_div(pixels, t.tn), wg_n, work_ceil_div(j->oc, t.tm), wg_m,
+                      j->groups);
 }

@@ -179,8 +179,7 @@ static void add_up(lower_context *c, candidate *impl, const window_axis *a, int6
         work_check_work(c, s, lines);
         work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_min(lines, groups), 1);
     } else {
-        const uint64_t across = work_power_of_two(window_count_out(a), 64);
-        work_range_2d(c, s, window_count_out(a), across, planes, 64 / across);
+        work_range_rows(c, s, window_count_out(a), planes);
     }
 }
 

@@ -106,10 +106,7 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
                                simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, j->ic);
     STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
-    const uint64_t ones[2] = {1, 1};
-    const uint64_t range[2] = {work_items(c, w->panels, 1),
-                               work_items(c, work_ceil_div(inner, 16), 1)};
-    step_range(b, s, 2, range, ones);
+    work_range_2d(c, s, w->panels, 1, work_ceil_div(inner, 16), 1);
     return to;
 }
 
@@ -130,10 +127,8 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
     STEP_INTS(b, s, w.strip, w.block_tiles, w.group_panels);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t ones[2] = {1, 1};
-    const uint64_t range[2] = {work_items(c, work_ceil_div(w.tiles, w.block_tiles), 1),
-                               work_items(c, work_ceil_div(w.panels, w.group_panels), 1)};
-    step_range(b, s, 2, range, ones);
+    work_range_2d(c, s, work_ceil_div(w.tiles, w.block_tiles), 1,
+                  work_ceil_div(w.panels, w.group_panels), 1);
 }
 
 void winograd_add(lower_context *c, const conv_job *j)

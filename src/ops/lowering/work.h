@@ -90,6 +90,30 @@ static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t 
     step_range(&c->build, s, 1, global, &local);
 }
 
+/* n_rows rows of n pieces of work, in groups of 64 work-items: a power of two along a row, at most
+ * what it needs, and the rest across rows. */
+static inline void work_range_rows(lower_context *c, step *s, int64_t n, int64_t n_rows)
+{
+    const uint64_t across = work_power_of_two(n, 64);
+    work_range_2d(c, s, n, across, n_rows, 64 / across);
+}
+
+/* As work_range_2d, in three dimensions; groups are one work-item long along the last. */
+static inline void work_range_3d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
+                                 uint64_t local1, int64_t n2)
+{
+    const uint64_t global[3] = {work_items(c, n0, local0), work_items(c, n1, local1),
+                                work_items(c, n2, 1)};
+    const uint64_t local[3] = {local0, local1, 1};
+    step_range(&c->build, s, 3, global, local);
+}
+
+/* A range of x * y * z groups of one work-item. */
+static inline void work_groups(lower_context *c, step *s, int64_t x, int64_t y, int64_t z)
+{
+    work_range_3d(c, s, x, 1, y, 1, z);
+}
+
 /* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes
  * several in turn. */
 static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)

@@ -77,8 +77,7 @@ static void add_pass(lower_context *c, candidate *impl, const dft_job *j, operan
     s->flops = 8.0 * (double)j->lines * (double)j->n * (double)radix;
     s->bytes = 4.0 * (double)j->lines * (double)j->n * (double)dtype_size(number);
     const int64_t items = butterfly ? j->n / radix : j->n;
-    const uint64_t across = work_power_of_two(items, 64);
-    work_range_2d(c, s, items, across, j->lines, 64 / across);
+    work_range_rows(c, s, items, j->lines);
 }
 
 static clg_status add_transform(lower_context *c, const dft_job *j)

@@ -60,11 +60,9 @@ static void epilogue_step(lower_context *c, candidate *impl, const gemm_job *j)
     STEP_LONGS(b, s, j->c.b0, j->c.b1);
     epilogue_args(c, s, &epilogue, j->dtype, j->c.at);
     s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)dtype_size(j->dtype);
-    const uint64_t across = work_power_of_two(work_ceil_div(j->n, lanes), 64);
-    const uint64_t local[3] = {across, 64 / across, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(j->n, lanes), across),
-                               work_items(c, j->m, 64 / across), work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, local);
+    const int64_t vectors = work_ceil_div(j->n, lanes);
+    const uint64_t across = work_power_of_two(vectors, 64);
+    work_range_3d(c, s, vectors, across, j->m, 64 / across, j->batch);
 }
 
 void gemm_blas_steps(lower_context *c, candidate *impl, const gemm_job *j)

@@ -74,11 +74,8 @@ static void add_steps(lower_context *c, candidate *impl, const gemm_job *j)
     gemm_step_work(s, j);
     const int64_t tile_m = t.warps_m * t.fm * unit->m, tile_n = t.warps_n * t.fn * unit->n;
     const int64_t items = count_items(&t, unit);
-    const uint64_t local[3] = {(uint64_t)items, 1, 1};
-    const uint64_t range[3] = {work_items(c, (j->n + tile_n - 1) / tile_n * items, local[0]),
-                               work_items(c, (j->m + tile_m - 1) / tile_m, 1),
-                               work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, local);
+    work_range_3d(c, s, work_ceil_div(j->n, tile_n) * items, (uint64_t)items,
+                  work_ceil_div(j->m, tile_m), 1, j->batch);
 }
 
 void gemm_matrix_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)

@@ -38,8 +38,6 @@ void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j)
     gemm_step_matrix(b, s, &addend, j->dtype);
     STEP_FLOATS(b, s, e->alpha, e->beta);
     gemm_step_work(s, j);
-    const uint64_t across = work_power_of_two(j->n, 64), local[3] = {across, 64 / across, 1};
-    const uint64_t range[3] = {work_items(c, j->n, across), work_items(c, j->m, 64 / across),
-                               work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, local);
+    const uint64_t across = work_power_of_two(j->n, 64);
+    work_range_3d(c, s, j->n, across, j->m, 64 / across, j->batch);
 }

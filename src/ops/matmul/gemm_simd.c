@@ -133,11 +133,9 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     step_arg_buffer(b, s, to, p->job->dtype);
     step_arg_int(b, s, p->job->k);
     if (p->is_a) step_arg_int(b, s, p->tile_m);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(length, p->line), 1),
-                               work_items(c, work_ceil_div(k, 16), 1),
-                               (uint64_t)(p->batches.outer * p->batches.inner)};
-    step_range(b, s, 3, range, ones);
+    /* The kernel does not stride over batches; may_pack limits them to what a dimension holds. */
+    work_groups(c, s, work_ceil_div(length, p->line), work_ceil_div(k, 16),
+                p->batches.outer * p->batches.inner);
     const size_t size = dtype_size(p->job->dtype);
     s->window_offset = (size_t)from.at.offset_elems * size;
     s->window_bytes = (size_t)((length - 1) * p->line_stride + (k - 1) * p->k_stride + 1) * size;
@@ -224,9 +222,6 @@ void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool 
     STEP_INTS(b, s, t.tile_m, t.group_tiles, t.group_panels);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),
-                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
-                               work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, work_ceil_div(t.panels, t.group_panels),
+                work_ceil_div(t.tiles, t.group_tiles), j->batch);
 }

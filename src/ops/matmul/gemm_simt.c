@@ -20,10 +20,6 @@ void gemm_simt_steps(lower_context *c, candidate *impl, const gemm_job *j, simt_
     gemm_step_matrix(b, s, &j->c, j->dtype);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
-    const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
-    const uint64_t local[3] = {wg_n, wg_m, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(j->n, t.tn), wg_n),
-                               work_items(c, work_ceil_div(j->m, t.tm), wg_m),
-                               work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, local);
+    work_range_3d(c, s, work_ceil_div(j->n, t.tn), (uint64_t)t.wg_n, work_ceil_div(j->m, t.tm),
+                  (uint64_t)t.wg_m, j->batch);
 }

@@ -95,8 +95,7 @@ static clg_status blocks_lower(lower_context *c)
                  {operand_input(has_zeros ? ZEROS : DATA), data->dtype},
                  {operand_output(0), dtype});
     s->bytes = (double)picks * (double)t.cols * ((double)t.bits / 8 + (double)dtype_size(dtype));
-    const uint64_t across = work_power_of_two(t.cols, 64);
-    work_range_2d(c, s, t.cols, across, picks, 64 / across);
+    work_range_rows(c, s, t.cols, picks);
     return CLG_OK;
 }
 

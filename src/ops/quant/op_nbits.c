@@ -98,12 +98,10 @@ static clg_status nbits_lower(lower_context *c)
     STEP_INTS(b, k, m, s.n, s.k, s.blocks, block_bytes / vec);
     k->flops = 2.0 * (double)m * (double)s.n * (double)s.k;
     k->bytes = (double)s.n * (double)s.blocks * (double)block_bytes;
-    const uint64_t max = WORK_MAX_ITEMS / local;
-    const int64_t groups[2] = {(s.n + cols - 1) / cols, (m + rows - 1) / rows};
-    const uint64_t global[2] = {((uint64_t)groups[0] < max ? (uint64_t)groups[0] : max) * local,
-                                (uint64_t)groups[1] < WORK_MAX_ITEMS ? (uint64_t)groups[1]
-                                                                     : WORK_MAX_ITEMS};
-    step_range(b, k, 2, global, (uint64_t[]){local, 1});
+    const int64_t items = (int64_t)local,
+                  groups_n = work_min(work_ceil_div(s.n, cols), WORK_MAX_ITEMS / items),
+                  groups_m = work_min(work_ceil_div(m, rows), WORK_MAX_ITEMS);
+    work_range_2d(c, k, groups_n * items, local, groups_m, 1);
     return CLG_OK;
 }
 

@@ -118,8 +118,7 @@ static void add_plain(lower_context *c, const qconv_job *j)
         work_range_2d(c, s, (j->axes[2].out + LINE - 1) / LINE, 1,
                       planes * j->axes[0].out * j->axes[1].out, 1);
     } else {
-        const uint64_t across = work_power_of_two(pixels, 64);
-        work_range_2d(c, s, pixels, across, planes, 64 / across);
+        work_range_rows(c, s, pixels, planes);
     }
 }
 

@@ -176,8 +176,7 @@ static void set_range(lower_context *c, step *s, const quantize_shape *q, int la
         const int64_t pieces = rows >= 8 * work_units(c) ? 1 : (across + 511) / 512;
         work_range_2d(c, s, q->inner > 0 ? pieces : 0, 1, rows, q->inner < 256 ? 16 : 1);
     } else {
-        const uint64_t local = work_power_of_two(across, 64);
-        work_range_2d(c, s, across, local, rows, 64 / local);
+        work_range_rows(c, s, across, rows);
     }
 }
 
@@ -276,12 +275,11 @@ void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64
     step_arg_int(b, s, n);
     STEP_BUFFERS(b, s, {o.x, CLG_FLOAT32}, {parts, CLG_FLOAT32});
     s->bytes = (double)n * sizeof(float);
-    const uint64_t global[1] = {(uint64_t)groups * (uint64_t)local}, size[1] = {(uint64_t)local};
-    step_range(b, s, 1, global, size);
+    work_range_groups(c, s, groups, (uint64_t)local);
     step *last = step_kernel(b, impl, "quantize", "range_last", prelude);
     step_arg_int(b, last, groups);
     STEP_BUFFERS(b, last, {parts, CLG_FLOAT32}, {o.scale, CLG_FLOAT32}, {o.zero, CLG_UINT8});
-    step_range(b, last, 1, (uint64_t[]){1}, (uint64_t[]){1});
+    work_range_1d(c, last, 1, 1);
     add_step(c, impl, &q, &o);
 }
 

@@ -103,20 +103,16 @@ static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *
     STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
     STEP_BUFFERS(b, s, {operand_input(j->at->w), j->w_dtype}, {to, CLG_INT32});
     step_arg_int(b, s, t->tile_m);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, t->tiles, 1), (uint64_t)j->groups, 1};
-    step_range(b, s, 2, range, ones);
+    step_range(b, s, 2, (uint64_t[]){work_items(c, t->tiles, 1), (uint64_t)j->groups},
+               (uint64_t[]){1, 1});
     return to;
 }
 
 static void set_range(lower_context *c, step *s, const qconv_job *j, const conv_tiling *t,
                       int64_t blocks, int64_t planes)
 {
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, conv_tiling_count(j->axes, t->tile_h, t->tile_w), 1),
-                               work_items(c, blocks, 1), work_items(c, planes, 1)};
     s->flops = qconv_flops(j);
-    step_range(&c->build, s, 3, range, ones);
+    work_groups(c, s, conv_tiling_count(j->axes, t->tile_h, t->tile_w), blocks, planes);
 }
 
 static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const char *name)

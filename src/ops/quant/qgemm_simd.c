@@ -72,8 +72,7 @@ static operand pack_right(lower_context *c, candidate *impl, const qmatmul_job *
                                prelude(c, &any, unit, true, 0));
     STEP_INTS(b, s, z->k, z->n);
     STEP_BUFFERS(b, s, {j->b, j->b_dtype}, {to, CLG_INT32});
-    const uint64_t one = 1, range = work_items(c, t->panels, 1);
-    step_range(b, s, 1, &range, &one);
+    work_range_1d(c, s, t->panels, 1);
     return to;
 }
 
@@ -95,9 +94,6 @@ void qgemm_simd_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     STEP_INTS(b, s, t.tile_m, t.group_tiles, t.group_panels);
     qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),
-                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
-                               work_items(c, grid_n_elements(z->batches), 1)};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, work_ceil_div(t.panels, t.group_panels),
+                work_ceil_div(t.tiles, t.group_tiles), grid_n_elements(z->batches));
 }

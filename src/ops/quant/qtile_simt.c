@@ -32,11 +32,8 @@ const char *qtile_prelude(step_builder *b, const qtile_dtypes *d, const simt_til
 
 void qtile_range(lower_context *c, step *s, const simt_tile *t, int64_t m, int64_t n, int64_t deep)
 {
-    const uint64_t local[3] = {(uint64_t)t->wg_n, (uint64_t)t->wg_m, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(n, t->tn), local[0]),
-                               work_items(c, work_ceil_div(m, t->tm), local[1]),
-                               work_items(c, deep, 1)};
-    step_range(&c->build, s, 3, range, local);
+    work_range_3d(c, s, work_ceil_div(n, t->tn), (uint64_t)t->wg_n, work_ceil_div(m, t->tm),
+                  (uint64_t)t->wg_m, deep);
 }
 
 void qtile_packing_range(lower_context *c, step *s, int64_t across, int64_t down, int64_t deep)

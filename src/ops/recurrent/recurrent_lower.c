@@ -144,10 +144,7 @@ static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, i
     step *s = pack_step(c, p, to, IN_R, "recurrent_pack_lanes");
     STEP_INTS(b, s, p->hidden, p->desc.n_gates, gate0, gates, units, panels, p->lanes);
     step_arg_long(b, s, p->weights_dir);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, panels, 1), work_items(c, p->hidden, 1),
-                               (uint64_t)p->desc.n_dirs};
-    step_range(b, s, 3, range, ones);
+    work_groups(c, s, panels, p->hidden, p->desc.n_dirs);
 }
 
 static void pack_weights(lower_context *c, recurrent_plan *p)
@@ -171,11 +168,8 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
     p->weights = step_packing(b, p->impl, IN_R, recipe, size_bytes);
     step *s = pack_step(c, p, p->weights, IN_R, "recurrent_pack_fours");
     STEP_INTS(b, s, p->hidden, p->desc.n_gates);
-    const uint64_t local[3] = {work_power_of_two(p->hidden, p->local), 1, 1};
-    const uint64_t range[3] = {work_items(c, p->hidden, local[0]),
-                               work_items(c, work_ceil_div(p->hidden, 4), 1),
-                               (uint64_t)p->desc.n_gates};
-    step_range(b, s, 3, range, local);
+    work_range_3d(c, s, p->hidden, work_power_of_two(p->hidden, p->local),
+                  work_ceil_div(p->hidden, 4), 1, p->desc.n_gates);
 }
 
 /* Wb + Rb, where the equations add them up before anything else happens to them. */

@@ -86,12 +86,10 @@ static void add_apply(lower_context *c, const moments_plan *p)
     STEP_BUFFERS(b, k, {j->x, p->dtype}, {j->y, p->dtype}, {p->table, p->sums});
     STEP_INTS(b, k, planes, j->channels, j->inner);
     k->bytes = 2.0 * (double)planes * (double)j->inner * (double)dtype_size(p->dtype);
-    if (simd) {
+    if (simd)
         work_range_2d(c, k, j->inner > 0 ? 1 : 0, 1, planes, j->inner < 256 ? 16 : 1);
-    } else {
-        const uint64_t across = work_power_of_two(j->inner, 64);
-        work_range_2d(c, k, j->inner, across, planes, 64 / across);
-    }
+    else
+        work_range_rows(c, k, j->inner, planes);
 }
 
 void moments_append(lower_context *c, candidate *impl, const moments_job *j)

@@ -121,8 +121,7 @@ static clg_status batch_lower(lower_context *c)
         /* Long planes are one work-item each, many short ones go to a group. */
         work_range_2d(c, k, inner > 0 ? 1 : 0, 1, planes, inner < 256 ? 16 : 1);
     } else {
-        const uint64_t across = work_power_of_two(inner, 64);
-        work_range_2d(c, k, inner, across, planes, 64 / across);
+        work_range_rows(c, k, inner, planes);
     }
     return CLG_OK;
 }

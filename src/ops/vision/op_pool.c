@@ -100,12 +100,10 @@ static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
         (double)(planes * outputs) * (double)(axes[0].kernel * axes[1].kernel * axes[2].kernel);
     k->bytes = (double)(planes * (outputs + axes[0].in * axes[1].in * axes[2].in)) *
                (double)dtype_size(j->dtype);
-    if (in_rows) {
+    if (in_rows)
         work_range_2d(c, k, work_ceil_div(rows, at_once), 1, planes, 1);
-    } else {
-        const uint64_t across = work_power_of_two(outputs, 64);
-        work_range_2d(c, k, outputs, across, planes, 64 / across);
-    }
+    else
+        work_range_rows(c, k, outputs, planes);
     return CLG_OK;
 }
 

@@ -373,8 +373,7 @@ static void add_pass(lower_context *c, candidate *impl, const resize_job *job, c
     const double n = (double)(p->outer * out[0] * out[1] * out[2] * p->inner);
     k->flops = n * 2.0 * (double)(taps[0] * taps[1] * taps[2]);
     k->bytes = n * (double)dtype_size(job->dtype);
-    const uint64_t across = work_power_of_two(out[2] * p->inner, 64);
-    work_range_2d(c, k, out[2] * p->inner, across, p->outer * out[0] * out[1], 64 / across);
+    work_range_rows(c, k, out[2] * p->inner, p->outer * out[0] * out[1]);
 }
 
 /* The next run of at most three resized axes from axis `from` on; n_axes 0: there is none. */

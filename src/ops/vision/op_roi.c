@@ -150,9 +150,7 @@ static clg_status pool_lower(lower_context *c)
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     size_args(c, s);
     step_arg_float(b, s, node_float(c->node, "spatial_scale", 1));
-    const int64_t bins = y->dims[2] * y->dims[3];
-    const uint64_t across = work_power_of_two(bins, 64);
-    work_range_2d(c, s, bins, across, y->dims[0] * y->dims[1], 64 / across);
+    work_range_rows(c, s, y->dims[2] * y->dims[3], y->dims[0] * y->dims[1]);
     return CLG_OK;
 }
 

@@ -158,8 +158,7 @@ static clg_status affine_lower(lower_context *c)
     step_arg_int(b, s, batch);
     spatial_args(c, s, y->dims + 1, axes);
     s->bytes = (double)(batch * places * axes) * (double)dtype_size(dtype);
-    const uint64_t across = work_power_of_two(places, 64);
-    work_range_2d(c, s, places, across, batch, 64 / across);
+    work_range_rows(c, s, places, batch);
     return CLG_OK;
 }
 
