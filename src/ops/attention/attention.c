@@ -324,15 +324,11 @@ void attention_append_step(lower_context *c, candidate *impl, const attention_ap
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present)
 {
-    const bool wanted = work_has_output(c, present);
     a->has_past = lower_has_input(c, past);
-    if (!a->has_past && !wanted) return a->fresh;
+    if (!a->has_past && !work_has_output(c, present)) return a->fresh;
     a->past = operand_input(past);
-    a->present =
-        wanted
-            ? operand_output(present)
-            : step_scratch(&c->build, impl,
-                           (size_t)(a->batch * a->heads * a->total * a->d) * dtype_size(a->dtype));
+    a->present = work_output_or_scratch(
+        c, impl, present, (size_t)(a->batch * a->heads * a->total * a->d) * dtype_size(a->dtype));
     attention_append_step(c, impl, a);
     return attention_by_head(a->present, a->total, a->heads, a->d);
 }

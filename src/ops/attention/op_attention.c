@@ -373,39 +373,18 @@ static const op_attribute microsoft_rotary_attributes[] = {
     {"rotary_embedding_dim", ATTRIBUTE_INT, false}, {"scale", ATTRIBUTE_FLOAT, false},
     {"is_packed_batching", ATTRIBUTE_INT, false},   {0}};
 
+#define ATTENTION(first, last, n_inputs, letters, attribute_list)                                  \
+    {                                                                                              \
+        .name = "Attention", .since = first, .until = last, OP_INPUTS(3, n_inputs, letters),       \
+        OP_OUTPUTS(1, 4, "TTTT"), .types = types, .attributes = attribute_list,                    \
+        .check = attention_check, .infer = attention_infer, .takes_strided = attention_takes,      \
+        .lower = attention_lower                                                                   \
+    }
+
 const op_row op_rows_attention[] = {
-    {.name = "Attention",
-     .since = 23,
-     .until = 23,
-     OP_INPUTS(3, 6, "TTTMTT"),
-     OP_OUTPUTS(1, 4, "TTTT"),
-     .types = types,
-     .attributes = attributes,
-     .check = attention_check,
-     .infer = attention_infer,
-     .takes_strided = attention_takes,
-     .lower = attention_lower},
-    {.name = "Attention",
-     .since = 25,
-     OP_INPUTS(3, 7, "TTTMTTI"),
-     OP_OUTPUTS(1, 4, "TTTT"),
-     .types = types,
-     .attributes = attributes_25,
-     .check = attention_check,
-     .infer = attention_infer,
-     .takes_strided = attention_takes,
-     .lower = attention_lower},
-    {.name = "Attention",
-     .since = 24,
-     .until = 24,
-     OP_INPUTS(3, 7, "TTTMTTI"),
-     OP_OUTPUTS(1, 4, "TTTT"),
-     .types = types,
-     .attributes = attributes,
-     .check = attention_check,
-     .infer = attention_infer,
-     .takes_strided = attention_takes,
-     .lower = attention_lower},
+    ATTENTION(23, 23, 6, "TTTMTT", attributes),
+    ATTENTION(25, 0, 7, "TTTMTTI", attributes_25),
+    ATTENTION(24, 24, 7, "TTTMTTI", attributes),
     {.name = "RotaryEmbedding",
      .since = 23,
      OP_INPUTS(3, 4, "TTTI"),

@@ -216,10 +216,8 @@ static attention_rows grow(lower_context *c, candidate *impl, const gqa_sizes *s
                           .lengths = operand_input(SEQLENS),
                           .fresh = fresh,
                           .length_add = 1};
-    a.present = work_has_output(c, present)
-                    ? operand_output(present)
-                    : step_scratch(&c->build, impl,
-                                   bytes_of(c, s->batch * s->kv_heads * s->present_len * s->d));
+    a.present = work_output_or_scratch(c, impl, present,
+                                       bytes_of(c, s->batch * s->kv_heads * s->present_len * s->d));
     attention_append_step(c, impl, &a);
     return attention_by_head(a.present, s->present_len, s->kv_heads, s->d);
 }

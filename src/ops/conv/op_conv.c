@@ -15,12 +15,7 @@
 
 static clg_status conv_check(const node *n)
 {
-    char shown[NODE_TEXT_BYTES];
-    CLG_TRY(window_check(n));
-    const int64_t groups = node_int(n, "group", 1);
-    if (groups < 1 || groups > INT32_MAX)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
-                         groups);
+    CLG_TRY(window_check_conv(n));
     return epilogue_check(n);
 }
 

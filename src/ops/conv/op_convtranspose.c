@@ -25,11 +25,7 @@ static clg_status transpose_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
     size_t count;
-    CLG_TRY(window_check(n));
-    const int64_t groups = node_int(n, "group", 1);
-    if (groups < 1 || groups > INT32_MAX)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
-                         groups);
+    CLG_TRY(window_check_conv(n));
     static const char *const lists[] = {"output_padding", "output_shape"};
     for (int l = 0; l < 2; l++) {
         const int64_t *values = node_ints(n, lists[l], &count);

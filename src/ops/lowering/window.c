@@ -62,6 +62,16 @@ clg_status window_check(const node *n)
     return CLG_OK;
 }
 
+clg_status window_check_conv(const node *n)
+{
+    CLG_TRY(window_check(n));
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups >= 1 && groups <= INT32_MAX) return CLG_OK;
+    char shown[NODE_TEXT_BYTES];
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
+                     groups);
+}
+
 /* An attribute of n_expected integers, or `fallback` for each when it is absent. */
 static clg_status read_axes(const node *n, const char *name, int n_expected, int64_t fallback,
                             int64_t *out)

@@ -24,6 +24,8 @@ typedef struct window_desc {
 /* Checks what follows from attributes alone: values in range, auto_pad a word, not more axes than
  * there may be. */
 clg_status window_check(const node *n);
+/* The same, and the number of groups of a convolution. */
+clg_status window_check_conv(const node *n);
 /* Reads the attributes for an input of shape `in` ([N, C, axes...], rank known). `kernel`: [M,
  * C/group, axes...] of a weight that gives the kernel's size where the attribute does not; NULL:
  * the attribute must. Errors name the node: SHAPE, INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */

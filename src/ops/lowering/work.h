@@ -22,6 +22,13 @@ static inline bool work_has_output(const lower_context *c, size_t i)
     return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
 }
 
+/* Output i, or scratch in its place where the node leaves it out. */
+static inline operand work_output_or_scratch(lower_context *c, candidate *impl, uint32_t i,
+                                             size_t size_bytes)
+{
+    return work_has_output(c, i) ? operand_output(i) : step_scratch(&c->build, impl, size_bytes);
+}
+
 /* Work-items for n pieces of work in groups of `local`: a multiple of local; 0 for no work. GPUs
  * want all their threads busy. */
 static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)

@@ -66,10 +66,7 @@ static void add_steps(lower_context *c, candidate *impl, const gemm_job *j)
         unit->code, (int)j->dtype, work_fma(c), t.warps_m, t.warps_n, t.fm, t.fn, TILE_K,
         j->a.rs < j->a.cs, j->b.rs < j->b.cs, epilogue_prelude(c, &j->epilogue));
     step *s = step_kernel(b, impl, "gemm_matrix", "gemm_matrix", prelude);
-    gemm_step_sizes(b, s, j);
-    gemm_step_matrix(b, s, &j->a, j->dtype);
-    gemm_step_matrix(b, s, &j->b, j->dtype);
-    gemm_step_matrix(b, s, &j->c, j->dtype);
+    gemm_step_operands(b, s, j, &j->a, &j->b);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
     const int64_t tile_m = t.warps_m * t.fm * unit->m, tile_n = t.warps_n * t.fn * unit->n;

@@ -29,10 +29,7 @@ void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j)
     const bool bias = e->bias != BIAS_NONE;
     step *s = step_kernel(b, impl, "gemm_plain", "gemm_plain",
                           prelude_text(b, "P_BIAS=%d P_T=%d P_VEC=1", bias, (int)j->dtype));
-    gemm_step_sizes(b, s, j);
-    gemm_step_matrix(b, s, &j->a, j->dtype);
-    gemm_step_matrix(b, s, &j->b, j->dtype);
-    gemm_step_matrix(b, s, &j->c, j->dtype);
+    gemm_step_operands(b, s, j, &j->a, &j->b);
     const gemm_matrix addend = {
         bias ? e->bias_at : j->c.at, e->bias_rs, e->bias_cs, e->bias_b0, e->bias_b1, false};
     gemm_step_matrix(b, s, &addend, j->dtype);

@@ -215,10 +215,7 @@ void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool 
     step *s =
         step_kernel(b, impl, "gemm_simd", "gemm_simd",
                     simd_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->epilogue)));
-    gemm_step_sizes(b, s, j);
-    gemm_step_matrix(b, s, &left, j->dtype);
-    gemm_step_matrix(b, s, &right, j->dtype);
-    gemm_step_matrix(b, s, &j->c, j->dtype);
+    gemm_step_operands(b, s, j, &left, &right);
     STEP_INTS(b, s, t.tile_m, t.group_tiles, t.group_panels);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);

@@ -14,10 +14,7 @@ void gemm_simt_steps(lower_context *c, candidate *impl, const gemm_job *j, simt_
         (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
         j->b.rs < j->b.cs, epilogue_prelude(c, &j->epilogue));
     step *s = step_kernel(b, impl, "gemm_simt", "gemm_simt", prelude);
-    gemm_step_sizes(b, s, j);
-    gemm_step_matrix(b, s, &j->a, j->dtype);
-    gemm_step_matrix(b, s, &j->b, j->dtype);
-    gemm_step_matrix(b, s, &j->c, j->dtype);
+    gemm_step_operands(b, s, j, &j->a, &j->b);
     epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
     work_range_3d(c, s, work_ceil_div(j->n, t.tn), (uint64_t)t.wg_n, work_ceil_div(j->m, t.tm),

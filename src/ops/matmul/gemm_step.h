@@ -7,8 +7,9 @@
 
 #include "ops/matmul/gemm.h"
 
-/* m, n, k, batch, batch_in */
-void gemm_step_sizes(step_builder *b, step *s, const gemm_job *j);
+/* m, n, k, batch, batch_in; A and B as this kernel reads them; C. */
+void gemm_step_operands(step_builder *b, step *s, const gemm_job *j, const gemm_matrix *left,
+                        const gemm_matrix *right);
 /* A matrix of elements of this dtype: buffer, strides of row, column, z0, z1. */
 void gemm_step_matrix(step_builder *b, step *s, const gemm_matrix *x, clg_dtype dtype);
 /* flops and bytes, for profiles */

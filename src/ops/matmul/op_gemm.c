@@ -6,6 +6,7 @@
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
+#include "ops/matmul/matmul_shape.h"
 
 #include <inttypes.h>
 
@@ -92,22 +93,10 @@ static clg_status gemm_op_lower(lower_context *c)
 
 /* ---- MatMul ---------------------------------------------------------------------------------- */
 
-/* A and B with the dimensions that MatMul adds to vectors. */
-static shape as_matrix(const shape *x, bool is_left)
-{
-    shape s = *x;
-    if (x->rank == 1) {
-        s.rank = 2;
-        s.dims[0] = is_left ? 1 : x->dims[0];
-        s.dims[1] = is_left ? x->dims[0] : 1;
-    }
-    return s;
-}
-
 /* As the GEMM sees it: com.microsoft.FusedMatMul may transpose its operands. */
 static shape as_operand(const node *n, const shape *x, bool is_left)
 {
-    shape s = as_matrix(x, is_left);
+    shape s = matmul_as_matrix(x, is_left);
     if (x->rank > 1 && node_int(n, is_left ? "transA" : "transB", 0) != 0) {
         s.dims[s.rank - 2] = x->dims[x->rank - 1];
         s.dims[s.rank - 1] = x->dims[x->rank - 2];
@@ -115,29 +104,12 @@ static shape as_operand(const node *n, const shape *x, bool is_left)
     return s;
 }
 
-static shape leading(const shape *x)
-{
-    shape s = *x;
-    s.rank -= 2;
-    return s;
-}
-
 static clg_status matmul_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
-    if (x->rank < 1 || w->rank < 1)
-        return op_error(c, CLG_ERROR_SHAPE, "a scalar is not an operand of a matrix product");
     const shape a = as_operand(c->node, x, true), b = as_operand(c->node, w, false);
-    const int64_t k = a.dims[a.rank - 1], k_of_b = b.dims[b.rank - 2];
-    if (k != k_of_b && k != DIM_UNKNOWN && k_of_b != DIM_UNKNOWN)
-        return op_error(c, CLG_ERROR_SHAPE, "A has %" PRId64 " columns and B %" PRId64 " rows", k,
-                        k_of_b);
-    const shape batch_a = leading(&a), batch_b = leading(&b);
     shape y;
-    if (shape_broadcast(&batch_a, &batch_b, &y) != CLG_OK)
-        return op_error(c, CLG_ERROR_SHAPE, "the leading dimensions of A and B do not broadcast");
-    if (x->rank > 1) y.dims[y.rank++] = a.dims[a.rank - 2];
-    if (w->rank > 1) y.dims[y.rank++] = b.dims[b.rank - 1];
+    CLG_TRY(matmul_shape(c, x, &a, w, &b, &y));
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     int64_t count;
     CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &count));
@@ -257,7 +229,7 @@ static clg_status matmul_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
     const shape a = as_operand(c->node, &x->dims, true), b = as_operand(c->node, &w->dims, false);
-    const shape batch_a = leading(&a), batch_b = leading(&b);
+    const shape batch_a = matmul_leading(&a), batch_b = matmul_leading(&b);
     shape over;
     CLG_TRY(shape_broadcast(&batch_a, &batch_b, &over));
     gemm_job j = {.dtype = x->dtype,

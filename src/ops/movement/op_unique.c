@@ -148,12 +148,6 @@ static clg_status sort_lower(lower_context *c)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static operand wanted_or_scratch(lower_context *c, candidate *impl, uint32_t i)
-{
-    return work_has_output(c, i) ? operand_output(i)
-                                 : step_scratch(&c->build, impl, sizeof(int64_t));
-}
-
 static clg_status write_lower(lower_context *c)
 {
     step_builder *b = &c->build;
@@ -172,7 +166,7 @@ static clg_status write_lower(lower_context *c)
     STEP_BUFFERS(b, s, {operand_input(2), CLG_INT32}, {operand_input(3), CLG_INT32},
                  {operand_input(sorted ? 3 : 4), CLG_INT32}, {list, CLG_INT32});
     for (uint32_t i = 1; i < 4; i++)
-        step_arg_buffer(b, s, wanted_or_scratch(c, impl, i), CLG_INT64);
+        step_arg_buffer(b, s, work_output_or_scratch(c, impl, i, sizeof(int64_t)), CLG_INT64);
     work_range_1d(c, s, r.n, local_of(c, r.n));
     if (!work_has_output(c, 0)) return CLG_OK;
     gather_append(c, impl,

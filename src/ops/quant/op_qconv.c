@@ -7,6 +7,7 @@
 #include "ops/conv/conv_desc.h"
 #include "ops/lowering/work.h"
 #include "ops/quant/qconv.h"
+#include "ops/quant/quantize.h"
 
 #include <inttypes.h>
 
@@ -23,37 +24,15 @@ static const qconv_inputs linear_inputs = {.x = 0,
                                            .y_zero = 7,
                                            .bias = 8};
 
-static clg_status qconv_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    CLG_TRY(window_check(n));
-    const int64_t groups = node_int(n, "group", 1);
-    if (groups < 1 || groups > INT32_MAX)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
-                         groups);
-    return CLG_OK;
-}
-
-/* One number, or one for each of n. */
-static clg_status check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
-{
-    int64_t count;
-    if (input == 0 || !op_has_input(c, input)) return CLG_OK;
-    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &count));
-    if (count == DIM_UNKNOWN || count == 1 || !dims_differ(count, n)) return CLG_OK;
-    return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
-                    what, count, n);
-}
-
 static clg_status check_lists(const op_context *c, const qconv_inputs *at, int64_t outputs)
 {
     int64_t n_bias;
-    CLG_TRY(check_list(c, at->x_zero, 1, "the zero point of x"));
-    CLG_TRY(check_list(c, at->w_zero, outputs, "the zero point of w"));
-    CLG_TRY(check_list(c, at->x_scale, 1, "the scale of x"));
-    CLG_TRY(check_list(c, at->w_scale, outputs, "the scale of w"));
-    CLG_TRY(check_list(c, at->y_scale, 1, "the scale of y"));
-    CLG_TRY(check_list(c, at->y_zero, 1, "the zero point of y"));
+    CLG_TRY(quantize_check_list(c, at->x_zero, 1, "the zero point of x"));
+    CLG_TRY(quantize_check_list(c, at->w_zero, outputs, "the zero point of w"));
+    CLG_TRY(quantize_check_list(c, at->x_scale, 1, "the scale of x"));
+    CLG_TRY(quantize_check_list(c, at->w_scale, outputs, "the scale of w"));
+    CLG_TRY(quantize_check_list(c, at->y_scale, 1, "the scale of y"));
+    CLG_TRY(quantize_check_list(c, at->y_zero, 1, "the zero point of y"));
     if (at->bias == 0 || !op_has_input(c, at->bias)) return CLG_OK;
     CLG_TRY(shape_n_elements(&op_input(c, at->bias)->dims, &n_bias));
     if (dims_differ(n_bias, outputs))
@@ -161,7 +140,7 @@ static const op_attribute microsoft_attributes[] = {{"channels_last", ATTRIBUTE_
                                                     CONV_ATTRIBUTES{0}};
 
 #define CONV                                                                                       \
-    OP_OUTPUTS(1, 1, "?"), .types = types, .check = qconv_check, .infer = qconv_infer,             \
+    OP_OUTPUTS(1, 1, "?"), .types = types, .check = window_check_conv, .infer = qconv_infer,       \
                            .lower = qconv_lower
 
 const op_row op_rows_qconv[] = {

@@ -4,9 +4,9 @@
  * cl/quant/qmatmul.cl. And com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a
  * bias, and DynamicQuantizeMatMul, which quantises its first operand before.
  */
+#include "ops/matmul/matmul_shape.h"
 #include "ops/quant/qmatmul.h"
-
-#include <inttypes.h>
+#include "ops/quant/quantize.h"
 
 static const qmatmul_inputs integer_inputs = {.a = 0, .b = 1, .a_zero = 2, .b_zero = 3};
 static const qmatmul_inputs linear_inputs = {.a = 0,
@@ -35,48 +35,26 @@ static const qmatmul_inputs dynamic_inputs = {.a = 0,
                                               .bias = 4,
                                               .result = TO_FLOAT};
 
-/* One number, or one for each of n. */
-static clg_status check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
-{
-    const shape *dims = &op_input(c, input)->dims;
-    if (!op_has_input(c, input) || !shape_is_known(dims) || shape_product(dims, 0, dims->rank) == 1)
-        return CLG_OK;
-    if (n == DIM_UNKNOWN || shape_product(dims, 0, dims->rank) == n) return CLG_OK;
-    return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
-                    what, shape_product(dims, 0, dims->rank), n);
-}
-
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n)
 {
-    CLG_TRY(check_list(c, at->a_zero, m, "the zero point of A"));
-    CLG_TRY(check_list(c, at->b_zero, n, "the zero point of B"));
+    CLG_TRY(quantize_check_list(c, at->a_zero, m, "the zero point of A"));
+    CLG_TRY(quantize_check_list(c, at->b_zero, n, "the zero point of B"));
     if (at->result == TO_SUMS) return CLG_OK;
-    CLG_TRY(check_list(c, at->a_scale, at->result == TO_FLOAT ? 1 : m, "the scale of A"));
-    CLG_TRY(check_list(c, at->b_scale, n, "the scale of B"));
-    if (at->result == TO_FLOAT) return check_list(c, at->bias, n, "the bias");
-    CLG_TRY(check_list(c, at->y_scale, 1, "the scale of Y"));
-    return check_list(c, at->y_zero, 1, "the zero point of Y");
+    CLG_TRY(quantize_check_list(c, at->a_scale, at->result == TO_FLOAT ? 1 : m, "the scale of A"));
+    CLG_TRY(quantize_check_list(c, at->b_scale, n, "the scale of B"));
+    if (at->result == TO_FLOAT) return quantize_check_list(c, at->bias, n, "the bias");
+    CLG_TRY(quantize_check_list(c, at->y_scale, 1, "the scale of Y"));
+    return quantize_check_list(c, at->y_zero, 1, "the zero point of Y");
 }
 
 static clg_status qmatmul_infer(op_context *c)
 {
     const qmatmul_inputs *at = c->row->param;
     const shape *x = &op_input(c, at->a)->dims, *w = &op_input(c, at->b)->dims;
-    if (x->rank < 1 || w->rank < 1)
-        return op_error(c, CLG_ERROR_SHAPE, "a scalar is not an operand of a matrix product");
-    const shape a = qmatmul_as_matrix(x, true), b = qmatmul_as_matrix(w, false);
-    const int64_t k = a.dims[a.rank - 1], k_of_b = b.dims[b.rank - 2], m = a.dims[a.rank - 2],
-                  n = b.dims[b.rank - 1];
-    if (k != k_of_b && k != DIM_UNKNOWN && k_of_b != DIM_UNKNOWN)
-        return op_error(c, CLG_ERROR_SHAPE, "A has %" PRId64 " columns and B %" PRId64 " rows", k,
-                        k_of_b);
-    const shape batch_a = qmatmul_leading(&a), batch_b = qmatmul_leading(&b);
+    const shape a = matmul_as_matrix(x, true), b = matmul_as_matrix(w, false);
     shape y;
-    if (shape_broadcast(&batch_a, &batch_b, &y) != CLG_OK)
-        return op_error(c, CLG_ERROR_SHAPE, "the leading dimensions of A and B do not broadcast");
-    if (x->rank > 1) y.dims[y.rank++] = m;
-    if (w->rank > 1) y.dims[y.rank++] = n;
-    CLG_TRY(qmatmul_check_lists(c, at, m, n));
+    CLG_TRY(matmul_shape(c, x, &a, w, &b, &y));
+    CLG_TRY(qmatmul_check_lists(c, at, a.dims[a.rank - 2], b.dims[b.rank - 1]));
     fact_set(&c->outputs[0],
              at->result == TO_FLOAT   ? CLG_FLOAT32
              : at->result == TO_BYTES ? op_input(c, at->y_zero)->dtype
@@ -111,49 +89,40 @@ static const op_types types_21[] = {
     {'S', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},
     {0}};
 
+#define MICROSOFT .domain = "com.microsoft", .since = 1
+#define QMATMUL(inputs) .infer = qmatmul_infer, .lower = qmatmul_lower, .param = &(inputs)
+
 const op_row op_rows_qmatmul[] = {
     {.name = "MatMulInteger",
      .since = 10,
      OP_INPUTS(2, 4, "ABAB"),
      OP_OUTPUTS(1, 1, "?"),
      .types = types,
-     .infer = qmatmul_infer,
-     .lower = qmatmul_lower,
-     .param = &integer_inputs},
+     QMATMUL(integer_inputs)},
     {.name = "QLinearMatMul",
      .since = 21,
      OP_INPUTS(8, 8, "ASABSBSY"),
      OP_OUTPUTS(1, 1, "?"),
      .types = types_21,
-     .infer = qmatmul_infer,
-     .lower = qmatmul_lower,
-     .param = &linear_inputs},
+     QMATMUL(linear_inputs)},
     {.name = "QLinearMatMul",
      .since = 10,
      .until = 20,
      OP_INPUTS(8, 8, "ASABSBSY"),
      OP_OUTPUTS(1, 1, "?"),
      .types = types,
-     .infer = qmatmul_infer,
-     .lower = qmatmul_lower,
-     .param = &linear_inputs},
+     QMATMUL(linear_inputs)},
     {.name = "MatMulIntegerToFloat",
-     .domain = "com.microsoft",
-     .since = 1,
+     MICROSOFT,
      OP_INPUTS(4, 7, "ABSSABS"),
      OP_OUTPUTS(1, 1, "S"),
      .types = types,
-     .infer = qmatmul_infer,
-     .lower = qmatmul_lower,
-     .param = &float_inputs},
+     QMATMUL(float_inputs)},
     {.name = "DynamicQuantizeMatMul",
-     .domain = "com.microsoft",
-     .since = 1,
+     MICROSOFT,
      OP_INPUTS(3, 5, "SBSBS"),
      OP_OUTPUTS(1, 1, "S"),
      .types = types,
-     .infer = qmatmul_infer,
-     .lower = qmatmul_lower,
-     .param = &dynamic_inputs},
+     QMATMUL(dynamic_inputs)},
 };
 const size_t n_op_rows_qmatmul = sizeof op_rows_qmatmul / sizeof *op_rows_qmatmul;

@@ -245,9 +245,14 @@ static clg_status dynamic_infer(op_context *c)
     return CLG_OK;
 }
 
-static operand output_or_scratch(lower_context *c, candidate *impl, uint32_t i, size_t size_bytes)
+clg_status quantize_check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
 {
-    return work_has_output(c, i) ? operand_output(i) : step_scratch(&c->build, impl, size_bytes);
+    int64_t count;
+    if (input == 0 || !op_has_input(c, input)) return CLG_OK;
+    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &count));
+    if (count == 1 || !dims_differ(count, n)) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
+                    what, count, n);
 }
 
 void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64_t n, operand y,
@@ -288,9 +293,9 @@ static clg_status dynamic_lower(lower_context *c)
     const shape *x = &lower_input(c, 0)->dims;
     const int64_t n = shape_product(x, 0, x->rank);
     candidate *impl = step_candidate(&c->build, "dynamic_quantize");
-    const operand y = output_or_scratch(c, impl, 0, (size_t)n),
-                  scale = output_or_scratch(c, impl, 1, sizeof(float)),
-                  zero = output_or_scratch(c, impl, 2, 1);
+    const operand y = work_output_or_scratch(c, impl, 0, (size_t)n),
+                  scale = work_output_or_scratch(c, impl, 1, sizeof(float)),
+                  zero = work_output_or_scratch(c, impl, 2, 1);
     quantize_append_dynamic(c, impl, operand_input(0), n, y, scale, zero);
     return CLG_OK;
 }

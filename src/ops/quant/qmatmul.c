@@ -7,6 +7,7 @@
 
 #include "ops/lowering/simt_tile.h"
 #include "ops/lowering/work.h"
+#include "ops/matmul/matmul_shape.h"
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/quantize.h"
 
@@ -38,7 +39,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
 /* Strides of a matrix' leading dimensions. */
 static lower_operand batches_of(const shape *x)
 {
-    lower_operand o = {.dims = qmatmul_leading(x)};
+    lower_operand o = {.dims = matmul_leading(x)};
     int64_t stride = x->dims[x->rank - 2] * x->dims[x->rank - 1];
     for (int i = o.dims.rank - 1; i >= 0; i--) {
         o.strides[i] = stride;
@@ -50,7 +51,7 @@ static lower_operand batches_of(const shape *x)
 static clg_status add_gemm(lower_context *c, candidate *impl, const qmatmul_job *j,
                            const qmatmul_impl *by)
 {
-    const shape a = qmatmul_as_matrix(&j->a_dims, true), b = qmatmul_as_matrix(&j->b_dims, false);
+    const shape a = matmul_as_matrix(&j->a_dims, true), b = matmul_as_matrix(&j->b_dims, false);
     const lower_operand batch_a = batches_of(&a), batch_b = batches_of(&b);
     shape over;
     CLG_TRY(shape_broadcast(&batch_a.dims, &batch_b.dims, &over));

@@ -62,10 +62,6 @@ typedef struct qmatmul_job {
     number_list a_zero, b_zero, a_scale, b_scale;
 } qmatmul_job;
 
-/* A vector as the row or column that it stands for; other shapes as they are. */
-shape qmatmul_as_matrix(const shape *x, bool is_left);
-/* The dimensions but the last two. */
-shape qmatmul_leading(const shape *x);
 /* The scale or zero point in this input of the node. */
 number_list qmatmul_list(const lower_context *c, uint32_t input);
 

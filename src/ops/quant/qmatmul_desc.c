@@ -4,20 +4,6 @@
  */
 #include "ops/quant/qmatmul.h"
 
-/* The dimensions that a GEMM adds to vectors. */
-shape qmatmul_as_matrix(const shape *x, bool is_left)
-{
-    if (x->rank != 1) return *x;
-    return (shape){.rank = 2, .dims = {is_left ? 1 : x->dims[0], is_left ? x->dims[0] : 1}};
-}
-
-shape qmatmul_leading(const shape *x)
-{
-    shape s = *x;
-    s.rank -= 2;
-    return s;
-}
-
 number_list qmatmul_list(const lower_context *c, uint32_t input)
 {
     if (!lower_has_input(c, input)) return (number_list){0};

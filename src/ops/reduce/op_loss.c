@@ -129,8 +129,7 @@ static clg_status loss_lower(lower_context *c)
         size_t size_bytes;
         CLG_TRY(shape_n_elements(&x->dims, &n));
         if (!dtype_bytes(x->dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
-        j.x =
-            work_has_output(c, 1) ? operand_output(1) : step_scratch(&c->build, j.impl, size_bytes);
+        j.x = work_output_or_scratch(c, j.impl, 1, size_bytes);
         const softmax_job s = {LOG_SOFTMAX, x->dtype, j.dims, operand_input(0), j.x};
         softmax_append(c, j.impl, &s);
     }

@@ -235,9 +235,8 @@ static clg_status embed_lower(lower_context *c)
     const int64_t batch = ids->dims.dims[0], places = ids->dims.dims[1], rows = batch * places,
                   cols = words->dims.dims[1];
     candidate *impl = step_candidate(b, "embed_norm");
-    const operand sum = work_has_output(c, 2)
-                            ? operand_output(2)
-                            : step_scratch(b, impl, (size_t)(rows * cols) * dtype_size(dtype));
+    const operand sum =
+        work_output_or_scratch(c, impl, 2, (size_t)(rows * cols) * dtype_size(dtype));
     step *s = step_kernel(b, impl, "skipnorm", "embed",
                           prelude_text(b,
                                        "P_SIMPLE=0 P_SKIP=%d P_BIAS=%d P_BETA=0 P_SUM=0 P_LOCAL=1 "

@@ -46,14 +46,6 @@ static clg_status topk_infer(op_context *c)
     return CLG_OK;
 }
 
-/* An output that the node leaves out is computed into scratch: heap and ranking use both. */
-static operand output_or_scratch(lower_context *c, candidate *impl, uint32_t i, int64_t n,
-                                 clg_dtype dtype)
-{
-    if (work_has_output(c, i)) return operand_output(i);
-    return step_scratch(&c->build, impl, (size_t)n * dtype_size(dtype));
-}
-
 static clg_status topk_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0);
@@ -76,15 +68,16 @@ static clg_status topk_lower(lower_context *c)
                                        (int)x->dtype));
     s->label = "topk";
     s->bytes = (double)rows * (double)n * (double)dtype_size(x->dtype);
-    const operand y = output_or_scratch(c, impl, 0, rows * k, x->dtype);
-    const operand index = output_or_scratch(c, impl, 1, rows * k, CLG_INT64);
+    /* Heap and ranking use both outputs. */
+    const size_t count = (size_t)(rows * k);
+    const operand y = work_output_or_scratch(c, impl, 0, count * dtype_size(x->dtype));
+    const operand index = work_output_or_scratch(c, impl, 1, count * sizeof(int64_t));
     STEP_BUFFERS(b, s, {operand_input(0), x->dtype}, {y, x->dtype}, {index, CLG_INT64});
     STEP_INTS(b, s, outer, n, inner, k);
     if (simd)
         step_arg_buffer(b, s, index, CLG_INT64);
     else
-        step_arg_buffer(b, s, step_scratch(b, impl, (size_t)(rows * k) * sizeof(int32_t)),
-                        CLG_INT32);
+        step_arg_buffer(b, s, step_scratch(b, impl, count * sizeof(int32_t)), CLG_INT32);
     work_range_1d(c, s, rows * (int64_t)local, local);
     return CLG_OK;
 }
