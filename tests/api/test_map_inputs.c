@@ -44,9 +44,7 @@ static clg_status load_reader(ow_bytes node, int64_t keys, int64_t values, clg_d
     ow_output(&m, "y", (int)to);
     if (to != CLG_STRING) ow_output(&m, "z", (int)to);
     ow_put_message(&m.graph, 12, map_info("same", keys, values));
-    ow_bytes file = ow_finish(&m);
-    clg_status status = clg_model_load_memory(file.data, file.n, NULL, &model);
-    ow_free(&file);
+    clg_status status = ow_load(&m, &model);
     if (status != CLG_OK) return status;
     status = clg_session_create(context, model, NULL, out_session);
     clg_model_free(model);

@@ -321,10 +321,7 @@ static clg_status load_declared(int64_t keys, clg_model **out_model)
     ow_attribute_strings(&n, "classlabels_strings", 2, NAMES("a", "b"));
     ow_add_node(&m, n);
     ow_put_message(&m.graph, 12, maps_info("maps", keys));
-    ow_bytes file = ow_finish(&m);
-    clg_status status = clg_model_load_memory(file.data, file.n, NULL, out_model);
-    ow_free(&file);
-    return status;
+    return ow_load(&m, out_model);
 }
 
 TEST(zipmap__is_what_the_file_declares)

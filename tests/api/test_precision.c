@@ -28,9 +28,7 @@ static clg_model *layer(float first)
     ow_simple_node(&m, "MatMul", "product", "x,w", "p");
     ow_simple_node(&m, "Relu", "relu", "p", "y");
     ow_output(&m, "y", CLG_FLOAT32);
-    ow_bytes file = ow_finish(&m);
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
-    ow_free(&file);
+    assert_ok(ow_load(&m, &model));
     return model;
 }
 

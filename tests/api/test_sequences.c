@@ -5,6 +5,7 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/build_session.h"
 #include "support/fixtures/onnx_writer.h"
 #include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
@@ -93,18 +94,6 @@ static ow_bytes kind_info(const char *name, unsigned kind)
     return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_FLOAT32)));
 }
 
-static clg_session *open_model(ow_model *m)
-{
-    clg_model *model;
-    clg_session *session;
-    ow_bytes file = ow_finish(m);
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
-    ow_free(&file);
-    assert_ok(clg_session_create(context, model, NULL, &session));
-    clg_model_free(model);
-    return session;
-}
-
 /* x: a sequence; t: a tensor. same = x; longer = x and -t; t is an output, too. */
 static clg_session *sequence_session(void)
 {
@@ -118,7 +107,7 @@ static clg_session *sequence_session(void)
     ow_put_message(&m.graph, 12, kind_info("same", OW_SEQUENCE));
     ow_put_message(&m.graph, 12, kind_info("longer", OW_SEQUENCE));
     ow_output(&m, "n", CLG_INT64);
-    return open_model(&m);
+    return open_model(context, &m);
 }
 
 static uint64_t plans_made(void)
@@ -234,7 +223,7 @@ TEST(session__gives_what_planning_knows)
     ow_simple_node(&m, "Optional", "", "", "nothing");
     ow_put_message(&m.graph, 12, kind_info("shapes", OW_SEQUENCE));
     ow_put_message(&m.graph, 12, kind_info("nothing", OW_OPTIONAL));
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     assert_ok(clg_session_set_input(s, "x", x));
     for (int round = 0; round < 2; round++) {
         assert_ok(clg_session_run(s));
@@ -275,7 +264,7 @@ static clg_session *optional_session(void)
     ow_output(&m, "has", CLG_BOOL);
     ow_output(&m, "got", CLG_FLOAT32);
     ow_put_message(&m.graph, 12, kind_info("wrapped", OW_OPTIONAL));
-    return open_model(&m);
+    return open_model(context, &m);
 }
 
 TEST(session__takes_and_gives_optionals)

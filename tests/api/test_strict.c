@@ -28,9 +28,7 @@ static clg_model *encoder(bool to_words)
     ow_simple_node(&m, "Add", "add", "x,x", "sum");
     ow_add_node(&m, n);
     ow_output(&m, "y", to_words ? CLG_STRING : CLG_FLOAT32);
-    ow_bytes file = ow_finish(&m);
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
-    ow_free(&file);
+    assert_ok(ow_load(&m, &model));
     return model;
 }
 
@@ -85,9 +83,7 @@ TEST(strict__leaves_shapes_and_branches)
     ow_simple_node(&m, "Greater", "", "size,zero", "long");
     ow_add_node(&m, n);
     ow_output(&m, "y", CLG_INT64);
-    ow_bytes file = ow_finish(&m);
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
-    ow_free(&file);
+    assert_ok(ow_load(&m, &model));
     assert_ok(run(model, true));
     clg_model_free(model);
 }

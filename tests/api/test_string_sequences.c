@@ -6,6 +6,7 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/build_session.h"
 #include "support/fixtures/onnx_writer.h"
 #include "support/fixtures/pocl_context.h"
 
@@ -113,18 +114,6 @@ static void add_number(ow_model *m, const char *name, int64_t number)
     ow_initializer(m, ow_tensor_raw(name, CLG_INT64, 0, NULL, &number, sizeof number));
 }
 
-static clg_session *open_model(ow_model *m)
-{
-    clg_model *model;
-    clg_session *session;
-    ow_bytes file = ow_finish(m);
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
-    ow_free(&file);
-    assert_ok(clg_session_create(context, model, NULL, &session));
-    clg_model_free(model);
-    return session;
-}
-
 /* An input with a '|' is a sequence. */
 static void set(clg_session *s, const char *name, const char *text)
 {
@@ -164,7 +153,7 @@ TEST(string_sequences__are_made_and_changed)
     add_output(&m, "shorter", SEQUENCE);
     add_output(&m, "taken", TENSOR);
     add_output(&m, "joined", TENSOR);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     for (int i = 0; i < 3; i++) { /* other words are another plan, the first ones the first plan */
         set(s, "a", i == 1 ? "eins" : "one two");
         set(s, "b", i == 1 ? "zwei drei vier" : "four");
@@ -195,7 +184,7 @@ TEST(string_sequences__are_split_and_stacked)
     add_output(&m, "cut", SEQUENCE);
     add_output(&m, "single", SEQUENCE);
     add_output(&m, "stacked", TENSOR);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     set(s, "x", "a b c d");
     assert_ok(clg_session_run(s));
     expect(s, "cut", "a|b c d");
@@ -217,7 +206,7 @@ TEST(string_sequences__are_split_across)
     ow_attribute_int(&split, "axis", 1);
     ow_add_node(&m, split);
     add_output(&m, "cut", SEQUENCE);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     set(s, "x", "a b c d e f");
     assert_ok(clg_session_run(s));
     expect(s, "cut", "a d|b e|c f");
@@ -236,7 +225,7 @@ TEST(string_sequences__are_inputs_and_outputs)
     add_output(&m, "same", SEQUENCE);
     add_output(&m, "wrapped", OPTIONAL);
     add_output(&m, "found", TENSOR);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     set(s, "x", "one two|three");
     assert_ok(clg_session_run(s));
     expect(s, "same", "one two|three");
@@ -268,7 +257,7 @@ TEST(string_sequences__are_mapped)
     add_input(&m, "y", TENSOR);
     ow_add_node(&m, map);
     add_output(&m, "mapped", SEQUENCE);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     set(s, "x", "a,b|c d,e,f");
     set(s, "y", ",z");
     assert_ok(clg_session_run(s));
@@ -304,7 +293,7 @@ TEST(string_sequences__are_carried_by_loops)
     add_output(&m, "last", TENSOR);
     add_output(&m, "list", SEQUENCE);
     add_output(&m, "rows", TENSOR);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     set(s, "x", "a b");
     assert_ok(clg_session_run(s));
     expect(s, "last", "axxx bxxx");
@@ -326,7 +315,7 @@ TEST(string_sequences__scan_refuses_them)
     add_input(&m, "x", TENSOR);
     ow_add_node(&m, scan);
     add_output(&m, "y", TENSOR);
-    clg_session *s = open_model(&m);
+    clg_session *s = open_model(context, &m);
     set(s, "x", "a b");
     assert_error(clg_session_run(s), CLG_ERROR_UNSUPPORTED_DTYPE, "strings cannot be placed");
     clg_session_free(s);

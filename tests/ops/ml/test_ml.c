@@ -381,9 +381,7 @@ TEST(ml__rows_of_unknown_rank)
     ow_add_node(&m, scaler);
     ow_add_node(&m, lines);
     ow_output(&m, "y", CLG_FLOAT32);
-    ow_bytes file = ow_finish(&m);
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
-    ow_free(&file);
+    assert_ok(ow_load(&m, &model));
     run_node_each(run_unranked, model);
     clg_model_free(model);
 }

@@ -101,13 +101,11 @@ static double flops_of(const char *op_type, const char *inputs, const int64_t (*
     }
     ow_add_node(&m, node);
     ow_output(&m, "y", CLG_FLOAT32);
-    ow_bytes file = ow_finish(&m);
     clg_model *model;
     double flops;
-    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
+    assert_ok(ow_load(&m, &model));
     assert_ok(clg_model_flops(model, NULL, 0, &flops));
     clg_model_free(model);
-    ow_free(&file);
     return flops;
 }
 
