@@ -11,8 +11,6 @@
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 
-#include <inttypes.h>
-
 static clg_status conv_check(const node *n)
 {
     CLG_TRY(window_check_conv(n));
@@ -22,31 +20,11 @@ static clg_status conv_check(const node *n)
 static clg_status conv_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
-    const int64_t groups = node_int(c->node, "group", 1);
     window_desc win;
-    if (x->rank != w->rank)
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the input has rank %d and the weight %d; they must be equal", x->rank,
-                        w->rank);
-    CLG_TRY(window_read(c->node, x, w, &win));
-    const int64_t channels = x->dims[1], per_group = w->dims[1], outputs = w->dims[0];
-    if (per_group != DIM_UNKNOWN && dims_differ(channels, per_group * groups))
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
-                        " are wanted",
-                        channels, groups, per_group);
-    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
-                        outputs, groups);
-    int64_t n_bias;
-    CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
-    if (op_has_input(c, 2) && dims_differ(n_bias, outputs))
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
-                        outputs);
     shape y;
-    window_shape(&win, x->dims[0], outputs, &y);
+    CLG_TRY(window_read_conv(c, x, w, &win));
+    CLG_TRY(window_check_bias(c, 2, w->dims[0]));
+    window_shape(&win, x->dims[0], w->dims[0], &y);
     const shape *residual = &op_input(c, 3)->dims;
     if (op_has_input(c, 3) && shape_is_known(residual) && shape_is_known(&y) &&
         !shape_equal(residual, &y))

@@ -41,21 +41,11 @@ static bool holds(int64_t channels, int64_t lanes, int64_t wanted)
            channels == work_ceil_div(wanted, lanes) * lanes;
 }
 
-static clg_status check_bias(op_context *c, size_t input, int64_t channels)
-{
-    int64_t n;
-    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &n));
-    if (!op_has_input(c, input) || n == DIM_UNKNOWN || n == channels) return CLG_OK;
-    return op_error(c, CLG_ERROR_SHAPE,
-                    "the bias has %" PRId64 " elements for %" PRId64 " output channels", n,
-                    channels);
-}
-
 /* What goes into the convolution of input 1, which is depthwise, in NCHW order. */
 static clg_status infer_expanded(op_context *c, shape *flat)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, BLOCKED_EXPAND_WEIGHT)->dims;
-    CLG_TRY(check_bias(c, BLOCKED_EXPAND_BIAS, w->rank > 0 ? w->dims[0] : 0));
+    CLG_TRY(window_check_bias(c, BLOCKED_EXPAND_BIAS, w->rank > 0 ? w->dims[0] : 0));
     if (x->rank != 5 || w->rank != 4 || w->dims[2] != 1 || w->dims[3] != 1 ||
         w->dims[0] != node_int(c->node, "group", 1) || op_input(c, 1)->dims.dims[1] != 1 ||
         !holds(flat->dims[1], x->dims[4], w->dims[1]))
@@ -85,7 +75,7 @@ static clg_status blocked_infer(op_context *c)
                         "a feature map of %" PRId64 " channels does not fit a weight of %" PRId64
                         " and %" PRId64 ", and %" PRId64 " groups",
                         flat.dims[1], w->dims[0], w->dims[1], groups);
-    CLG_TRY(check_bias(c, 2, w->dims[0]));
+    CLG_TRY(window_check_bias(c, 2, w->dims[0]));
     shape y;
     window_shape(&win, flat.dims[0], w->dims[0], &y);
     y = conv_blocked_shape(&y, lanes);

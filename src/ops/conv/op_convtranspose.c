@@ -125,7 +125,6 @@ static clg_status transpose_infer(op_context *c)
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     const int64_t groups = node_int(c->node, "group", 1);
     spread s;
-    int64_t n_bias;
     CLG_TRY(transpose_read(c->node, x, w, &s));
     const int64_t outputs = w->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[1] * groups;
     if (dims_differ(x->dims[1], w->dims[0]) ||
@@ -133,11 +132,7 @@ static clg_status transpose_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE,
                         "%" PRId64 " channels meet a weight for %" PRId64 " in %" PRId64 " groups",
                         x->dims[1], w->dims[0], groups);
-    CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
-    if (op_has_input(c, 2) && dims_differ(n_bias, outputs))
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
-                        outputs);
+    CLG_TRY(window_check_bias(c, 2, outputs));
     shape y = {.rank = x->rank, .dims = {x->dims[0], outputs}};
     for (int i = 0; i < s.n_axes; i++) y.dims[2 + i] = s.axes[i].out;
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);

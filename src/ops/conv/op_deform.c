@@ -48,7 +48,6 @@ static clg_status deform_infer(op_context *c)
                   fields = node_int(c->node, "offset_group", 1);
     window_desc win;
     shape y;
-    int64_t n_bias;
     if (x->rank != 4 || w->rank != 4)
         return op_error(c, CLG_ERROR_SHAPE,
                         "takes an input and a weight of rank 4, not of %d and %d", x->rank,
@@ -68,11 +67,7 @@ static clg_status deform_infer(op_context *c)
     const int64_t taps = known ? win.axes[0].kernel * win.axes[1].kernel : DIM_UNKNOWN;
     CLG_TRY(check_field(c, 2, known ? 2 * fields * taps : DIM_UNKNOWN, &win));
     CLG_TRY(check_field(c, 4, known ? fields * taps : DIM_UNKNOWN, &win));
-    CLG_TRY(shape_n_elements(&op_input(c, 3)->dims, &n_bias));
-    if (op_has_input(c, 3) && dims_differ(n_bias, outputs))
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
-                        outputs);
+    CLG_TRY(window_check_bias(c, 3, outputs));
     window_shape(&win, x->dims[0], outputs, &y);
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;

@@ -161,6 +161,38 @@ clg_status window_read(const node *n, const shape *in, const shape *kernel, wind
     return CLG_OK;
 }
 
+clg_status window_read_conv(const op_context *c, const shape *x, const shape *w,
+                            window_desc *out_window)
+{
+    const int64_t groups = node_int(c->node, "group", 1);
+    if (x->rank != w->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has rank %d and the weight %d; they must be equal", x->rank,
+                        w->rank);
+    CLG_TRY(window_read(c->node, x, w, out_window));
+    const int64_t channels = x->dims[1], per_group = w->dims[1], outputs = w->dims[0];
+    if (per_group != DIM_UNKNOWN && dims_differ(channels, per_group * groups))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
+                        " are wanted",
+                        channels, groups, per_group);
+    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
+                        outputs, groups);
+    return CLG_OK;
+}
+
+clg_status window_check_bias(const op_context *c, size_t input, int64_t channels)
+{
+    int64_t n;
+    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &n));
+    if (!op_has_input(c, input) || !dims_differ(n, channels)) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE,
+                    "the bias has %" PRId64 " elements for %" PRId64 " output channels", n,
+                    channels);
+}
+
 void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *out_shape)
 {
     *out_shape = (shape){.rank = w->n_axes + 2, .dims = {batch, channels}};

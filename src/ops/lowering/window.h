@@ -31,6 +31,12 @@ clg_status window_check_conv(const node *n);
  * the attribute must. Errors name the node: SHAPE, INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
 clg_status window_read(const node *n, const shape *in, const shape *kernel,
                        window_desc *out_window);
+/* The same for a convolution of x with w: equal ranks, and channels that fit attribute group. */
+clg_status window_read_conv(const op_context *c, const shape *x, const shape *w,
+                            window_desc *out_window);
+/* Checks that the bias in this input, if there is one, has a number for each output channel, as
+ * far as both are known. */
+clg_status window_check_bias(const op_context *c, size_t input, int64_t channels);
 /* [N, channels, outputs...]. */
 void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *out_shape);
 /* Pixels of the input, with its padding, that `outputs` adjacent outputs see. */

@@ -9,8 +9,6 @@
 #include "ops/quant/qconv.h"
 #include "ops/quant/quantize.h"
 
-#include <inttypes.h>
-
 #define LINE 256 /* P_LINE */
 
 static const qconv_inputs integer_inputs = {.x = 0, .w = 1, .x_zero = 2, .w_zero = 3};
@@ -26,20 +24,13 @@ static const qconv_inputs linear_inputs = {.x = 0,
 
 static clg_status check_lists(const op_context *c, const qconv_inputs *at, int64_t outputs)
 {
-    int64_t n_bias;
     CLG_TRY(quantize_check_list(c, at->x_zero, 1, "the zero point of x"));
     CLG_TRY(quantize_check_list(c, at->w_zero, outputs, "the zero point of w"));
     CLG_TRY(quantize_check_list(c, at->x_scale, 1, "the scale of x"));
     CLG_TRY(quantize_check_list(c, at->w_scale, outputs, "the scale of w"));
     CLG_TRY(quantize_check_list(c, at->y_scale, 1, "the scale of y"));
     CLG_TRY(quantize_check_list(c, at->y_zero, 1, "the zero point of y"));
-    if (at->bias == 0 || !op_has_input(c, at->bias)) return CLG_OK;
-    CLG_TRY(shape_n_elements(&op_input(c, at->bias)->dims, &n_bias));
-    if (dims_differ(n_bias, outputs))
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
-                        outputs);
-    return CLG_OK;
+    return at->bias == 0 ? CLG_OK : window_check_bias(c, at->bias, outputs);
 }
 
 static clg_status qconv_infer(op_context *c)
@@ -48,26 +39,11 @@ static clg_status qconv_infer(op_context *c)
     const bool last = node_int(c->node, "channels_last", 0) != 0;
     const shape *w = &op_input(c, at->w)->dims, given = op_input(c, at->x)->dims,
                 transposed = window_channels_first(&given), *x = last ? &transposed : &given;
-    const int64_t groups = node_int(c->node, "group", 1);
     window_desc win;
     shape y;
-    if (x->rank != w->rank)
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the input has rank %d and the weight %d; they must be equal", x->rank,
-                        w->rank);
-    CLG_TRY(window_read(c->node, x, w, &win));
-    const int64_t outputs = w->dims[0];
-    if (w->dims[1] != DIM_UNKNOWN && dims_differ(x->dims[1], w->dims[1] * groups))
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
-                        " are wanted",
-                        x->dims[1], groups, w->dims[1]);
-    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
-        return op_error(c, CLG_ERROR_SHAPE,
-                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
-                        outputs, groups);
-    CLG_TRY(check_lists(c, at, outputs));
-    window_shape(&win, x->dims[0], outputs, &y);
+    CLG_TRY(window_read_conv(c, x, w, &win));
+    CLG_TRY(check_lists(c, at, w->dims[0]));
+    window_shape(&win, x->dims[0], w->dims[0], &y);
     if (last) y = window_channels_last(&y);
     fact_set(&c->outputs[0], at->y_zero ? op_input(c, at->y_zero)->dtype : CLG_INT32, &y);
     return CLG_OK;
