@@ -335,7 +335,8 @@ static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_plac
                         .caps = s->context->caps,
                         .kernel_class = s->context->kernel_class,
                         .memory = memory,
-                        .texts = s->context->texts};
+                        .texts = s->context->texts,
+                        .trial = s->context->trial};
     if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(prepare_operands(s, n, inputs, outputs));
     return emit_lowered(s, &lc, out_place);

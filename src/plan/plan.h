@@ -38,7 +38,7 @@ typedef struct plan_placement {
 
 /* ---- steps and segments ---------------------------------------------------------------------- */
 
-#define PLAN_WINDOW 32
+#define PLAN_WINDOW 32 /* steps: the bits of `after` */
 
 typedef struct plan_step {
     const step *what;
@@ -180,6 +180,7 @@ typedef struct plan_context {
     size_t n_preferred;
     const struct tuning_table *choices; /* that were measured; NULL: none */
     bool notes_choices;
+    lower_trial trial; /* of benchmarks; all zero otherwise */
 } plan_context;
 
 /* Plans from the inputs' facts. When shape inference turns out to need the content of graph

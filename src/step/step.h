@@ -155,6 +155,9 @@ typedef struct candidate {
     bool
         last_resort; /* slow, for drivers that refuse the others: no choice that anybody measures */
     double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
+    /* Where cost is 0: estimated cycles of its tiling, which tests/bench/cost_model checks; 0 when
+     * nothing is known. */
+    double tiling_cost;
     struct candidate *next;
 } candidate;
 

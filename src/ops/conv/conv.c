@@ -21,7 +21,12 @@ static bool is_gemm(const conv_job *j)
     return true;
 }
 
-#define SMALL_MAP 256
+/* When the GEMM of a 1x1 convolution in NCHW is transposed. Measured on x86-64 with AVX-512, PoCL
+ * 3.1, 2026-11-21: transposing paid with k of 576 and more, at 7 x 7 and 14 x 14, and took 1.06 to
+ * 1.29 times as long with k of 64 to 256. Checked by:
+ *     build/tests/bench/cost_model transposed */
+#define SMALL_MAP 256 /* pixels at most: larger feature maps store columns too far apart */
+#define TRANSPOSED_STORE_STEPS 40.0 /* of the sum, k, that take as long as transposing results */
 
 /* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number,
  * and its columns channels. */
@@ -45,12 +50,13 @@ static double used_part(const lower_context *c, int64_t m, int64_t n)
            (double)(work_ceil_div(n, nr) * nr);
 }
 
-/* Results that are transposed on store take about as long as 40 steps of the sum. Large feature
- * maps are too far apart. */
+/* Whether full register tiles save more than transposing the results takes. */
 static bool gains_by_transposing(const lower_context *c, const conv_job *j, const gemm_job *g)
 {
+    if (c->trial.transposed != 0) return c->trial.transposed > 0;
     return j->weight_constant && g->n <= SMALL_MAP &&
-           (double)g->k * (used_part(c, g->n, g->m) - used_part(c, g->m, g->n)) > 40.0;
+           (double)g->k * (used_part(c, g->n, g->m) - used_part(c, g->m, g->n)) >
+               TRANSPOSED_STORE_STEPS;
 }
 
 /* y[image, group] = weight[group] x x[image, group]. */

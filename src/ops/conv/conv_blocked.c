@@ -9,9 +9,31 @@
 
 #include <stdio.h>
 
-#define PATCH 65536
-#define ACC 65536
-#define CHUNK 8192 /* floats of weights that stay in L1 */
+/* Sizes of the kernel. PATCH and ACC are fixed when it is compiled: private memory of a work-group,
+ * which is to stay in an L2 cache of 1 MB. Estimated, not measured. */
+#define PATCH 65536 /* P_PATCH: floats of copied pixels, 256 KiB */
+#define ACC 65536   /* P_ACC: accumulators that wait for the next chunk of weights, 256 KiB */
+#define CHUNK 8192  /* floats of weights of a chunk: 32 KiB, an L1 cache */
+
+/* Cost model of conv_blocked: cycles of one core, added up for a work-group. A vector has the lanes
+ * of the device, each of another channel; a row of a register tile takes a cycle for two of them.
+ * Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-22; each constant is
+ * estimated, not measured alone. Checked by: build/tests/bench/cost_model blocked */
+static const struct {
+    int64_t min_rows;
+    double fill_vector_cycles, register_tile_cycles, weight_bytes_per_cycle;
+    double store_vector_cycles, group_cycles, waiting_groups;
+} cost = {
+    .min_rows = 4,                  /* a register tile of fewer takes as long: the latency of
+                                       multiply-adds, 4 cycles at 2 a cycle, needs 8 accumulators */
+    .fill_vector_cycles = 1.5,      /* of a vector of copied pixels */
+    .register_tile_cycles = 25.0,   /* of a register tile, per chunk: load and store accumulators */
+    .weight_bytes_per_cycle = 12.0, /* of weights, from the last-level cache or memory */
+    .store_vector_cycles = 4.0,     /* of a vector of results: epilogue and store */
+    .group_cycles = 300.0,          /* of a work-group: start, and end of its loops */
+    .waiting_groups = 0.8, /* groups' time that cores wait at the end: the last ones are seldom
+                              started immediately, and more groups leave less to wait for */
+};
 
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w)
 {
@@ -100,16 +122,19 @@ static double cost_of(const lower_context *c, const conv_job *j, blocked_tiling 
     const double k = (double)(t->slices * t->taps * t->in), panels = (double)t->group_panels;
     const double steps = (double)work_ceil_div(t->slices, t->chunk);
     const int64_t fits = t->copied && PATCH / patch < t->slices ? t->group_panels : 1;
-    const double fill = t->copied ? (double)(fits * t->slices * patch) / (double)lanes * 1.5 : 0;
-    const double tile = (double)(part > 4 ? part : 4) * k + 25.0 * steps;
+    const double fill =
+        t->copied ? (double)(fits * t->slices * patch) / (double)lanes * cost.fill_vector_cycles
+                  : 0;
+    const double tile = (double)(part > cost.min_rows ? part : cost.min_rows) * k +
+                        cost.register_tile_cycles * steps;
     const double products = panels * (double)(t->tile_h * parts) * tile;
-    const double weights = panels * k * (double)nr * 4.0 / 12.0;
-    const double done = panels * (double)(t->tile_h * t->tile_w) * BLOCKED_NRV * 4.0;
+    const double weights = panels * k * (double)nr * 4.0 / cost.weight_bytes_per_cycle;
+    const double store =
+        panels * (double)(t->tile_h * t->tile_w) * BLOCKED_NRV * cost.store_vector_cycles;
     const int64_t groups = work_ceil_div(t->h.out, t->tile_h) * work_ceil_div(t->w.out, t->tile_w) *
                            work_ceil_div(t->panels, t->group_panels) * j->batch;
-    /* The last groups are seldom started immediately: more of them leave less to wait for. */
-    return (fill + products + weights + done + 300.0) *
-           ((double)work_ceil_div(groups, work_units(c)) + 0.8);
+    return (fill + products + weights + store + cost.group_cycles) *
+           ((double)work_ceil_div(groups, work_units(c)) + cost.waiting_groups);
 }
 
 /* The cheapest tiling; its cost is negative when none is allowed. */
@@ -122,7 +147,8 @@ static blocked_tiling find_tiling(const lower_context *c, const conv_job *j, blo
             t.tile_h = work_ceil_div(t.h.out, down);
             for (t.group_panels = t.panels; t.group_panels > 0; t.group_panels /= 2) {
                 t.cost = cost_of(c, j, &t);
-                if (t.cost >= 0 && (best.cost < 0 || t.cost < best.cost)) best = t;
+                if (t.cost < c->trial.min_cost) continue;
+                if (best.cost < 0 || t.cost < best.cost) best = t;
             }
         }
     }

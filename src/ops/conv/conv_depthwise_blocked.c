@@ -34,7 +34,10 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const 
     return to;
 }
 
-#define DEPTHWISE_PIXELS 256 /* of a group: enough that it is worth handing out */
+/* Sizes of a work-group: estimated, not measured. Checked by:
+ *     cltool profile MODEL    (the bandwidth of conv_depthwise_blocked) */
+#define DEPTHWISE_PIXELS 256        /* of a group at least: it is worth handing out */
+#define DEPTHWISE_GROUPS_PER_UNIT 8 /* groups for each compute unit at most: they balance it */
 
 void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j)
 {
@@ -42,7 +45,7 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv
     const window_axis *h = &j->axes[1], *w = &j->axes[2];
     const int64_t blocks = work_ceil_div(j->groups, work_simd_lanes(c));
     const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
-    const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
+    const int64_t share = j->batch * blocks * h->out / (DEPTHWISE_GROUPS_PER_UNIT * work_units(c));
     const int64_t tile_h = work_min(share > fewest ? share : fewest, h->out);
     const operand packed = conv_depthwise_blocked_weights(c, impl, j);
     step *s = step_kernel(b, impl, "conv_depthwise_blocked", "conv_depthwise_blocked",

@@ -8,8 +8,30 @@
 
 #include "ops/lowering/work.h"
 
-#define MAP 65536 /* floats of the feature map between the two that a group has */
+/* Sizes of the kernel. P_MAP floats, 256 KiB of private memory of a group, are to stay in an L2
+ * cache of 1 MB; estimated, not measured. AT_ONCE accumulators cover the latency of multiply-adds,
+ * 4 cycles at 2 a cycle. */
+#define MAP 65536 /* P_MAP: floats of the feature map between the two that a group has */
 #define AT_ONCE 8 /* pixels whose depthwise sums are made together */
+
+/* Cost model of the tilings of conv_expand_blocked: cycles of one core, added up for a work-group.
+ * A vector has the lanes of the device, each of another channel; a row of a register tile takes a
+ * cycle for two of them. Whether both convolutions are fused is not estimated: they always are,
+ * unless `cltool tune` found otherwise.
+ * Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-22; each constant is
+ * estimated, not measured alone. Checked by: build/tests/bench/cost_model expand */
+static const struct {
+    double store_vector_cycles, register_tile_cycles;
+    double tap_cycles, pixel_cycles, run_cycles, group_cycles, waiting_groups;
+} cost = {
+    .store_vector_cycles = 6.0,   /* of a vector of the 1x1 convolution: epilogue and store */
+    .register_tile_cycles = 30.0, /* of a register tile: clear accumulators, addresses */
+    .tap_cycles = 0.7,            /* of a tap of a depthwise pixel: a load and a multiply-add */
+    .pixel_cycles = 4.0,          /* of a depthwise pixel: epilogue and store */
+    .run_cycles = 20.0,           /* of AT_ONCE depthwise pixels: clear accumulators, addresses */
+    .group_cycles = 300.0,        /* of a work-group: start, and end of its loops */
+    .waiting_groups = 0.8,        /* groups' time that cores wait at the end, as in conv_blocked */
+};
 
 /* The tiling of the work. */
 typedef struct expand_tiling {
@@ -36,15 +58,18 @@ static double cost_of(const lower_context *c, const conv_job *point, const conv_
     const int64_t tiles =
         columns == w->in ? work_ceil_div(lines * columns, mr) : lines * work_ceil_div(columns, mr);
     const double k = (double)(work_ceil_div(point->ic, lanes) * lanes);
-    const double tile = (double)mr * (k + BLOCKED_NRV * 6.0) + 30.0;
+    const double tile =
+        (double)mr * (k + BLOCKED_NRV * cost.store_vector_cycles) + cost.register_tile_cycles;
     const double taps = (double)(h->kernel * w->kernel);
     const double runs =
         (double)(BLOCKED_NRV * t->tile_h * work_ceil_div(t->tile_w, (int64_t)AT_ONCE));
     const double group =
-        (double)tiles * tile + runs * (AT_ONCE * (0.7 * taps + 4.0) + 20.0) + 300.0;
+        (double)tiles * tile +
+        runs * (AT_ONCE * (cost.tap_cycles * taps + cost.pixel_cycles) + cost.run_cycles) +
+        cost.group_cycles;
     const int64_t groups = work_ceil_div(h->out, t->tile_h) * work_ceil_div(w->out, t->tile_w) *
                            work_ceil_div(point->oc, BLOCKED_NRV * lanes) * point->batch;
-    return group * ((double)work_ceil_div(groups, work_units(c)) + 0.8);
+    return group * ((double)work_ceil_div(groups, work_units(c)) + cost.waiting_groups);
 }
 
 /* The cheapest tiling. A line of AT_ONCE pixels always fits. */
@@ -60,7 +85,8 @@ static expand_tiling find_tiling(const lower_context *c, const conv_job *point,
             t.tile_h = work_ceil_div(oh, down);
             if (!fits(c, depthwise, &t)) continue;
             t.cost = cost_of(c, point, depthwise, &t);
-            if (t.cost < best.cost) best = t;
+            if (t.cost < c->trial.min_cost) continue;
+            if (best.cost < c->trial.min_cost || t.cost < best.cost) best = t;
         }
     }
     return best;
@@ -87,6 +113,7 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
     const int64_t lanes = work_simd_lanes(c);
     const expand_tiling t = find_tiling(c, point, depthwise);
     candidate *impl = step_candidate(b, "conv_expand_blocked");
+    impl->tiling_cost = t.cost;
     const operand w = conv_blocked_weights(c, impl, point, true);
     const operand d = conv_depthwise_blocked_weights(c, impl, depthwise);
     step *s = step_kernel(b, impl, "conv_expand_blocked", "conv_expand_blocked",

@@ -28,10 +28,11 @@ int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_
     return axes[0].out * work_ceil_div(axes[1].out, tile_h) * work_ceil_div(axes[2].out, tile_w);
 }
 
-/* Estimated cycles of a convolution with this tiling, or a negative number where it is not allowed.
- * The constants are rough. */
+/* Estimated cycles of a convolution with this tiling, or a negative number where it is not
+ * allowed: those of a work-group, times the rounds in which the groups run. */
 static double cost_of(const lower_context *c, const conv_tiling_job *j, const conv_tiling *t)
 {
+    const conv_tiling_costs *cost = j->costs;
     const int64_t nr = 2 * (int64_t)j->lanes, slices = j->slices;
     const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
     const patch_size p = measure_patch(j->axes, t->tile_h, t->tile_w);
@@ -39,18 +40,22 @@ static double cost_of(const lower_context *c, const conv_tiling_job *j, const co
     const bool fits = p.slice <= j->patch && slices <= j->patch / p.slice;
     const int64_t rows = t->tile_m * (fits ? 1 : t->group_tiles) + j->spare_rows;
     if (p.slice > j->patch || rows > j->sums / (panels * nr)) return -1;
-    const double fill = (double)slices * ((double)p.slice / j->lanes * j->fill_vector +
-                                          (double)p.lines * j->fill_line);
-    const double work =
-        (double)(t->group_tiles * panels) * ((double)(slices * taps * t->tile_m) * j->step + 30.0);
-    const double done = (double)(t->group_tiles * t->tile_m * t->tile_h) *
-                        ((double)t->tile_w / j->lanes * j->done_vector + j->done_line);
+    const double fill = (double)slices * ((double)p.slice / j->lanes * cost->fill_vector_cycles +
+                                          (double)p.lines * cost->fill_line_cycles);
+    const double products =
+        (double)(t->group_tiles * panels) *
+        ((double)(slices * taps * t->tile_m) * cost->row_cycles + cost->register_tile_cycles);
+    const double store =
+        (double)(t->group_tiles * t->tile_m * t->tile_h) *
+        ((double)t->tile_w / j->lanes * cost->store_vector_cycles + cost->store_line_cycles);
     const int64_t groups = conv_tiling_count(j->axes, t->tile_h, t->tile_w) *
                            work_ceil_div(t->tiles, t->group_tiles) * j->planes;
-    return (fill + work + done + 100.0) * (double)work_ceil_div(groups, work_units(c));
+    return (fill + products + store + cost->group_cycles) *
+           (double)work_ceil_div(groups, work_units(c));
 }
 
-#define MAX_ACROSS 64
+/* Limits of the search, which bound the time of planning: estimated, not measured. */
+#define MAX_ACROSS 64   /* tiles of a row */
 #define WIDE_ENOUGH 256 /* pixels: longer rows may fall into more than MAX_ACROSS tiles */
 
 bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out)
@@ -67,7 +72,7 @@ bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_til
             t.tile_h = work_ceil_div(height, down);
             for (t.group_tiles = t.tiles; t.group_tiles > 0; t.group_tiles /= 2) {
                 t.cost = cost_of(c, j, &t);
-                if (t.cost < 0 || (found && t.cost >= out->cost)) continue;
+                if (t.cost < c->trial.min_cost || (found && t.cost >= out->cost)) continue;
                 found = true;
                 *out = t;
             }
@@ -76,7 +81,10 @@ bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_til
     return found;
 }
 
-#define DEPTHWISE_PATCH 6144 /* elements of patches that stay in L1 */
+/* Depthwise convolutions have no cost model but these, estimated, not measured. Checked by:
+ *     cltool profile MODEL    (the part of the peak of conv_depthwise_simd) */
+#define DEPTHWISE_PATCH 6144        /* elements of patches: 24 KiB of float32, of an L1 of 32 */
+#define DEPTHWISE_GROUPS_PER_UNIT 4 /* work-groups wanted for each compute unit: they balance it */
 
 bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
                            conv_tiling *out)
@@ -100,7 +108,8 @@ bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int
     const int64_t room = work_min(DEPTHWISE_PATCH / patch, j->sums / sums);
     const int64_t images = j->planes / n_channels;
     const int64_t splits = images * conv_tiling_count(j->axes, out->tile_h, out->tile_w);
-    const int64_t share = work_ceil_div(n_channels, work_ceil_div(4 * work_units(c), splits));
+    const int64_t share =
+        work_ceil_div(n_channels, work_ceil_div(DEPTHWISE_GROUPS_PER_UNIT * work_units(c), splits));
     out->group_tiles = room < 1 ? 1 : work_min(room, share);
     return true;
 }

@@ -8,6 +8,18 @@
 
 #include "ops/lowering/window.h"
 
+/* The constants of an implementation's cost model: cycles of one core, added up for a work-group.
+ * A vector has the lanes of the device, each of another pixel. */
+typedef struct conv_tiling_costs {
+    double row_cycles;           /* of a row of a register tile, two vectors, per slice and tap */
+    double register_tile_cycles; /* of a register tile: clear and store accumulators */
+    double fill_vector_cycles;   /* of a vector copied into the patch */
+    double fill_line_cycles;     /* of a line of the patch */
+    double store_vector_cycles;  /* of a vector of results: epilogue and store */
+    double store_line_cycles;    /* of a line of results of one channel */
+    double group_cycles;         /* of a work-group: start, and end of its loops */
+} conv_tiling_costs;
+
 typedef struct conv_tiling_job {
     const window_axis *axes; /* three of them */
     int64_t oc;              /* output channels of a group */
@@ -16,9 +28,7 @@ typedef struct conv_tiling_job {
     int64_t patch, sums;     /* elements in private memory */
     int64_t spare_rows;      /* rows of sums that are wanted beside those of channels */
     int lanes, rows;         /* of the register tile, which is two vectors across */
-    double step;             /* estimated cycles of a row's two vectors, for each slice and tap */
-    double fill_vector, fill_line; /* of a vector and a line of the patch */
-    double done_vector, done_line; /* of a vector and a line of results */
+    const conv_tiling_costs *costs;
 } conv_tiling_job;
 
 typedef struct conv_tiling {

@@ -11,10 +11,36 @@
 
 #include <stdio.h>
 
-#define SIMD_STRIP 32
-#define SIMD_V 262144
-#define SIMD_TILES 64
-#define SIMD_NRV 2
+/* Sizes of the kernel winograd_simd, fixed when it is compiled. V, the transformed pixels, and M,
+ * the sums of one panel, take 1 MB and 0.3 MB of private memory: together they fit an L2 cache of
+ * 2 MB, as the machine of the cost model below has. With two vectors across, a register tile of 12
+ * rows has 24 accumulators of 32 registers, and one of 6 rows has 12 of 16. */
+#define SIMD_STRIP 32 /* P_STRIP: tiles of a row that are transformed together */
+#define SIMD_V 262144 /* P_V: floats of V */
+#define SIMD_TILES 64 /* P_TILES: tiles of a work-group, which share each panel of weights */
+#define SIMD_NRV 2    /* P_NRV: vectors of output channels of a register tile */
+
+/* Cost model of winograd_2x2 and winograd_4x4: cycles of one core, added up for a work-group. A
+ * vector has the lanes of the device, each of another channel.
+ * Measured on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, one core, 2026-11-21; within
+ * 15 % of the best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. With
+ * vectors of 8 lanes or fewer: estimated, not measured.
+ * Checked by: build/tests/bench/cost_model winograd */
+static const struct {
+    double input_element_cycles, input_pixel_cycles, output_element_cycles, output_pixel_cycles;
+    double row_cycles, register_tile_cycles, group_cycles;
+    double weight_bytes_per_cycle, weight_line_cycles;
+} cost = {
+    .input_element_cycles = 5.0,   /* of a vector of V: input transform and store */
+    .input_pixel_cycles = 9.0,     /* of a vector of pixels: load, and transpose if not blocked */
+    .output_element_cycles = 3.0,  /* of a vector of M: load and output transform */
+    .output_pixel_cycles = 12.0,   /* of a vector of results: epilogue, transpose, store */
+    .row_cycles = 1.2,             /* of a row of a register tile, two vectors: multiply-adds */
+    .register_tile_cycles = 40.0,  /* of a register tile: clear accumulators, store M */
+    .group_cycles = 200.0,         /* of a work-group: start, and end of its loops */
+    .weight_bytes_per_cycle = 8.0, /* of weights, from the last-level cache or memory */
+    .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
+};
 
 /* The tiling of the work. side: of a tile's outputs; area: of its inputs, squared. */
 typedef struct simd_tiling {
@@ -27,26 +53,30 @@ typedef struct simd_tiling {
  * there and transforming. */
 static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
-    const double bytes_per_cycle = 8.0, vec = work_simd_lanes(c), area = (double)w->area;
-    if (dtype == CLG_FLOAT32) return area * vec * 4.0 / bytes_per_cycle;
-    return 9.0 * vec * 2.0 / bytes_per_cycle + (double)(w->side + 2) * 15.0;
+    const double vec = work_simd_lanes(c), area = (double)w->area;
+    if (dtype == CLG_FLOAT32) return area * vec * 4.0 / cost.weight_bytes_per_cycle;
+    return 9.0 * vec * 2.0 / cost.weight_bytes_per_cycle +
+           (double)(w->side + 2) * cost.weight_line_cycles;
 }
 
 /* Estimated cycles of a group: transforms of P_VEC channels of a tile and what transposing its
- * pixels takes, multiplications, and weights. Measured on one processor with vectors of 16
- * lanes. */
+ * pixels takes, multiplications, and weights. */
 static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;
     const double inner = (double)w->slices * vec, transposed = (double)(w->side * w->side);
-    const double input = tiles * (double)w->slices * (5.0 * (double)w->area + 9.0 * transposed);
+    const double input =
+        tiles * (double)w->slices *
+        (cost.input_element_cycles * (double)w->area + cost.input_pixel_cycles * transposed);
     const double output =
-        tiles * (double)(w->group_panels * SIMD_NRV) * (3.0 * (double)w->area + 12.0 * transposed);
+        tiles * (double)(w->group_panels * SIMD_NRV) *
+        (cost.output_element_cycles * (double)w->area + cost.output_pixel_cycles * transposed);
     const double parts = (double)work_ceil_div(w->block_tiles, work_simd_rows(c));
     const double products =
-        (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * SIMD_NRV / 2.0 + parts * 40.0);
+        (double)(w->group_panels * w->area) *
+        (tiles * inner * cost.row_cycles * SIMD_NRV / 2.0 + parts * cost.register_tile_cycles);
     const double weights = (double)(w->group_panels * SIMD_NRV) * inner * weight_cost(c, w, dtype);
-    return input + output + products + weights + 200.0;
+    return input + output + products + weights + cost.group_cycles;
 }
 
 /* The cheapest tiling of the job with tiles of side x side outputs. */
@@ -70,6 +100,7 @@ static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, int64_
             const int64_t all =
                 work_ceil_div(w.tiles, w.block_tiles) * work_ceil_div(w.panels, w.group_panels);
             w.cost = group_cost(c, &w, j->dtype) * (double)work_ceil_div(all, units);
+            if (w.cost < c->trial.min_cost) continue;
             if (best.cost < 0 || w.cost < best.cost) best = w;
         }
         if (w.block_tiles <= work_simd_rows(c)) break;
@@ -114,7 +145,7 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
 {
     step_builder *b = &c->build;
     const simd_tiling w = plan_tiling(c, j, side);
-    if (w.block_tiles < 1 || w.group_panels < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
+    if (w.cost < 0 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *impl = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
     impl->cost = w.cost;
     const operand packed = pack_weights(c, impl, j, &w);

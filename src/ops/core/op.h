@@ -95,6 +95,14 @@ typedef enum lower_caution {
     LOWER_N_CAUTIONS
 } lower_caution;
 
+/* What tests/bench/cost_model requests in place of what cost models choose, to measure what they
+ * reject; all zero otherwise, and then without effect. */
+typedef struct lower_trial {
+    double min_cost;  /* estimated cycles: cheaper tilings of convolutions are passed over */
+    int64_t n_groups; /* work-groups that gemm_simd aims at; 0: its own choice */
+    int transposed;   /* 1x1 convolutions in NCHW: 1: the transposed GEMM, -1: not, 0: as chosen */
+} lower_trial;
+
 typedef struct lower_context {
     const node *node;
     const op_row *row;
@@ -115,6 +123,7 @@ typedef struct lower_context {
     int64_t *joins;
     const struct attention_job
         *attention; /* what the candidates' attention kernels compute, or NULL */
+    lower_trial trial;
 } lower_context;
 
 /* An absent operand beyond the end. */

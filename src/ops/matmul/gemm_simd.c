@@ -10,9 +10,32 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIMD_KC 256
-#define SIMD_ACC 65536
-#define SIMD_MAX_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
+/* Sizes of the kernel. KC and ACC are fixed when it is compiled. On x86-64 with AVX-512 (vectors of
+ * 16 lanes, 32 KiB of L1 for data, 2 MB of L2), PoCL 3.1, 2026-11-22, KC = 256 had 1.07 times the
+ * rate of 512 at 1024^3; the others are estimated, not measured. Checked by:
+ *     build/tests/bench/matmul M N K */
+#define SIMD_KC 256       /* P_KC: k of a block; 256 x 32 floats of B are 32 KiB, an L1 */
+#define SIMD_ACC 65536    /* P_ACC: accumulators of a work-group, 256 KiB of an L2 */
+#define SIMD_MAX_ROWS 256 /* of a work-group's block of A; 256 x KC floats are 256 KiB, of an L2 */
+
+/* Cost model of gemm_simd: into how many work-groups a GEMM is divided. On the machine above, with
+ * build/tests/bench/matmul; checked by: build/tests/bench/cost_model gemm */
+static const struct {
+    int64_t groups_per_unit, many_groups_per_unit, group_operations;
+    double operations_per_lane_ns, bytes_per_ns, waking_ns;
+} cost = {
+    .groups_per_unit = 4,          /* for each core; 8 had 0.88 to 1.02 of the rate, 16 had 0.79 to
+                                      1.02: PoCL 3.1 gives its first thread half of the groups */
+    .many_groups_per_unit = 64,    /* from here on PoCL gives them out as cores come to take them,
+                                      which balances: 1024^3 keeps one panel for each group */
+    .group_operations = 100000,    /* of a work-group at least, where k is one block: 0.6 us at the
+                                      peak; estimated, not measured */
+    .operations_per_lane_ns = 6.0, /* of a core, for each lane of its vectors: 60 % of a peak of 157
+                                      GFLOP/s with 16 lanes; estimated, not measured */
+    .bytes_per_ns = 50.0,          /* of B that a core reads; estimated, not measured */
+    .waking_ns = 12000.0,          /* until a second thread works; estimated, not measured: it took
+                                      some 35 us in a virtual machine (decision 31) */
+};
 
 /* The register tile for this device, and how the work is tiled. */
 typedef struct simd_tile {
@@ -20,18 +43,12 @@ typedef struct simd_tile {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } simd_tile;
 
-/* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B
- * from DRAM. */
-#define OPERATIONS_PER_LANE_NS 6.0
-#define BYTES_PER_NS 50.0
-#define WAKING_NS 12000.0
-
 /* Done by one thread before a second one has woken up. */
 static bool is_over_at_once(const gemm_job *j, int lanes)
 {
     const double b = (double)j->batch * (double)j->n * (double)j->k;
-    return b * (double)dtype_size(j->dtype) / BYTES_PER_NS < WAKING_NS &&
-           b * 2 * (double)j->m / (OPERATIONS_PER_LANE_NS * lanes) < WAKING_NS;
+    return b * (double)dtype_size(j->dtype) / cost.bytes_per_ns < cost.waking_ns &&
+           b * 2 * (double)j->m / (cost.operations_per_lane_ns * lanes) < cost.waking_ns;
 }
 
 static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
@@ -43,8 +60,9 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     t.tiles = work_ceil_div(j->m, t.tile_m);
     t.panels = work_ceil_div(j->n, t.nr);
     /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
-    const bool at_once = is_over_at_once(j, t.vec);
-    const int64_t wanted = at_once ? 1 : 4 * work_units(c);
+    const int64_t trial = c->trial.n_groups, units = work_units(c);
+    const bool at_once = trial > 0 ? trial == 1 : is_over_at_once(j, t.vec);
+    const int64_t wanted = trial > 0 ? trial : at_once ? 1 : cost.groups_per_unit * units;
     const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
     int64_t max = SIMD_MAX_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
@@ -54,16 +72,16 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     rows = rows < max ? rows : max;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
     /* A group that is over in no time costs more than its work; where k has several blocks, one
-     * of A serves all panels of a group while it is near. Groups beyond some 64 for each core
-     * are given out as cores come to take them: that evens out more. */
+     * of A serves all panels of a group while it is near. Where groups are many, more of them
+     * balance better. */
     const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
-    const int64_t spare = groups / wanted, many = groups / (64 * work_units(c));
+    const int64_t spare = groups / wanted, many = groups / (cost.many_groups_per_unit * units);
     const int64_t fit = j->k > SIMD_KC ? SIMD_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
     int64_t together = spare;
     if (!at_once && j->k > SIMD_KC && many > 0) together = many;
     if (!at_once && j->k <= SIMD_KC)
-        together =
-            work_min(spare, work_ceil_div(100000, 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
+        together = work_min(spare, work_ceil_div(cost.group_operations,
+                                                 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
     together = work_min(work_min(together, fit), t.panels);
     t.group_panels = together < 1 ? 1 : together;
     return t;
@@ -115,7 +133,7 @@ typedef struct pack_job {
 } pack_job;
 
 /* Bytes of a constant that one step of packing takes, where these are contiguous. */
-#define PACK_PIECE_BYTES ((int64_t)8 << 20)
+#define PACK_PIECE_BYTES ((int64_t)8 << 20) /* memory, not time: little beside large weights */
 
 /* Packs `length` elements from `at` on across, and k from k0 on down. */
 static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, int64_t at,

@@ -9,9 +9,43 @@
 
 #include <stdio.h>
 
-#define PATCH 65536  /* P_PATCH */
-#define SUMS 32768   /* P_ACC */
-#define MAX_TAPS 256 /* DOT_DEPTH: of a depthwise convolution */
+/* Sizes of the kernels, fixed when they are compiled, as in conv_simd.c: private memory of a
+ * work-group, which is to stay in an L2 cache of 1 MB. Estimated, not measured. */
+#define PATCH 65536  /* P_PATCH: words of copied pixels, 256 KiB */
+#define SUMS 32768   /* P_ACC: accumulators that wait for the next part of the patch, 128 KiB */
+#define MAX_TAPS 256 /* DOT_DEPTH: of a depthwise convolution, whose sums are exact in float */
+
+/* Cost models of qconv_simd_float, _short and _byte, of which only tilings are compared: which of
+ * the three is taken does not depend on them. Written on x86-64 with AVX-512 and VNNI (vectors of
+ * 16 lanes), PoCL 3.1, 2026-11-21; each constant is estimated, not measured alone.
+ * Checked by: build/tests/bench/cost_model qconv */
+static const conv_tiling_costs cost_of_floats = {
+    .row_cycles = 1,            /* two multiply-adds start in a cycle */
+    .register_tile_cycles = 30, /* clear, and store accumulators */
+    .fill_vector_cycles = 4,    /* load, convert and store one channel */
+    .fill_line_cycles = 25,     /* zero points at its ends, and addresses */
+    .store_vector_cycles = 8,   /* compensate zero points, requantise, store bytes */
+    .store_line_cycles = 20,    /* its last, partial vector, and addresses */
+    .group_cycles = 100,        /* start, and end of its loops */
+};
+static const conv_tiling_costs cost_of_shorts = {
+    .row_cycles = 2,            /* each dot product is a multiplication and an addition */
+    .register_tile_cycles = 30, /* as above */
+    .fill_vector_cycles = 4,    /* interleave two channels */
+    .fill_line_cycles = 25,     /* as above */
+    .store_vector_cycles = 8,   /* as above */
+    .store_line_cycles = 20,    /* as above */
+    .group_cycles = 100,        /* as above */
+};
+static const conv_tiling_costs cost_of_bytes = {
+    .row_cycles = 1,            /* two vpdpbusd start in a cycle */
+    .register_tile_cycles = 30, /* as above */
+    .fill_vector_cycles = 8,    /* interleave four channels */
+    .fill_line_cycles = 25,     /* as above */
+    .store_vector_cycles = 8,   /* as above */
+    .store_line_cycles = 20,    /* as above */
+    .group_cycles = 100,        /* as above */
+};
 
 static bool is_depthwise(const qconv_job *j)
 {
@@ -57,11 +91,9 @@ static conv_tiling_job tiling_job(const lower_context *c, const qconv_job *j, do
                              .spare_rows = 1,
                              .lanes = work_simd_lanes(c),
                              .rows = work_simd_rows(c),
-                             .step = unit == DOT_SHORT ? 2 : 1,
-                             .fill_vector = unit == DOT_BYTE ? 8 : 4,
-                             .fill_line = 25,
-                             .done_vector = 8,
-                             .done_line = 20};
+                             .costs = unit == DOT_BYTE    ? &cost_of_bytes
+                                      : unit == DOT_SHORT ? &cost_of_shorts
+                                                          : &cost_of_floats};
 }
 
 static const char *prelude(lower_context *c, const qconv_job *j, dot_unit unit, bool for_weights)
@@ -123,6 +155,7 @@ static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const
     size_t size_bytes;
     if (!conv_tiling_find(c, &tiling, &t) || !count_bytes(j, &t, unit, &size_bytes)) return;
     candidate *impl = step_candidate(b, name);
+    impl->tiling_cost = t.cost;
     const operand packed = pack_weights(c, impl, j, &t, unit, size_bytes);
     step *s = step_kernel(b, impl, "qconv_simd", "qconv_simd", prelude(c, j, unit, false));
     qconv_size_args(b, s, j);

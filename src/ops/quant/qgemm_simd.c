@@ -7,9 +7,13 @@
 
 #include <stdio.h>
 
-#define DEPTH 256  /* P_KC */
-#define ROWS 96    /* P_MC */
-#define SUMS 32768 /* P_ACC */
+/* Sizes of the kernel, fixed when it is compiled, and of work-groups. Estimated, not measured, by
+ * gemm_simd.c. There is no measuring command for single shapes; checked by: cltool profile MODEL,
+ * with a quantised model (GFLOP/s of qgemm_simd). */
+#define DEPTH 256 /* P_KC: words along k of a block; a panel of B, 256 x 32 words, is 32 KiB: L1 */
+#define ROWS 96   /* P_MC: rows of A that are copied together, 8 register tiles: 96 KiB, of an L2 */
+#define SUMS 32768        /* P_ACC: accumulators of a group, 128 KiB, of an L2 */
+#define GROUPS_PER_UNIT 4 /* work-groups wanted for each compute unit: they balance it */
 
 typedef struct tile_plan {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
@@ -18,7 +22,7 @@ typedef struct tile_plan {
 /* A few groups for each core even out what they take; in one, many panels share its copy of A. */
 static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
 {
-    const int64_t wanted = 4 * work_units(c), batch = grid_n_elements(z->batches);
+    const int64_t wanted = GROUPS_PER_UNIT * work_units(c), batch = grid_n_elements(z->batches);
     tile_plan t = {.nr = 2 * (int64_t)work_simd_lanes(c)};
     t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_simd_rows(c)));
     t.tiles = work_ceil_div(z->m, t.tile_m);

@@ -7,10 +7,17 @@
 #include "ops/pointwise/pointwise.h"
 #include "passes/layout/blocked.h"
 
-#define MAX_PLANES 4 /* input channels that a convolution reads in NCHW order: images */
-/* A transposed element is estimated to cost what blocks save in this many operations of
- * convolutions. */
+/* Cost model of the channel-blocked layout: an element transposed at a border of a region takes
+ * the time that the layout saves in so many operations of convolutions. An estimate from profiles
+ * of ResNet-50 (`cltool profile`), not tuned, on x86-64 with AVX-512 (vectors of 16 lanes), PoCL
+ * 3.1, 2026-11-22 (decision 30). Checked by:
+ *     cltool bench MODEL, and again with --disable-pass blocked */
 #define OPERATIONS_OF_ELEMENT 1200.0
+/* Of these a depthwise convolution saves for each of its outputs half: memory binds it more than
+ * arithmetic. Estimated, not measured. */
+#define OPERATIONS_OF_DEPTHWISE (OPERATIONS_OF_ELEMENT / 2)
+
+#define MAX_PLANES 4 /* input channels that a convolution reads in NCHW order: images */
 
 /* ---- what can be in a region ----------------------------------------------------------------- */
 
@@ -254,12 +261,11 @@ static double transposed_elements(const blocking *b, value_id v)
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
-/* Depthwise ones are estimated to save half of what transposing a feature map takes: memory
- * binds them more than arithmetic. */
+/* Operations of a convolution, or as many as a depthwise one is estimated to save. */
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)
-        return OPERATIONS_OF_ELEMENT / 2 * transposed_elements(b, n->outputs[0]);
+        return OPERATIONS_OF_DEPTHWISE * transposed_elements(b, n->outputs[0]);
     const int64_t *w = b->info.facts[n->inputs[1]].dims.dims,
                   *y = b->info.facts[n->outputs[0]].dims.dims;
     return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
