@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define MAX_HEAD 256
+#define MAX_HEAD 256 /* the largest head of attention_tiles, TILES_MAX_HEAD of ops/attention */
 
 /* q, k transposed as t, v, mask m; e and f are factors. */
 typedef struct attention_pattern {

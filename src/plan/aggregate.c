@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define AGGREGATE_ALIGN 128
+#define AGGREGATE_ALIGN 128 /* bytes: OpenCL's largest type, long16 */
 
 clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_offset_bytes)
 {

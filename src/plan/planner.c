@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+/* Limits of the search for inputs that shapes depend on, which bound the time of planning. */
 #define TRACE_MAX_VISITS 4096
 #define TRACE_MAX_ELEMENTS 64 /* of an input that looks like a shape */
 

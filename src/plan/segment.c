@@ -8,10 +8,11 @@
 
 #include <string.h>
 
-/* Kept below a root, besides the path in use. */
+/* Limits of memory: segments kept below a root, besides the path in use. A new shape is planned
+ * again in milliseconds (build/tests/bench/growing). */
 #define MAX_CONTINUATIONS 64
+#define MAX_TREE_BYTES ((size_t)16 << 20) /* of more than MIN_CONTINUATIONS segments */
 #define MIN_CONTINUATIONS 4
-#define MAX_TREE_BYTES ((size_t)16 << 20)
 
 clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **out_segment)
 {

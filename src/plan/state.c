@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define LITERAL_ALIGN 64
+#define LITERAL_ALIGN 64 /* bytes: a line of a cache; all dtypes need less */
 #define NO_OUTPUT UINT32_MAX
 
 /* Of a value that is several outputs, the first counts. */

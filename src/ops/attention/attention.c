@@ -114,8 +114,21 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-#define TILES_MIN_QUERIES 4
-#define TILES_MAX_HEAD 256 /* queries of a block are on the stack */
+/* Sizes of the attention kernels. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (GFLOP/s of attention)
+ * attention_tiles, for CPUs: */
+#define TILES_MIN_QUERIES 4 /* that share packed keys and values */
+#define TILES_MAX_HEAD 256  /* queries of a block are on the stack: 48 of them take 48 KiB */
+#define TILES_MAX_ROWS 4    /* register tiles of a work-group: it shares what it reads of keys */
+#define TILES_GROUPS_PER_UNIT 4 /* groups wanted for each compute unit: they balance it */
+/* attention_rows, for CPUs: */
+#define ROWS_QUERIES 8 /* of a work-item, which share what it reads of keys */
+/* attention_groups, for GPUs: */
+#define GROUPS_ROWS 4            /* queries of a group, which share what it reads of keys, */
+#define GROUPS_ROWS_MAX_HEAD 512 /* up to this head: rows * (d + local) floats of local memory */
+#define GROUPS_LOCAL 128         /* work-items of a group, */
+#define GROUPS_LOCAL_SMALL 32    /* or so many where there are few keys: */
+#define GROUPS_SMALL_KEYS 64
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -131,7 +144,8 @@ static bool has_tiles(const lower_context *c, const attention_job *j)
            j->dv <= TILES_MAX_HEAD && j->d > 0 && j->dv > 0 && j->kv_len > 0;
 }
 
-/* Register tiles of rows x vectors fill the registers: 32 of 16 lanes, else 16. */
+/* Register tiles of rows x vectors fill the registers, 32 of 16 lanes, else 16: rows_of has the
+ * rows by vectors across, so that accumulators, a vector of each column and a broadcast fit. */
 static attention_form choose_tiles(const lower_context *c, const attention_job *j, int lanes)
 {
     static const int rows_of[2][5] = {{0, 8, 6, 0, 0}, {0, 12, 12, 8, 6}};
@@ -144,8 +158,9 @@ static attention_form choose_tiles(const lower_context *c, const attention_job *
                         .nrv = vectors < max ? (int)vectors : max};
     f.mr = rows_of[lanes == 16][f.nrv];
     const int64_t units = c->caps->compute_units ? (int64_t)c->caps->compute_units : 1;
-    f.rows = 4 * f.mr;
-    while (f.rows > f.mr && j->batch * j->heads * divide_up(j->q_len, f.rows) < 4 * units)
+    f.rows = TILES_MAX_ROWS * f.mr;
+    while (f.rows > f.mr &&
+           j->batch * j->heads * divide_up(j->q_len, f.rows) < TILES_GROUPS_PER_UNIT * units)
         f.rows -= f.mr;
     return f;
 }
@@ -184,24 +199,26 @@ static attention_form rows_form(const lower_context *c, const attention_job *j)
     const bool simd = lower_is_simd(c);
     return (attention_form){.file = "attention",
                             .entry = "attention_rows",
-                            .rows = simd && j->q_len >= 8 ? 8 : 1,
+                            .rows = simd && j->q_len >= ROWS_QUERIES ? ROWS_QUERIES : 1,
                             .local = 1,
                             .lanes = simd ? vector_lanes(c) : 4};
 }
 
 static int groups_local(const lower_context *c, const attention_job *j)
 {
-    return (int)work_local(c, 128, j->kv_len > 64 ? 128 : 32);
+    return (int)work_local(c, GROUPS_LOCAL,
+                           j->kv_len > GROUPS_SMALL_KEYS ? GROUPS_LOCAL : GROUPS_LOCAL_SMALL);
 }
 
 /* Local memory: rows * (d + local) floats. */
 static attention_form groups_form(const lower_context *c, const attention_job *j)
 {
-    return (attention_form){.file = "attention",
-                            .entry = "attention_groups",
-                            .rows = j->q_len >= 4 && j->d <= 512 ? 4 : 1,
-                            .local = groups_local(c, j),
-                            .lanes = 1};
+    return (attention_form){
+        .file = "attention",
+        .entry = "attention_groups",
+        .rows = j->q_len >= GROUPS_ROWS && j->d <= GROUPS_ROWS_MAX_HEAD ? GROUPS_ROWS : 1,
+        .local = groups_local(c, j),
+        .lanes = 1};
 }
 
 typedef struct implementation {

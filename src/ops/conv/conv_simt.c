@@ -6,6 +6,10 @@
 #include "ops/lowering/simt_tile.h"
 #include "ops/lowering/work.h"
 
+/* 64 pixels of a channel for a work-group, one a work-item. Estimated, not measured: no GPU was.
+ * Checked by: tests/bench/gpu/run.sh */
+static const simt_tile depthwise_tile = {1, 64, 1, 1, 1};
+
 void conv_add_simt(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
@@ -13,8 +17,7 @@ void conv_add_simt(lower_context *c, const conv_job *j)
     const bool depthwise = conv_is_depthwise(j);
     if (pixels > INT32_MAX || j->ic == 0) return;
     const char *entry = depthwise ? "conv_depthwise_simt" : "conv_simt";
-    const simt_tile t =
-        depthwise ? (simt_tile){1, 64, 1, 1, 1} : simt_tile_choose(c, j->oc, pixels);
+    const simt_tile t = depthwise ? depthwise_tile : simt_tile_choose(c, j->oc, pixels);
     if (!simt_tile_fits(c, &t)) return;
     step *s = step_kernel(
         b, step_candidate(b, entry), "conv_simt", entry,

@@ -10,7 +10,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINE 256 /* P_LINE */
+#define LINE 256 /* P_LINE: pixels of a work-item, whose sums take 1 KiB of an L1; estimated */
+/* Work-items of col2im for each core: a line is over in no time, so that each has several.
+ * Estimated, not measured; checked by: cltool profile MODEL    (of a GAN) */
+#define GROUPS_PER_UNIT 16
 #define MAX_EXTENT ((int64_t)1 << 30)
 
 /* An axis as window_axis has it: `in` windows add up to `out` pixels. */
@@ -165,8 +168,8 @@ static void add_up(lower_context *c, candidate *impl, const window_axis *a, int6
     s->flops = (double)planes * (double)window_count_taps(a) * (double)window_count_in(a);
     s->bytes = s->flops * (double)dtype_size(dtype);
     if (simd) {
-        /* A line is over in no time: each group has several. */
-        const int64_t lines = planes * a[0].out * a[1].out, groups = 16 * work_units(c);
+        const int64_t lines = planes * a[0].out * a[1].out;
+        const int64_t groups = GROUPS_PER_UNIT * work_units(c);
         work_check_work(c, s, lines);
         work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_min(lines, groups), 1);
     } else {

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+/* P_BLOCK: pixels of a work-item of the SIMD class, a vector's lanes; estimated, not measured. */
 #define SIMD_BLOCK 16
 
 static clg_status deform_check(const node *n)

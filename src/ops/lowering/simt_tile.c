@@ -4,10 +4,15 @@
  */
 #include "ops/lowering/simt_tile.h"
 
-static const simt_tile few_rows = {4, 64, 1, 1, 32};
-static const simt_tile large = {16, 16, 8, 8, 8};
-static const simt_tile usual = {16, 16, 4, 4, 16};
+/* Tiles of 256 work-items, which all GPUs take. Estimated, not measured: no GPU was. Checked by:
+ *     tests/bench/gpu/run.sh
+ * or on any device with --kernels simt: cltool profile MODEL, cltool tune MODEL. */
+static const simt_tile few_rows = {4, 64, 1, 1, 32}; /* 4 rows */
+static const simt_tile large = {16, 16, 8, 8, 8};    /* 64 accumulators a work-item */
+static const simt_tile usual = {16, 16, 4, 4, 16};   /* 16 of them: more work-groups in flight */
 static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
+#define FEW_ROWS 8      /* rows: of usual, seven eighths would be idle */
+#define LARGE_SIDE 1024 /* rows and columns: 64 groups of large tiles and more */
 
 #define N_SMALLER (sizeof smaller / sizeof *smaller)
 
@@ -21,9 +26,9 @@ bool simt_tile_has_groups(const lower_context *c) { return simt_tile_fits(c, &sm
 simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n)
 {
     if (!simt_tile_fits(c, &usual)) return smaller[simt_tile_has_groups(c) ? 0 : 1];
-    if (m <= 8) return few_rows;
+    if (m <= FEW_ROWS) return few_rows;
     const bool has_registers = (c->caps->quirks & QUIRK_SMALL_ARRAYS) == 0;
-    return has_registers && m >= 1024 && n >= 1024 ? large : usual;
+    return has_registers && m >= LARGE_SIDE && n >= LARGE_SIDE ? large : usual;
 }
 
 bool simt_tile_smaller(const lower_context *c, size_t i, simt_tile *out)

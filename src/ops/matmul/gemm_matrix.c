@@ -26,11 +26,13 @@ typedef struct unit_tile {
     int warps_m, warps_n, fm, fn;
 } unit_tile;
 
-#define TILE_K 32
+/* Sizes of tiles. Estimated, not measured (decision 29); checked by: tests/bench/gpu/run.sh */
+#define TILE_K 32       /* P_TK: two steps of k of a fragment of 16-bit floats */
+#define LARGE_SIDE 1024 /* rows and columns: 64 groups of the large tile, 128 x 128, and more */
 
 static unit_tile plan_tile(const gemm_job *j)
 {
-    if (j->m >= 1024 && j->n >= 1024) return (unit_tile){2, 4, 4, 4};
+    if (j->m >= LARGE_SIDE && j->n >= LARGE_SIDE) return (unit_tile){2, 4, 4, 4};
     return (unit_tile){2, 2, 2, 4};
 }
 

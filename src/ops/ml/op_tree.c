@@ -27,13 +27,19 @@ static clg_status tree_infer(op_context *c)
     return CLG_OK;
 }
 
+/* How trees are divided. Estimated, not measured; checked by: cltool profile MODEL */
+#define SIMD_ITEMS_PER_UNIT 4   /* work-items wanted for each core: they balance it */
+#define SIMT_ITEMS_PER_UNIT 256 /* and for each compute unit of a GPU: its threads */
+#define MAX_BLOCKS 32           /* of trees: one work-item adds up a row's */
+
 /* Blocks of trees for a row, so that few rows too keep the device busy. */
 static int64_t blocks_of(const lower_context *c, int64_t rows, int64_t trees)
 {
-    const int64_t wanted = work_units(c) * (lower_is_simd(c) ? 4 : 256);
+    const int64_t wanted =
+        work_units(c) * (lower_is_simd(c) ? SIMD_ITEMS_PER_UNIT : SIMT_ITEMS_PER_UNIT);
     int64_t blocks = rows > 0 ? (wanted + rows - 1) / rows : 1;
     if (blocks > trees) blocks = trees;
-    return blocks > 32 ? 32 : blocks < 1 ? 1 : blocks;
+    return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks < 1 ? 1 : blocks;
 }
 
 static clg_status tree_lower(lower_context *c)

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-/* Elements that a work-item of the SIMD class copies per iteration. */
-#define SIMD_CHUNK 16384
-/* What the driver's own copy does well; larger dense copies use all threads of a CPU in a
- * kernel. */
+/* When copies are divided, and how. Up to DRIVER_COPY_BYTES the driver's own copy does well; larger
+ * ones take all threads of a CPU, in a kernel. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (GB/s of its copies) */
+#define SIMD_CHUNK 16384 /* elements of a work-item per iteration: 64 KiB of float32 */
 #define DRIVER_COPY_BYTES (256 * 1024)
 /* EDGE in strided.cl */
 #define SIMD_EDGE 64

@@ -172,7 +172,8 @@ static void set_range(lower_context *c, step *s, const quantize_shape *q, int la
 {
     const int64_t rows = q->outer * q->n, across = (q->inner + lanes - 1) / lanes;
     if (lower_is_simd(c)) {
-        /* Long rows are divided so that all cores have work. */
+        /* Long rows are divided so that all cores have work: into pieces of 512 vectors
+         * where there are fewer than 8 rows for each core. Estimated, not measured. */
         const int64_t pieces = rows >= 8 * work_units(c) ? 1 : (across + 511) / 512;
         work_range_2d(c, s, q->inner > 0 ? pieces : 0, 1, rows, q->inner < 256 ? 16 : 1);
     } else {
@@ -255,13 +256,20 @@ clg_status quantize_check_list(const op_context *c, uint32_t input, int64_t n, c
                     what, count, n);
 }
 
+/* How the search for the smallest and largest number is divided. Estimated, not measured; checked
+ * by: cltool profile MODEL    (of a model with DynamicQuantizeLinear) */
+#define PART_ELEMENTS 4096    /* of a part at least: 16 KiB */
+#define SIMD_PARTS_PER_UNIT 4 /* for each core: they balance it */
+#define SIMT_MAX_PARTS 64     /* one work-group compares them */
+
 void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64_t n, operand y,
                              operand scale, operand zero)
 {
     step_builder *b = &c->build;
     const bool simd = lower_is_simd(c);
     const int lanes = simd ? work_lanes(c, n) : 1, local = simd ? 1 : (int)work_local(c, 128, 128);
-    const int64_t max = simd ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
+    const int64_t max = simd ? SIMD_PARTS_PER_UNIT * work_units(c) : SIMT_MAX_PARTS,
+                  pieces = (n + PART_ELEMENTS - 1) / PART_ELEMENTS;
     const int64_t groups = pieces < 1 ? 1 : pieces < max ? pieces : max;
     const operand parts = step_scratch(b, impl, (size_t)groups * 2 * sizeof(float));
     const quantize_operands o = {.x = x,

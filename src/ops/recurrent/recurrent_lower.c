@@ -13,10 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for the product of a chunk: many steps of most models, and little beside their weights. */
-#define MAX_GEMM_BYTES ((int64_t)16 << 20)
-/* OpenCL's full profile promises this much local memory. */
-#define MAX_LOCAL_BYTES ((int64_t)32 << 10)
+/* Sizes: limits of memory and registers, and estimates, not measured. Checked by:
+ *     cltool profile MODEL    (of a model with LSTM, GRU or RNN) */
+#define MAX_GEMM_BYTES ((int64_t)16 << 20)  /* of a chunk's GEMM, little beside weights */
+#define MAX_LOCAL_BYTES ((int64_t)32 << 10) /* that OpenCL's full profile promises */
+#define ACCUMULATORS_OF_32 24 /* of a register tile, of 32 registers: weights take the others */
+#define ACCUMULATORS_OF_16 8  /* and of 16 */
+#define SIMT_LOCAL 256        /* work-items of a GPU's work-group, which share the hidden state, */
+#define SIMT_LOCAL_SMALL 64   /* and of states up to this size */
+#define SIMT_MAX_ROWS 4       /* of the batch, which share what a group reads of R */
 
 /* Bits of `parts` in cl/recurrent/cell.clh. */
 enum {
@@ -92,8 +97,7 @@ static void size_simd(const lower_context *c, recurrent_plan *p)
     const int64_t units = work_units(c) > dirs ? work_units(c) / dirs : 1;
     p->lanes = work_lanes(c, p->hidden) < 4 ? 4 : work_lanes(c, p->hidden);
     p->tile_vectors = vectors[p->desc.cell];
-    /* 24 accumulators of 32 registers, 8 of 16. */
-    p->tile_rows_max = (p->lanes == 16 ? 24 : 8) / p->tile_vectors;
+    p->tile_rows_max = (p->lanes == 16 ? ACCUMULATORS_OF_32 : ACCUMULATORS_OF_16) / p->tile_vectors;
     p->slice_rows = work_ceil_div(p->batch, p->batch < units ? p->batch : units);
     p->padded = work_ceil_div(p->hidden, p->lanes) * p->lanes;
     const int64_t panels = p->desc.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
@@ -109,12 +113,14 @@ static void size_simt(const lower_context *c, recurrent_plan *p)
     const int64_t room = (int64_t)c->caps->local_mem_bytes < MAX_LOCAL_BYTES
                              ? (int64_t)c->caps->local_mem_bytes
                              : MAX_LOCAL_BYTES;
-    p->local = (int64_t)work_local(c, 256, p->hidden <= 64 ? 64 : 256);
+    const bool is_small = p->hidden <= SIMT_LOCAL_SMALL;
+    p->local = (int64_t)work_local(c, SIMT_LOCAL, is_small ? SIMT_LOCAL_SMALL : SIMT_LOCAL);
     p->padded = work_ceil_div(p->hidden, 4) * 4;
     p->weights_dir = p->padded * p->width;
     const int64_t row_bytes = 2 * p->padded * (int64_t)dtype_size(p->state_dtype);
     p->slice_rows = 1;
-    while (p->slice_rows < 4 && work_ceil_div(p->batch, p->slice_rows) * dirs > work_units(c) &&
+    while (p->slice_rows < SIMT_MAX_ROWS &&
+           work_ceil_div(p->batch, p->slice_rows) * dirs > work_units(c) &&
            2 * p->slice_rows * row_bytes <= room)
         p->slice_rows *= 2;
     p->state_is_global = row_bytes > room;

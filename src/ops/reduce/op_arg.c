@@ -7,7 +7,8 @@
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
-#define SIMD_LANES 16
+#define SIMD_LANES 16       /* P_VEC: columns that are walked together */
+#define GROUP_MIN_LENGTH 64 /* of a row that a GPU's work-group shares; estimated, not measured */
 
 /* The input as [outer, n, inner]. */
 typedef struct axis_walk {
@@ -75,7 +76,8 @@ static clg_status arg_lower(lower_context *c)
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), c->inputs[0].dims.rank, "axis", &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
-    const int group = !lower_is_simd(c) && w.inner == 1 && w.n >= 64 ? (int)grid_local(c) : 1;
+    const bool in_groups = !lower_is_simd(c) && w.inner == 1 && w.n >= GROUP_MIN_LENGTH;
+    const int group = in_groups ? (int)grid_local(c) : 1;
     emit(c, "arg", &w, max, last, group, false, false, false);
     return CLG_OK;
 }

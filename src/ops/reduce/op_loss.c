@@ -90,6 +90,13 @@ static void lower_each(lower_context *c, const loss_job *j)
     work_range_1d(c, k, j->positions, lower_is_simd(c) ? 16 : 64);
 }
 
+/* How a sum of losses is divided. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (of a model with SoftmaxCrossEntropyLoss) */
+#define SIMD_PARTS_PER_UNIT 4    /* work-items for each core at most: they balance it */
+#define SIMT_MAX_PARTS 4096      /* one work-item adds them up */
+#define SIMD_PART_POSITIONS 1024 /* of a part at least: scattered reads */
+#define SIMT_PART_POSITIONS 8
+
 /* Parts are adjacent for a CPU; on a GPU adjacent work-items read adjacent elements. */
 static void lower_reduced(lower_context *c, const loss_job *j)
 {
@@ -97,7 +104,8 @@ static void lower_reduced(lower_context *c, const loss_job *j)
     const bool simd = lower_is_simd(c);
     const clg_dtype dtype = c->outputs[0].dtype,
                     sums = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-    const int64_t max = simd ? 4 * work_units(c) : 4096, worth = j->positions / (simd ? 1024 : 8);
+    const int64_t max = simd ? SIMD_PARTS_PER_UNIT * work_units(c) : SIMT_MAX_PARTS,
+                  worth = j->positions / (simd ? SIMD_PART_POSITIONS : SIMT_PART_POSITIONS);
     int64_t n_parts = worth < max ? worth : max;
     if (n_parts < 1) n_parts = 1;
     const int64_t count = (j->positions + n_parts - 1) / n_parts;

@@ -27,15 +27,25 @@ static step *moments_step(lower_context *c, const moments_plan *p, const char *e
                                     (int)p->scale, (int)p->mean));
 }
 
+/* How statistics of a channel are divided. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (of a model with MeanVarianceNormalization) */
+#define SIMD_PARTS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
+#define SIMT_PARTS_PER_UNIT 64   /* and work-groups for each compute unit of a GPU */
+#define SIMD_PART_ELEMENTS 16384 /* of a part at least: 64 KiB of float32 */
+#define SIMT_PART_ELEMENTS 4096
+#define MAX_PARTS 256 /* of a channel: one work-item adds them up */
+
 /* Parts keep all of the device at work where channels are few. */
 static int64_t count_parts(const lower_context *c, const moments_job *j)
 {
     const bool simd = lower_is_simd(c);
-    const int64_t n = j->outer * j->inner, wanted = (simd ? 4 : 64) * work_units(c);
-    const int64_t worth = n / (simd ? 16384 : 4096) + 1;
+    const int64_t n = j->outer * j->inner,
+                  per_unit = simd ? SIMD_PARTS_PER_UNIT : SIMT_PARTS_PER_UNIT;
+    const int64_t wanted = per_unit * work_units(c);
+    const int64_t worth = n / (simd ? SIMD_PART_ELEMENTS : SIMT_PART_ELEMENTS) + 1;
     int64_t parts = j->channels > 0 ? (wanted + j->channels - 1) / j->channels : 1;
     if (parts > worth) parts = worth;
-    return parts < 1 ? 1 : parts > 256 ? 256 : parts;
+    return parts < 1 ? 1 : parts > MAX_PARTS ? MAX_PARTS : parts;
 }
 
 static void add_parts(lower_context *c, const moments_plan *p)

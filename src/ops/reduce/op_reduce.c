@@ -180,6 +180,22 @@ static clg_dtype accumulator(clg_dtype dtype)
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* How reductions are divided. Sizes that keep float sums precise, and then sizes that are
+ * estimated, not measured; checked by: cltool profile MODEL    (GB/s of its reductions) */
+#define CHUNK 64                 /* elements that are added up one after the other, of each lane */
+#define MAX_CHUNKS 128           /* of a part, whose sums are added up likewise */
+#define MAX_PARTS 4096           /* of a result */
+#define SMALL_GROUP_MIN 64       /* elements of a row that work-items of a GPU share: */
+#define SMALL_GROUP 32           /* so many of them */
+#define LARGE_GROUP_MIN 512      /* elements of a row that more of them share: */
+#define LARGE_GROUP 128          /* a work-group */
+#define SIMD_ITEMS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
+#define SIMT_ITEMS_PER_UNIT 1024 /* and for each compute unit of a GPU: its threads */
+#define SIMD_PART_ELEMENTS 16384 /* of a part at least: 64 KiB of float32 */
+#define SIMT_PART_ELEMENTS 1024
+#define SIMD_ALONE_ELEMENTS 65536 /* below this the second launch costs more than parts save */
+#define SIMT_ALONE_ELEMENTS 4096
+
 /* Results in parts where they are few, so that all of the device works, and where they are long:
  * a part is a sum of at most 128 sums of 64, which keeps float sums of any length precise. */
 static void size_launch(const lower_context *c, reduce_launch *l)
@@ -187,20 +203,24 @@ static void size_launch(const lower_context *c, reduce_launch *l)
     const bool simd = lower_is_simd(c);
     const int64_t cu = c->caps->compute_units ? c->caps->compute_units : 1;
     l->vec = simd ? work_lanes(c, l->n) : 1;
-    l->group = simd || l->by_columns || l->reduced < 64 ? 1 : l->reduced < 512 ? 32 : 128;
+    l->group = simd || l->by_columns || l->reduced < SMALL_GROUP_MIN ? 1
+               : l->reduced < LARGE_GROUP_MIN                        ? SMALL_GROUP
+                                                                     : LARGE_GROUP;
     if (l->group > (int)grid_local(c)) l->group = (int)grid_local(c);
-    l->chunk = l->by_columns ? 64 : 64 * l->vec * l->group;
+    l->chunk = l->by_columns ? CHUNK : CHUNK * l->vec * l->group;
     const int64_t runs = l->by_columns || l->n == 0 ? 1 : l->reduced / l->n;
     l->units = l->by_columns ? divide_up(l->reduced, l->chunk) : runs * divide_up(l->n, l->chunk);
     const int64_t items =
         simd ? divide_up(l->results, l->by_columns ? l->vec : 1) : l->results * l->group;
-    const int64_t wanted = divide_up(simd ? 4 * cu : 1024 * cu, items > 0 ? items : 1);
-    const int64_t worth = l->results * (l->reduced / (simd ? 16384 : 1024) + 1);
+    const int64_t wanted =
+        divide_up((simd ? SIMD_ITEMS_PER_UNIT : SIMT_ITEMS_PER_UNIT) * cu, items > 0 ? items : 1);
+    const int64_t worth =
+        l->results * (l->reduced / (simd ? SIMD_PART_ELEMENTS : SIMT_PART_ELEMENTS) + 1);
     int64_t parts = wanted < worth ? wanted : worth;
-    if (l->results * l->reduced < (simd ? 65536 : 4096)) parts = 1;
-    if (parts < divide_up(l->units, 128)) parts = divide_up(l->units, 128);
+    if (l->results * l->reduced < (simd ? SIMD_ALONE_ELEMENTS : SIMT_ALONE_ELEMENTS)) parts = 1;
+    if (parts < divide_up(l->units, MAX_CHUNKS)) parts = divide_up(l->units, MAX_CHUNKS);
     if (parts > l->units) parts = l->units;
-    l->parts = parts > 4096 ? 4096 : parts < 1 ? 1 : parts;
+    l->parts = parts > MAX_PARTS ? MAX_PARTS : parts < 1 ? 1 : parts;
     l->wide_index = l->results * l->parts > INT32_MAX / 2 || l->reduced > INT32_MAX / 2 ||
                     (l->reduced > 0 && l->results > INT32_MAX / 2 / l->reduced);
     for (int i = 0; i < l->n_kept; i++)

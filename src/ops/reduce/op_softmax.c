@@ -78,13 +78,19 @@ static void add_step(lower_context *c, candidate *impl, const softmax_job *j, so
     }
 }
 
+/* Which form GPUs get: a work-item for each column of a plane, or a work-group for each row.
+ * Estimated, not measured; checked by: cltool profile MODEL on a GPU */
+#define LANES_MIN_INNER 32 /* adjacent work-items then read whole lines of memory */
+#define LANES_MAX_COLS 8   /* shorter rows leave a work-group idle */
+
 void softmax_append(lower_context *c, candidate *impl, const softmax_job *j)
 {
     const softmax_shape *s = &j->dims;
     if (lower_is_simd(c))
         add_step(c, impl, j, s->inner == 1 ? ROWS : LANES);
     else
-        add_step(c, impl, j, s->inner >= 32 || s->cols <= 8 ? LANES : GROUPS);
+        add_step(c, impl, j,
+                 s->inner >= LANES_MIN_INNER || s->cols <= LANES_MAX_COLS ? LANES : GROUPS);
 }
 
 static clg_status softmax_lower(lower_context *c)

@@ -48,14 +48,18 @@ typedef struct pool_job {
     bool indices;
 } pool_job;
 
-#define LINE_ROOM 4096 /* P_LINE of the kernel */
+/* How pool_rows is divided. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (of GoogLeNet, GB/s of its pools) */
+#define LINE_ROOM 4096    /* P_LINE: floats of a work-item's rows: 16 KiB, half of an L1 */
+#define GROUPS_PER_UNIT 8 /* work-items for each core at least: they balance it */
 
 /* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough
  * groups are left for all units. */
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
     const int64_t length = window_seen(w, w->out) + lanes;
-    const int64_t max = LINE_ROOM / length, share = work_ceil_div(n_rows, 8 * work_units(c));
+    const int64_t max = LINE_ROOM / length,
+                  share = work_ceil_div(n_rows, GROUPS_PER_UNIT * work_units(c));
     return share < max && share > 0 ? share : max;
 }
 

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #define MAX_EXTENT ((int64_t)1 << 24)
+/* P_BLOCK: bins of a work-item, which share their places. A vector's lanes; what registers hold.
+ * Estimated, not measured. */
+#define SIMD_BLOCK 16
+#define SIMT_BLOCK 4
 
 static int64_t known_count(const shape *s)
 {
@@ -95,7 +99,7 @@ static clg_status align_lower(lower_context *c)
     const clg_dtype dtype = lower_input(c, 0)->dtype;
     const shape *y = &c->outputs[0].dims;
     const bool simd = lower_is_simd(c), half_pixel = has_half_pixel(c->node);
-    const int block = simd ? 16 : 4;
+    const int block = simd ? SIMD_BLOCK : SIMT_BLOCK;
     CLG_TRY(work_check_dtype(c, dtype));
     step_builder *b = &c->build;
     step *s = step_kernel(b, step_candidate(b, "roi_align"), "roi", "roi_align",

@@ -9,7 +9,10 @@
 #include <string.h>
 
 #define MAX_AXES 3
-#define SIMD_BLOCK 16
+/* How grid_sample is divided. Estimated, not measured; checked by: cltool profile MODEL */
+#define SIMD_BLOCK 16            /* P_BLOCK: places of a work-item, the same for all channels */
+#define SIMD_ITEMS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
+#define SIMT_ITEMS_PER_UNIT 2048 /* and for each compute unit of a GPU: its threads, and latency */
 
 /* P_MODE and P_PAD of the kernel; -1 for a word that is not one of them. */
 static int find_mode(const node *n)
@@ -88,7 +91,7 @@ static clg_status sample_lower(lower_context *c)
                   plane = shape_product(&x->dims, 2, x->dims.rank);
     /* Channels share places; where these are few, channels are shared out. */
     const int64_t blocks = (points + block - 1) / block * batch,
-                  wanted = (simd ? 4 : 2048) * work_units(c);
+                  wanted = (simd ? SIMD_ITEMS_PER_UNIT : SIMT_ITEMS_PER_UNIT) * work_units(c);
     int64_t per_part = channels;
     while (per_part > 1 && blocks * ((channels + per_part - 1) / per_part) < wanted)
         per_part = (per_part + 1) / 2;
