@@ -37,9 +37,11 @@
     const int depth, const float *a, const int a_rs, __global const float *b, const int b_step,    \
         const int t_row
 #define MICRO_ARGS depth, a, a_rs, b, b_step, t_row
-#define MICRO_WALK for (int p = 0; p < depth; ++p, ++a, b += b_step)
-#define MICRO_WALK_END
-#define MICRO_T_ROW t_row
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
+    for (int p = 0; p < depth; ++p, ++a, b += b_step) {                                            \
+        BODY                                                                                       \
+    }
+#define MICRO_SUMS_RS t_row
 #define MICRO_A(i) a[(i)*a_rs]
 #define MICRO_B(j) CAT(vload, P_VEC)(j, b)
 #include "common/micro_simd.clh"

@@ -80,16 +80,19 @@ typedef __global const float *pixel_ptr;
     const int slices, const int taps, const int *offsets, pixel_ptr x, const int x_slice,          \
         __global const float *w, __global const float *next, const int next_step
 #define MICRO_ARGS slices, taps, offsets, x, x_slice, w, next, next_step
-#define MICRO_WALK                                                                                 \
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
         for (int tap = 0; tap < taps; ++tap) {                                                     \
             pixel_ptr a = x + offsets[tap];                                                        \
             _Pragma("unroll 2") for (int p = 0; p < P_IN;                                          \
-                                     ++p, w += NR, next += next_step, prefetch_l2(next))
-#define MICRO_WALK_END }
+                                     ++p, w += NR, next += next_step, prefetch_l2(next))           \
+            {                                                                                      \
+                BODY                                                                               \
+            }                                                                                      \
+        }
 #define MICRO_A(i) a[(i)*STEP + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
-#define MICRO_T_ROW P_NRV
+#define MICRO_SUMS_RS P_NRV
 #include "common/micro_simd.clh"
 
 #if P_PATCH

@@ -61,14 +61,17 @@
     const int slices, __global const float *x, const long x_slice, __global const float *w,        \
         __global const float *next, const int next_step
 #define MICRO_ARGS slices, x, x_slice, w, next, next_step
-#define MICRO_WALK                                                                                 \
-    for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
-    _Pragma("unroll 2") for (int p = 0; p < P_VEC;                                                 \
-                             ++p, w += NR, next += next_step, prefetch_l2(next))
-#define MICRO_WALK_END
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
+    for (int s = 0; s < slices; ++s, x += x_slice) {                                               \
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC;                                             \
+                                 ++p, w += NR, next += next_step, prefetch_l2(next))               \
+        {                                                                                          \
+            BODY                                                                                   \
+        }                                                                                          \
+    }
 #define MICRO_A(i) x[(i)*P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
-#define MICRO_T_ROW P_NRV
+#define MICRO_SUMS_RS P_NRV
 #include "common/micro_simd.clh"
 
 #define PIXELS const vec *

@@ -87,16 +87,18 @@
     const int taps, const int slices, float_ptr w, const long w_tap, const int w_slice,            \
         const float *patch, const int *offsets, const int patch_slice, const int t_row
 #define MICRO_ARGS taps, slices, w, w_tap, w_slice, patch, offsets, patch_slice, t_row
-#define MICRO_WALK                                                                                 \
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int tap = 0; tap < taps; ++tap, w += w_tap) {                                             \
         float_ptr a = w;                                                                           \
         const float *b = patch + offsets[tap];                                                     \
-        for (int s = 0; s < slices; ++s, a += w_slice, b += patch_slice)
-#define MICRO_WALK_END }
+        for (int s = 0; s < slices; ++s, a += w_slice, b += patch_slice) {                         \
+            BODY                                                                                   \
+        }                                                                                          \
+    }
 #define MICRO_A(i) a[i]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, b + j * P_VEC)
-#define MICRO_T_ROW t_row
-#define MICRO_BIAS (P_BIAS ? 2 : 0)
+#define MICRO_SUMS_RS t_row
+#define STORE_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_simd.clh"
 #include "common/store_simd.clh"
 

@@ -102,14 +102,17 @@ typedef const float *weight_ptr;
     const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next,            \
         const int next_step
 #define MICRO_ARGS slices, v, v_slice, w, next, next_step
-#define MICRO_WALK                                                                                 \
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
-        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC PREFETCH_NEXT)
-#define MICRO_WALK_END }
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC PREFETCH_NEXT)      \
+        {                                                                                          \
+            BODY                                                                                   \
+        }                                                                                          \
+    }
 #define MICRO_A(i) v[i * P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
-#define MICRO_T_ROW P_NRV
-#define MICRO_BIAS (P_BIAS ? 2 : 0)
+#define MICRO_SUMS_RS P_NRV
+#define STORE_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_simd.clh"
 #if P_BLOCKED
 #include "conv/finish_blocked.clh"

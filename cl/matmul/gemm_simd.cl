@@ -115,11 +115,13 @@ typedef const vec *panel_ptr;
 #define NEXT_ARGS
 #define PREFETCH_NEXT
 #endif
-#define MICRO_WALK                                                                                 \
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int left = k; left > 0; left -= chunk) {                                                  \
         for (int i = 0; i < n_prefetch; ++i) PREFETCH_OUT;                                         \
-        for (int p = min(left, chunk); p > 0; --p, STEP_A, b += B_STEP PREFETCH_NEXT)
-#define MICRO_WALK_END }
+        for (int p = min(left, chunk); p > 0; --p, STEP_A, b += B_STEP PREFETCH_NEXT) {            \
+            BODY                                                                                   \
+        }                                                                                          \
+    }
 #if P_A_PACKED
 #define MICRO_A(i) a[i]
 #define STEP_A a += a_cs
@@ -144,7 +146,7 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
         const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS POST_PARAMS
 #define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #endif
-#define MICRO_T_ROW P_NRV
+#define MICRO_SUMS_RS P_NRV
 // Whole rows of results are stored from registers to C together, where an epilogue is short: twelve
 // copies of each are compiled.
 #define DIRECT_STORE (P_T == 1 && P_BIAS <= 1 && P_ACT <= 3)
@@ -154,8 +156,8 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
         __global const elem *residual, const float alpha, const float beta, const float act_a,     \
         const float act_b
 #define POST_ARGS , result, result_rs, bias, residual, alpha, beta, act_a, act_b
-#define MICRO_IS_OUT result
-#define MICRO_OUT(i, j)                                                                            \
+#define MICRO_STORE_IF result
+#define MICRO_STORE(i, j)                                                                          \
     store_vector(result + (long)(i)*result_rs + j * P_VEC, acc##i##_##j, bias + j * P_VEC,         \
                  residual + (long)(i)*result_rs + j * P_VEC, alpha, beta, act_a, act_b);
 static inline __attribute__((always_inline)) void store_vector(__global elem *c, const vec sum,
@@ -187,7 +189,7 @@ static inline __attribute__((always_inline)) void store_vector(__global elem *c,
 #define BIAS_RS bias_rs
 #define BIAS_CS bias_cs
 #endif
-#define MICRO_BIAS P_BIAS
+#define STORE_BIAS P_BIAS
 // Requests a row of the tile, `length` <= NR elements at p.
 static inline void prefetch_row(__global const elem *p, const int length)
 {

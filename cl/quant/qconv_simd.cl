@@ -61,15 +61,17 @@
     const int taps, const int slices, __global const int *w, const long w_tap, const int w_slice,  \
         const int *patch, const int *offsets, const int patch_slice, const int t_row
 #define MICRO_ARGS taps, slices, w, w_tap, w_slice, patch, offsets, patch_slice, t_row
-#define MICRO_WALK                                                                                 \
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int tap = 0; tap < taps; ++tap, w += w_tap) {                                             \
         __global const int *a = w;                                                                 \
         const int *b = patch + offsets[tap];                                                       \
-        for (int s = 0; s < slices; ++s, a += w_slice, b += patch_slice)
-#define MICRO_WALK_END }
+        for (int s = 0; s < slices; ++s, a += w_slice, b += patch_slice) {                         \
+            BODY                                                                                   \
+        }                                                                                          \
+    }
 #define MICRO_A(i) S_WORD(a[i])
 #define MICRO_B(j) U_WORDS(get_words(b + j * P_VEC))
-#define MICRO_T_ROW t_row
+#define MICRO_SUMS_RS t_row
 #include "common/micro_simd.clh"
 
 #if P_Y != 6

@@ -60,11 +60,13 @@ typedef const int *panel_ptr;
 #endif
 #define MICRO_PARAMS const int k, const int *a, panel_ptr b, const int t_row
 #define MICRO_ARGS k, a, b, t_row
-#define MICRO_WALK for (int p = 0; p < k; ++p, ++a, b += NR)
-#define MICRO_WALK_END
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
+    for (int p = 0; p < k; ++p, ++a, b += NR) {                                                    \
+        BODY                                                                                       \
+    }
 #define MICRO_A(i) S_WORD(a[(i)*A_ROW])
 #define MICRO_B(j) U_WORDS(PANEL_WORDS(b + j * P_VEC))
-#define MICRO_T_ROW t_row
+#define MICRO_SUMS_RS t_row
 #include "common/micro_simd.clh"
 
 #define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,

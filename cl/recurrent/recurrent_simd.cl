@@ -38,11 +38,13 @@
 
 #define MICRO_PARAMS const int k, __global const float *a, const int a_row, __global const elem *b
 #define MICRO_ARGS k, a, a_row, b
-#define MICRO_WALK for (int p = 0; p < k; ++p, ++a, b += NR)
-#define MICRO_WALK_END
+#define MICRO_FOR_EACH_K(BODY)                                                                     \
+    for (int p = 0; p < k; ++p, ++a, b += NR) {                                                    \
+        BODY                                                                                       \
+    }
 #define MICRO_A(i) a[(long)i * a_row]
 #define MICRO_B(j) VLOAD(b + j * P_VEC)
-#define MICRO_T_ROW P_NRV
+#define MICRO_SUMS_RS P_NRV
 #include "common/micro_simd.clh"
 #include "common/lanes_simd.clh"
 
@@ -52,10 +54,10 @@
 // Panels that a single row reads side by side.
 #if P_NRV == 2
 #define LINES 4
-#define UP_TO_LINES UP_TO_4
+#define FOR_LINES FOR_ROWS_4
 #else
 #define LINES 2
-#define UP_TO_LINES UP_TO_2
+#define FOR_LINES FOR_ROWS_2
 #endif
 
 #define LINE_ZERO(i, j) vec acc##i##_##j = (vec)0.0f;
@@ -72,10 +74,10 @@ static __attribute__((noinline)) void line(const int k, __global const float *h,
 #if LINES == 4
     __global const elem *b2 = b + min(last, 2) * step, *b3 = b + min(last, 3) * step;
 #endif
-    UP_TO_LINES(LINE_ZERO)
+    FOR_LINES(LINE_ZERO)
     for (int p = 0; p < k; ++p) {
         const vec v = (vec)h[p];
-        UP_TO_LINES(LINE_MAD)
+        FOR_LINES(LINE_MAD)
         b0 += NR;
         b1 += NR;
 #if LINES == 4
@@ -83,7 +85,7 @@ static __attribute__((noinline)) void line(const int k, __global const float *h,
         b3 += NR;
 #endif
     }
-    UP_TO_LINES(LINE_PUT)
+    FOR_LINES(LINE_PUT)
 }
 
 // One direction of one slice of the batch.

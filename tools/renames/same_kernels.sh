@@ -5,7 +5,8 @@
 #
 # Compares the tokens of every kernel variant (tools/kernel_variants.sh) of this tree with those of
 # a commit, after the names of the maps have been replaced in the older one. Prints what differs;
-# fails when anything does. Needs clang.
+# fails when anything does. Names are those of rows `name`, and those of rows `code` in the files of
+# their globs. Needs clang.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 [ $# -ge 1 ] || {
@@ -41,6 +42,15 @@ done | while read -r old new; do
     mv "$work/old/$old" "$work/old/$new"
   fi
 done
+set -f # globs are for find
+for map in "$@"; do
+  awk '$1 == "code"' "$map"
+done | while read -r _ old new globs; do
+  for glob in ${globs:-cl/*}; do
+    find "$work/old/cl" -type f -path "$work/old/$glob" -exec sed -E -i "s/\\b$old\\b/$new/g" {} +
+  done
+done
+set +f
 (cd "$work/old" && find cl -type f -exec sed -E -i -f "$work/names.sed" {} + && tokens_of "$work/before")
 tokens_of "$work/after"
 cut -f 1,3,4 "$work/before/variants" | sort >"$work/before.rows"
