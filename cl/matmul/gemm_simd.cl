@@ -8,17 +8,45 @@
 //                P_NRV * P_VEC
 //   gemm_pack_a  A -> tiles   [batch][ceil(m/tile_m)][k][tile_m], zero rows at the end
 //
+// How a group divides its part of the matrices. One register tile of C is the product of the
+// blocks marked with letters, added up over the blocks in k:
+//
+//                                   NR    group_panels * NR
+//                               +--------+--------+--------+
+//                          P_KC |BBBBBBBB|        |        |   B: panels of NR columns; a block of
+//                               +--------+--------+--------+   one is P_KC x NR
+//                             k |        |        |        |
+//                               +--------+--------+--------+
+//             P_KC       k
+//           +--------+------+   +--------+--------+--------+
+//    tile_m |AAAAAAAA|      |   |CCCCCCCC|        |        |   A: tiles of tile_m rows
+//           +--------+------+   +--------+--------+--------+   C: register tiles of tile_m x NR
+//           |        |      |   |        |        |        |
+//           +--------+------+   +--------+--------+--------+
+//   group_tiles * tile_m
+//
+//   loop, from the outermost               one step of it                  what stays where
+//   groups z, y, x    multiply             a group's part of C
+//    k0, by P_KC      multiply_group       a block of A, all rows of it    L2: <= 256 KiB
+//     px, panels      multiply_group       a block of a panel of B         L1: P_KC x NR, 32 KiB
+//      tile, tiles    multiply_group       a register tile                 L2: sums, if k > P_KC
+//       p, in chunks  micro                a column of the tile of A       registers: tile_m x NR
+//                                          times a row of the panel        accumulators
+//
+// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives
+// the same bits. After the last block the epilogue is applied, and the tile stored to C, from the
+// registers (gemm_simd_micro.clh) or from private memory (gemm_simd_store.clh). Operands that are
+// not packed, and 16-bit floats, are copied block by block (gemm_simd_fetch.clh).
+//
 // Parameters (also those of common/types.clh and, for gemm_simd, common/epilogue.clh)
 //   P_MR        largest register tile height: 4, 6, 8 or 12
 //   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32
 //               registers, else 6 x 2
-//   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 256
-//   P_ACC       floats of the sums that wait in private memory when k > P_KC: 65536
+//   P_KC        depth of a block in k: 256
+//   P_ACC       floats of the sums that are in private memory between blocks, where k > P_KC: 65536
 //   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
 //   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
 //               gemm_pack_b, b_rs and b_cs unused
-// Of 16-bit floats a block of a tile of A and one of a panel of B are converted before their
-// products are summed.
 //
 // Arguments of gemm_simd. All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k
@@ -30,13 +58,10 @@
 //                                      A nor B
 //   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the
 //                     tiles
-//   group_tiles       tiles a group takes
-//   group_panels      panels of NR columns a group takes; group_panels * group_tiles * tile_m * NR
-//                     <= P_ACC if k > P_KC
+//   group_tiles       tiles of a group
+//   group_panels      panels of a group; group_panels * group_tiles * tile_m * NR <= P_ACC if
+//                     k > P_KC
 //   EPILOGUE_ARGS     the residual has the strides of c and may be c
-// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives
-// the same bits. A group takes its panels and tiles one block of k after the other, so that this
-// block of A stays in the cache for all of its panels.
 //
 // NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
 // 2 batch; each may be any number >= 1 (kernels stride over the rest), best below 65536. Local
@@ -50,6 +75,13 @@
 // gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m):
 // likewise,
 //   dimension 0 tiles, 1 any split of k, 2 batch.
+//
+// Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
+//   GEMM_PARAMS, GEMM_ARGS            arguments of gemm_simd, which its functions take, too
+//   EPILOGUE_ARGS, EPILOGUE_PASSED    their last ones, of common/epilogue.clh
+//   BODY_PARAMS, BODY_GROUPS          the groups of a work-item, of common/body.clh
+//   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel, in gemm_simd_micro.clh: a
+//                                     macro, since common/micro_simd.clh declares its functions
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1
@@ -74,12 +106,12 @@
 #include "common/epilogue.clh"
 #include "common/lanes_simd.clh"
 #include "common/floats_simd.clh"
-
-#include "matmul/gemm_simd_micro.clh"
-#include "common/store_simd.clh"
 #include "common/transpose_simd.clh"
+#include "matmul/gemm_simd_micro.clh"
 #include "matmul/gemm_simd_fetch.clh"
 #include "matmul/gemm_simd_store.clh"
+
+#define MIN_PREFETCH_TILES 4 // tiles of a group without which the next block is not prefetched
 
 #define GEMM_PARAMS                                                                                \
     const int m, const int n, const int k, const int batch, const int batch_in,                    \
@@ -88,133 +120,80 @@
         const long b_b0, const long b_b1, __global elem *c, const long c_off, const int c_rs,      \
         const int c_cs, const long c_b0, const long c_b1, const int tile_m, const int group_tiles, \
         const int group_panels, EPILOGUE_ARGS
-#define GEMM_PASSED                                                                                \
+#define GEMM_ARGS                                                                                  \
     m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
         c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
 
-#if DIRECT_STORE
-#define RESULT_ARGS                                                                                \
-    , direct_c, c_rs, bias_z + col0, residual + residual_off + at, alpha, beta, act_a, act_b
-#else
-#define RESULT_ARGS
-#endif
+// Computes group (x, y) of batch z: group_tiles tiles of A times group_panels panels of B.
+static inline void multiply_group(const int x, const int y, const int z, GEMM_PARAMS)
+{
+    vec acc[P_ACC / P_VEC + P_VEC * P_NRV]; // store_transposed() reads whole vectors of rows
+    vec b_copy[B_COPIED ? P_KC * P_NRV : 1];
+    __attribute__((aligned(64))) float a_copy[FLOATS_COPIED ? 16 * P_KC : 1];
+    const int z0 = z / batch_in, z1 = z % batch_in;
+    const long at_z = z0 * c_b0 + z1 * c_b1;
+    __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1;
+    __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
+    __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
+    const int panels = (n + NR - 1) / NR, tiles = (m + tile_m - 1) / tile_m;
+    const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
+    const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
+    // C is prefetched by its rows, or by its columns where these are dense.
+    const int row_step = c_cs == 1 ? c_rs : c_cs;
+    const int n_rows = c_cs == 1 ? tile_m : c_rs == 1 ? NR : 0;
+
+    int k0 = 0;
+    do { // once if k is 0, for the epilogue
+        const int kc = min(k - k0, P_KC), is_last = k0 + kc == k;
+        const int chunk = is_last ? max(kc / 8, 16) : P_KC;
+        const int rows_per_chunk = is_last ? min((n_rows * chunk + kc) / max(kc, 1), n_rows) : 0;
+        // Each tile prefetches its share of the next block.
+        const int next_b_step =
+            P_B_PACKED ? prefetch_share(NR, tile1 - tile0, MIN_PREFETCH_TILES) : 0;
+        for (int px = panel0; px < panel1; ++px) {
+            const int col0 = px * NR, cols = min(n - col0, NR);
+            panel_ptr b_block = block_of_panel(b_copy, b_z, b_rs, b_cs, px, cols, k, k0, kc);
+            __global const elem *next_b = next_block(b_z, px, panel0, panel1, k, k0, kc);
+            for (int tile = tile0; tile < tile1; ++tile) {
+                const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
+                const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
+                __global elem *c_tile = c + c_off + at;
+                __global const elem *residual_tile = residual + residual_off + at;
+                __global const elem *bias_tile =
+                    bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS;
+                const int is_direct = is_last && c_cs == 1 && cols == NR && DIRECT_STORE;
+                // With one block in k, all tiles share the first place, which stays in L1.
+                const int place = k > P_KC ? (px - panel0) * group_tiles + tile - tile0 : 0;
+                vec *sums = acc + place * tile_m * P_NRV;
+                const struct a_block a_block =
+                    block_of_tile(a_copy, a_z, a_rs, a_cs, tile_m, row0, rows, m, k, k0, kc);
+                micro(rows, kc, a_block.at, a_block.rs, a_block.cs, b_block,
+                      next_b + (long)(tile - tile0) * next_b_step * kc, next_b_step, c_tile, c_rs,
+                      residual_tile, row_step, c_cs == 1 ? cols : rows, rows_per_chunk, chunk,
+                      is_direct, bias_tile, alpha, beta, act_a, act_b, sums, k0 == 0);
+                if (!is_direct && is_last)
+                    store_tile(sums, rows, cols, c_tile, c_rs, c_cs, bias_tile, BIAS_RS, BIAS_CS,
+                               residual_tile, alpha, beta, act_a, act_b);
+            }
+        }
+        k0 += kc;
+    } while (k0 < k);
+}
 
 BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 {
-    vec acc[P_ACC / P_VEC + P_VEC * P_NRV]; // a tile is read in whole vectors of rows
-#if B_COPIED
-    vec panel[P_KC * P_NRV];
-#endif
-#if FLOATS_COPIED
-    __attribute__((aligned(64))) float a_copy[16 * P_KC];
-#endif
-    const int panels = (n + NR - 1) / NR;
-    const int tiles = (m + tile_m - 1) / tile_m;
+    const int panels = (n + NR - 1) / NR, tiles = (m + tile_m - 1) / tile_m;
     const int groups_x = (panels + group_panels - 1) / group_panels;
     const int groups_y = (tiles + group_tiles - 1) / group_tiles;
-    const int row_step = c_cs == 1 ? c_rs : c_cs, c_rows = c_cs == 1 ? tile_m : c_rs == 1 ? NR : 0;
 
     for (int z = group0.z; z < batch; z += group_step.z)
         for (int y = group0.y; y < groups_y; y += group_step.y)
-            for (int x = group0.x; x < groups_x; x += group_step.x) {
-                const int z0 = z / batch_in, z1 = z % batch_in;
-                __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1;
-                __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
-                __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
-                const long at_z = z0 * c_b0 + z1 * c_b1;
-                const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
-                const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
-                int k0 = 0;
-                do {
-                    const int kc = min(k - k0, P_KC);
-                    const int last = k0 + kc == k, chunk = last ? max(kc / 8, 16) : P_KC;
-                    const int rows_per_chunk =
-                        last ? min((c_rows * chunk + kc) / max(kc, 1), c_rows) : 0;
-#if P_B_PACKED // each tile prefetches its share of the next block
-                    const int next_b_step = prefetch_share(NR, tile1 - tile0, MIN_PREFETCH);
-#endif
-                    for (int px = panel0; px < panel1; ++px) {
-                        const int col0 = px * NR, cols = min(n - col0, NR);
-#if !B_COPIED
-                        panel_ptr b_block = b_z + ((long)px * k + k0) * NR;
-#elif P_B_PACKED
-                        panel_ptr b_block = panel;
-                        (void)to_floats((float *)panel, b_z + ((long)px * k + k0) * NR, kc * NR);
-#else
-                        panel_ptr b_block = panel;
-                        fetch_panel(panel, b_z + (long)k0 * b_rs + (long)col0 * b_cs, b_rs, b_cs,
-                                    kc, cols, k - k0);
-#endif
-#if P_B_PACKED
-                        const int has_next_panel =
-                            px + 1 <
-                            // else from the first panel on, k0 + kc rows down, or those of the next
-                            // group
-                            panel1;
-                        __global const elem *next_block =
-                            b_z + (has_next_panel ? (long)(px + 1) * k + k0
-                                   : k0 + kc < k  ? (long)panel0 * k + k0 + kc
-                                                  : (long)panel1 * k) *
-                                      NR;
-#endif
-                        for (int tile = tile0; tile < tile1; ++tile) {
-                            const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
-                            const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
-                            __global const elem *c_row = c + c_off + at;
-#if P_RESIDUAL
-                            __global const elem *residual_row = residual + residual_off + at;
-#endif
-                            const int row_length = c_cs == 1 ? cols : rows;
-#if P_B_PACKED
-                            __global const elem *next_b =
-                                next_block + (long)(tile - tile0) * next_b_step * kc;
-#endif
-#if DIRECT_STORE
-                            __global elem *direct_c =
-                                last && c_cs == 1 && cols == NR ? c + c_off + at : NULL;
-                            const int needs_store = last && !direct_c;
-#else
-                            const int needs_store = last;
-#endif
-                            // One block deep, all tiles share the first place, which stays in L1.
-                            vec *t =
-                                acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) *
-                                                      tile_m * P_NRV
-                                                : 0);
-#if P_A_PACKED
-                            micro(rows, kc,
-                                  AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m,
-                                            kc * tile_m),
-                                  tile_m, b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
-#else
-                            __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
-#if FLOATS_COPIED
-                            fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
-                            const int transposed = a_rs == 1 && a_cs != 1,
-                                      t_rs = transposed ? 1 : P_KC, t_cs = transposed ? A_LINE : 1;
-                            micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs,
-                                  a_copy + 9 * t_rs, t_rs, t_cs,
-                                  b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
-#else
-                            micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
-                                  a_tile + 9L * a_rs, a_rs, a_cs,
-                                  b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
-#endif
-#endif
-                            if (needs_store)
-                                store_tile(t, rows, cols, c + c_off + at, c_rs, c_cs,
-                                           bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS,
-                                           BIAS_RS, BIAS_CS, residual + residual_off + at, alpha,
-                                           beta, act_a, act_b);
-                        }
-                    }
-                    k0 += kc;
-                } while (k0 < k);
-            }
+            for (int x = group0.x; x < groups_x; x += group_step.x)
+                multiply_group(x, y, z, GEMM_ARGS);
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void gemm_simd(GEMM_PARAMS) { multiply(BODY_GROUPS, GEMM_PASSED); }
+__kernel void gemm_simd(GEMM_PARAMS) { multiply(BODY_GROUPS, GEMM_ARGS); }
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void gemm_pack_b(const int k, const int n, const int batch_in, __global const elem *b,
