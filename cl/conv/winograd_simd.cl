@@ -94,14 +94,14 @@ typedef const float *weight_ptr;
 #if U_IS_PACKED
 // Weights are read from DRAM, once: the next element's are prefetched during accumulation, by each
 // part its share.
-#define PREFETCH_NEXT , next += next_step, prefetch_l2(next)
+#define PREFETCH_NEXT , next_w += next_w_step, prefetch_l2(next_w)
 #else
 #define PREFETCH_NEXT
 #endif
 #define MICRO_PARAMS                                                                               \
-    const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next,            \
-        const int next_step
-#define MICRO_ARGS slices, v, v_slice, w, next, next_step
+    const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next_w,          \
+        const int next_w_step
+#define MICRO_ARGS slices, v, v_slice, w, next_w, next_w_step
 #define MICRO_FOR_EACH_K(BODY)                                                                     \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
         _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC PREFETCH_NEXT)      \
@@ -123,255 +123,20 @@ typedef const float *weight_ptr;
 #define PIXEL 1
 #endif
 
-// ---- one-dimensional transforms, in place -------------------------------------------------------
-
-#define QA 0.75f // the points, and what follows from them
-#define QB 1.5f
-#define QAA (QA * QA)
-#define QBB (QB * QB)
-
-// B^T d
-static inline void input_1d(vec d[A])
-{
-#if P_M == 4
-    const vec even_a = MAD((vec)-QBB, d[2], d[4]), odd_a = MAD((vec)-QBB, d[1], d[3]);
-    const vec even_b = MAD((vec)-QAA, d[2], d[4]), odd_b = MAD((vec)-QAA, d[1], d[3]);
-    d[0] = MAD((vec)(QAA * QBB), d[0], MAD((vec) - (QAA + QBB), d[2], d[4]));
-    d[5] = MAD((vec)(QAA * QBB), d[1], MAD((vec) - (QAA + QBB), d[3], d[5]));
-    d[1] = MAD((vec)QA, odd_a, even_a);
-    d[2] = MAD((vec)-QA, odd_a, even_a);
-    d[3] = MAD((vec)QB, odd_b, even_b);
-    d[4] = MAD((vec)-QB, odd_b, even_b);
-#else
-    const vec one = d[1], two = d[2];
-    d[0] -= two;
-    d[1] = one + two;
-    d[2] = two - one;
-    d[3] -= one;
-#endif
-}
-
-// A^T m; the first P_M are the result
-static inline void output_1d(vec m[A])
-{
-#if P_M == 4
-    const vec sum_a = m[1] + m[2], diff_a = m[1] - m[2], sum_b = m[3] + m[4], diff_b = m[3] - m[4];
-    m[0] += sum_a + sum_b;
-    m[1] = MAD((vec)QA, diff_a, QB * diff_b);
-    m[2] = MAD((vec)QAA, sum_a, QBB * sum_b);
-    m[3] = MAD((vec)(QA * QAA), diff_a, MAD((vec)(QB * QBB), diff_b, m[5]));
-#else
-    m[0] += m[1] + m[2];
-    m[1] += m[3] - m[2];
-#endif
-}
-
-// Weights are divided once when they are packed, but multiplied where each group transforms them.
-#if U_IS_PACKED
-#define OVER(x, number) ((x) / (number))
-#else
-#define OVER(x, number) ((x) * (1.0f / (number)))
-#endif
-
-// G g, from g[0..2] to o[A]
-static inline void weight_1d(const vec g0, const vec g1, const vec g2, vec o[A])
-{
-#if P_M == 4
-    const vec even_a = MAD((vec)QAA, g2, g0), even_b = MAD((vec)QBB, g2, g0);
-    o[0] = OVER(g0, QAA * QBB);
-    o[1] = OVER(MAD((vec)QA, g1, even_a), 2 * QAA * (QAA - QBB));
-    o[2] = OVER(MAD((vec)-QA, g1, even_a), 2 * QAA * (QAA - QBB));
-    o[3] = OVER(MAD((vec)QB, g1, even_b), 2 * QBB * (QBB - QAA));
-    o[4] = OVER(MAD((vec)-QB, g1, even_b), 2 * QBB * (QBB - QAA));
-    o[5] = g2;
-#else
-    o[0] = g0;
-    o[1] = 0.5f * (g0 + g2 + g1);
-    o[2] = 0.5f * (g0 + g2 - g1);
-    o[3] = g2;
-#endif
-}
-
-#if !U_IS_PACKED
-// Row i of G.
-static inline void weight_row(const int i, float g[3])
-{
-#if P_M == 4
-    const float p = i < 3 ? QA : QB,
-                scale = 1.0f / (i < 3 ? 2 * QAA * (QAA - QBB) : 2 * QBB * (QBB - QAA));
-    g[0] = i == 0 ? 1.0f / (QAA * QBB) : i == 5 ? 0.0f : scale;
-    g[1] = i == 0 || i == 5 ? 0.0f : i % 2 ? scale * p : -scale * p;
-    g[2] = i == 0 ? 0.0f : i == 5 ? 1.0f : scale * p * p;
-#else
-    g[0] = i == 0 ? 1.0f : i == 3 ? 0.0f : 0.5f;
-    g[1] = i == 1 ? 0.5f : i == 2 ? -0.5f : 0.0f;
-    g[2] = i == 3 ? 1.0f : i == 0 ? 0.0f : 0.5f;
-#endif
-}
-
-// Row i of G w G^T of `channels` input channels and NR output channels: element j of channel c goes
-// to u[(j * channels + c) * P_NRV].
-static __attribute__((noinline)) void transform_weights(vec *u, __global const elem *w,
-                                                        const int channels, const int i)
-{
-    float g[3];
-    weight_row(i, g);
-    for (int c = 0; c < channels; ++c, w += 9 * NR)
-        for (int v = 0; v < P_NRV; ++v) {
-            __global const elem *from = w + v * P_VEC;
-            vec r[3], o[A];
-#pragma unroll
-            for (int t = 0; t < 3; ++t)
-                r[t] = MAD((vec)g[2], VLOAD(from + (6 + t) * NR),
-                           MAD((vec)g[1], VLOAD(from + (3 + t) * NR), g[0] * VLOAD(from + t * NR)));
-            weight_1d(r[0], r[1], r[2], o);
-#pragma unroll
-            for (int j = 0; j < A; ++j) u[(j * channels + c) * P_NRV + v] = o[j];
-        }
-}
-#endif
-
-// ---- runs of tiles ------------------------------------------------------------------------------
-
-// Tiles that follow each other in a row of a strip.
-struct run {
-    int image, row, col0, tile,
-        count; // col0: first tile column of the strip; tile: the run's first in the strip
-};
-
-static inline struct run run_at(const int t, const int end, const int strip, const int strips,
-                                const int rows)
-{
-    struct run r;
-    const int in_strip = t % (strip * rows), strip_at = t / (strip * rows);
-    r.image = strip_at / strips;
-    r.col0 = strip_at % strips * strip;
-    r.row = in_strip / strip;
-    r.tile = in_strip % strip;
-    r.count = min(strip - r.tile, end - t);
-    return r;
-}
-
-// Whether the lines of run b that a shares with it are in the ring already.
-static inline int continues(const struct run *a, const struct run *b)
-{
-    return a->image == b->image && a->col0 == b->col0 && a->row + 1 == b->row &&
-           a->tile <= b->tile && a->tile + a->count >= b->tile + b->count;
-}
-
-// One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`,
-// `plane` apart) to p[column][channel]; x is the plane's line, NULL outside the image; `left`
-// elements may be read from x on. Zeros outside.
-static __attribute__((noinline)) void transpose_line(vec *p, __global const elem *x,
-                                                     const long left, const int x0, const int width,
-                                                     const int iw, const int channels,
-                                                     const long plane)
-{
-    const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
-    for (int i = 0; i < low; ++i) p[i] = (vec)0.0f;
-#if P_BLOCKED
-    for (int i = low; i < high; ++i) p[i] = VLOAD(x + (long)(x0 + i) * P_VEC);
-#else
-    for (int i = low; i < high; i += P_VEC) {
-        const long at = x0 + i;
-        vec r[P_VEC];
-        if (channels == P_VEC && (P_VEC - 1) * plane + at + P_VEC <= left) {
-#pragma unroll
-            for (int c = 0; c < P_VEC; ++c) r[c] = VLOAD(x + c * plane + at);
-        } else {
-            vec s[P_VEC];
-            for (int c = 0; c < P_VEC; ++c)
-                s[c] = c < channels ? load_lanes(x + c * plane + at, 1, min(high - i, P_VEC))
-                                    : (vec)0.0f;
-#pragma unroll
-            for (int c = 0; c < P_VEC; ++c) r[c] = s[c];
-        }
-        transpose(r);
-#pragma unroll
-        for (int c = 0; c < P_VEC; ++c) p[i + c] = r[c];
-    }
-#endif
-    for (int i = high; i < width; ++i) p[i] = (vec)0.0f;
-}
-
-// A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n
-// that TO(i, j) are left.
-#define TRANSFORM(transform_1d, n, FROM, TO)                                                       \
-    vec u[n * A];                                                                                  \
-    _Pragma("unroll") for (int j = 0; j < A; ++j)                                                  \
-    {                                                                                              \
-        vec d[A];                                                                                  \
-        _Pragma("unroll") for (int i = 0; i < A; ++i) d[i] = FROM(i, j);                           \
-        transform_1d(d);                                                                           \
-        _Pragma("unroll") for (int i = 0; i < n; ++i) u[i * A + j] = d[i];                         \
-    }                                                                                              \
-    _Pragma("unroll") for (int i = 0; i < n; ++i)                                                  \
-    {                                                                                              \
-        vec d[A];                                                                                  \
-        _Pragma("unroll") for (int j = 0; j < A; ++j) d[j] = u[i * A + j];                         \
-        transform_1d(d);                                                                           \
-        _Pragma("unroll") for (int j = 0; j < n; ++j) TO(i, j) = d[j];                             \
-    }
-
-// B^T d B of `count` tiles; ring holds their lines from row `first` (modulo RING) on. Element k of
-// a tile goes to v[k * step], tiles are adjacent.
-#define IN_RING(i, j) ring[((first + i) & (RING - 1)) * LINE + t * P_M + j]
-#define IN_V(i, j) v[(i * A + j) * step]
-static __attribute__((noinline)) void transform_input(const vec *ring, const int first,
-                                                      const int count, vec *v, const int step)
-{
-    for (int t = 0; t < count; ++t, ++v) {
-        TRANSFORM(input_1d, A, IN_RING, IN_V)
-    }
-}
-
-// A^T m A of `count` tiles; element k of a tile is m[k * step], tiles are P_NRV apart. Pixels go to
-// line[row * LINE + column].
-#define IN_M(i, j) m[(i * A + j) * step]
-#define IN_LINE(i, j) line[i * LINE + j]
-static __attribute__((noinline)) void transform_output(const vec *m, const int step,
-                                                       const int count, vec *line)
-{
-    for (int t = 0; t < count; ++t, m += P_NRV, line += P_M) {
-        TRANSFORM(output_1d, P_M, IN_M, IN_LINE)
-    }
-}
-
-// Epilogue and store of a line of `width` pixels of `channels` channels, `plane` apart in y and
-// residual.
-static __attribute__((noinline)) void
-store_line(const vec *line, const int width, const int channels, __global elem *y, const long plane,
-           __global const elem *bias, __global const elem *residual, const float alpha,
-           const float beta, const float act_a, const float act_b)
-{
-#if P_BLOCKED
-    finish_pixels(line, 1, width, y, bias, channels, residual, alpha, beta, act_a, act_b);
-#else
-    for (int i = 0; i < width; i += P_VEC) {
-        vec r[P_VEC], s[P_VEC];
-#pragma unroll
-        for (int c = 0; c < P_VEC; ++c) r[c] = line[i + c];
-        transpose(r);
-#pragma unroll
-        for (int c = 0; c < P_VEC; ++c) s[c] = r[c];
-        for (int c = 0; c < channels; ++c)
-            store_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1, bias + c,
-                      0, residual + c * plane + i, alpha, beta, act_a, act_b);
-    }
-#endif
-}
+#include "conv/winograd_transform.clh"
+#include "conv/winograd_lines.clh"
 
 #define WINOGRAD_PARAMS                                                                            \
     const int batch, const int ic, const int oc, const int ih, const int iw, const int oh,         \
         const int ow, const int ph, const int pw, __global const elem *x, const long x_off,        \
         __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
-        const long y_off, const int strip, const int block_tiles, const int group_panels,          \
+        const long y_off, const int strip, const int group_tiles, const int group_panels,          \
         EPILOGUE_ARGS
 #define WINOGRAD_PASSED                                                                            \
     batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
-        block_tiles, group_panels, EPILOGUE_PASSED
+        group_tiles, group_panels, EPILOGUE_PASSED
 
-BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
+BODY void convolve(BODY_PARAMS, WINOGRAD_PARAMS)
 {
     vec v[P_V / P_VEC];
     vec m[A * A * P_TILES * P_NRV];
@@ -379,7 +144,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 #if !U_IS_PACKED
     vec u[A * U_SLICES * P_VEC * P_NRV];
 #endif
-    const long plane = (long)ih * iw, out_plane = (long)oh * ow, x_all = (long)batch * ic * plane;
+    const long plane = (long)ih * iw, out_plane = (long)oh * ow, x_size = (long)batch * ic * plane;
     const int slices = (ic + P_VEC - 1) / P_VEC, panels = (oc + NR - 1) / NR;
 #if P_BLOCKED // channels of whole blocks
     const int x_channels = slices * P_VEC, y_channels = (oc + P_VEC - 1) / P_VEC * P_VEC;
@@ -388,44 +153,46 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 #endif
     const int rows = (oh + P_M - 1) / P_M, strips = ((ow + P_M - 1) / P_M + strip - 1) / strip;
     const int tiles = batch * strips * rows * strip;
-    const int blocks_x = (tiles + block_tiles - 1) / block_tiles;
-    const int blocks_y = (panels + group_panels - 1) / group_panels;
+    const int groups_x = (tiles + group_tiles - 1) / group_tiles;
+    const int groups_y = (panels + group_panels - 1) / group_panels;
 
-    for (int by = group0.y; by < blocks_y; by += group_step.y)
-        for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
-            const int t0 = bx * block_tiles, t1 = min(t0 + block_tiles, tiles), count = t1 - t0;
+    for (int by = group0.y; by < groups_y; by += group_step.y)
+        for (int bx = group0.x; bx < groups_x; bx += group_step.x) {
+            const int t0 = bx * group_tiles, t1 = min(t0 + group_tiles, tiles), count = t1 - t0;
             for (int slice = 0; slice < slices; ++slice) {
-                struct run last = {-1, 0, 0, 0, 0};
-                for (int t = t0; t < t1; t += last.count) {
+                struct run previous = {-1, 0, 0, 0, 0};
+                for (int t = t0; t < t1; t += previous.count) {
                     const struct run r = run_at(t, t1, strip, strips, rows);
-                    const int first = r.row * P_M, shift = r.tile * P_M;
-                    const int c0 = slice * P_VEC, x0 = r.col0 * P_M - pw + shift;
-                    for (int i = continues(&last, &r) ? A - P_M : 0; i < A; ++i) {
-                        const int at_y = first - ph + i;
+                    const int line0 = r.row * P_M, x_col = r.tile * P_M;
+                    const int c0 = slice * P_VEC, x0 = r.col0 * P_M - pw + x_col;
+                    for (int i = covers(&previous, &r) ? A - P_M : 0; i < A; ++i) {
+                        const int at_y = line0 - ph + i;
                         const long at =
                             ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
-                        transpose_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
-                                       at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
+                        transpose_line(ring + ((line0 + i) & (RING - 1)) * LINE + x_col,
+                                       at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_size - at, x0,
                                        r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
                     }
-                    transform_input(ring + shift, first, r.count,
+                    transform_input(ring + x_col, line0, r.count,
                                     v + (long)slice * count + (t - t0), slices * count);
-                    last = r;
+                    previous = r;
                 }
             }
             const int panel1 = min((by + 1) * group_panels, panels);
             for (int px = by * group_panels; px < panel1; ++px) {
-                const int parts = (count + P_MR - 1) / P_MR, part = (count + parts - 1) / parts;
+                const int n_micro = (count + P_MR - 1) / P_MR,
+                          micro_rows = (count + n_micro - 1) / n_micro;
 #if U_IS_PACKED
                 __global const elem *w =
                     packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
                 for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
-                    const int next_step = prefetch_share(NR, parts, MIN_PREFETCH);
-                    __global const float *next = w + (long)slices * P_VEC * NR;
-                    for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
-                        micro(min(part, count - i), slices,
+                    const int next_w_step = prefetch_share(NR, n_micro, MIN_PREFETCH);
+                    __global const float *next_w = w + (long)slices * P_VEC * NR;
+                    for (int i = 0; i < count;
+                         i += micro_rows, next_w += (long)slices * P_VEC * next_w_step)
+                        micro(min(micro_rows, count - i), slices,
                               (const float *)(v + (long)k * slices * count + i), count * P_VEC, w,
-                              next, next_step, m + (k * count + i) * P_NRV, 1);
+                              next_w, next_w_step, m + (k * count + i) * P_NRV, 1);
                 }
 #else
                 for (int row = 0; row < A; ++row)
@@ -435,9 +202,9 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                             u, packed_w + packed_w_off + ((long)px * slices + s0) * P_VEC * 9 * NR,
                             n * P_VEC, row);
                         for (int j = 0; j < A; ++j)
-                            for (int i = 0; i < count; i += part) {
+                            for (int i = 0; i < count; i += micro_rows) {
                                 const int k = row * A + j;
-                                micro(min(part, count - i), n,
+                                micro(min(micro_rows, count - i), n,
                                       (const float *)(v + ((long)k * slices + s0) * count + i),
                                       count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV), 0,
                                       0, m + (k * count + i) * P_NRV, s0 == 0);
@@ -466,15 +233,15 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void winograd_simd(WINOGRAD_PARAMS) { filter_tiles(BODY_GROUPS, WINOGRAD_PASSED); }
+__kernel void winograd_simd(WINOGRAD_PARAMS) { convolve(BODY_GROUPS, WINOGRAD_PASSED); }
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w, const long w_off,
                               __global elem *packed, const long packed_off)
 {
-    const int panels = (oc + NR - 1) / NR, all = (ic + P_VEC - 1) / P_VEC * P_VEC;
+    const int panels = (oc + NR - 1) / NR, ic_up = (ic + P_VEC - 1) / P_VEC * P_VEC;
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
-        for (int c = get_group_id(1); c < all; c += get_num_groups(1))
+        for (int c = get_group_id(1); c < ic_up; c += get_num_groups(1))
             for (int j = 0; j < P_NRV; ++j) {
                 const int o0 = px * NR + j * P_VEC;
                 vec g[9];
@@ -487,18 +254,18 @@ __kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w
                 }
 #if !U_IS_PACKED
                 for (int tap = 0; tap < 9; ++tap)
-                    VSTORE(g[tap],
-                           packed + packed_off + (((long)px * all + c) * 9 + tap) * NR + j * P_VEC);
+                    VSTORE(g[tap], packed + packed_off + (((long)px * ic_up + c) * 9 + tap) * NR +
+                                       j * P_VEC);
 #else
                 vec u[3 * A];
                 for (int i = 0; i < 3; ++i)
                     weight_1d(g[i * 3], g[i * 3 + 1], g[i * 3 + 2], u + i * A);
                 __global elem *to =
-                    packed + packed_off + ((long)px * A * A * all + c) * NR + j * P_VEC;
+                    packed + packed_off + ((long)px * A * A * ic_up + c) * NR + j * P_VEC;
                 for (int k = 0; k < A; ++k) {
                     vec o[A];
                     weight_1d(u[k], u[A + k], u[2 * A + k], o);
-                    for (int i = 0; i < A; ++i) VSTORE(o[i], to + (long)(i * A + k) * all * NR);
+                    for (int i = 0; i < A; ++i) VSTORE(o[i], to + (long)(i * A + k) * ic_up * NR);
                 }
 #endif
             }
