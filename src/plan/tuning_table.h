@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tuning table: for a problem, the implementation that was measured to be the fastest. A problem
- * is what lowering sees of a node - operator, kernel class, dtypes, shapes, attributes - written as
- * one line of text; an implementation is the name of a candidate. As text, for people and files:
+ * The tuning table: for a problem, the implementation that was measured to be the fastest. A
+ * problem is what lowering sees of a node - operator, kernel class, dtypes, shapes, attributes -
+ * written as one line of text; an implementation is the name of a candidate. As text, for people
+ * and files:
  *
  *   clgraph choices 1
  *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56]

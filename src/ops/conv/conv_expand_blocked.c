@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A 1x1 convolution and the depthwise one after it, in the channel-blocked layout (nChw16c): the
- * implementations conv_expand_blocked, one fused kernel, and conv_expand_apart, two kernels. Kernel:
- * cl/conv/conv_expand_blocked.cl. See decision 34.
+ * implementations conv_expand_blocked, one fused kernel, and conv_expand_apart, two kernels.
+ * Kernel: cl/conv/conv_expand_blocked.cl. See decision 34.
  */
 #include "ops/conv/conv_blocked.h"
 
