@@ -18,9 +18,11 @@ static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra
         shape[i] = (double)out[i];
     }
     const int64_t n = run_node_count(rank, dims), total = run_node_count(rank, covered);
-    const double *x = run_node_random(n), *random = run_node_random(n);
+    const double *random = run_node_random(n);
+    double *x = run_node_random(n);
     double *index = run_node_zeros(n), *y = run_node_zeros(run_node_count(rank, out));
-    for (int64_t i = 0; i < n; i++) { /* each in a separate range */
+    for (int64_t i = 0; i < n; i++) {   /* each in a separate range */
+        x[i] = round(x[i] * 128) / 128; /* exact in bfloat16, too */
         const int64_t room = total / n;
         const int64_t at = i * room + (int64_t)((random[i] + 1) / 2.01 * (double)room);
         int64_t rest = at, to = 0, stride = 1;
