@@ -8,6 +8,7 @@
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
+#include "support/fakes/crashing_driver.h"
 #include "support/fakes/wrong_driver.h"
 #include "support/fixtures/build_session.h"
 #include "support/literals.h"
@@ -29,63 +30,6 @@
 #define WINOGRAD_4X4 "#define P_M 4\n"
 #define SOFTMAX "void softmax"
 
-static int n_helper_lines, n_crash_lines;
-static char last_line[2048];
-
-static void listen_all(void *user, clg_log_level level, const char *message)
-{
-    (void)user;
-    if (level > CLG_LOG_WARNING) return;
-    n_helper_lines += strstr(message, "compile helper") != NULL;
-    if (!strstr(message, "the compiler of driver")) return;
-    n_crash_lines++;
-    (void)snprintf(last_line, sizeof last_line, "%s", message);
-}
-
-/* ---- the driver ------------------------------------------------------------------------------ */
-
-static const char *crash_log(void) { return scratch_path("crashes"); }
-
-static long n_crashes(void)
-{
-    struct stat st;
-    return stat(crash_log(), &st) == 0 ? (long)st.st_size : 0;
-}
-
-static void driver_dies(const char *in, const char *at, const char *by, const char *times)
-{
-    (void)remove(crash_log());
-    wd_set_or_clear("CLG_CRASH_IN", in);
-    wd_set_or_clear("CLG_CRASH_AT", at);
-    wd_set_or_clear("CLG_CRASH_BY", by);
-    wd_set_or_clear("CLG_CRASH_TIMES", times);
-    wd_set_or_clear("CLG_CRASH_LOG", crash_log());
-    n_helper_lines = n_crash_lines = 0;
-    last_line[0] = '\0';
-}
-
-static int begin(void **state)
-{
-    if (wd_begin(state) != 0) return -1;
-    wd_set_or_clear("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_crashing.so");
-    clg_set_log(listen_all, NULL, CLG_LOG_WARNING);
-    return 0;
-}
-
-static clg_context *open_context(const char *store, const char *helper)
-{
-    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *context;
-    options.profiling = true;
-    options.cache_dir = scratch_path(store);
-    options.selftest = CLG_SELFTEST_ON;
-    options.compile_helper = helper;
-    options.compile_limit_s = 5;
-    options.compile_limit_mib = 1024;
-    assert_ok(clg_context_create("pocl", &options, &context));
-    return context;
-}
-
 /* A convolution that prefers winograd_4x4: right, and by it or not. */
 static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
@@ -103,19 +47,19 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     char store[64];
     clg_model *m = wd_convolution();
     (void)snprintf(store, sizeof store, "store %s %s", at, by);
-    driver_dies(WINOGRAD_4X4, at, by, NULL);
-    clg_context *context = open_context(store, NULL);
+    cd_dies(WINOGRAD_4X4, at, by, NULL);
+    clg_context *context = cd_context(store, NULL);
     expect_conv(context, m, false);
-    const long n = n_crashes();
+    const long n = cd_n_crashes();
     assert_true(n > 0);
-    assert_true(n_crash_lines > 0);
-    assert_non_null(strstr(last_line, "winograd_simd"));
+    assert_true(cd_crash_lines > 0);
+    assert_non_null(strstr(cd_last_line, "winograd_simd"));
     expect_conv(context, m, false);
-    assert_int_equal(n_crashes(), n); /* tried no more */
+    assert_int_equal(cd_n_crashes(), n); /* tried no more */
     clg_context_free(context);
-    context = open_context(store, NULL);
+    context = cd_context(store, NULL);
     expect_conv(context, m, false);
-    assert_int_equal(n_crashes() == n, is_remembered);
+    assert_int_equal(cd_n_crashes() == n, is_remembered);
     clg_context_free(context);
     clg_model_free(m);
 }
@@ -131,10 +75,10 @@ TEST(crash__all_memory) { die_by("build", "memory", false); }
 TEST(crash__once_is_not_enough)
 {
     clg_model *m = wd_convolution();
-    driver_dies(WINOGRAD_4X4, "launch", "abort", "1");
-    clg_context *context = open_context("once", NULL);
+    cd_dies(WINOGRAD_4X4, "launch", "abort", "1");
+    clg_context *context = cd_context("once", NULL);
     expect_conv(context, m, true);
-    assert_int_equal(n_crash_lines, 0);
+    assert_int_equal(cd_crash_lines, 0);
     clg_context_free(context);
     clg_model_free(m);
 }
@@ -143,9 +87,9 @@ TEST(crash__no_other_implementation)
 {
     static const float x[6] = {1, 2, 3, 4, 5, 6};
     long n = 0;
-    driver_dies(SOFTMAX, "launch", "abort", NULL);
+    cd_dies(SOFTMAX, "launch", "abort", NULL);
     for (int process = 0; process < 2; process++) {
-        clg_context *context = open_context("alone", NULL);
+        clg_context *context = cd_context("alone", NULL);
         clg_builder *g = start_graph();
         assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(2, 3), NULL));
         assert_ok(clg_builder_node(g, NULL, "Softmax", "the node", 1, NAMES("x"), 1, NAMES("y")));
@@ -159,8 +103,8 @@ TEST(crash__no_other_implementation)
         }
         clg_session_free(s);
         clg_context_free(context);
-        assert_true(n_crashes() > 0 && (process == 0 || n_crashes() == n));
-        n = n_crashes();
+        assert_true(cd_n_crashes() > 0 && (process == 0 || cd_n_crashes() == n));
+        n = cd_n_crashes();
     }
 }
 
@@ -173,10 +117,10 @@ static void expect_tanh_of_sigmoid(const char *store, const char *in, const char
 {
     static float x[301], y[301];
     for (int i = 0; i < 301; i++) x[i] = (float)(i - 150) / 16;
-    driver_dies(in, "launch", "abort", NULL);
+    cd_dies(in, "launch", "abort", NULL);
     wd_set_or_clear("CLG_CRASH_AND", and);
     wd_set_or_clear("CLG_CRASH_NOT", not );
-    clg_context *context = open_context(store, NULL);
+    clg_context *context = cd_context(store, NULL);
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(301), NULL));
     assert_ok(clg_builder_node(g, NULL, "Sigmoid", "inner", 1, NAMES("x"), 1, NAMES("s")));
@@ -188,7 +132,7 @@ static void expect_tanh_of_sigmoid(const char *store, const char *in, const char
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     for (int i = 0; i < 301; i++)
         assert_true(fabs((double)y[i] - tanh(1 / (1 + exp(-(double)x[i])))) < 1e-6);
-    assert_true(n_crashes() > 0);
+    assert_true(cd_n_crashes() > 0);
     clg_session_free(s);
     clg_context_free(context);
     wd_set_or_clear("CLG_CRASH_AND", NULL);
@@ -211,8 +155,8 @@ TEST(crash__of_dot_products)
     int32_t y[4];
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     options.kernels = CLG_KERNELS_SIMD;
-    driver_dies("#define P_DOT 1\n", "launch", "abort", NULL);
-    clg_context *context = open_context("dot", NULL);
+    cd_dies("#define P_DOT 1\n", "launch", "abort", NULL);
+    clg_context *context = cd_context("dot", NULL);
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_UINT8, 2, DIMS(2, 3), NULL));
     assert_ok(clg_builder_constant(g, "w", CLG_INT8, 2, DIMS(3, 2), w));
@@ -245,10 +189,10 @@ static const char *script(const char *name, const char *text, mode_t mode)
 static void expect_without_helper(const char *helper, const char *store, int n_lines)
 {
     clg_model *m = wd_convolution();
-    driver_dies(NULL, NULL, NULL, NULL);
-    clg_context *context = open_context(store, helper);
+    cd_dies(NULL, NULL, NULL, NULL);
+    clg_context *context = cd_context(store, helper);
     expect_conv(context, m, true);
-    assert_int_equal(n_helper_lines, n_lines);
+    assert_int_equal(cd_helper_lines, n_lines);
     clg_context_free(context);
     clg_model_free(m);
 }
@@ -262,37 +206,14 @@ TEST(helper__does_not_work)
     expect_without_helper(script("echoes", "#!/bin/sh\nexec cat >&0\n", 0700), "echoes", 1);
 }
 
-/* Calls visit for each compile helper whose parent is `parent`. */
-static int each_child(pid_t parent, void (*visit)(pid_t pid))
-{
-    int n = 0;
-    DIR *processes = opendir("/proc");
-    assert_non_null(processes);
-    for (struct dirent *d; (d = readdir(processes)) != NULL;) {
-        char path[300], name[64] = "";
-        long above = 0;
-        (void)snprintf(path, sizeof path, "/proc/%s/stat", d->d_name);
-        FILE *f = d->d_name[0] >= '1' && d->d_name[0] <= '9' ? fopen(path, "r") : NULL;
-        if (!f) continue;
-        const int found = fscanf(f, "%*d (%63[^)]) %*c %ld", name, &above);
-        (void)fclose(f);
-        if (found != 2 || strncmp(name, "clgraph-compile", 15) != 0 || above != (long)parent)
-            continue;
-        n++;
-        if (visit) visit((pid_t)atol(d->d_name));
-    }
-    (void)closedir(processes);
-    return n;
-}
-
 static void kill_child(pid_t pid) { (void)kill(pid, SIGKILL); }
 
 /* Kills the helpers whenever the compiler has begun to loop. */
 static void *kill_helpers(void *argument)
 {
     for (long seen = 0; !atomic_load((atomic_bool *)argument);) {
-        const long n = n_crashes();
-        if (n > seen) (void)each_child(getpid(), kill_child);
+        const long n = cd_n_crashes();
+        if (n > seen) (void)cd_each_helper(getpid(), kill_child);
         seen = n;
         (void)usleep(20000);
     }
@@ -304,15 +225,15 @@ TEST(helper__killed_in_the_middle)
     atomic_bool done = false;
     pthread_t killer;
     clg_model *m = wd_convolution();
-    driver_dies(WINOGRAD_4X4, "launch", "loop", NULL);
+    cd_dies(WINOGRAD_4X4, "launch", "loop", NULL);
     assert_int_equal(pthread_create(&killer, NULL, kill_helpers, &done), 0);
-    clg_context *context = open_context("murder", NULL);
+    clg_context *context = cd_context("murder", NULL);
     expect_conv(context, m, false);
     atomic_store(&done, true);
     assert_int_equal(pthread_join(killer, NULL), 0);
     clg_context_free(context);
-    for (int i = 0; i < 100 && each_child(getpid(), NULL) > 0; i++) (void)usleep(50000);
-    assert_int_equal(each_child(getpid(), NULL), 0);
+    for (int i = 0; i < 100 && cd_each_helper(getpid(), NULL) > 0; i++) (void)usleep(50000);
+    assert_int_equal(cd_each_helper(getpid(), NULL), 0);
     clg_model_free(m);
 }
 
@@ -336,19 +257,19 @@ static void look_at_descriptors(pid_t pid)
         assert_null(strstr(to, foreign_file));
     }
     (void)closedir(fds);
-    (void)each_child(pid, look_at_descriptors); /* its workers */
+    (void)cd_each_helper(pid, look_at_descriptors); /* its workers */
 }
 
 TEST(host__lends_no_descriptors)
 {
     clg_model *m = wd_convolution();
-    driver_dies(NULL, NULL, NULL, NULL);
+    cd_dies(NULL, NULL, NULL, NULL);
     (void)snprintf(foreign_file, sizeof foreign_file, "%s", scratch_path("foreign file"));
     const int fd = open(foreign_file, O_RDWR | O_CREAT, 0600); /* not closed on exec */
     assert_true(fd >= 0);
-    clg_context *context = open_context("descriptors", NULL);
+    clg_context *context = cd_context("descriptors", NULL);
     expect_conv(context, m, true);
-    assert_true(each_child(getpid(), look_at_descriptors) > 0);
+    assert_true(cd_each_helper(getpid(), look_at_descriptors) > 0);
     assert_true(n_looked_at >= 6);
     clg_context_free(context);
     (void)close(fd);
@@ -358,11 +279,11 @@ TEST(host__lends_no_descriptors)
 TEST(host__ignores_its_children)
 {
     clg_model *m = wd_convolution();
-    driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
+    cd_dies(WINOGRAD_4X4, "launch", "abort", NULL);
     void (*before)(int) = signal(SIGCHLD, SIG_IGN);
-    clg_context *context = open_context("ignored", NULL);
+    clg_context *context = cd_context("ignored", NULL);
     expect_conv(context, m, false);
-    assert_non_null(strstr(last_line, "signal 6"));
+    assert_non_null(strstr(cd_last_line, "signal 6"));
     clg_context_free(context);
     (void)signal(SIGCHLD, before);
     clg_model_free(m);
@@ -380,11 +301,11 @@ TEST(host__waits_for_any_child)
     atomic_bool done = false;
     pthread_t waiter;
     clg_model *m = wd_convolution();
-    driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
+    cd_dies(WINOGRAD_4X4, "launch", "abort", NULL);
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, &done), 0);
-    clg_context *context = open_context("waited", NULL);
+    clg_context *context = cd_context("waited", NULL);
     expect_conv(context, m, false);
-    assert_non_null(strstr(last_line, "signal 6"));
+    assert_non_null(strstr(cd_last_line, "signal 6"));
     clg_context_free(context);
     atomic_store(&done, true);
     assert_int_equal(pthread_join(waiter, NULL), 0);
@@ -403,8 +324,8 @@ static void *run_conv(void *argument)
 TEST(host__has_many_threads)
 {
     pthread_t threads[8];
-    driver_dies(WINOGRAD_4X4, "launch", "fault", NULL);
-    clg_context *context = open_context("threads", NULL);
+    cd_dies(WINOGRAD_4X4, "launch", "fault", NULL);
+    clg_context *context = cd_context("threads", NULL);
     for (int i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run_conv, context), 0);
     for (int i = 0; i < 8; i++) {
@@ -418,15 +339,15 @@ TEST(host__has_many_threads)
 /* A separate host, which is killed while the compiler loops: its helper must not survive it. */
 TEST(host__is_killed)
 {
-    driver_dies(WINOGRAD_4X4, "build", "loop", NULL);
+    cd_dies(WINOGRAD_4X4, "build", "loop", NULL);
     const pid_t host = fork();
     if (host == 0) {
         (void)execl("/proc/self/exe", "host", scratch_path("host"), (char *)NULL);
         _exit(1);
     }
-    for (int i = 0; i < 600 && n_crashes() == 0; i++) (void)usleep(100000);
-    assert_true(n_crashes() > 0);
-    assert_true(each_child(host, NULL) > 0);
+    for (int i = 0; i < 600 && cd_n_crashes() == 0; i++) (void)usleep(100000);
+    assert_true(cd_n_crashes() > 0);
+    assert_true(cd_each_helper(host, NULL) > 0);
     (void)kill(host, SIGKILL);
     assert_int_equal(waitpid(host, NULL, 0), host);
     /* Orphans get another parent: count those that have this test's folder in their environment. */
@@ -435,7 +356,7 @@ TEST(host__is_killed)
                    "for i in 1 2 3 4 5 6 7 8 9 10; do grep -lsa -e 'CLG_CRASH_LOG=%s' $(grep -ls "
                    "clgraph-compile /proc/[0-9]*/comm | sed s/comm/environ/) >/dev/null || exit 0; "
                    "sleep 0.5; done; exit 1",
-                   crash_log());
+                   cd_log());
     assert_int_equal(system(command), 0);
 }
 
@@ -451,7 +372,7 @@ static int be_host(const char *store)
     return 0;
 }
 
-TEST_GROUP(begin, NULL)
+TEST_GROUP(cd_begin, NULL)
 
 int main(int argc, char **argv)
 {
