@@ -22,7 +22,6 @@
 
 #define IDLE_MS 10000
 #define SLICE_MS 100
-#define NS_PER_S UINT64_C(1000000000)
 
 typedef struct supervisor {
     int parent;  /* the channel to the library */
@@ -63,10 +62,11 @@ static char *last_words(const child *c)
 static bool parent_is_gone(const supervisor *s) { return channel_is_readable(s->parent, 0); }
 
 /* Waits for the worker's next message. False: out reports how the worker ended; it is gone. */
-static bool await(supervisor *s, char **out_data, size_t *out_n_bytes, helper_reply *out)
+static bool await(supervisor *s, uint32_t n_limits, char **out_data, size_t *out_n_bytes,
+                  helper_reply *out)
 {
     child *c = &s->child;
-    const uint64_t until = time_now_ns() + s->hello.limit_s * NS_PER_S;
+    const uint64_t until = time_now_ns() + helper_limit_ns(s->hello.limit_s, n_limits);
     *out = (helper_reply){0};
     while (!channel_is_readable(c->channel, SLICE_MS)) {
         child_read_output(c);
@@ -106,7 +106,7 @@ static bool have_worker(supervisor *s, helper_reply *out)
         return false;
     }
     (void)message_pass_on(s->child.channel, s->greeting, s->n_greeting);
-    if (!await(s, &data, &n_bytes, out)) {
+    if (!await(s, 1, &data, &n_bytes, out)) {
         /* No program was built yet: this says nothing about one. */
         refuse(out, "the driver ended the compile helper before it compiled anything");
         return false;
@@ -121,6 +121,7 @@ static bool have_worker(supervisor *s, helper_reply *out)
 /* Passes a request to the worker and its answer back. False when the library is gone. */
 static bool serve(supervisor *s, const char *data, size_t n_bytes)
 {
+    const uint32_t n_limits = helper_read_n_limits(data, n_bytes);
     helper_reply reply = {0};
     char *answer = NULL;
     size_t n_answer = 0;
@@ -128,7 +129,8 @@ static bool serve(supervisor *s, const char *data, size_t n_bytes)
     s->child.n_last = 0;
     /* A dead worker is reported by await. */
     (void)message_pass_on(s->child.channel, data, n_bytes);
-    if (!await(s, &answer, &n_answer, &reply)) return message_write_reply(s->parent, &reply);
+    if (!await(s, n_limits, &answer, &n_answer, &reply))
+        return message_write_reply(s->parent, &reply);
     const bool sent = message_pass_on(s->parent, answer, n_answer);
     memory_free(answer);
     return sent;

@@ -28,6 +28,7 @@ typedef struct blas_api {
 
 static blas_api blas;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+static char wanted[DYNLIB_WHY_BYTES];  /* file to open before any other; "" none */
 static char why_not[DYNLIB_WHY_BYTES]; /* "" when the library is there */
 
 static mutex blas_lock = MUTEX_INIT; /* guards every call and n_contexts */
@@ -41,6 +42,8 @@ static atomic_bool was_used;
 
 #ifdef CLG_LINK_OPENCL
 
+#define IS_LINKED true
+
 static void load(void)
 {
     blas.sgemm = CLBlastSgemm;
@@ -50,10 +53,12 @@ static void load(void)
 
 #else
 
+#define IS_LINKED false
+
 static void load(void)
 {
     char why_later[DYNLIB_WHY_BYTES];
-    void *library = NULL;
+    void *library = wanted[0] ? dynlib_open(wanted, why_later) : NULL;
     for (size_t i = 0; dynlib_clblast_names[i] && !library; i++)
         library = dynlib_open(dynlib_clblast_names[i], i == 0 ? why_not : why_later);
     if (!library) return;
@@ -91,6 +96,26 @@ const char *blas_why_not(void)
 {
     (void)pthread_once(&load_once, load);
     return why_not;
+}
+
+/* Copies the path of an identity, which ends in two numbers. */
+static void path_of(const char *text, char out_path[DYNLIB_WHY_BYTES])
+{
+    (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", text);
+    for (int i = 0; i < 2; i++) {
+        char *blank = strrchr(out_path, ' ');
+        if (blank) *blank = '\0';
+    }
+}
+
+clg_status blas_open(const char *text)
+{
+    path_of(text, wanted);
+    const char *found = ocl_blas_identity();
+    if (blas_why_not()[0])
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast is not there: %s", blas_why_not());
+    if (IS_LINKED || strcmp(found, text) == 0) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast is '%s' in place of '%s'", found, text);
 }
 
 /* CLBlast's group size, in work-items, on devices that it is not tuned for. */
@@ -161,7 +186,7 @@ ocl_gemm ocl_gemm_of(const gemm_problem *p)
                       .beta = p->beta};
 }
 
-static bool fits_strided_batched(const ocl_gemm *g)
+bool blas_is_batched(const ocl_gemm *g)
 {
     return g->batch > 1 && g->offset_a == 0 && g->offset_b == 0 && g->offset_c == 0 &&
            is_dense(extent_of(g->trans_a, g->m, g->k), g->lda, g->stride_a) &&
@@ -172,7 +197,23 @@ static bool fits_strided_batched(const ocl_gemm *g)
 bool ocl_blas_batches(const gemm_problem *p)
 {
     const ocl_gemm g = ocl_gemm_of(p);
-    return fits_strided_batched(&g);
+    return blas_is_batched(&g);
+}
+
+int64_t blas_n_calls(const ocl_gemm *g) { return blas_is_batched(g) ? 1 : g->batch; }
+
+static int64_t n_elems(int64_t offset, int64_t batch, int64_t stride, extent e, int64_t ld)
+{
+    return offset + (batch - 1) * stride + e.rows * ld;
+}
+
+void blas_extents(const ocl_gemm *g, int64_t out_n_elems[3])
+{
+    const extent a = extent_of(g->trans_a, g->m, g->k), b = extent_of(g->trans_b, g->k, g->n);
+    out_n_elems[0] = n_elems(g->offset_a, g->batch, g->stride_a, a, g->lda);
+    out_n_elems[1] = n_elems(g->offset_b, g->batch, g->stride_b, b, g->ldb);
+    out_n_elems[2] =
+        n_elems(g->offset_c, g->batch, g->stride_c, extent_of(false, g->m, g->n), g->ldc);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -275,9 +316,10 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
         if (blas_why_not()[0]) error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
         return status;
     }
-    const bool batched = fits_strided_batched(g);
-    const int64_t n_calls = batched ? 1 : g->batch;
+    const bool batched = blas_is_batched(g);
+    const int64_t n_calls = blas_n_calls(g);
     clg_status status = CLG_OK;
+    CLG_TRY(trial_of_gemm(q->context, g, NULL, NULL));
     CLG_TRY(queue_enter(q, NULL, NULL));
     CLG_TRY(ocl_queue_join(q)); /* CLBlast uses only the in-order queue; so do later commands. */
     CLG_TRY(order_catch_up(q));

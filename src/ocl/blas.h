@@ -11,6 +11,16 @@
  * cleared, because it would keep their cl_contexts alive. */
 void blas_forget_context(void);
 
+/* Returns whether a GEMM is one call of SgemmStridedBatched. */
+bool blas_is_batched(const ocl_gemm *g);
+/* Returns how many calls of CLBlast compute a GEMM: 1, or one per matrix. */
+int64_t blas_n_calls(const ocl_gemm *g);
+/* Returns the elements of each operand's buffer that a GEMM may touch, from the buffer's start. */
+void blas_extents(const ocl_gemm *g, int64_t out_n_elems[3]);
+/* Opens the CLBlast of this identity (ocl_blas_identity) if this process has not opened one yet.
+ * UNSUPPORTED_DEVICE when another one is open. Call it before other threads use CLBlast. */
+clg_status blas_open(const char *identity);
+
 /* Returns "" when the library is there, else why it is not. */
 const char *blas_why_not(void);
 

@@ -159,15 +159,26 @@ void ocl_kernel_free(ocl_kernel *k);
  * ocl_launches_prepare builds it before its launch. */
 clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref,
                                    ocl_kernel **out_kernel);
-/* A future launch, with the arguments that its kernel has now. */
+/* A matrix product, row-major: c = alpha a b + beta c. */
+typedef struct ocl_gemm {
+    ocl_buffer *a, *b, *c;
+    int64_t offset_a, offset_b, offset_c; /* elements */
+    int64_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
+    bool trans_a, trans_b;
+    float alpha, beta;
+} ocl_gemm;
+
+/* A future launch, with the arguments that its kernel has now; or a future call of CLBlast. */
 typedef struct ocl_launch {
-    ocl_kernel *kernel;
+    ocl_kernel *kernel; /* NULL: it is a call of CLBlast */
     uint32_t n_dims;
     const uint64_t *global, *local; /* as in ocl_queue_launch */
+    ocl_gemm gemm;                  /* of the call; needs no buffers */
 } ocl_launch;
 /* Has the compile helpers compile, in parallel, what these launches need and is not compiled yet,
  * then builds drafts. KERNEL_BUILD: the driver's compiler rejects a kernel or crashes on it;
- * ocl_launch_is_refused reports which. progress may be NULL; it is called on this thread. */
+ * ocl_launch_is_refused and ocl_gemm_is_refused report which. progress may be NULL; it is called on
+ * this thread. */
 clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user);
 /* Has the helpers compile them and builds nothing here; what they refuse is recorded. */
@@ -176,9 +187,12 @@ clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t
  * an earlier process; the thread's error text then says how. Free where it has never crashed. */
 clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
+/* The same for the kernels of CLBlast that compute this problem, wherever its operands are. */
+bool ocl_gemm_is_refused(ocl_context *ocl, const gemm_problem *p);
 /* Returns whether there may be such a kernel. */
 bool ocl_knows_refusals(ocl_context *ocl);
-/* Returns the number of kernels refused so in this context; it never decreases. */
+/* Returns the number of kernels refused so in this context, and of routines of CLBlast; it never
+ * decreases. */
 size_t ocl_n_refusals(ocl_context *ocl);
 /* Returns whether a compile helper compiles new programs: then ocl_launches_prepare does all of it,
  * and programs need not be built before. */
@@ -220,15 +234,8 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
 
 /* ---- CLBlast --------------------------------------------------------------------------------- */
 
-typedef struct ocl_gemm {
-    ocl_buffer *a, *b, *c;
-    int64_t offset_a, offset_b, offset_c; /* elements */
-    int64_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
-    bool trans_a, trans_b;
-    float alpha, beta;
-} ocl_gemm;
-
-/* Returns a problem as a call without its buffers: offsets count from the operands' own origins. */
+/* Returns a problem as a call of CLBlast without its buffers: offsets count from the operands' own
+ * origins. */
 ocl_gemm ocl_gemm_of(const gemm_problem *p);
 
 /* Returns false when libclblast is not installed or is known to be wrong on this device. */
@@ -240,6 +247,8 @@ bool ocl_blas_accepts(const gemm_problem *p);
 /* Returns whether a batch is one call of CLBlast when its operands start at their buffers' origins;
  * otherwise each GEMM is one call. */
 bool ocl_blas_batches(const gemm_problem *p);
+/* KERNEL_BUILD: the driver's compiler rejects CLBlast's kernels, or crashes on them in the compile
+ * helper, which is tried first. */
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g);
 /* Identifies the CLBlast library as far as the system can: its file's name and time. "" when it is
  * not there. */

@@ -256,9 +256,12 @@ void ocl_programs_save_when_settled(ocl_context *ocl)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A launch for a helper to try. */
+/* A launch for a helper to try; or all calls of CLBlast, one after the other: they share programs,
+ * which several helpers would each compile. */
 typedef struct launch_job {
-    ocl_kernel *kernel;
+    ocl_kernel *kernel; /* NULL: the calls of CLBlast among `launches` */
+    const ocl_launch *launches;
+    size_t n_launches;
     uint64_t form;
     uint32_t n_dims;
     bool has_local;
@@ -282,7 +285,8 @@ static bool describe(const ocl_launch *l, launch_job *out_job)
 static bool is_among(const launch_job *jobs, size_t n, const launch_job *job)
 {
     for (size_t i = 0; i < n; i++)
-        if (jobs[i].kernel->program == job->kernel->program && jobs[i].form == job->form)
+        if (jobs[i].kernel && jobs[i].kernel->program == job->kernel->program &&
+            jobs[i].form == job->form)
             return true;
     return false;
 }
@@ -296,11 +300,27 @@ static bool keep_going(void *user)
     return going;
 }
 
+static clg_status try_gemms(batch *b, const launch_job *job)
+{
+    for (size_t i = 0; i < job->n_launches; i++)
+        if (!job->launches[i].kernel)
+            CLG_TRY(trial_of_gemm(b->context, &job->launches[i].gemm, keep_going, b));
+    return CLG_OK;
+}
+
 static clg_status try_launch(batch *b, size_t i)
 {
     const launch_job *job = (const launch_job *)b->jobs + i;
+    if (!job->kernel) return try_gemms(b, job);
     return trial_of_launch(job->kernel, job->form, job->n_dims, job->global,
                            job->has_local ? job->local : NULL, keep_going, b);
+}
+
+static bool has_new_gemms(ocl_context *ocl, const ocl_launch *launches, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!launches[i].kernel && !trial_gemm_has_passed(ocl, &launches[i].gemm)) return true;
+    return false;
 }
 
 /* Has helpers try the launches that are new to their programs. */
@@ -310,8 +330,11 @@ static clg_status try_launches(ocl_context *ocl, const ocl_launch *launches, siz
     launch_job *jobs = memory_zalloc(n + 1, sizeof *jobs);
     if (!jobs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     size_t n_jobs = 0;
+    if (has_new_gemms(ocl, launches, n)) /* the longest first */
+        jobs[n_jobs++] = (launch_job){.launches = launches, .n_launches = n};
     for (size_t i = 0; i < n; i++)
-        if (describe(&launches[i], &jobs[n_jobs]) && !is_among(jobs, n_jobs, &jobs[n_jobs]))
+        if (launches[i].kernel && describe(&launches[i], &jobs[n_jobs]) &&
+            !is_among(jobs, n_jobs, &jobs[n_jobs]))
             n_jobs++;
     const clg_status status =
         run_batch(ocl, try_launch, jobs, n_jobs, helper_n_parallel(), progress, user);
@@ -328,7 +351,8 @@ clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, si
                                 clg_progress_callback progress, void *user)
 {
     if (helper_is_on(ocl)) CLG_TRY(try_launches(ocl, launches, n_launches, progress, user));
-    for (size_t i = 0; i < n_launches; i++) CLG_TRY(kernel_build_draft(launches[i].kernel));
+    for (size_t i = 0; i < n_launches; i++)
+        if (launches[i].kernel) CLG_TRY(kernel_build_draft(launches[i].kernel));
     return CLG_OK;
 }
 
@@ -352,6 +376,12 @@ clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32
                                     kernel_form(ocl, hash_string(ref->entry), n_dims, global_size,
                                                 has_local ? local_size : NULL));
     return CLG_OK;
+}
+
+bool ocl_gemm_is_refused(ocl_context *ocl, const gemm_problem *p)
+{
+    const ocl_gemm g = ocl_gemm_of(p);
+    return ocl_knows_refusals(ocl) && trial_gemm_has_failed(ocl, &g);
 }
 
 bool ocl_knows_refusals(ocl_context *ocl) { return trial_knows_refusals(ocl); }

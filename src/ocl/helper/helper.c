@@ -16,9 +16,8 @@
 #include <string.h>
 
 #define MAX_HELPERS 4
-#define NS_PER_S UINT64_C(1000000000)
 /* The helper enforces the limit; this is the extra time it has to report. */
-#define GRACE_S 15
+#define GRACE_NS UINT64_C(15000000000)
 
 struct helper_pool {
     char *path; /* NULL: no helper */
@@ -132,16 +131,15 @@ size_t helper_n_parallel(void)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static uint64_t deadline(const helper_pool *pool)
+static uint64_t deadline(const helper_pool *pool, uint32_t n_limits)
 {
-    return time_now_ns() + (pool->limit_s + GRACE_S) * NS_PER_S;
+    return time_now_ns() + helper_limit_ns(pool->limit_s, n_limits) + GRACE_NS;
 }
 
-static clg_status receive(const helper_pool *pool, process *p, process_keep_waiting keep_waiting,
-                          void *user, helper_reply *out_reply)
+static clg_status receive(process *p, uint64_t until, process_keep_waiting keep_waiting, void *user,
+                          helper_reply *out_reply)
 {
     uint32_t n_bytes;
-    const uint64_t until = deadline(pool);
     CLG_TRY(process_receive(p, &n_bytes, sizeof n_bytes, until, keep_waiting, user));
     if (n_bytes > HELPER_MESSAGE_MAX_BYTES)
         return error_set(CLG_ERROR_IO, "the compile helper's answer is damaged");
@@ -154,12 +152,13 @@ static clg_status receive(const helper_pool *pool, process *p, process_keep_wait
 }
 
 static clg_status exchange(const helper_pool *pool, process *p, const strbuf *message,
-                           process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
+                           uint32_t n_limits, process_keep_waiting keep_waiting, void *user,
+                           helper_reply *out_reply)
 {
     CLG_TRY(message->status);
     CLG_TRY(
-        process_send(p, message->data, message->size_bytes, deadline(pool), keep_waiting, user));
-    return receive(pool, p, keep_waiting, user, out_reply);
+        process_send(p, message->data, message->size_bytes, deadline(pool, 1), keep_waiting, user));
+    return receive(p, deadline(pool, n_limits), keep_waiting, user, out_reply);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -174,7 +173,7 @@ static clg_status greet(ocl_context *ocl, process *p, helper_reply *out_reply)
     strbuf t;
     strbuf_init(&t, 0);
     helper_write_hello(&t, &hello);
-    const clg_status status = exchange(ocl->helpers, p, &t, NULL, NULL, out_reply);
+    const clg_status status = exchange(ocl->helpers, p, &t, 1, NULL, NULL, out_reply);
     strbuf_deinit(&t);
     return status;
 }
@@ -249,7 +248,7 @@ static void give_back(helper_pool *pool, process *p)
 
 /* Exchanges one request and reply with one helper. *out_stale: an idle helper had ended meanwhile
  * (they do after a while); try another one. */
-static clg_status request_one(ocl_context *ocl, const strbuf *message,
+static clg_status request_one(ocl_context *ocl, const strbuf *message, uint32_t n_limits,
                               process_keep_waiting keep_waiting, void *user,
                               helper_reply *out_reply, bool *out_stale)
 {
@@ -260,7 +259,8 @@ static clg_status request_one(ocl_context *ocl, const strbuf *message,
         out_reply->outcome = HELPER_UNABLE;
         return CLG_OK;
     }
-    const clg_status status = exchange(ocl->helpers, p, message, keep_waiting, user, out_reply);
+    const clg_status status =
+        exchange(ocl->helpers, p, message, n_limits, keep_waiting, user, out_reply);
     if (status != CLG_OK) process_end(p);
     give_back(ocl->helpers, status == CLG_OK ? p : NULL);
     if (status != CLG_ERROR_IO) return status;
@@ -272,6 +272,7 @@ static clg_status request_one(ocl_context *ocl, const strbuf *message,
 clg_status helper_call(ocl_context *ocl, const helper_request *request,
                        process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
 {
+    const uint32_t n_limits = request->n_limits ? request->n_limits : 1;
     strbuf message;
     bool is_stale = true;
     clg_status status = CLG_OK;
@@ -279,7 +280,7 @@ clg_status helper_call(ocl_context *ocl, const helper_request *request,
     strbuf_init(&message, HELPER_MESSAGE_MAX_BYTES);
     helper_write_request(&message, request);
     for (int i = 0; i <= MAX_HELPERS && is_stale && status == CLG_OK; i++)
-        status = request_one(ocl, &message, keep_waiting, user, out_reply, &is_stale);
+        status = request_one(ocl, &message, n_limits, keep_waiting, user, out_reply, &is_stale);
     strbuf_deinit(&message);
     return status;
 }

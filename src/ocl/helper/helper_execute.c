@@ -5,6 +5,7 @@
 #include "ocl/helper/helper_execute.h"
 
 #include "base/memory.h"
+#include "ocl/blas.h"
 #include "ocl/program_build.h"
 #include "ocl/queue/queue.h"
 
@@ -55,16 +56,25 @@ typedef struct trial {
     cl_program program; /* owned by the device */
     cl_kernel kernel;
     ocl_queue *queue;
-    ocl_buffer **buffers; /* one per argument; NULL where it is not a buffer */
+    /* One per argument; NULL where it is not a buffer. Of a GEMM the operands. */
+    ocl_buffer **buffers;
+    size_t n_buffers;
 } trial;
 
 static void clear(trial *t)
 {
     ocl_queue_free(t->queue); /* waits */
     if (t->kernel) (void)cl.ReleaseKernel(t->kernel);
-    for (size_t i = 0; t->buffers && i < t->request->args.count; i++)
-        ocl_buffer_free(t->buffers[i]);
+    for (size_t i = 0; i < t->n_buffers; i++) ocl_buffer_free(t->buffers[i]);
     memory_free(t->buffers);
+}
+
+static clg_status begin_launch(trial *t, size_t n_buffers)
+{
+    t->buffers = memory_zalloc(n_buffers + 1, sizeof *t->buffers);
+    if (!t->buffers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    t->n_buffers = n_buffers;
+    return ocl_queue_create_own(t->ocl, &t->queue);
 }
 
 static bool is_on_cpu(const ocl_context *ocl) { return context_caps(ocl)->kind == CLG_DEVICE_CPU; }
@@ -90,9 +100,17 @@ static ocl_buffer *find_same(const trial *t, size_t index)
     return NULL;
 }
 
-static clg_status make_buffer(trial *t, size_t index)
+/* Fills a new buffer with zeros. */
+static clg_status clear_buffer(trial *t, ocl_buffer *b)
 {
     static const char zero;
+    const size_t n_bytes = ocl_buffer_size(b);
+    if (is_on_cpu(t->ocl) && n_bytes > CPU_CLEAR_BYTES) return CLG_OK;
+    return ocl_queue_fill(t->queue, b, 0, n_bytes, &zero, sizeof zero);
+}
+
+static clg_status make_buffer(trial *t, size_t index)
+{
     const kernel_arg *arg = &t->request->args.items[index];
     ocl_buffer **out = &t->buffers[index], *same = find_same(t, index);
     if (same) {
@@ -103,9 +121,7 @@ static clg_status make_buffer(trial *t, size_t index)
     if (arg->has_content)
         return ocl_queue_write(t->queue, *out, 0, t->request->args.bytes + arg->at, arg->size_bytes,
                                true);
-    const size_t n_bytes = ocl_buffer_size(*out);
-    if (is_on_cpu(t->ocl) && n_bytes > CPU_CLEAR_BYTES) return CLG_OK;
-    return ocl_queue_fill(t->queue, *out, 0, n_bytes, &zero, sizeof zero);
+    return clear_buffer(t, *out);
 }
 
 static clg_status set_arg(trial *t, size_t index)
@@ -143,9 +159,7 @@ static void choose_range(const trial *t, size_t global[3], size_t local[3])
 static clg_status launch(trial *t)
 {
     size_t global[3], local[3];
-    t->buffers = memory_zalloc(t->request->args.count + 1, sizeof *t->buffers);
-    if (!t->buffers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(ocl_queue_create_own(t->ocl, &t->queue));
+    CLG_TRY(begin_launch(t, t->request->args.count));
     for (size_t i = 0; i < t->request->args.count; i++) CLG_TRY(set_arg(t, i));
     choose_range(t, global, local);
     CL_TRY(t->ocl, EnqueueNDRangeKernel,
@@ -193,8 +207,28 @@ static clg_status build(trial *t)
     return cl_check(code, "clCreateKernel", context_record(t->ocl)->name);
 }
 
+static clg_status multiply(trial *t)
+{
+    ocl_gemm g = t->request->gemm;
+    int64_t n_elems[3];
+    CLG_TRY(blas_open(t->request->blas));
+    CLG_TRY(begin_launch(t, 3));
+    blas_extents(&g, n_elems);
+    for (size_t i = 0; i < 3; i++) {
+        const size_t n_bytes = (size_t)n_elems[i] * sizeof(float);
+        CLG_TRY(ocl_buffer_create(t->ocl, n_bytes, OCL_BUFFER_DEVICE, &t->buffers[i]));
+        CLG_TRY(clear_buffer(t, t->buffers[i]));
+    }
+    g.a = t->buffers[0];
+    g.b = t->buffers[1];
+    g.c = t->buffers[2];
+    CLG_TRY(ocl_queue_gemm(t->queue, &g));
+    return ocl_queue_finish(t->queue);
+}
+
 static clg_status execute(trial *t, helper_reply *reply)
 {
+    if (t->request->has_gemm) return multiply(t);
     CLG_TRY(build(t));
     if (may_launch(t)) {
         CLG_TRY(launch(t));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compile helper's side of a request: builds a program, creates a kernel, launches it once, in
- * the calling process. Used only by src/helper.
+ * The compile helper's side of a request: builds a program, creates a kernel, launches it once, or
+ * computes a GEMM with CLBlast, in the calling process. Used only by src/helper.
  */
 #ifndef CLG_OCL_HELPER_EXECUTE_H
 #define CLG_OCL_HELPER_EXECUTE_H

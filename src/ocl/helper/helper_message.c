@@ -70,10 +70,30 @@ static void put_arg(strbuf *t, const kernel_args *args, const kernel_arg *arg)
     put_bytes(t, has_bytes ? args->bytes + arg->at : NULL, has_bytes ? arg->size_bytes : 0);
 }
 
+static void put_float(strbuf *t, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_u64(t, bits);
+}
+
+static void put_gemm(strbuf *t, const ocl_gemm *g)
+{
+    const int64_t sizes[] = {g->m,        g->n,        g->k,        g->batch,    g->lda,
+                             g->ldb,      g->ldc,      g->stride_a, g->stride_b, g->stride_c,
+                             g->offset_a, g->offset_b, g->offset_c};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) put_u64(t, (uint64_t)sizes[i]);
+    put_u64(t, g->trans_a);
+    put_u64(t, g->trans_b);
+    put_float(t, g->alpha);
+    put_float(t, g->beta);
+}
+
 void helper_write_request(strbuf *t, const helper_request *request)
 {
     const helper_launch *l = &request->launch;
     const size_t at = begin(t);
+    put_u64(t, request->n_limits);
     put_string(t, request->name);
     put_string(t, request->entry);
     put_bytes(t, request->source, request->source_bytes);
@@ -84,6 +104,9 @@ void helper_write_request(strbuf *t, const helper_request *request)
     for (int i = 0; i < 3; i++) put_u64(t, l->local[i]);
     put_u64(t, (uint64_t)(int64_t)request->content_arg);
     put_u64(t, request->wants_binary);
+    put_u64(t, request->has_gemm);
+    put_gemm(t, &request->gemm);
+    put_string(t, request->blas);
     put_u64(t, request->args.count);
     for (size_t i = 0; i < request->args.count; i++)
         put_arg(t, &request->args, &request->args.items[i]);
@@ -123,6 +146,16 @@ static uint64_t get_u64(cursor *c)
 static bool get_flag(cursor *c) { return get_u64(c) != 0; }
 
 static int32_t get_i32(cursor *c) { return (int32_t)(int64_t)get_u64(c); }
+
+static int64_t get_i64(cursor *c) { return (int64_t)get_u64(c); }
+
+static float get_float(cursor *c)
+{
+    const uint32_t bits = (uint32_t)get_u64(c);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* Returns borrowed bytes, followed by a NUL. */
 static const char *get_bytes(cursor *c, size_t *out_n_bytes)
@@ -175,12 +208,33 @@ static void get_arg(cursor *c, kernel_args *args, kernel_arg *out_arg)
     if (!c->damaged) out_arg->at = (size_t)(bytes - args->bytes);
 }
 
+static void get_gemm(cursor *c, ocl_gemm *out)
+{
+    int64_t *const sizes[] = {&out->m,        &out->n,        &out->k,        &out->batch,
+                              &out->lda,      &out->ldb,      &out->ldc,      &out->stride_a,
+                              &out->stride_b, &out->stride_c, &out->offset_a, &out->offset_b,
+                              &out->offset_c};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) *sizes[i] = get_i64(c);
+    out->trans_a = get_flag(c);
+    out->trans_b = get_flag(c);
+    out->alpha = get_float(c);
+    out->beta = get_float(c);
+}
+
+uint32_t helper_read_n_limits(const char *data, size_t n_bytes)
+{
+    cursor c = {.begin = data, .n_bytes = n_bytes};
+    const uint64_t n = get_u64(&c);
+    return n > 0 && n <= HELPER_MAX_LIMITS ? (uint32_t)n : 1;
+}
+
 bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_request)
 {
     cursor c = {.begin = data, .n_bytes = n_bytes};
     helper_request *r = out_request;
     helper_launch *l = &r->launch;
-    *r = (helper_request){.name = get_string(&c)};
+    *r = (helper_request){.n_limits = (uint32_t)get_u64(&c)};
+    r->name = get_string(&c);
     r->entry = get_string(&c);
     r->source = get_bytes(&c, &r->source_bytes);
     r->has_launch = get_flag(&c);
@@ -190,6 +244,9 @@ bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_r
     for (int i = 0; i < 3; i++) l->local[i] = get_u64(&c);
     r->content_arg = get_i32(&c);
     r->wants_binary = get_flag(&c);
+    r->has_gemm = get_flag(&c);
+    get_gemm(&c, &r->gemm);
+    r->blas = get_string(&c);
     const uint64_t n_args = get_u64(&c);
     if (c.damaged || n_args > MAX_ARGS || l->n_dims > 3) return false;
     r->args.bytes = (char *)(uintptr_t)data; /* read only */

@@ -10,12 +10,13 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "ocl/kernel_args.h"
+#include "ocl/ocl.h"
 
 #define HELPER_QUOTED(x) #x
 #define HELPER_TEXT_OF(x) HELPER_QUOTED(x)
 /* Version of the message format, and of the library, since both compile the same texts. */
 #define HELPER_VERSION                                                                             \
-    "messages 1, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
+    "messages 2, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
         CLG_VERSION_MINOR) "." HELPER_TEXT_OF(CLG_VERSION_PATCH)
 #define HELPER_MESSAGE_MAX_BYTES ((size_t)512 << 20)
 
@@ -24,7 +25,7 @@ typedef struct helper_hello {
     const char *version;       /* HELPER_VERSION */
     uint64_t device_index;     /* of ocl_enumerate */
     hash128 identity;          /* of that device, as ocl_context has it */
-    uint32_t limit_s;          /* for one request */
+    uint32_t limit_s;          /* for one program; a request may take several */
     uint64_t max_memory_bytes; /* resident; 0: unlimited */
 } helper_hello;
 
@@ -35,9 +36,12 @@ typedef struct helper_launch {
 } helper_launch;
 
 #define HELPER_NO_ARG (-1)
+#define HELPER_MAX_LIMITS 64
 
-/* Request: build a program, create its kernel, launch it. Pointers are borrowed. */
+/* Request: build a program, create its kernel, launch it; or, with has_gemm, compute a GEMM with
+ * CLBlast, which compiles its own kernels. Pointers are borrowed. */
 typedef struct helper_request {
+    uint32_t n_limits;        /* time limits that it may take in all; 0: one */
     const char *name, *entry; /* name of the program, for messages; entry: of the kernel */
     const char *source;
     size_t source_bytes;
@@ -46,6 +50,9 @@ typedef struct helper_request {
     kernel_args args;
     int32_t content_arg; /* index of the buffer whose content is returned; HELPER_NO_ARG: none */
     bool wants_binary;
+    bool has_gemm;    /* name, entry, source, launch, arguments and binary are not used then */
+    ocl_gemm gemm;    /* without buffers */
+    const char *blas; /* ocl_blas_identity of the library that computes it */
 } helper_request;
 
 /* How a request ended. */
@@ -72,6 +79,13 @@ typedef struct helper_reply {
     size_t content_bytes;
 } helper_reply;
 
+/* Returns the time that a request of n_limits may take, where one limit is limit_s seconds. */
+static inline uint64_t helper_limit_ns(uint32_t limit_s, uint32_t n_limits)
+{
+    const uint64_t seconds = (uint64_t)limit_s * n_limits;
+    return (seconds < UINT32_MAX ? seconds : UINT32_MAX) * UINT64_C(1000000000);
+}
+
 /* Append a message, its size first. A failure is recorded in the text. */
 void helper_write_hello(strbuf *t, const helper_hello *hello);
 void helper_write_request(strbuf *t, const helper_request *request);
@@ -80,6 +94,8 @@ void helper_write_reply(strbuf *t, const helper_reply *reply);
  * data, except for args.items (release with memory_free, not kernel_args_deinit). */
 bool helper_read_hello(const char *data, size_t n_bytes, helper_hello *out_hello);
 bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_request);
+/* Reads only how many time limits a request may take, at least 1. */
+uint32_t helper_read_n_limits(const char *data, size_t n_bytes);
 clg_status helper_read_reply(const char *data, size_t n_bytes, helper_reply *out_reply);
 void helper_reply_deinit(helper_reply *reply);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs trials of builds and launches, and keeps their results.
+ * Runs trials and keeps their results; those of builds and launches are made here, those of CLBlast
+ * in trial_gemm.c.
  */
-#include "ocl/helper/trial.h"
+#include "ocl/helper/attempt.h"
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -89,18 +90,30 @@ static size_t recall(ocl_context *ocl, hash128 key, const char **out_refusal)
     return find(t, key, out_refusal);
 }
 
+void attempt_note_pass(ocl_context *ocl, hash128 key)
+{
+    mutex_lock(&ocl->trials.lock);
+    (void)keep(&ocl->trials, key, NULL);
+    mutex_unlock(&ocl->trials.lock);
+}
+
+static void store_pass(ocl_context *ocl, hash128 key, const char *what)
+{
+    char name[FACT_BYTES];
+    strbuf line;
+    strbuf_init(&line, 0);
+    strbuf_printf(&line, "%s compiles", what);
+    fact_name(key, name);
+    if (line.status == CLG_OK) ocl_context_remember(ocl, name, strbuf_data(&line), "", 0);
+    strbuf_deinit(&line);
+}
+
 void trial_keep_passes(ocl_context *ocl, const ocl_program *p, const uint64_t *forms,
                        size_t n_forms)
 {
-    char name[FACT_BYTES];
-    strbuf what;
-    strbuf_init(&what, 0);
-    strbuf_printf(&what, "program %s compiles", p->name);
-    for (size_t i = 0; what.status == CLG_OK && i < n_forms; i++) {
-        fact_name(key_of(p->key, forms[i]), name);
-        ocl_context_remember(ocl, name, strbuf_data(&what), "", 0);
-    }
-    strbuf_deinit(&what);
+    char what[ATTEMPT_WHAT_BYTES];
+    (void)snprintf(what, sizeof what, "program %s", p->name);
+    for (size_t i = 0; i < n_forms; i++) store_pass(ocl, key_of(p->key, forms[i]), what);
 }
 
 static clg_status refuse(const char *text)
@@ -110,15 +123,34 @@ static clg_status refuse(const char *text)
     return status;
 }
 
-bool trial_has_failed(ocl_context *ocl, hash128 program_key, uint64_t form)
+/* Returns what is known of a key, HASH_MAP_NONE when nothing is; *out_status is its refusal. */
+static size_t look_up(ocl_context *ocl, hash128 key, clg_status *out_status)
 {
-    const hash128 key = key_of(program_key, form);
     const char *refusal;
     mutex_lock(&ocl->trials.lock);
-    if (find(&ocl->trials, key, &refusal) == HASH_MAP_NONE) (void)recall(ocl, key, &refusal);
-    if (refusal) (void)refuse(refusal);
+    size_t known = find(&ocl->trials, key, &refusal);
+    if (known == HASH_MAP_NONE) known = recall(ocl, key, &refusal);
+    *out_status = refusal ? refuse(refusal) : CLG_OK;
     mutex_unlock(&ocl->trials.lock);
-    return refusal != NULL;
+    return known;
+}
+
+bool attempt_has_passed(ocl_context *ocl, hash128 key)
+{
+    clg_status status;
+    return look_up(ocl, key, &status) == TRIAL_PASSED;
+}
+
+bool attempt_has_failed(ocl_context *ocl, hash128 key)
+{
+    clg_status status;
+    (void)look_up(ocl, key, &status);
+    return status != CLG_OK;
+}
+
+bool trial_has_failed(ocl_context *ocl, hash128 program_key, uint64_t form)
+{
+    return attempt_has_failed(ocl, key_of(program_key, form));
 }
 
 bool trial_knows_refusals(ocl_context *ocl)
@@ -147,14 +179,6 @@ size_t trial_n_refusals(ocl_context *ocl)
 
 /* ---- one trial ------------------------------------------------------------------------------- */
 
-typedef struct attempt {
-    ocl_context *ocl;
-    ocl_program *program;
-    const helper_request *request;
-    process_keep_waiting keep_waiting;
-    void *user;
-} attempt;
-
 /* Writes what happened to the driver's compiler, for messages. */
 static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
 {
@@ -174,32 +198,31 @@ static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
     case HELPER_OUT_OF_MEMORY: strbuf_append(t, "exceeds the memory limit"); break;
     default: strbuf_append(t, "was killed"); break;
     }
-    strbuf_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->program->name);
+    strbuf_printf(t, " on %s", a->what);
     if (reply->text && reply->text[0]) strbuf_printf(t, ": %s", reply->text);
 }
 
 /* Keeps a failure: in the cache when it is a crash, else only for this context. */
-static clg_status keep_failure(const attempt *a, hash128 key, const helper_reply *reply)
+static clg_status keep_failure(const attempt *a, const helper_reply *reply)
 {
     char name[FACT_BYTES], *refusal;
-    strbuf t, what;
+    strbuf t, line;
     strbuf_init(&t, 0);
     describe(a, reply, &t);
     CLG_TRY(strbuf_take(&t, &refusal));
     log_write(CLG_LOG_WARNING, "%s", refusal);
     const clg_status status = refuse(refusal);
     if (reply->outcome == HELPER_CRASHED) {
-        fact_name(key, name);
-        strbuf_init(&what, 0);
-        strbuf_printf(&what, "compiler crash on kernel '%s' of '%s'", a->request->entry,
-                      a->program->name);
-        if (what.status == CLG_OK)
-            ocl_context_remember(a->ocl, name, strbuf_data(&what), refusal, strlen(refusal));
+        fact_name(a->refusal_key, name);
+        strbuf_init(&line, 0);
+        strbuf_printf(&line, "compiler crash on %s", a->what);
+        if (line.status == CLG_OK)
+            ocl_context_remember(a->ocl, name, strbuf_data(&line), refusal, strlen(refusal));
         ocl_context_remember(a->ocl, MARK, "compiler crashes are known", "", 0);
-        strbuf_deinit(&what);
+        strbuf_deinit(&line);
     }
     mutex_lock(&a->ocl->trials.lock);
-    (void)keep(&a->ocl->trials, key, refusal);
+    (void)keep(&a->ocl->trials, a->refusal_key, refusal);
     mutex_unlock(&a->ocl->trials.lock);
     return status;
 }
@@ -215,10 +238,9 @@ static clg_status pass_refusal_on(const helper_reply *reply)
     return status;
 }
 
-/* Logs that a kernel compiles in this process. words may be NULL. */
-static void say_unable(const char *name, const char *words)
+void attempt_say_unable(const char *what, const char *words)
 {
-    log_write(CLG_LOG_INFO, "kernel '%s' is about to be compiled in this process%s%s", name,
+    log_write(CLG_LOG_INFO, "%s is about to be compiled in this process%s%s", what,
               words ? ": the compile helper reports: " : "", words ? words : "");
 }
 
@@ -227,47 +249,42 @@ static bool is_death(helper_outcome outcome)
     return outcome == HELPER_CRASHED || outcome == HELPER_KILLED;
 }
 
-static clg_status try_twice(const attempt *a, hash128 key, helper_reply *reply)
+static clg_status try_twice(const attempt *a, helper_reply *reply)
 {
     const uint64_t begun_ns = time_now_ns();
-    for (int i = 0; i < N_TRIES; i++) {
+    const bool is_on = helper_is_on(a->ocl);
+    for (int i = 0; is_on && i < N_TRIES; i++) {
         helper_reply_deinit(reply);
         CLG_TRY(helper_call(a->ocl, a->request, a->keep_waiting, a->user, reply));
         if (!is_death(reply->outcome)) break;
     }
     switch (reply->outcome) {
     case HELPER_REFUSED: return pass_refusal_on(reply);
-    case HELPER_UNABLE: say_unable(a->program->name, reply->text); return CLG_OK;
+    case HELPER_UNABLE:
+        attempt_say_unable(a->what, reply->text);
+        if (a->settles) attempt_note_pass(a->ocl, a->key);
+        return CLG_OK;
     case HELPER_DONE: break;
-    default: return keep_failure(a, key, reply);
+    default: return keep_failure(a, reply);
     }
-    log_write(CLG_LOG_DEBUG, "the compile helper compiled '%s' of '%s' in %.0f ms",
-              a->request->entry, a->program->name, (double)(time_now_ns() - begun_ns) * 1e-6);
-    mutex_lock(&a->ocl->trials.lock);
-    clg_status status = keep(&a->ocl->trials, key, NULL);
-    if (status == CLG_OK) /* a launch includes a build */
-        status = keep(&a->ocl->trials, key_of(a->program->key, TRIAL_FORM_OF_BUILD), NULL);
-    if (reply->binary && !a->program->binary) {
-        a->program->binary = reply->binary;
-        a->program->binary_bytes = reply->binary_bytes;
-        reply->binary = NULL;
-    }
-    mutex_unlock(&a->ocl->trials.lock);
-    return status;
+    log_write(CLG_LOG_DEBUG, "the compile helper compiled %s in %.0f ms", a->what,
+              (double)(time_now_ns() - begun_ns) * 1e-6);
+    attempt_note_pass(a->ocl, a->key);
+    if (a->settles) store_pass(a->ocl, a->key, a->what);
+    return CLG_OK;
 }
 
-/* Runs the trial unless its result is known. */
-static clg_status try_once(const attempt *a, hash128 key, helper_reply *reply)
+static bool same_key(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
+
+clg_status attempt_run(const attempt *a, helper_reply *out_reply)
 {
-    trial_table *t = &a->ocl->trials;
-    const char *refusal;
-    mutex_lock(&t->lock);
-    size_t known = find(t, key, &refusal);
-    if (known == HASH_MAP_NONE) known = recall(a->ocl, key, &refusal);
-    const clg_status status = refusal ? refuse(refusal) : CLG_OK;
-    mutex_unlock(&t->lock);
-    if (known != HASH_MAP_NONE) return status;
-    return try_twice(a, key, reply);
+    clg_status status;
+    *out_reply = (helper_reply){.outcome = HELPER_UNABLE};
+    if (look_up(a->ocl, a->key, &status) != HASH_MAP_NONE) return status;
+    if (!same_key(a->key, a->refusal_key) &&
+        look_up(a->ocl, a->refusal_key, &status) != HASH_MAP_NONE)
+        return status;
+    return try_twice(a, out_reply);
 }
 
 /* ---- builds and launches --------------------------------------------------------------------- */
@@ -290,10 +307,43 @@ static bool wants_binary(ocl_context *ocl, ocl_program *p)
            !context_has_quirk(ocl, QUIRK_NO_BINARIES);
 }
 
+/* Runs the trial of a program, and keeps its binary. */
+static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
+                              const helper_request *request, process_keep_waiting keep_waiting,
+                              void *user)
+{
+    char what[ATTEMPT_WHAT_BYTES];
+    (void)snprintf(what, sizeof what, "kernel '%s' of '%s'", request->entry, p->name);
+    const hash128 key = key_of(p->key, form);
+    const attempt a = {.ocl = ocl,
+                       .request = request,
+                       .what = what,
+                       .key = key,
+                       .refusal_key = key,
+                       .keep_waiting = keep_waiting,
+                       .user = user};
+    helper_reply reply;
+    const clg_status status = attempt_run(&a, &reply);
+    if (status == CLG_OK && reply.outcome == HELPER_DONE) {
+        attempt_note_pass(ocl, key_of(p->key, TRIAL_FORM_OF_BUILD)); /* a launch includes a build */
+        mutex_lock(&ocl->trials.lock);
+        if (reply.binary && !p->binary) {
+            p->binary = reply.binary;
+            p->binary_bytes = reply.binary_bytes;
+            reply.binary = NULL;
+        }
+        mutex_unlock(&ocl->trials.lock);
+    }
+    helper_reply_deinit(&reply);
+    return status;
+}
+
 clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     if (!helper_is_on(ocl)) {
-        say_unable(p->name, NULL);
+        char what[ATTEMPT_WHAT_BYTES];
+        (void)snprintf(what, sizeof what, "kernel '%s'", p->name);
+        attempt_say_unable(what, NULL);
         return CLG_OK;
     }
     const helper_request request = {.name = p->name,
@@ -302,11 +352,7 @@ clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry)
                                     .source_bytes = p->source_bytes,
                                     .content_arg = HELPER_NO_ARG,
                                     .wants_binary = wants_binary(ocl, p)};
-    const attempt a = {.ocl = ocl, .program = p, .request = &request};
-    helper_reply reply = {0};
-    const clg_status status = try_once(&a, key_of(p->key, TRIAL_FORM_OF_BUILD), &reply);
-    helper_reply_deinit(&reply);
-    return status;
+    return try_program(ocl, p, TRIAL_FORM_OF_BUILD, &request, NULL, NULL);
 }
 
 clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
@@ -323,15 +369,7 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
                               .content_arg = HELPER_NO_ARG,
                               .wants_binary = wants_binary(k->context, p)};
     describe_launch(&request.launch, n_dims, global, local);
-    const attempt a = {.ocl = k->context,
-                       .program = p,
-                       .request = &request,
-                       .keep_waiting = keep_waiting,
-                       .user = user};
-    helper_reply reply = {0};
-    const clg_status status = try_once(&a, key_of(p->key, form), &reply);
-    helper_reply_deinit(&reply);
-    return status;
+    return try_program(k->context, p, form, &request, keep_waiting, user);
 }
 
 bool trial_take_binary(ocl_context *ocl, ocl_program *p, char **out_binary,

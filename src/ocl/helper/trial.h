@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compiles everything in the helper (helper.h) before this process does: a trial builds a program
- * there and launches its kernel once, since drivers compile at either. A crash of a driver's
+ * there and launches its kernel once, since drivers compile at either, or has CLBlast compute a
+ * GEMM there. A crash of a driver's
  * compiler is cached for this device, driver and text, and the program is refused from then on with
  * an error that names the crash.
  */
@@ -36,6 +37,19 @@ clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry);
  * arguments. form: as for program_note_form. */
 clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
                            const size_t *local, process_keep_waiting keep_waiting, void *user);
+/* Call before a GEMM goes to CLBlast, which compiles its own kernels: has the helper compute one of
+ * the same class (trial_gemm.c). KERNEL_BUILD when the driver's compiler crashes on it. Also OK
+ * where no trial is possible. g needs no buffers. */
+clg_status trial_of_gemm(ocl_context *ocl, const ocl_gemm *g, process_keep_waiting keep_waiting,
+                         void *user);
+/* Returns whether trial_of_gemm is OK without a trial. */
+bool trial_gemm_has_passed(ocl_context *ocl, const ocl_gemm *g);
+/* Returns whether a trial of the routine of CLBlast that this GEMM calls has failed; the thread's
+ * error text then says how. Offsets may be any: what it may call is enough. Runs no trial. */
+bool trial_gemm_has_failed(ocl_context *ocl, const ocl_gemm *g);
+/* Writes the small GEMM that stands for call i of g (blas_n_calls) in its trial, and the key of the
+ * class of problems that it stands for. */
+hash128 trial_gemm_class(const ocl_gemm *g, int64_t i, ocl_gemm *out_small);
 /* Caches that p compiles in the forms it was launched in: for drivers whose binaries cannot be
  * cached. */
 void trial_keep_passes(ocl_context *ocl, const ocl_program *p, const uint64_t *forms,

@@ -121,17 +121,33 @@ static clg_status find_buffer(ahead *a, place_kind kind, uint32_t index, ocl_buf
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
+static clg_status reserve_launch(ahead *a)
+{
+    return MEMORY_RESERVE(a->launches, a->launches_capacity, a->n_launches + 1);
+}
+
 static clg_status add_launch(ahead *a, ocl_kernel *k, const step *s)
 {
     clg_status status = MEMORY_RESERVE(a->kernels, a->kernels_capacity, a->n_kernels + 1);
-    if (status == CLG_OK)
-        status = MEMORY_RESERVE(a->launches, a->launches_capacity, a->n_launches + 1);
+    if (status == CLG_OK) status = reserve_launch(a);
     if (status != CLG_OK) {
         ocl_kernel_free(k);
         return status;
     }
     a->kernels[a->n_kernels++] = k;
-    a->launches[a->n_launches++] = (ocl_launch){k, s->n_dims, s->global, s->local};
+    a->launches[a->n_launches++] =
+        (ocl_launch){.kernel = k, .n_dims = s->n_dims, .global = s->global, .local = s->local};
+    return CLG_OK;
+}
+
+/* A call of CLBlast; operands have offsets but no memory yet. */
+static clg_status add_gemm(ahead *a, const plan_step *s)
+{
+    bound_buffer bound[3];
+    CLG_TRY(reserve_launch(a));
+    for (uint32_t i = 0; i < 3; i++)
+        bound[i] = (bound_buffer){.offset_bytes = s->buffers[i].offset_bytes};
+    a->launches[a->n_launches++] = (ocl_launch){.gemm = launch_gemm(s->what, bound)};
     return CLG_OK;
 }
 
@@ -139,6 +155,7 @@ static clg_status add_step(ahead *a, const plan_step *s)
 {
     bound_buffer bound[STEP_MAX_ARGS];
     ocl_kernel *k;
+    if (s->what->kind == STEP_BLAS_GEMM) return add_gemm(a, s);
     if (s->what->kind != STEP_KERNEL) return CLG_OK;
     for (uint32_t i = 0; i < s->n_buffers; i++) {
         bound[i] = (bound_buffer){.offset_bytes = s->buffers[i].offset_bytes};

@@ -349,17 +349,23 @@ static void drop_detached(frame *f, frame_plan *owner)
     }
 }
 
-/* Compiles what is new to the device, with the arguments that were just bound. */
+/* Compiles what is new to the device, with the arguments that were just bound, and has helpers try
+ * calls of CLBlast, which compiles its kernels when it is called. */
 static clg_status build_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
-    size_t n = 0;
+    size_t n = 0, at = 0;
     ocl_launch *launches = memory_zalloc(segment->n_steps + 1, sizeof *launches);
     if (!launches) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < segment->n_steps; i++) {
         const step *s = segment->steps[i].what;
         if (prepared->kernels[i])
-            launches[n++] = (ocl_launch){prepared->kernels[i], s->n_dims, s->global, s->local};
+            launches[n++] = (ocl_launch){.kernel = prepared->kernels[i],
+                                         .n_dims = s->n_dims,
+                                         .global = s->global,
+                                         .local = s->local};
+        if (s->kind == STEP_BLAS_GEMM) launches[n++].gemm = launch_gemm(s, &prepared->bound[at]);
+        at += segment->steps[i].n_buffers;
     }
     const clg_status status =
         ocl_launches_prepare(f->exec->context->ocl, launches, n, f->progress, f->progress_user);

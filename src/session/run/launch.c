@@ -112,24 +112,25 @@ clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number)
     return CLG_OK;
 }
 
-static clg_status launch_gemm(ocl_queue *q, const gemm_problem *p, const bound_buffer *b)
+ocl_gemm launch_gemm(const step *s, const bound_buffer *b)
 {
     const int64_t unit = (int64_t)sizeof(float);
-    ocl_gemm g = ocl_gemm_of(p);
+    ocl_gemm g = ocl_gemm_of(&s->gemm);
     g.a = b[0].buffer;
     g.b = b[1].buffer;
     g.c = b[2].buffer;
     g.offset_a = b[0].offset_bytes / unit;
     g.offset_b = b[1].offset_bytes / unit;
     g.offset_c = b[2].offset_bytes / unit;
-    return ocl_queue_gemm(q, &g);
+    return g;
 }
 
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers)
 {
+    ocl_gemm g;
     switch (s->kind) {
     case STEP_KERNEL: return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
-    case STEP_BLAS_GEMM: return launch_gemm(q, &s->gemm, buffers);
+    case STEP_BLAS_GEMM: g = launch_gemm(s, buffers); return ocl_queue_gemm(q, &g);
     case STEP_COPY:
         return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes,
                               buffers[1].buffer, (size_t)buffers[1].offset_bytes, s->size_bytes);
@@ -197,7 +198,15 @@ static clg_status make_kernel(clg_context *context, const step *s, const bound_b
                               ocl_buffer *fault, ocl_kernel **out_kernel)
 {
     CLG_TRY(make_draft(context, s, buffers, fault, out_kernel));
-    const ocl_launch launch = {*out_kernel, s->n_dims, s->global, s->local};
+    const ocl_launch launch = {
+        .kernel = *out_kernel, .n_dims = s->n_dims, .global = s->global, .local = s->local};
+    return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
+}
+
+/* Outside the lock under which steps are enqueued, since it may take long. */
+static clg_status try_gemm(clg_context *context, const step *s, const bound_buffer *buffers)
+{
+    const ocl_launch launch = {.gemm = launch_gemm(s, buffers)};
     return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
 }
 
@@ -209,6 +218,7 @@ clg_status launch_once(clg_context *context, const step *s, launch_operand resol
     CLG_TRY(bind_all(&b, s));
     clg_status status =
         s->kind == STEP_KERNEL ? make_kernel(context, s, b.buffers, fault, &k) : CLG_OK;
+    if (s->kind == STEP_BLAS_GEMM) status = try_gemm(context, s, b.buffers);
     mutex_lock(&context->utility_lock);
     if (status == CLG_OK) status = launch_step(context->utility, s, k, b.buffers);
     mutex_unlock(&context->utility_lock);

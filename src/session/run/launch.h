@@ -22,6 +22,8 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
 /* Sets what a step that draws random numbers takes as its key in the next launch, from a number
  * that no other has. */
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
+/* A STEP_BLAS_GEMM as a call of CLBlast. */
+ocl_gemm launch_gemm(const step *s, const bound_buffer *buffers);
 /* Enqueues a step; k is NULL but for kernel steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
 

@@ -241,7 +241,7 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     ocl_context *ocl = s->exec->context->ocl;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
-    size_t n_refusals = ocl_n_refusals(ocl);
+    size_t n_refusals = 0; /* one more run where it was refused before, since the plan was made */
     clg_status status = try_run(s, mode);
     while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals) {
         n_refusals = ocl_n_refusals(ocl);

@@ -159,6 +159,10 @@ static clg_status test_variant(clg_context *context, const lower_context *lc, co
 static clg_status build_step(clg_context *context, const step *s)
 {
     ocl_kernel *k;
+    if (s->kind == STEP_BLAS_GEMM) {
+        const ocl_launch launch = {.gemm = ocl_gemm_of(&s->gemm)};
+        return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
+    }
     if (s->kind != STEP_KERNEL) return CLG_OK;
     CLG_TRY(ocl_kernel_create(context->ocl, &s->kernel, &k));
     ocl_kernel_free(k);
@@ -187,6 +191,7 @@ static clg_status step_compiles(clg_context *context, const step *s, bool *out_c
     if (s->kind == STEP_KERNEL)
         CLG_TRY(ocl_launch_is_refused(context->ocl, &s->kernel, s->n_dims, s->global, s->local,
                                       &refused));
+    if (s->kind == STEP_BLAS_GEMM) refused = ocl_gemm_is_refused(context->ocl, &s->gemm);
     *out_compiles = *out_compiles && !refused;
     return CLG_OK;
 }

@@ -79,6 +79,55 @@ TEST(message__request)
     strbuf_deinit(&t);
 }
 
+TEST(message__gemm)
+{
+    const helper_request request = {.n_limits = 7,
+                                    .content_arg = HELPER_NO_ARG,
+                                    .has_gemm = true,
+                                    .gemm = {.m = 3,
+                                             .n = 4,
+                                             .k = INT64_C(1) << 40,
+                                             .lda = 5,
+                                             .batch = 2,
+                                             .stride_c = 12,
+                                             .offset_b = 9,
+                                             .trans_b = true,
+                                             .alpha = -2.5f,
+                                             .beta = 1},
+                                    .blas = "/lib/libclblast.so 1 2"};
+    helper_request back;
+    strbuf t;
+    strbuf_init(&t, 0);
+    helper_write_request(&t, &request);
+    const char *data = t.data + SIZE_BYTES;
+    const size_t n_bytes = t.size_bytes - SIZE_BYTES;
+    assert_int_equal(helper_read_n_limits(data, n_bytes), 7);
+    assert_int_equal(helper_read_n_limits(data, 3), 1);
+    assert_true(helper_read_request(data, n_bytes, &back));
+    assert_true(back.has_gemm);
+    assert_int_equal(back.gemm.m, 3);
+    assert_int_equal(back.gemm.n, 4);
+    assert_true(back.gemm.k == INT64_C(1) << 40);
+    assert_int_equal(back.gemm.lda, 5);
+    assert_int_equal(back.gemm.batch, 2);
+    assert_int_equal(back.gemm.stride_c, 12);
+    assert_int_equal(back.gemm.offset_b, 9);
+    assert_false(back.gemm.trans_a);
+    assert_true(back.gemm.trans_b);
+    assert_true(back.gemm.alpha == -2.5f && back.gemm.beta == 1);
+    assert_string_equal(back.blas, "/lib/libclblast.so 1 2");
+    memory_free(back.args.items);
+    for (size_t n = 0; n < n_bytes; n++) assert_false(helper_read_request(data, n, &back));
+    strbuf_deinit(&t);
+}
+
+TEST(message__limits)
+{
+    assert_true(helper_limit_ns(60, 1) == UINT64_C(60000000000));
+    assert_true(helper_limit_ns(60, 5) == UINT64_C(300000000000));
+    assert_true(helper_limit_ns(UINT32_MAX, 64) == UINT64_C(4294967295000000000));
+}
+
 /* Every byte changed in turn: refused or read, never followed beyond the message. */
 TEST(message__damaged)
 {
