@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions of sessions: arguments are checked and the session is entered here.
+ * Implements the public functions of sessions: checks arguments, enters the session, calls
+ * src/session.
  */
 #include "api/arguments.h"
 #include "session/session.h"
@@ -27,7 +28,8 @@ static clg_status read_names(const char *field, const char *const *names, size_t
     return CLG_OK;
 }
 
-/* fp16 is worth its rounding on GPUs with fp16 arithmetic. */
+/* Returns whether a session stores float16. AUTO chooses it on GPUs with fp16 arithmetic only:
+ * elsewhere conversions cost more than the smaller transfers save. */
 static bool wants_fp16(const device_caps *caps, clg_precision precision)
 {
     if (precision != CLG_PRECISION_AUTO) return precision == CLG_PRECISION_FP16;
@@ -190,7 +192,7 @@ clg_status clg_session_run(clg_session *session)
 
 clg_status clg_session_run_async(clg_session *session)
 {
-    ENTER(session); /* left by clg_session_wait */
+    ENTER(session); /* ended by session_leave in clg_session_wait */
     clg_status status = session_run_async(session);
     return status == CLG_OK ? CLG_OK : leave(session, status);
 }

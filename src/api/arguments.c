@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Option structs of callers compiled against another version.
+ * Copies option and result structs of callers that were compiled against another version of the
+ * header.
  */
 #include "api/arguments.h"
 

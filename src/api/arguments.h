@@ -14,8 +14,8 @@
             return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: " #argument " is NULL", __func__);   \
     } while (0)
 
-/* Copies a caller's option struct: the part that both sides know. Unknown non-zero fields are
- * rejected. */
+/* Copies a caller's option struct, as many bytes as both versions of the struct have. Rejects
+ * non-zero fields that this version does not know. */
 clg_status api_read_options(const char *function, const void *given, size_t given_bytes,
                             void *out_options, size_t options_bytes);
 /* Reads into `out`, a struct that starts with struct_size; NULL gives all defaults. */
@@ -26,7 +26,8 @@ clg_status api_read_options(const char *function, const void *given, size_t give
                 api_read_options(__func__, (given), (given)->struct_size, &(out), sizeof(out)));   \
     } while (0)
 
-/* Fills a caller's result struct, which begins with its size: as much of ours as fits. */
+/* Fills a caller's result struct, which begins with its size: copies as many bytes as both versions
+ * of the struct have. */
 clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes,
                             void *out_result);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The settings of a context, from options and the environment.
+ * Reads the settings of a context from its options and the environment.
  */
 #ifndef CLG_API_CONTEXT_SETTINGS_H
 #define CLG_API_CONTEXT_SETTINGS_H

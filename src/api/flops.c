@@ -36,15 +36,15 @@ static double out_elements(const counting *c)
     return elements(fact_at(c, c->node->outputs, c->node->n_outputs, 0));
 }
 
-/* Elements of input i per index of its first axis: for a convolution's filter, what one output
- * channel reads. */
+/* Returns the elements of input i per index of its first axis: of a convolution's filter, the
+ * elements that one output channel reads. */
 static double row_elements(const counting *c, size_t i)
 {
     const value_fact *f = input(c, i);
     return f && f->dims.rank > 0 && f->dims.dims[0] > 0 ? elements(f) / (double)f->dims.dims[0] : 0;
 }
 
-/* The size of an axis of input i, counted from the end when negative. */
+/* Returns the size of an axis of input i, counted from the end when negative. */
 static double dim(const counting *c, size_t i, int axis)
 {
     const value_fact *f = input(c, i);
@@ -91,14 +91,14 @@ static double recurrent(const counting *c, size_t r)
     return 2 * dim(c, 0, 0) * dim(c, 0, 1) * (in_elements(c, r - 1) + in_elements(c, r));
 }
 
-/* [..., n, n]: decompositions */
+/* x: [..., n, n], by LU decomposition: 2/3 n^3 */
 static double determinant(const counting *c, size_t i)
 {
     return in_elements(c, i) * dim(c, i, -1) * 2 / 3;
 }
 
-/* One term per point of the index space; for more than two operands the order matters, which
- * lowering chooses. */
+/* Counts one term per point of the index space. With more than two operands the count depends on
+ * the order of contraction, which lowering chooses. */
 static double einsum(const counting *c, size_t max)
 {
     einsum_equation e;
@@ -176,7 +176,7 @@ static const struct formula {
     {"Upsample", per_output, 4},
 };
 
-/* Casts and selections move data; they do no arithmetic. */
+/* Returns whether a pointwise operator moves data without arithmetic: casts and selections. */
 static bool only_moves(const char *op_type)
 {
     static const char *const names[] = {"Cast", "CastLike", "Identity", "Where", "BitCast"};

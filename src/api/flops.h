@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floating-point operations of a node, counted from shapes alone: those of the operator's
- * definition, not of a kernel. A multiply-add counts two, every other operation one, also exp and
- * the like.
+ * Counts the floating-point operations of a node from its shapes: those of the operator's
+ * definition, not of a kernel. A multiply-add counts as two, every other operation, exp included,
+ * as one.
  */
 #ifndef CLG_API_FLOPS_H
 #define CLG_API_FLOPS_H
 
 #include "ops/core/op.h"
 
-/* facts: of the graph's values. Returns 0 for operators that only move data, and for unknown
- * shapes. */
+/* Returns the operations of a node; 0 for operators that only move data, and for unknown shapes.
+ * facts: of the graph's values, by id. */
 double flops_of_node(const node *n, const value_fact *facts);
 
 #endif

@@ -35,8 +35,7 @@ clg_status error_set_v(clg_status status, const char *format, va_list args) CLG_
 clg_status error_prefix(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
 /* Records what to try about the error just set. */
 void error_hint(const char *format, ...) CLG_PRINTF(1, 2);
-/* Returns what this thread recorded last, "" for nothing; borrowed until the thread's next
- * error. */
+/* Return what this thread recorded last, "" for nothing; borrowed until the thread's next error. */
 const char *error_text(void);
 const char *error_hint_text(void);
 /* Records the standard message for a failed host allocation of size_bytes. */
@@ -67,7 +66,7 @@ clg_status error_restore(const error_record *record);
         clg_status try_status_ = (call);                                                           \
         if (try_status_ != CLG_OK) return try_status_;                                             \
     } while (0)
-/* The same for functions with clean-up: needs a variable `status` and a label. */
+/* As CLG_TRY for functions with clean-up: needs a variable `status` and a label. */
 #define CLG_TRY_GOTO(call, label)                                                                  \
     do {                                                                                           \
         status = (call);                                                                           \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files, portable; system_*.c have what differs between systems. Errors are CLG_ERROR_IO and name
- * the path and the cause.
+ * The portable part of files; system_*.c have the functions that differ between systems. Errors are
+ * CLG_ERROR_IO and name the path and the cause.
  */
 #include "base/files.h"
 
@@ -247,7 +247,7 @@ clg_status file_writer_commit(file_writer *writer)
     }
     if (status == CLG_OK) {
         memory_free(writer->temporary);
-        writer->temporary = NULL; /* nothing to remove */
+        writer->temporary = NULL; /* no file to remove */
     }
     file_writer_abandon(writer);
     return status;
@@ -293,7 +293,7 @@ clg_status file_make_folders(const char *path)
     for (size_t i = root < length ? root + 1 : length; i <= length && status == CLG_OK; i++) {
         if (i < length && !sys_is_separator(part[i])) continue;
         part[i] = '\0';
-        /* Another process may create it meanwhile: all that counts is that it exists. */
+        /* Another process may create the folder concurrently: success is that it exists. */
         if (sys_make_folder(part) != 0) {
             int number = errno;
             if (!folder_exists(part)) status = error_path("made as a folder", part, number);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files: read whole, mapped, written atomically; folders; names. Paths are UTF-8.
+ * Reads files whole, mapped or in parts, writes them atomically, and handles folders and names.
+ * Paths are UTF-8.
  */
 #ifndef CLG_BASE_FILES_H
 #define CLG_BASE_FILES_H
@@ -15,7 +16,7 @@ typedef struct file_view {
     void *copy; /* the memory it was read into, NULL when mapped */
 } file_view;
 clg_status file_view_open(const char *path, file_view *out_view);
-void file_view_close(file_view *view); /* accepts a closed one */
+void file_view_close(file_view *view); /* accepts a closed view */
 /* Releases the memory of these bytes of the view, where possible, since they will not be read
  * for a while. The content stays, and is read from the file again on access; any thread may be
  * reading. */
@@ -31,7 +32,7 @@ typedef struct file_reader {
 clg_status file_reader_open(const char *path, file_reader *out_reader);
 /* Reads exactly n_bytes; IO when the file has become shorter. */
 clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes);
-void file_reader_close(file_reader *reader); /* accepts a closed one */
+void file_reader_close(file_reader *reader); /* accepts a closed reader */
 
 /* Reads a whole file of at most max_bytes, with a NUL after it; freed by memory_free. */
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
@@ -39,7 +40,8 @@ clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t
 /* Writes PATH.tmp.<pid>.<n> and renames it over PATH: readers see the old file or the new one,
  * never a part. No promise about a power failure. */
 clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes);
-/* The same in parts. After a failure, and instead of a commit, abandon removes what was written. */
+/* Writes a file atomically in parts. abandon, instead of commit or after a failure, removes the
+ * temporary file. */
 typedef struct file_writer {
     char *path, *temporary; /* temporary NULL: closed */
     int descriptor;
@@ -47,15 +49,15 @@ typedef struct file_writer {
 } file_writer;           /* all zeros is valid and closed */
 clg_status file_writer_open(const char *path, file_writer *out_writer);
 clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes);
-/* Overwrites bytes appended before. */
+/* Overwrites bytes appended earlier. */
 clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
                              size_t size_bytes);
 clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
-void file_writer_abandon(file_writer *writer);      /* accepts a closed one */
+void file_writer_abandon(file_writer *writer);      /* accepts a closed writer */
 /* like mkdir -p; new ones are private to the user */
 clg_status file_make_folders(const char *path);
 bool file_exists(const char *path); /* a file or a folder */
-/* Returns whether this user may read it, write it (or into it), both. */
+/* Returns whether this user may read the file, write it (or into the folder), or both. */
 bool file_is_allowed(const char *path, bool reading, bool writing);
 void file_touch(const char *path); /* sets the time of modification to now, where allowed */
 clg_status file_remove(const char *path);

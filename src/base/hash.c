@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * XXH3, inlined from the header of libxxhash: nothing is linked.
+ * Hashes with XXH3, inlined from the header of libxxhash: nothing is linked.
  */
 #include "base/hash.h"
 

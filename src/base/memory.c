@@ -84,7 +84,7 @@ void memory_free(void *memory)
     }
 }
 
-/* The block's true start is stored before the aligned address. */
+/* Stores the start of the block just before the aligned address, for memory_free_aligned. */
 void *memory_alloc_aligned(size_t size_bytes)
 {
     size_t total;

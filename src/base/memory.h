@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 
-/* NULL restores malloc. Rejected while blocks are live: they would be freed by the wrong
- * allocator. */
+/* Sets the allocator; NULL restores malloc. Rejected while blocks are live: they would be freed by
+ * the wrong allocator. */
 clg_status memory_set_allocator(const clg_allocator *allocator);
 
 void *memory_alloc(size_t size_bytes);                /* size 0 gives a valid pointer */

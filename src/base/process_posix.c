@@ -25,7 +25,7 @@
 
 #define SLICE_MS 50
 #define NS_PER_MS 1000000u
-/* How long a child may take to end after its channel was closed. */
+/* Milliseconds that a child has to end after its channel was closed. */
 #define END_MS 500
 
 #if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
@@ -65,7 +65,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, int channel)
     return code;
 }
 
-/* Default signal handling, nothing blocked, a separate process group. */
+/* Sets default signal handling, no blocked signals, and a separate process group. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;

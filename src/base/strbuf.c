@@ -65,7 +65,7 @@ clg_status strbuf_take(strbuf *t, char **out_string)
 {
     *out_string = NULL;
     if (t->status != CLG_OK) {
-        /* Reported again: other errors may have come between the failed append and here. */
+        /* Set again: other errors may have been recorded since the failed append. */
         return error_set(t->status,
                          "a text of more than %zu bytes could not be built (its maximum is %zu)",
                          t->size_bytes, max_of(t));
@@ -88,7 +88,7 @@ void strbuf_deinit(strbuf *t)
 
 bool text_matches(const char *pattern, const char *string)
 {
-    /* After the last star, and the end of what it matches so far. */
+    /* The position after the last star, and the end of the string that the star matches so far. */
     const char *after_star = NULL, *end = NULL;
     while (*string) {
         if (*pattern == '*') {

@@ -27,7 +27,7 @@ bool sys_is_separator(char c);
 size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
 int sys_open_new(const char *path); /* fails when it exists */
-/* At most n_bytes; fewer is not an error. */
+/* Read or write at most n_bytes; fewer is not an error. */
 int64_t sys_read(int fd, void *data, size_t n_bytes);
 int64_t sys_write(int fd, const void *data, size_t n_bytes);
 int sys_seek(int fd, uint64_t offset);
@@ -44,7 +44,7 @@ long sys_n_processors(void);
 /* Returns a read-only private mapping of a whole file; NULL when the system cannot map it. */
 void *sys_map(int fd, size_t size_bytes);
 void sys_unmap(void *data, size_t size_bytes);
-/* For a mapping: whole pages within these bytes leave memory until they are read again. */
+/* Removes the whole pages within these bytes of a mapping from memory until they are read again. */
 void sys_unload(void *data, size_t size_bytes);
 /* Shrinks a range to the whole pages inside it; false when there is none. */
 static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_bytes)
@@ -66,7 +66,7 @@ int sys_list(const char *folder, bool (*visit)(void *user, const char *name), vo
 const char *sys_env(const char *name);
 /* Writes the text for an errno; false when there is none. Thread-safe. */
 bool sys_strerror(int number, char *buffer, size_t n_bytes);
-/* As pthread_create; signals of the program are not handled on the new thread. */
+/* As pthread_create; the new thread blocks the program's signals. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
 /* Returns the folder that has the user's caches in its *out_subfolder (NULL: in itself), as sys_env
  * returns it; NULL when no variable of the environment names one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Protobuf's wire format, see developers.google.com/protocol-buffers/docs/encoding, without groups,
- * which no ONNX message has.
+ * Parses protobuf's wire format, see developers.google.com/protocol-buffers/docs/encoding, without
+ * groups, which no ONNX message has.
  */
 #include "base/wire.h"
 
@@ -22,8 +22,8 @@ static clg_status broken(const wire_cursor *c, const uint8_t *where, const char 
                      (size_t)(where - c->start));
 }
 
-/* Ten bytes of seven bits hold 64: the tenth may add one bit. Redundant zeros are allowed, since
- * writers reserve space with them. */
+/* Reads a varint of at most ten bytes: their 70 bits hold 64, so that the tenth may add one bit.
+ * Redundant zeros are allowed, since writers reserve space with them. */
 clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value)
 {
     const uint8_t *first = elements->at;

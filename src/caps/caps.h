@@ -74,12 +74,12 @@ typedef enum quirk {
 /* Instructions that multiply small matrices: branches of cl/common/matrix_units.clh. */
 typedef enum matrix_unit {
     MATRIX_UNIT_NONE,
-    /* The same kernels in plain OpenCL C, for tests: see ocl_context_emulate_matrix. */
+    /* The matrix kernels in plain OpenCL C, for tests: see ocl_context_emulate_matrix. */
     MATRIX_UNIT_EMULATED,
     MATRIX_UNIT_NVIDIA /* mma.sync */
 } matrix_unit;
 
-/* The device's instruction for a dot product of four bytes, as proved: rows of P_DOT in
+/* The device's instruction for a dot product of four bytes, as found by probes: values of P_DOT in
  * cl/common/dot4.clh. */
 typedef enum int8_dot {
     INT8_DOT_NONE,
@@ -108,8 +108,8 @@ typedef struct device_caps {
     bool probed; /* the fields below were probed; before that they are false */
     bool fp16, fp64, subgroups, int8_dot;
     matrix_unit matrix;
-    /* SIMD class: instructions that multiply and add, in each lane of whole vectors, four bytes and
-     * two shorts. */
+    /* SIMD class: whether the device has vector instructions that multiply and add, in each lane,
+     * four bytes (dot_bytes) or two shorts (dot_shorts). */
     bool dot_bytes, dot_shorts;
     int8_dot int8_dot_kind; /* simt class */
 } device_caps;

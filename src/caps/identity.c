@@ -41,7 +41,8 @@ int identity_preference(platform_family family) { return families[family].prefer
 platform_family identity_family(const device_record *record)
 {
     const char *name = record->platform_name, *vendor = record->platform_vendor;
-    /* Implementations over other vendors' hardware first: their platforms may mention it. */
+    /* Implementations that run on other vendors' hardware come first: their platform names may
+     * mention that vendor. */
     if (words_contain(name, "portable computing language") || words_contain(vendor, "pocl"))
         return PLATFORM_POCL;
     if (words_contain(name, "oclgrind")) return PLATFORM_OCLGRIND;

@@ -14,11 +14,11 @@ typedef struct quirk_row {
     bool any_family;  /* otherwise `family` must be the device's */
     platform_family family;
     bool cpu_only, software_only;
-    /* The device's name must contain one of them; ends with NULL; NULL: any. */
+    /* Substrings, ended by NULL, of which the device's name must contain one; NULL: any name. */
     const char *const *device_parts;
-    /* The platform's name must contain it; NULL: any. */
+    /* A substring that the platform's name must contain; NULL: any name. */
     const char *platform_part;
-    /* Versions "3.1", from <= driver < before; NULL: open. */
+    /* Versions such as "3.1": applies where from <= driver < before; NULL: no bound. */
     const char *driver_from, *driver_before;
     const char *what;   /* what the driver does */
     const char *why;    /* what the library does about it */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Orders discrete GPUs, integrated GPUs, CPUs; within a kind by compute units x clock, then memory.
- * First marks what `auto` never takes, in this order: unusable devices, tools for debugging,
- * duplicates of a card, and software rasterisers where there is anything better. Each decision
- * records a message.
+ * First excludes devices from `auto`, in this order: unusable devices, debugging tools, duplicates
+ * of a card, and software rasterisers where a better device exists. Each decision records a
+ * message.
  */
 #include "caps/ranking.h"
 
@@ -78,7 +78,7 @@ void ranking_sort(const device_record *records, const device_caps *caps, size_t 
     }
 }
 
-/* Returns the end of "auto never takes it: it ..."; NULL when nothing about the device itself
+/* Returns the end of "auto never takes it: it ..."; NULL when no property of the device itself
  * excludes it. */
 static const char *reason_of_its_own(const device_record *record, const device_caps *caps)
 {

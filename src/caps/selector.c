@@ -46,7 +46,7 @@ typedef struct problem {
     size_t n_matches; /* number of devices that base means */
 } problem;
 
-/* A selection in progress. */
+/* The state of a selection. */
 typedef struct choice {
     const device_record *records;
     const device_caps *caps;
@@ -59,7 +59,8 @@ typedef struct choice {
 
 static void match(choice *c, size_t index) { c->matches[c->n_matches++] = index; }
 
-/* Matches the one-device words, and `all`. They skip what auto never takes. */
+/* Matches the words that denote one device (auto, gpu, cpu), and `all`. Skips devices that auto
+ * never takes. */
 static bool match_kind(choice *c, word w)
 {
     bool any = words_equal("auto", w.text, w.count), all = words_equal("all", w.text, w.count);
@@ -242,7 +243,7 @@ static bool choose_part(choice *c, word w)
     return false;
 }
 
-/* Resolves a whole selector: the longest run of parts that means something together, then the
+/* Resolves a whole selector: takes the longest run of parts that has a meaning together, then the
  * rest. */
 static bool choose_list(choice *c, const char *selector)
 {

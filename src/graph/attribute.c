@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes of nodes: adding, replacing, reading. Payloads are copied into the graph's arena;
- * tensors are references, subgraphs are owned.
+ * Adds, replaces and reads attributes of nodes. Payloads are copied into the graph's arena; tensors
+ * are references, subgraphs are owned.
  */
 #include "graph/graph_internal.h"
 
@@ -44,7 +44,8 @@ static const char *const *copy_strings(graph *g, const char *const *strings, siz
     return copy;
 }
 
-/* Copies an attribute, its payload into the graph's arena; references are not yet taken. */
+/* Copies an attribute, its payload into the graph's arena; does not retain tensors and subgraphs
+ * yet. */
 static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attribute *out_copy)
 {
     *out_copy = *a;
@@ -76,7 +77,7 @@ static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attri
     return is_copied ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Reserves one more in the arena, where arrays double: 4, 8, 16... */
+/* Reserves room for one more attribute in the arena, where arrays double: 4, 8, 16... */
 static clg_status reserve_one(graph *g, node *n)
 {
     bool is_full = n->n_attributes == 0 ||

@@ -193,7 +193,8 @@ static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **o
     return CLG_OK;
 }
 
-/* Makes the node the producer of all its outputs, or of none of them. */
+/* Makes the node the producer of all its outputs, or of no output when one of them has a producer.
+ */
 static clg_status claim_outputs(graph *g, const node *n, node_id id)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {

@@ -2,8 +2,8 @@
  *
  * The IR: nodes that read and write values. A graph owns its memory (one arena) and references to
  * the tensors of its constants. Importers and builders fill it, graph_check validates it (unique
- * names, inputs defined, no cycle, nodes sorted), passes work on a clone. The graph does not know
- * the semantics of operators: that is ops/.
+ * names, inputs defined, no cycle, nodes sorted), passes work on a clone. The semantics of
+ * operators are in ops/.
  */
 #ifndef CLG_GRAPH_GRAPH_H
 #define CLG_GRAPH_GRAPH_H
@@ -21,8 +21,8 @@ typedef uint32_t node_id;
 typedef struct graph graph;
 
 typedef enum attribute_type {
-    /* Of a type that none of our operators takes (sparse tensors, types); its content is not
-     * read. */
+    /* An attribute of a type that none of our operators takes (sparse tensors, types); its content
+     * is not read. */
     ATTRIBUTE_NONE,
     ATTRIBUTE_FLOAT,
     ATTRIBUTE_INT,
@@ -54,13 +54,13 @@ typedef struct value {
     const char *name; /* "" for values that passes created without one */
     clg_value_kind kind;
     clg_dtype dtype;     /* CLG_DTYPE_NONE while unknown; for maps: of their values */
-    clg_dtype key_dtype; /* of the maps that it is or holds; else CLG_DTYPE_NONE */
+    clg_dtype key_dtype; /* of the maps that the value is or contains; else CLG_DTYPE_NONE */
     shape dims;          /* as declared; rank and dimensions may be unknown */
     const char *dim_names[CLG_MAX_RANK]; /* NULL or a symbol */
     tensor *constant;                    /* its content, for initializers; a reference */
     node_id producer;                    /* NODE_NONE for inputs and constants */
     bool is_input, is_output;
-    /* In a subgraph: a value of the enclosing graph, `outer` there, which may itself be an outer
+    /* In a subgraph: denotes value `outer` of the enclosing graph, which may itself be an outer
      * value. */
     bool is_outer;
     value_id outer;
@@ -71,7 +71,7 @@ typedef struct value {
 
 typedef struct node {
     const char *name;   /* may be "" */
-    const char *label;  /* the name, or that of the first output: for messages */
+    const char *label;  /* for messages: the name, or that of the first output */
     const char *domain; /* "" is ONNX's default; "clgraph" is ours, from passes */
     const char *op_type;
     int64_t opset; /* version of its domain */
@@ -127,8 +127,8 @@ clg_status graph_add_constant(graph *g, const char *name, tensor *t, value_id *o
 /* Adds to a subgraph a value that denotes `outer` of the enclosing graph. */
 clg_status graph_add_outer(graph *g, const char *name, value_id outer, value_id *out_value);
 clg_status graph_add_input(graph *g, value_id v);
-/* Bodies of loops may return one value twice; the outermost graph may not, which graph_check
- * enforces. */
+/* Appends an output. Bodies of loops may return one value twice; the outermost graph may not, which
+ * graph_check enforces. */
 clg_status graph_add_output(graph *g, value_id v);
 /* Returns whether the value is defined: by a node, an input, a constant, the enclosing graph. */
 bool value_is_defined(const value *v);
@@ -140,7 +140,7 @@ clg_status graph_add_node(graph *g, const char *domain, const char *op_type, con
 /* Appends to the node; the payload of ints, floats, strings is copied into the arena, tensors are
  * retained, graphs taken over. A second attribute of that name is rejected. */
 clg_status node_add_attribute(graph *g, node_id n, const graph_attribute *a);
-/* These replace an attribute of that name. */
+/* Set an attribute, replacing one of that name. */
 clg_status node_set_int(graph *g, node_id n, const char *name, int64_t value);
 clg_status node_set_float(graph *g, node_id n, const char *name, float value);
 clg_status node_set_string(graph *g, node_id n, const char *name, const char *value);
@@ -161,7 +161,7 @@ const graph_attribute *node_attribute(const node *n, const char *name);
 int64_t node_int(const node *n, const char *name, int64_t fallback);
 float node_float(const node *n, const char *name, float fallback);
 const char *node_string(const node *n, const char *name, const char *fallback);
-/* NULL and *out_n = 0 when absent. */
+/* Return an attribute's values; NULL and *out_n = 0 when absent. */
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n);
 const float *node_floats(const node *n, const char *name, size_t *out_n);
 /* Writes "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no
@@ -186,12 +186,12 @@ void graph_remove_node(graph *g, node_id n); /* marks it; its outputs lose their
 /* Adds the content of a subgraph of g to g itself, with these values as its inputs; returns its
  * outputs. The subgraph stays. */
 clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs);
-/* Drops removed nodes and sorts the rest so that each comes after what it reads (captures of its
- * subgraphs too), otherwise stable. Ids of nodes change, of values do not. A cycle is an
- * INVALID_MODEL that names it. */
+/* Drops removed nodes and sorts the rest so that each node comes after the producers of its inputs
+ * and of its subgraphs' captures, otherwise stable. Ids of nodes change, of values do not. A cycle
+ * is an INVALID_MODEL that names it. */
 clg_status graph_compact(graph *g);
-/* Counts for each value the node inputs (of subgraphs too, by capture) and graph outputs that read
- * it. */
+/* Counts, for each value, the node inputs (captures of subgraphs included) and graph outputs that
+ * read it. */
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts); /* memory_free */
 
 /* Checks names, references, cycles, depth, duplicates: everything that does not need operators.

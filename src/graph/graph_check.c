@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates a graph without knowing its operators: everything that is read is defined, domains are
+ * Validates a graph without knowing its operators: every value that is read is defined, domains are
  * imported, captures resolve, depth is bounded, there is an order. Duplicate names and values
  * written twice are rejected when they are added.
  */

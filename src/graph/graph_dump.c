@@ -10,7 +10,7 @@
 
 #define MAX_NUMBERS_SHOWN 8
 
-/* Values without a name are shown by their number, omitted ones as "_". */
+/* Prints a value's name, its id when it has none, "_" for an omitted one. */
 static void put_value(strbuf *out, const graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];
@@ -31,7 +31,7 @@ static void put_values(strbuf *out, const graph *g, const value_id *ids, size_t 
     }
 }
 
-/* "float32 [N,3,224,224]", "" when nothing is known */
+/* Prints "float32 [N,3,224,224]"; nothing when the type is unknown. */
 static void put_type(strbuf *out, const value *v)
 {
     char shown[NAME_TEXT_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AttributeProto. The declared type decides; for older files without one (IR 1), the field that is
- * present does. What none of our operators takes (sparse tensors, types, lists of tensors and
- * graphs) is kept by name only.
+ * Reads AttributeProto. The declared type decides; in older files without one (IR 1), the field
+ * that is present. Attributes of types that no operator takes (sparse tensors, types, lists of
+ * tensors and graphs) are kept by name only.
  */
 #include "onnx/onnx_internal.h"
 
@@ -240,7 +240,7 @@ static clg_status read_payload(onnx_importer *im, const onnx_scope *s, const wir
 }
 
 /* Follows a reference to the attribute that it denotes, through any number of calls. *out_is_there
- * false: none is given, and the node goes without. */
+ * is false when the call gives no such attribute: the node then has none. */
 static clg_status follow(const onnx_scope *s, attribute_reading *r, wire_cursor *meant,
                          bool *out_is_there)
 {
@@ -274,7 +274,7 @@ clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire
     graph_attribute a = {.type = type_of(&r, &field)};
     r.name = own_name;
     CLG_TRY(importer_name(&im->names[0], r.name, "an attribute", &name));
-    a.name = arena_strdup(&im->memory, name); /* subgraphs use the buffers too */
+    a.name = arena_strdup(&im->memory, name); /* subgraphs use the name buffers too */
     if (!a.name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memset(&a.as, 0, sizeof a.as);
     if (status == CLG_OK && was_reference && a.type == ATTRIBUTE_GRAPH)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of weights: in the model itself, or in files beside it. A location is a name below the
- * model's folder, after resolving links: a model cannot read files outside it.
+ * Finds the bytes of weights: in the model itself, or in external files. A location is a name below
+ * the model's folder, after resolving links: a model cannot read files outside it.
  */
 #include "base/files.h"
 #include "onnx/onnx_internal.h"

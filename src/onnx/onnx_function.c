@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FunctionProto: operators that a model defines itself. A call is inlined: the nodes of the
- * function's body are read into the graph of the call. Names of the body are bound to the call's
- * inputs and outputs, all others become new values; attributes that refer to the call's are taken
- * from there. The graph keeps no trace of functions.
- * See decision 19.
+ * Inlines FunctionProto: operators that a model defines itself. The nodes of the function's body
+ * are read into the graph of the call. Names of the body are bound to the call's inputs and
+ * outputs, all other names become new values; references to attributes are resolved in the call.
+ * The graph keeps no trace of functions. See decision 19.
  */
 #include "onnx/onnx_internal.h"
 
@@ -46,7 +45,7 @@ struct function_call {
     const onnx_function *function;
     const onnx_scope *caller;
     const char *label;
-    /* of the body -> value of the graph, VALUE_NONE for an omitted input */
+    /* name in the body -> value of the graph, VALUE_NONE for an omitted input */
     hash_map names;
     hash_map inputs;     /* names of the function */
     hash_map attributes; /* name -> index in given */
@@ -302,8 +301,8 @@ int64_t function_opset(const function_call *call, const char *domain)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Binds the names in a field of the function to ids, in order; what the call omits stays unbound
- * or, with `absent`, is bound to nothing. */
+/* Binds the names in a field of the function to ids, in order. Inputs that the call omits stay
+ * unbound or, with `absent`, are bound to VALUE_NONE. */
 static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, const id_list *ids,
                        bool absent)
 {
@@ -413,7 +412,7 @@ clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_func
     if (status == CLG_OK) status = count(im, f->n_fields * FIELD_BYTES + NODE_BYTES);
     if (status == CLG_OK) status = give_attributes(im, &call, node);
     if (status == CLG_OK) status = read_body(im, &inside, &outputs);
-    /* in deep nesting, the outer levels give the location */
+    /* Deeply nested errors: the two outer levels suffice to locate them. */
     if (status != CLG_OK && n_calls_around(s) < 2)
         (void)error_prefix(status, "function %s, called by node '%s'", what, call.label);
     hash_map_deinit(&call.names);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GraphProto and NodeProto. Values are named before any node is read, so that nodes may come in any
- * order and subgraphs find the values of the enclosing graphs: first initializers, inputs, outputs
- * of nodes; then nodes, outputs, declared types.
- * See decision 9.
+ * Reads GraphProto and NodeProto. Values are named before any node is read, so that nodes may come
+ * in any order and subgraphs find the values of enclosing graphs: first initializers, inputs,
+ * outputs of nodes; then nodes, outputs, declared types. See decision 9.
  */
 #include "base/log.h"
 #include "onnx/onnx_internal.h"
@@ -48,8 +47,8 @@ static clg_status add_own(onnx_importer *im, const onnx_scope *s, const char *na
                    : graph_add_value(s->graph, name, out_value);
 }
 
-/* Finds the value of a name in this scope: its own, or one of an enclosing scope, captured scope by
- * scope. VALUE_NONE when there is none. */
+/* Finds the value of a name: in this scope, or in an enclosing one, from which it is captured scope
+ * by scope. VALUE_NONE when no scope has it. */
 static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const char *name,
                                 value_id *out_value)
 {
@@ -65,7 +64,7 @@ static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const ch
     return graph_add_outer(s->graph, name, outer, out_value);
 }
 
-/* The same; an unknown name becomes an undefined value, which graph_check reports. */
+/* As find_in_scope, but an unknown name becomes an undefined value, which graph_check reports. */
 static clg_status find_or_add(onnx_importer *im, const onnx_scope *s, const char *name,
                               value_id *out_value)
 {
@@ -129,7 +128,7 @@ static clg_status refuse_sparse(const wire_cursor *message)
                      "the initializer '%s' is a sparse tensor, which is not supported", shown);
 }
 
-/* Up to IR 3 every initializer was also an input: we treat it as a constant. */
+/* Reads an input. Up to IR 3 every initializer was also an input: it is read as a constant. */
 static clg_status read_input(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_bytes bytes;
@@ -169,7 +168,7 @@ static bool is_constant_node(const wire_cursor *message)
     return is_constant;
 }
 
-/* Nodes of a function's body must not define its inputs. */
+/* Rejects outputs of a function's body that would redefine the function's inputs. */
 static clg_status check_output_name(const onnx_scope *s, const char *name)
 {
     char shown[NAME_TEXT_BYTES];
@@ -199,8 +198,8 @@ static clg_status name_outputs(onnx_importer *im, const onnx_scope *s, const wir
     return CLG_OK;
 }
 
-/* Some hand-edited models have a second Constant node of the same name. Runtimes that accept them
- * use the last one, and so do we. */
+/* Removes an earlier Constant node that has the same output name. Some hand-edited models have
+ * such; runtimes that accept them use the last one. */
 static void drop_earlier_constant(graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];

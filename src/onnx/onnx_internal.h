@@ -42,22 +42,22 @@ typedef struct onnx_importer {
     onnx_source **files; /* external data */
     size_t n_files, files_capacity;
     const graph *opsets; /* the graph that has the model's imports */
-    arena memory;        /* for what is copied into the graph right away */
+    arena memory;        /* for data that is copied into the graph immediately */
     name_buffer names[4];
     id_list inputs, outputs;  /* of the node being read */
     size_t n_captures;        /* in all subgraphs */
     onnx_function *functions; /* that the model defines */
     size_t n_functions, functions_capacity;
-    size_t inlined_bytes; /* approximate, of what was read as parts of functions */
+    size_t inlined_bytes; /* approximate size in the graph of inlined functions */
     hash_map function_index;
 } onnx_importer;
 
-/* The graph being read and the graphs around it, from inside outwards. */
+/* The graph being read and, linked by `outer`, its enclosing graphs. */
 typedef struct onnx_scope {
     graph *graph;
     const struct onnx_scope *outer;
     int depth;
-    function_call *call; /* the body of a function, which sees only its own names; NULL elsewhere */
+    function_call *call; /* whose body this is, with its own names; NULL outside functions */
 } onnx_scope;
 
 /* Returns a name as a string; NUL bytes are rejected. `what` for the error: "an input". */
@@ -80,7 +80,7 @@ clg_status importer_graph(onnx_importer *im, const onnx_scope *s, const wire_cur
 /* Reads the nodes in a field of a message. */
 clg_status importer_nodes(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                           uint32_t number);
-/* onnx_names.c: an OperatorSetIdProto. */
+/* onnx_names.c: reads an OperatorSetIdProto into the graph's imports. */
 clg_status importer_opset(onnx_importer *im, graph *g, const wire_cursor *c,
                           const wire_field *field);
 
@@ -94,9 +94,10 @@ clg_status importer_find_function(onnx_importer *im, const char *domain, const c
 clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_function *f,
                          const wire_cursor *node, const char *domain, const char *op_type,
                          const char *name);
-/* In the body of a call: the value of a name, VALUE_NONE when there is none or the call omits it;
- * whether the name is bound; a new value; names for nodes; versions of operator sets, 0 for those
- * it does not import. */
+/* In the body of a call. function_find_value returns the value of a name, VALUE_NONE when it is
+ * unknown or the call omits it; function_has_value whether the name is bound; function_add_value
+ * adds a value under a name; function_node_name returns a unique name for a node; the last returns
+ * a domain's version, 0 when the function does not import it. */
 value_id function_find_value(const function_call *call, const char *name);
 bool function_has_value(const function_call *call, const char *name);
 clg_status function_add_value(function_call *call, graph *g, const char *name, value_id *out_value);
@@ -104,13 +105,13 @@ const char *function_node_name(const function_call *call, graph *g, const char *
 int64_t function_opset(const function_call *call, const char *domain);
 /* Returns whether the function has an input of that name. */
 bool function_is_input(const function_call *call, const char *name);
-/* Rejects a node of a body, or a value that comes with one, when there are far too many. */
+/* Count a node of a body, or a value; reject it when a limit is exceeded. */
 clg_status function_count_node(onnx_importer *im, const wire_cursor *node);
 clg_status function_count_value(onnx_importer *im);
 /* Returns the call whose body contains s, at any depth; NULL. */
 function_call *function_of_scope(const onnx_scope *s);
-/* Returns an attribute of the call, given or by default, and the scope it was written in; false: it
- * has none. */
+/* Returns an attribute of the call, as given or its default, and the scope in which it was written;
+ * false when the call has no such attribute. */
 bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
                         const onnx_scope **out_scope);
 

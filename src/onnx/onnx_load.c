@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ModelProto: the file's kind, the operator sets it imports, and its graph.
+ * Reads ModelProto: checks the file's kind, reads the imported operator sets and the graph.
  */
 #include "base/files.h"
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TypeProto: dtypes, shapes, symbols; sequences, maps and optionals by kind.
+ * Reads TypeProto: dtypes, shapes, dimension symbols; kinds of sequences, maps and optionals.
  */
 #include "onnx/onnx_internal.h"
 

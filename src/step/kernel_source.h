@@ -25,11 +25,11 @@ extern const size_t n_kernel_sources;
 extern const kernel_source kernel_commons[];
 extern const size_t n_kernel_commons;
 
-/* The kernel file of that stem, or NULL. */
+/* Returns the kernel file of that stem, or NULL. */
 const kernel_source *kernel_source_find(const char *name);
 
-/* The header of that stem, or NULL: for kernels whose text is generated at run time. What it
- * includes itself is expanded; a text that takes several relies on the files' include guards. */
+/* Returns the header of that stem, or NULL: for kernels whose text is generated at run time. Its
+ * includes are expanded; a kernel that uses several headers relies on their include guards. */
 const kernel_source *kernel_source_common(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps pass their scalar arguments in one struct, and how such a kernel is marked (struct
- * kernel_ref). See decision 33.
+ * Decides which steps pass their scalar arguments packed in one struct, and marks such kernels
+ * (struct kernel_ref). See decision 33.
  */
 #include "step/kernel_source.h"
 #include "step/step.h"
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below it a launch does not gain what it takes to say so. */
+/* With fewer scalars a launch gains less than packing them costs. */
 #define MIN_SCALARS 4
 
-/* One letter for each parameter of the kernel; false where a number is not known before the
- * launch. */
+/* Writes one letter for each parameter of the kernel. Returns false when a scalar is not known
+ * before the launch. */
 static bool write_signature(const step *s, char *out, uint32_t *out_n_scalars)
 {
     static const char *const letters[] = {[ARG_BUFFER] = "bl",
@@ -41,8 +41,8 @@ static bool has_groups_of_one(const step *s)
     return s->n_dims > 0;
 }
 
-/* Whether the kernel, in each form that an #if has of it, could be a plain function: one that
- * has local memory must not. */
+/* Returns whether the kernel could be a plain function in every branch of its #if lines: kernels
+ * with local memory could not. */
 static bool may_be_called(const char *text, const char *entry)
 {
     char head[128];
@@ -56,7 +56,8 @@ static bool may_be_called(const char *text, const char *entry)
     return fine;
 }
 
-/* The self-test result on a kernel, which is kept with its texts; false without memory. */
+/* Returns whether the kernel's arguments may be packed; the result is kept with the kernel's texts.
+ * False also when memory runs out. */
 static bool is_packable(step_builder *b, const kernel_ref *k, bool *out_callable)
 {
     const void *key[] = {k->source, k->entry, k->body};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The builder of candidates. The first failure stays in the builder; from then on its calls hand
- * out dummies, so that lowering reads as a plain list. What a finished candidate must satisfy is
- * checked in one place, by step_builder_check.
+ * Builds candidates. The first failure stays in the builder; later calls return dummies, so that
+ * lowering code needs no checks between them. step_builder_check validates a finished candidate in
+ * one place.
  */
 #include "step/step.h"
 
@@ -18,7 +18,7 @@ void step_builder_init(step_builder *b, arena *memory, step_texts *texts)
     *b = (step_builder){.memory = memory, .texts = texts};
 }
 
-/* Remembers that the arena could not give memory. */
+/* Records that an allocation in the arena failed. */
 static void fail_memory(step_builder *b)
 {
     if (b->status == CLG_OK) b->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -198,7 +198,7 @@ step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, co
 
 #define FIRST_ARGS 8u
 
-/* The next argument. Arrays double in the arena: 8, 16, 32, 64. */
+/* Appends an argument to s and returns it. Arrays in the arena double: 8, 16, 32, 64. */
 static step_arg *new_arg(step_builder *b, step *s, arg_kind kind)
 {
     step_arg *dummy = &b->dummy_arg;
@@ -289,7 +289,7 @@ void step_arg_fault(step_builder *b, step *s, int32_t code)
     new_arg(b, s, ARG_FAULT)->as.i = code;
 }
 
-/* Takes s out of the list that starts at *first; true when it was there. */
+/* Removes s from the list that starts at *first; returns whether it was in the list. */
 static bool unlink_step(step **first, step **last, const step *s)
 {
     step *before = NULL;
@@ -306,7 +306,8 @@ static bool unlink_step(step **first, step **last, const step *s)
     return false;
 }
 
-/* A step without work leaves its candidate or packing; the caller may still write to it. */
+/* Removes a step that has no work from its candidate or packing. The step's memory stays valid: the
+ * caller may still write to it. */
 static void drop_step(step_builder *b, step *s)
 {
     for (candidate *c = b->candidates; c; c = c->next) {

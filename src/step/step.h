@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lowering produces, as plain data: candidates, each a list of steps that compute a node's
+ * The output of lowering, as plain data: candidates, each a list of steps that compute a node's
  * outputs from its inputs. Nothing here holds an OpenCL handle. Operands are named relative to the
- * node (input 0, output 0, scratch 1, packed 0); the planner binds them to memory.
- * See decision 1.
+ * node (input 0, output 0, scratch 1, packed 0); the planner binds them to memory. See decision 1.
  */
 #ifndef CLG_STEP_STEP_H
 #define CLG_STEP_STEP_H
@@ -29,17 +28,17 @@ typedef struct operand {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A kernel is one text: prelude (#defines), then the embedded source `source` (or, for generated
- * code, `body` after the embedded common files), entry point `entry`. Equal refs build once. */
+/* Identifies a kernel by its source: prelude (#defines), then the embedded file `source` (or, for
+ * generated code, `body` after the embedded common files), and the entry point `entry`. Equal refs
+ * are built once. */
 typedef struct kernel_ref {
     const char *source; /* stem of cl/<source>.cl; with `body`, a name for messages and profiles */
     const char *entry;
     const char *prelude; /* "#define P_ACT 1\n..." */
     const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
-    /* NULL, or the kernel takes its scalar arguments in one struct, and here are the parameters
-     * that it is written with, a letter each: buffer, int, long, float. Then a launch has its
-     * buffers, in this order, and an array of longs with all numbers, in this order, floats as
-     * their bits. */
+    /* NULL, or the kernel takes its scalar arguments packed in one struct: then a letter for each
+     * parameter of its source: buffer, int, long, float. Such a launch has the buffers, in this
+     * order, and an array of longs with all scalars, in this order, floats as their bits. */
     const char *packed;
 } kernel_ref;
 
@@ -50,14 +49,15 @@ typedef enum arg_kind {
     ARG_LONG,  /* long */
     ARG_FLOAT, /* float */
     ARG_LOCAL, /* local memory, bytes */
-    /* ulong: a key for random numbers, another one in each launch, from the session's seed */
+    /* ulong: a key for random numbers, derived from the session's seed; different in each launch */
     ARG_KEY,
-    /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
-     * writes `code` to fault[0] and the offending number to fault[1], and goes on safely */
+    /* two: __global int *fault, int code. A kernel that finds invalid data (an index out of range)
+     * writes `code` to fault[0] and the offending value to fault[1], and continues with a safe
+     * value */
     ARG_FAULT
 } arg_kind;
 
-/* Codes of ARG_FAULT: what was wrong with the data. */
+/* Codes of ARG_FAULT: the kind of invalid data. */
 typedef enum step_fault {
     STEP_FAULT_NONE = 0,
     STEP_FAULT_INDEX = 1,
@@ -120,16 +120,16 @@ typedef struct step {
     size_t size_bytes;
     uint8_t pattern[8];
     uint32_t pattern_bytes;
-    /* Of a packing: the bytes of its input that this step reads, so that a large one can be
-     * brought to the device in pieces; window_bytes 0: all. */
+    /* Of a packing: the range of bytes of its input that this step reads, so that a large input can
+     * be transferred to the device in pieces; window_bytes 0: all of it. */
     size_t window_offset, window_bytes;
     double flops, bytes; /* of work, for profiles; 0 when not counted */
     struct step *next;
 } step;
 
-/* A weight in another form. Made once per (weight, recipe) when the weight is a constant, else
- * by running its steps before the candidate's, into scratch. The steps see the weight as
- * OPERAND_INPUT `input` and the destination as OPERAND_PACKED with this packing's index. */
+/* A weight in packed form. A constant weight is packed once per (weight, recipe); a computed one by
+ * the packing's steps, run before the candidate's, into scratch. The steps read the weight as
+ * OPERAND_INPUT `input` and write OPERAND_PACKED with this packing's index. */
 typedef struct packing {
     uint32_t input;
     const char *recipe; /* names form and parameters: "gemm_b nr=32"; never activation shapes */
@@ -150,13 +150,12 @@ typedef struct candidate {
     uint32_t n_packings;
     bool uses_blas;
     bool requires_selftest; /* where kernels are tested before use, no use without a test either */
-    bool rejected;          /* found to be wrong on this device: never taken */
+    bool rejected;          /* found to be wrong on this device: never used */
     bool crashes;           /* rejected because the driver's compiler dies of it */
-    bool
-        last_resort; /* slow, for drivers that refuse the others: no choice that anybody measures */
-    double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
+    bool last_resort; /* slow, for drivers that reject the others; not offered for measurement */
+    double cost;      /* estimated cycles, to compare candidates of one node; 0 when unknown */
     /* Where cost is 0: estimated cycles of its tiling, which tests/bench/cost_model checks; 0 when
-     * nothing is known. */
+     * unknown. */
     double tiling_cost;
     struct candidate *next;
 } candidate;
@@ -167,20 +166,21 @@ typedef struct candidate {
 typedef struct step_texts {
     arena memory;
     hash_map index;     /* text -> its address */
-    hash_map generated; /* what a text was generated from -> its address */
+    hash_map generated; /* key of the generator's input -> address of the text */
 } step_texts;           /* all zeros is valid and empty */
 
-/* The kept text that equals `string`; NULL when memory is out. */
+/* Returns the kept string that equals `string`; NULL when memory runs out. */
 const char *step_texts_keep(step_texts *t, const char *string);
-/* The same, remembered under what it was generated from, so that it need not be generated again.
- * find: NULL when it was not yet. */
+/* As step_texts_keep, and records the string under a key, the input that it was generated from, so
+ * that it is generated only once. find: returns the string recorded under the key; NULL when there
+ * is none. */
 const char *step_texts_find(const step_texts *t, const void *key, size_t key_bytes);
 const char *step_texts_keep_as(step_texts *t, const void *key, size_t key_bytes,
                                const char *string);
 void step_texts_deinit(step_texts *t);
 
-/* A copy of one step in `memory`, without the step after it; its texts are kept in `texts`,
- * which may be NULL: then they are copied too. NULL when memory is out. */
+/* Returns a copy of one step in `memory`, not linked to a next step. Its strings are kept in
+ * `texts`, or copied when that is NULL. NULL when memory runs out. */
 step *step_clone(const step *s, arena *memory, step_texts *texts);
 
 /* ---- making them --------------------------------------------------------------------------------
@@ -200,12 +200,12 @@ void step_builder_init(step_builder *b, arena *memory, step_texts *texts);
 /* Starts a candidate; order is preference where costs do not decide. */
 candidate *step_candidate(step_builder *b, const char *variant);
 operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
-/* A packed form of constant or computed input `input`; fill its steps with step_pack_kernel. */
+/* Adds a packed form of the constant or computed input `input` and returns its operand; fill in its
+ * steps with step_pack_kernel. */
 operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe,
                      size_t size_bytes);
 
-/* Appends a kernel step to the candidate, or to one of its packings. `prelude` from
- * prelude_text. */
+/* Appends a kernel step to the candidate or to one of its packings. prelude: from prelude_text. */
 step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry,
                   const char *prelude);
 step *step_kernel_generated(step_builder *b, candidate *c, const char *name, const char *entry,
@@ -217,9 +217,10 @@ step *step_copy(step_builder *b, candidate *c, operand from, operand to, size_t 
 step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, const void *pattern,
                 uint32_t pattern_bytes);
 
-/* Offsets count elements of `dtype`, bytes where these are narrower. */
+/* Appends a buffer argument. Its offset counts elements of `dtype`, or bytes for elements below a
+ * byte. */
 void step_arg_buffer(step_builder *b, step *s, operand o, clg_dtype dtype);
-/* CLG_ERROR_SHAPE when it does not fit an int. */
+/* Appends an int; CLG_ERROR_SHAPE when the value does not fit one. */
 void step_arg_int(step_builder *b, step *s, int64_t value);
 void step_arg_long(step_builder *b, step *s, int64_t value);
 void step_arg_float(step_builder *b, step *s, double value);
@@ -241,27 +242,28 @@ void step_arg_floats(step_builder *b, step *s, size_t n, const double *values);
 #define STEP_FLOATS(b, s, ...) STEP_LIST(step_arg_floats, b, s, double, __VA_ARGS__)
 
 void step_arg_local(step_builder *b, step *s, size_t bytes);
-/* salt: what makes the key another one than those of other nodes. */
+/* Appends a key for random numbers. salt distinguishes it from those of other nodes. */
 void step_arg_key(step_builder *b, step *s, uint64_t salt);
 void step_arg_fault(step_builder *b, step *s, int32_t code);
-/* global must be multiples of local where local is given; a zero size drops the step. */
+/* Sets the NDRange. global must be multiples of local where local is given; a zero size removes the
+ * step. */
 void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global,
                 const uint64_t *local);
 
-/* The builder's status; with all well, that every step has an index space and names operands
- * that are there. */
+/* Returns the builder's status; if that is CLG_OK, checks that every step has an NDRange and names
+ * existing operands. */
 clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_outputs);
 
 static inline operand operand_input(uint32_t i) { return (operand){OPERAND_INPUT, i, 0}; }
 static inline operand operand_output(uint32_t i) { return (operand){OPERAND_OUTPUT, i, 0}; }
 
-/* Has the steps pass their kernels scalar arguments in one struct wherever these could be plain
- * functions of work-groups of one work-item: for drivers that take their time for each argument
- * of a launch (QUIRK_COSTLY_ARGUMENTS). */
+/* Makes steps pass their scalar arguments packed in one struct, where the kernel could be a plain
+ * function called by work-groups of one work-item: for drivers whose launches take longer with each
+ * argument (QUIRK_COSTLY_ARGUMENTS). */
 clg_status step_builder_pack_args(step_builder *b);
 
-/* A prelude: "#define NAME value" lines, in the order given, from words NAME=value: "P_ACT=%d
- * P_T=float". A value may be empty and holds no space. */
+/* Returns a prelude, "#define NAME value" lines in the order given, from words NAME=value:
+ * "P_ACT=%d P_T=float". A value may be empty and contains no space. */
 const char *prelude_text(step_builder *b, const char *format, ...) CLG_PRINTF(2, 3);
 
 #endif

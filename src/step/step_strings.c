@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts of kernels, each kept once, and copies of steps that share them.
+ * Keeps each kernel text once, and copies steps, which then share the texts.
  */
 #include "step/step.h"
 

@@ -28,7 +28,7 @@ typedef struct dtype_info {
 
 const dtype_info *dtype_find(clg_dtype dtype); /* NULL when unknown */
 const char *dtype_name(clg_dtype dtype);       /* for messages: "unknown dtype" when invalid */
-/* Bytes of one element; 0 below a byte, for strings and for invalid dtypes. */
+/* Returns the bytes of one element; 0 below a byte, for strings and for invalid dtypes. */
 size_t dtype_size(clg_dtype dtype);
 clg_dtype dtype_by_name(const char *name); /* CLG_DTYPE_NONE when unknown */
 bool dtype_is_float(clg_dtype dtype);
@@ -61,14 +61,14 @@ typedef uint32_t dtype_set;
 /* Types stored in whole bytes, so that elements can be moved one by one. */
 #define DTYPES_BYTES (DTYPES_ALL_FIXED | DTYPES_FLOAT8 | DTYPE_BIT(CLG_FLOAT8E8M0))
 
-/* Narrow floats, in half.c. Round to nearest, ties to even; a NaN stays a NaN. */
+/* Convert narrow floats (half.c). Round to nearest, ties to even; NaNs stay NaNs. */
 float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat16_to_float(uint16_t bits);
 uint16_t bfloat16_from_float(float value);
-/* float8 of the five kinds and float4e2m1, one code in the low bits. Encoding saturates, as ONNX
- * Cast does by default; float8e8m0 rounds up, ONNX Cast's default for it; NaN becomes 0 in
- * float4e2m1, which has none. */
+/* Convert the five float8 formats and float4e2m1, one code in the low bits. Encoding saturates, as
+ * ONNX Cast does by default; float8e8m0 rounds up, ONNX Cast's default for it; NaN becomes 0 in
+ * float4e2m1, which has no NaN. */
 float minifloat_to_float(clg_dtype dtype, uint8_t code);
 uint8_t minifloat_from_float(clg_dtype dtype, float value);
 /* Converts a double to a float such that rounding it to a narrower type equals rounding the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floats of at most 16 bits: IEEE 754 binary16, bfloat16, the float8 kinds of arXiv:2209.05433 and
- * arXiv:2206.02915, and E2M1 and E8M0 of the OCP microscaling formats. Rounds to nearest, ties to
- * even.
+ * Converts floats of at most 16 bits: IEEE 754 binary16, bfloat16, the float8 kinds of
+ * arXiv:2209.05433 and arXiv:2206.02915, and E2M1 and E8M0 of the OCP microscaling formats. Rounds
+ * to nearest, ties to even.
  */
 #include "tensor/dtype.h"
 
@@ -82,7 +82,7 @@ typedef struct minifloat {
     uint8_t sign_bit;
     uint8_t largest;    /* code of the largest finite number */
     uint8_t nan;        /* code of NaN; float4e2m1 has none and uses 0 */
-    uint8_t infinity;   /* 0: there is none */
+    uint8_t infinity;   /* 0: the format has no infinity */
     bool unsigned_zero; /* the code of -0 is NaN */
 } minifloat;
 

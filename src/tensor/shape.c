@@ -104,7 +104,7 @@ void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK])
     }
 }
 
-/* Broadcasts one axis; an unknown dimension is 1 or the partner's. */
+/* Broadcasts one dimension; an unknown one is assumed to be 1 or the partner's. */
 static bool broadcast_dim(int64_t a, int64_t b, int64_t *out_dim)
 {
     if (a == 1 || a == b) {

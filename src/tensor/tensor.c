@@ -182,7 +182,8 @@ void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes)
 
 /* ---- elements as numbers --------------------------------------------------------------------- */
 
-/* A number that holds any dtype, so that int64 and uint64 pass without rounding. */
+/* A number of any dtype, as int64, uint64 or double, so that 64-bit integers convert without
+ * rounding. */
 typedef struct number {
     enum { IS_SIGNED, IS_UNSIGNED, IS_FLOAT } kind;
     int64_t i;
@@ -302,8 +303,8 @@ static uint64_t float_to_bits(clg_dtype dtype, number n)
     return minifloat_from_float(dtype, narrow);
 }
 
-/* Truncates and saturates to an integer of so many bits; below 8 bits it takes the low ones of an
- * int32. */
+/* Truncates and saturates to an integer of `bits` bits; below 8 bits, to an int32, of which the low
+ * bits are taken. */
 static uint64_t integer_from_float(double value, unsigned bits, bool is_signed)
 {
     if (isnan(value)) return 0;
@@ -422,7 +423,8 @@ static bool same_number(number a, number b)
 {
     if (a.kind == IS_FLOAT && b.kind == IS_FLOAT) return a.f == b.f || (isnan(a.f) && isnan(b.f));
     if (a.kind == IS_FLOAT) return same_number(b, a);
-    /* a is an integer. A float in its range is compared as an integer, where neither rounds. */
+    /* Returns whether two numbers are equal; a is an integer. A float in its range is compared as
+     * an integer, where neither rounds. */
     if (b.kind == IS_FLOAT) {
         if (isnan(b.f) || b.f != trunc(b.f)) return false;
         if (a.kind == IS_SIGNED) return b.f >= -0x1p63 && b.f < 0x1p63 && (int64_t)b.f == a.i;

@@ -21,7 +21,7 @@ typedef struct tensor {
     /* Aligned to 64 bytes when owned, else at any address: access elements by the functions below
      * or by memcpy. Strings: char *[n], each NUL-terminated or NULL. */
     void *data;
-    /* Called with `user` at the end; may be NULL. */
+    /* Called with `user` when the tensor is freed; may be NULL. */
     void (*release)(void *user);
     void *user;
     void (*unload)(void *user, const void *data, size_t size_bytes); /* of tensor_owner */
@@ -59,18 +59,20 @@ clg_status tensor_align(tensor *t, tensor **out_tensor);
  * a while. Any thread. */
 void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes);
 
-/* Element i as a number; any numeric dtype or bool. Integers wrap, floats stored as integers are
- * truncated and saturated, NaN gives 0. Strings and complex numbers read as 0 and are not
+/* Access element i as a number; any numeric dtype or bool. Integers wrap, floats stored as integers
+ * are truncated and saturated, NaN becomes 0. Strings and complex numbers read as 0 and are not
  * written. */
 int64_t tensor_get_int(const tensor *t, int64_t i);
 double tensor_get_float(const tensor *t, int64_t i);
 void tensor_set_int(tensor *t, int64_t i, int64_t value);
 void tensor_set_float(tensor *t, int64_t i, double value);
-/* Strings: "" if never set; the bytes are copied and must not contain a NUL (INVALID_ARGUMENT). */
+/* Access strings: "" if never set; the bytes are copied and must not contain a NUL
+ * (INVALID_ARGUMENT). */
 const char *tensor_get_string(const tensor *t, int64_t i);
 clg_status tensor_set_string(tensor *t, int64_t i, const char *bytes, size_t n_bytes);
-/* Converts as ONNX Cast between numeric dtypes and bool, on the host: for small values and files. A
- * new reference when the dtype is the same; UNSUPPORTED_DTYPE for strings and complex numbers. */
+/* Converts as ONNX Cast between numeric dtypes and bool, on the host: for small values and files.
+ * Returns a new reference to t when the dtype is the same; UNSUPPORTED_DTYPE for strings and
+ * complex numbers. */
 clg_status tensor_cast(const tensor *t, clg_dtype dtype, tensor **out_tensor);
 bool tensor_equal(const tensor *a, const tensor *b); /* dtype, shape, bytes */
 /* Returns whether shapes and numbers are equal, whatever the dtypes; NaN equals NaN: whether a cast

@@ -21,7 +21,7 @@ typedef struct value_device_ops {
 struct clg_value {
     refcount refs;
     clg_value_kind kind;
-    /* Of the tensor, of a sequence's or optional's tensors, of a map's values; may be NONE. */
+    /* dtype of the tensor, of a sequence's or optional's tensors, of a map's values; may be NONE */
     clg_dtype dtype;
     /* tensors */
     shape dims;
@@ -38,9 +38,10 @@ struct clg_value {
     int depth; /* of nesting; 0 for a tensor */
 };
 
-/* All of these retain what they are given and leave it alone on failure. */
+/* Create values; retain their arguments, and leave them unchanged on failure. */
 clg_status value_create_host(tensor *t, clg_value **out_value);
-/* Takes over storage: its release is called at the end, but not when this fails. */
+/* Takes ownership of storage: its release is called when the value is freed, but not when this
+ * fails. */
 clg_status value_create_device(const value_device_ops *ops, void *storage, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value);
 /* Creates an empty sequence; dtype may be CLG_DTYPE_NONE. */
@@ -64,7 +65,8 @@ clg_value *value_get(const clg_value *value, size_t i);
 /* Copy a whole tensor to or from memory of exactly its size. Strings are rejected. */
 clg_status value_read(const clg_value *value, void *data, size_t size_bytes);
 clg_status value_write(clg_value *value, const void *data, size_t size_bytes);
-/* Returns the same value on the host: a new reference when all of it is there already. */
+/* Returns the value on the host: a copy, or a new reference when all of it is on the host already.
+ */
 clg_status value_to_host(clg_value *value, clg_value **out_value);
 
 #endif

@@ -15,7 +15,7 @@
 #define SLICE_MS 50
 /* How long a child may take to end after its channel was closed. */
 #define END_MS 500
-/* Less than the limit of one transfer. */
+/* The bytes of one transfer, below the system's limit. */
 #define PIECE_BYTES ((size_t)1 << 30)
 
 const char process_suffix[] = ".exe";
@@ -25,8 +25,8 @@ struct process {
     HANDLE channel, transferred; /* an event */
 };
 
-/* Windows has no setuid: a program is elevated with its user's consent, and then reads what the
- * user's programs could write in any case. */
+/* Returns false: Windows has no setuid. A program is elevated with its user's consent, and then
+ * reads files that the user's programs could write in any case. */
 bool process_is_privileged(void) { return false; }
 
 static clg_status refuse(const char *path)

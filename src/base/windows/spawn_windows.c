@@ -22,8 +22,8 @@ bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs)
     QueryPerformanceCounter(&now);
     (void)swprintf(name, NAME_CHARS, L"\\\\.\\pipe\\clgraph-%lu-%ld-%llx", GetCurrentProcessId(),
                    InterlockedIncrement(&n_channels), (unsigned long long)now.QuadPart);
-    /* The first and only instance: nobody else can have created the pipe, or can open it as
-     * well. */
+    /* Fails unless this is the first and only instance: no other process can have created the pipe,
+     * or can open it. */
     *out_ours = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE | flags,
                                  PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT |
                                      PIPE_REJECT_REMOTE_CLIENTS,

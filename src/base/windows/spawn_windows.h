@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <windows.h>
 
-/* The job has the process and all that it starts; NULL where the system does not allow one (Windows
- * 7 inside another job). */
+/* A process with its job object, which contains all processes that it starts; job is NULL where the
+ * system does not allow one (Windows 7 inside another job). */
 typedef struct spawned {
     HANDLE process, job;
 } spawned;
@@ -23,7 +23,7 @@ bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs);
  * started it. arguments: as on a command line, or NULL. */
 bool spawn_start(const wchar_t *path, const wchar_t *arguments, HANDLE input, HANDLE output,
                  spawned *out_spawned);
-/* Ends it, with all that it has started, and closes the handles. */
+/* Ends the process, with all processes that it has started, and closes the handles. */
 void spawn_kill(spawned *s);
 
 #endif

@@ -18,8 +18,8 @@
 #include <wchar.h>
 
 #define SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
-/* Others open new files, for example virus scanners, which can block a rename over them for this
- * long. */
+/* Other programs, for example virus scanners, open new files and can block a rename over them for
+ * this long. */
 #define RENAME_TRIES 20
 #define RENAME_PAUSE_MS 10
 
@@ -203,7 +203,7 @@ int sys_open_new(const char *path)
                          _O_WRONLY);
 }
 
-/* Windows counts 100 ns since 1601. */
+/* Converts a FILETIME, which counts 100 ns since 1601, to nanoseconds since 1970. */
 static int64_t unix_ns(FILETIME time)
 {
     const int64_t ticks = (int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime);
@@ -242,7 +242,8 @@ int sys_stat_open(int fd, sys_info *out_info)
     return fill_info((HANDLE)_get_osfhandle(fd), out_info);
 }
 
-/* POSIX systems let read-only files be replaced and removed. */
+/* Clears a file's read-only attribute: POSIX systems let read-only files be replaced and removed.
+ */
 static void lift_read_only(const wchar_t *path)
 {
     const DWORD attributes = GetFileAttributesW(path);
@@ -298,7 +299,8 @@ int sys_remove(const char *path)
     return DeleteFileW(wide) ? 0 : fail_last();
 }
 
-/* Private to the user within the user's folders: permissions are inherited. */
+/* Creates a folder. Within the user's folders it is private to the user: permissions are inherited.
+ */
 int sys_make_folder(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];

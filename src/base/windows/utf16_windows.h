@@ -15,7 +15,7 @@ static inline bool utf16_widen(const char *text, wchar_t *wide, int n_wide)
     return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, wide, n_wide) > 0;
 }
 
-/* Converts back. */
+/* Converts UTF-16 to UTF-8, with the NUL; false, with GetLastError, as utf16_widen. */
 static inline bool utf16_narrow(const wchar_t *wide, char *text, int n_bytes)
 {
     return WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, text, n_bytes, NULL, NULL) >

@@ -43,17 +43,18 @@ clg_status npy_save(const char *path, const tensor *t);
 clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_bytes,
                              char out_header[NPY_HEADER_TEXT_BYTES], size_t *out_header_bytes);
 
-/* npy_rows.c: a file larger than memory, read by rows. One thread at a time. */
+/* Reads a file larger than memory by rows (npy_rows.c). One thread at a time. */
 typedef struct npy_reader {
     file_reader file;
     npy_info info; /* dims[0] is the number of rows */
 } npy_reader;      /* all zeros is valid and closed */
 clg_status npy_reader_open(const char *path, npy_reader *out_reader); /* rejects a scalar */
-/* data: the bytes of n rows; may be NULL for none. */
+/* Reads n rows into data, which has exactly their bytes; data may be NULL when n is 0. */
 clg_status npy_reader_read(npy_reader *reader, int64_t first, int64_t n, void *data);
 void npy_reader_close(npy_reader *reader); /* accepts a closed one */
 
-/* A file of a length not known in advance, written by rows; appears at its path with commit. */
+/* Writes a file by rows, of a length not known in advance; it appears at its path when committed.
+ */
 typedef struct npy_writer {
     file_writer file;
     clg_dtype dtype;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Row-wise access to .npy files. What was read is not kept: memory does not grow with the file.
+ * Reads and writes .npy files by rows. Rows are not cached: memory use does not grow with the file.
  */
 #include "tensor/formats/npy.h"
 
@@ -108,7 +108,7 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
         *out_writer = (npy_writer){0};
         return error_set(CLG_ERROR_SHAPE, "a scalar cannot be written row by row");
     }
-    /* The largest count reserves space for every other. */
+    /* Format the header with the largest count, so that it reserves space for every count. */
     out_writer->dims.dims[0] = INT64_MAX;
     status = npy_format_header(dtype, &out_writer->dims, 0, header, &out_writer->header_bytes);
     out_writer->dims.dims[0] = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files in a ZIP. Entries that are not called *.npy are skipped.
+ * Reads and writes .npy files in a ZIP. Skips entries that are not called *.npy.
  */
 #include "tensor/formats/npz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorProto of onnx.proto (IR 3 to 13). raw_data is little-endian by ONNX's definition, and so is
- * the host (tensor.h), so its bytes are the tensor's. The repeated fields hold one number per
- * element, except for complex types (two), 16-bit and 8-bit floats (their bits in an int32) and
+ * Converts TensorProto of onnx.proto (IR 3 to 13). raw_data is little-endian by ONNX's definition,
+ * and so is the host (tensor.h), so its bytes are the tensor's. The repeated fields hold one number
+ * per element, except for complex types (two), 16-bit and 8-bit floats (their bits in an int32) and
  * sub-byte types (the packed byte in an int32).
  */
 #include "tensor/formats/tensor_proto.h"
@@ -227,7 +227,8 @@ static wire_type element_type(unsigned storage)
                                     : WIRE_VARINT;
 }
 
-/* Counts the numbers in the field for each element of the tensor, or each byte of a packed one. */
+/* Computes how many numbers the field must hold: per element of the tensor, or per byte of a packed
+ * one. */
 static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t *out_n)
 {
     const dtype_info *info = dtype_find(proto->dtype);
@@ -272,14 +273,14 @@ static clg_status count_scalars(void *user, const wire_field *field, wire_cursor
     filling *f = user;
     (void)field;
     size_t n = f->storage == STRING_DATA ? 1 : wire_n_elements(elements, element_type(f->storage));
-    /* The sum of counts is less than the file's size. */
+    /* The sum cannot overflow: it is less than the file's size. */
     f->n_found += n;
     f->n_fields++;
     f->last = *elements;
     return CLG_OK;
 }
 
-/* An int32 must be in the range of its dtype, signed or as bits. */
+/* Returns whether an int32 is in the range of the dtype, signed or as bits. */
 static bool fits(clg_dtype dtype, int64_t value)
 {
     const dtype_info *info = dtype_find(dtype);
@@ -331,7 +332,7 @@ static clg_status fill_field(void *user, const wire_field *field, wire_cursor *e
     return CLG_OK;
 }
 
-/* Fixed-width numbers in one packed field are stored as in the tensor. */
+/* Returns whether the numbers are stored as in the tensor: fixed width, in one packed field. */
 static bool is_plain(const filling *f, size_t tensor_bytes)
 {
     return (f->storage == FLOAT_DATA || f->storage == DOUBLE_DATA) && f->n_fields == 1 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences, optionals and maps from ONNX's messages. See value_proto.h.
+ * Reads sequences, optionals and maps from ONNX's messages. See value_proto.h.
  */
 #include "tensor/formats/value_proto.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Fields of both messages; an optional has one of them, once. */
+/* Fields of SequenceProto and OptionalProto; an optional has one of them, once. */
 enum { FIELD_TENSOR = 3, FIELD_SPARSE = 4, FIELD_SEQUENCE = 5, FIELD_MAP = 6, FIELD_OPTIONAL = 7 };
 
 static clg_status read_tensor(const wire_cursor *message, clg_value **out_value)
@@ -71,7 +71,7 @@ static clg_status read_optional(wire_cursor c, int depth, clg_value **out_value)
         status = wire_next(&c, &field);
         if (status == CLG_OK) status = read_item(&c, &field, depth, &found);
         if (!found) continue;
-        value_free(item); /* the last one counts */
+        value_free(item); /* a repeated field: the last one counts */
         item = found;
     }
     if (status == CLG_OK)
@@ -121,8 +121,8 @@ static clg_status read_keys(const wire_cursor *message, int64_t type, int64_t n,
     return status;
 }
 
-/* Returns the type of the keys, their number, and the values as a sequence; NULL when there are
- * none. */
+/* Scans a MapProto: returns the type of the keys, their number, and the values as a sequence; NULL
+ * when it has no values. */
 static clg_status look_at_map(wire_cursor c, int depth, int64_t *out_type, size_t *out_n,
                               clg_value **out_values)
 {
@@ -168,7 +168,7 @@ static clg_status put_value(tensor *values, int64_t i, const clg_value *item)
     return CLG_OK;
 }
 
-/* Joins the single values of a sequence into one tensor; float32 when there is none. */
+/* Joins the scalars of a sequence into one tensor [n]; float32 when n is 0. */
 static clg_status join_values(const clg_value *sequence, size_t n, clg_value **out_value)
 {
     const shape dims = {.rank = 1, .dims = {(int64_t)n}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ZIP containers for .npz: stored and deflated entries, zip64, no encryption, one disk. Reading is
- * bounded: the whole directory is checked against the file, an entry gives exactly the bytes it
+ * bounded: the whole directory is checked against the file, an entry expands to exactly the size it
  * declares, and its CRC must match. Errors are CLG_ERROR_IO.
  */
 #ifndef CLG_TENSOR_ZIP_H
@@ -48,7 +48,7 @@ typedef struct zip_writer {
     file_writer file;
     strbuf directory;
     size_t n_entries;
-    /* Sizes, offsets and counts from here on are written as zip64; tests lower it. */
+    /* Sizes, offsets and counts of at least this are written as zip64; tests lower it. */
     uint64_t zip64_from;
     bool compress;
     z_stream deflater;

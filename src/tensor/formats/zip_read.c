@@ -40,7 +40,8 @@ typedef struct directory {
     uint64_t n_entries;
 } directory;
 
-/* Finds the end record: the last thing in a file except for a comment, whose length it has. */
+/* Finds the end record: the last record of a file, followed only by a comment whose length it
+ * gives. */
 static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
 {
     for (size_t comment = 0; comment <= UINT16_MAX && comment + END_BYTES <= size_bytes;
@@ -51,7 +52,7 @@ static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
     return NULL;
 }
 
-/* Replaces what did not fit in the end record with the numbers of the zip64 one. */
+/* Replaces the numbers that did not fit in the end record with those of the zip64 end record. */
 static clg_status read_end64(const uint8_t *data, size_t end_offset, uint64_t numbers[3])
 {
     if (end_offset < LOCATOR_BYTES) return damaged("the zip64 locator is missing");
@@ -91,8 +92,8 @@ static clg_status find_directory(const uint8_t *data, size_t size_bytes, directo
     return CLG_OK;
 }
 
-/* Reads the zip64 part of an entry's extra field: those of the numbers that are all ones, in this
- * order. */
+/* Reads the zip64 part of an entry's extra field: it has those of the numbers that are all ones, in
+ * this order. */
 static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numbers[3])
 {
     while (n_bytes >= 4) {
