@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences, optionals and maps as inputs and outputs of plans. See aggregate.h.
- * See decision 18.
+ * Plans sequences, optionals and maps as inputs and outputs. See aggregate.h and decision 18.
  */
 #include "plan/aggregate.h"
 
@@ -16,7 +15,7 @@ clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_
         start = (*end_bytes + AGGREGATE_ALIGN - 1) / AGGREGATE_ALIGN * AGGREGATE_ALIGN;
     *out_offset_bytes = start;
     CLG_TRY(shape_n_elements(&f->dims, &n));
-    if (f->dtype == CLG_STRING) return CLG_OK; /* known, and nothing on the device */
+    if (f->dtype == CLG_STRING) return CLG_OK; /* known content, nothing on the device */
     if (dtype_size(f->dtype) == 0)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "tensors of %s inside of sequences and optionals are not supported",
@@ -53,7 +52,7 @@ bool aggregate_equal(const value_fact *a, const value_fact *b)
     return !a->known || tensor_equal(a->known, b->known);
 }
 
-/* A plan's own copy of what its caller may write to later; NULL of NULL. */
+/* Copies a known content, which the caller may write to later. NULL for NULL. */
 static clg_status copy_known(const tensor *known, const tensor **out_copy)
 {
     tensor *t;
@@ -76,7 +75,7 @@ static clg_status copy_known(const tensor *known, const tensor **out_copy)
 clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy)
 {
     *out_copy = *f;
-    out_copy->n_items = 0; /* what is there when this fails */
+    out_copy->n_items = 0; /* the items that are valid if this fails */
     CLG_TRY(copy_known(f->known, &out_copy->known));
     if (f->n_items == 0) return CLG_OK;
     value_fact *items = arena_alloc(memory, f->n_items, sizeof *items);
@@ -127,7 +126,7 @@ clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root, pl
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* A tensor without a name becomes a value for a moment. */
+/* Settles a tensor of an aggregate, which has no id, through a temporary value. */
 static clg_status settle_tensor(plan_state *s, plan_value *item,
                                 clg_status (*settle)(plan_state *s, value_id v))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A readable listing of a plan, for `cltool inspect --plan` and tests.
+ * Prints a readable listing of a plan, for `cltool inspect --plan` and tests.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"
@@ -63,7 +63,7 @@ static void dump_ports(const plan_context *context, const char *what, const plan
 {
     for (size_t i = 0; i < n; i++) {
         char dims[SHAPE_TEXT_BYTES];
-        value_id v = ports[i].value; /* the planner's own have no name */
+        value_id v = ports[i].value; /* values of the planner have no name */
         strbuf_printf(out, "  %s %s%s%s%s\n", what,
                       v < context->graph->n_values ? context->graph->values[v].name : "",
                       v < context->graph->n_values ? " " : "", dtype_name(ports[i].dtype),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a node to pending steps: operands for lowering, the choice of a candidate, packings and
- * scratch, and the candidate's steps with their operands resolved to roots.
- * See decision 5.
+ * Turns a node into pending steps: builds operands for lowering, chooses a candidate, adds packings
+ * and scratch, and appends the candidate's steps with their operands resolved to roots. See
+ * decision 5.
  */
 #include "base/checked.h"
 #include "plan/state.h"
@@ -145,15 +145,15 @@ static clg_status emit_step(emission *e, const step *what)
     return state_add_step(e->state, what, refs, n, e->node, e->choice);
 }
 
-/* Whether the packed form of v is made once, for all plans. What the init plan packs is read by
- * it alone. */
+/* Returns whether the packed form of v is made once for all plans. Packed weights of the init plan
+ * are read by it alone. */
 static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
 {
     return v->weight && v->offset_elems == 0 && v->dense && !s->context->is_init_plan;
 }
 
-/* Weights are packed by the owner, once; other values are packed into scratch before the
- * candidate's steps. */
+/* Adds packings. Weights are packed once by the owner (exec); other values are packed into scratch
+ * before the candidate's steps. */
 static clg_status emit_packings(emission *e)
 {
     plan_state *s = e->state;
@@ -176,7 +176,7 @@ static clg_status emit_packings(emission *e)
     return CLG_OK;
 }
 
-/* The inputs that can be in output 0 as they are get their memory there. */
+/* Places inputs that the candidate can compute in place within output 0 there (op.h, joins). */
 static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
 {
     const node *n = lc->node;
@@ -187,7 +187,7 @@ static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
     }
 }
 
-/* Whether a step only brings an input to where it is already. */
+/* Returns whether a step only copies an input to the memory that it already occupies. */
 static bool is_needless(const lower_context *lc, const step *what, const bool *joined)
 {
     if (what->kind == STEP_COPY)
@@ -268,7 +268,7 @@ static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *
         if (!lower_takes(row, i, &inputs[i], &outputs[0].dims))
             CLG_TRY(make_dense(s, n->inputs[i], n));
     }
-    /* Again: what was made dense may be in several places. */
+    /* Set all operands again: a value that was made dense may be several inputs. */
     for (size_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] != VALUE_NONE) set_operand(&s->values[n->inputs[i]], &inputs[i]);
     return CLG_OK;
@@ -285,8 +285,8 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     return true;
 }
 
-/* Lowers a node and takes a candidate; where the driver's compiler dies of all of them, in ever
- * simpler forms. Nothing is chosen for a view. */
+/* Lowers a node and chooses a candidate. If the driver's compiler crashes on all of them, tries
+ * again with simpler kernels, step by step (caution). A view needs no candidate. */
 static clg_status lower_and_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     error_record first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Closing a segment: which roots live on, where slab memory goes, and the segment's final steps and
- * ports.
+ * Closes a segment: determines the roots that stay alive, places slab memory, writes the segment's
+ * steps and ports.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"
@@ -23,7 +23,7 @@ static void keep_alive(plan_state *s, value_id v)
     if (v != VALUE_NONE) keep_value(s, &s->values[v]);
 }
 
-/* Values of the scope that a graph inside it reads. */
+/* Keeps alive the values of the scope that a nested graph reads. */
 static void keep_captures(plan_state *s, const plan_scope *scope, const graph *inner)
 {
     for (size_t v = 0; v < inner->n_values; v++) {
@@ -33,7 +33,8 @@ static void keep_captures(plan_state *s, const plan_scope *scope, const graph *i
     }
 }
 
-/* What the rest of a scope reads; of a loop's body all, since it starts again. */
+/* Keeps alive the values that the rest of a scope reads; for a loop's body those of the whole body,
+ * which runs again. */
 static void keep_scope(plan_state *s, const plan_scope *scope)
 {
     for (size_t n = scope->loop ? 0 : scope->next; n < scope->n_nodes; n++) {
@@ -54,7 +55,8 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
     for (size_t i = 0; i < scope->loop->n_inputs; i++) keep_value(s, &scope->loop->inputs[i]);
 }
 
-/* Roots that the rest of the graph, the outputs or the reads still need live to the end. */
+/* Extends to the segment's end the lifetimes of roots that the rest of the graph, the outputs or
+ * the reads use. */
 static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
 {
     const plan_context *context = s->context;
@@ -66,7 +68,7 @@ static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
         keep_alive(s, s->staged->inputs[i]);
 }
 
-/* A root lives as long as its parts. */
+/* Extends a root's lifetime over those of the roots that are parts of it. */
 static void gather_lifetimes(plan_state *s)
 {
     for (uint32_t r = 0; r < s->n_roots; r++) {
@@ -94,7 +96,7 @@ static clg_status place_slabs(plan_state *s)
         const plan_root *root = &s->roots[r];
         if (root->kind != PLACE_SLAB || root->home != ROOT_NONE) continue;
         if (root->size_bytes == 0 && !root->used) continue;
-        /* A step may name a tensor without elements: it takes a buffer all the same. */
+        /* a tensor without elements still needs a buffer for the step's argument */
         blocks[n] = (plan_block){.size_bytes = root->size_bytes ? root->size_bytes : 1,
                                  .first_step = root->placed ? 0 : root->first_step,
                                  .last_step = root->last_step,
@@ -152,7 +154,8 @@ static clg_status write_steps(plan_state *s)
     return CLG_OK;
 }
 
-/* A value that was only asked to be kept, and turns out to be no tensor. */
+/* Returns whether an output is omitted: it was only to be kept (clg_session_keep_values) and is not
+ * a tensor. */
 static bool is_left_out(const plan_state *s, const plan_value *v, size_t output)
 {
     return s->segment->last && output >= s->context->n_required && v->fact.kind != CLG_VALUE_TENSOR;
@@ -213,7 +216,7 @@ static clg_status write_output_bytes(plan_state *s)
     return CLG_OK;
 }
 
-/* Reads need dense memory. */
+/* Makes a value that the host reads dense. */
 static clg_status settle_read(plan_state *s, value_id id)
 {
     CLG_TRY(state_materialise(s, id));
@@ -232,7 +235,7 @@ static clg_status settle_read(plan_state *s, value_id id)
     return CLG_OK;
 }
 
-/* Outputs end in their own buffers: by renaming the root where that is possible, else by a copy. */
+/* Places an output in its own buffer: by renaming the root where possible, else by a copy. */
 static clg_status settle_output(plan_state *s, size_t index)
 {
     value_id id = s->context->outputs[index];
@@ -289,8 +292,8 @@ static void hold_known(plan_segment *segment, const plan_port *ports, size_t n)
     }
 }
 
-/* Known contents that outlive planning: all of them where children go on from here, else what
- * led here and outputs. */
+/* Keeps known contents that outlive planning: all of them where child segments continue from here,
+ * else those of reads before and of outputs. */
 static clg_status keep_held(plan_state *s)
 {
     plan_segment *segment = s->segment;

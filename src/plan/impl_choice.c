@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which candidate computes a node, of those that may run on this device with these options: one
- * that the caller prefers by name, else the one that was measured to be fastest (choices.h), else
- * the first, or the cheapest of those with an estimated cost when it is one of them. Lowering
- * orders candidates by preference for the kernel class.
+ * Chooses the candidate that computes a node, of those that may run on this device with these
+ * options: the one that the caller prefers by name, else the one measured to be fastest
+ * (tuning_table.h), else the first one, or the cheapest by estimated cost when the first one has an
+ * estimate. Lowering orders candidates by preference for the kernel class.
  *
- * One that the driver's compiler is known to die of (plan_compiler) is passed over. Where there are
- * several, the chosen one must pass the owner's judgement (impl_validator), else the choice is made
- * again among the rest; of attention, where there is one alone, too.
+ * Skips candidates on which the driver's compiler is known to crash (plan_compiler). Where there
+ * are several candidates, the chosen one must pass the owner's self-test (impl_validator), else the
+ * choice is repeated among the rest; for attention also where there is only one.
  */
 #include "plan/plan.h"
 #include "plan/tuning_table.h"
@@ -38,7 +38,7 @@ const candidate *plan_cheapest(const plan_context *context, const candidate *can
     return best;
 }
 
-/* The candidate of this name that may run; NULL when there is none. */
+/* Returns the candidate of this name that may run; NULL when there is none. */
 static const candidate *find(const plan_context *context, const candidate *candidates,
                              const char *name)
 {
@@ -55,7 +55,7 @@ static size_t count(const plan_context *context, const candidate *candidates)
     return n;
 }
 
-/* Whether it may be the fastest. */
+/* Returns whether measurements or estimates may choose this candidate. */
 static bool is_choice(const plan_context *context, const candidate *impl)
 {
     return plan_may_run(context, impl) && !impl->last_resort;

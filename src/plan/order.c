@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps of a segment may be in flight together: those that no memory orders, because one
- * writes what the other reads or writes. Steps are looked at in windows, so that this takes no
- * longer than placing them; between two windows all are ordered.
+ * Determines which steps of a segment may be in flight together: those without a dependency through
+ * memory (one writes what the other reads or writes). Steps are compared within windows, so that
+ * the time is linear in their number; between two windows all steps are ordered.
  */
 #include "plan/state.h"
 
-/* What a step does to a piece of memory. */
+/* One step's access to a range of memory: where, and whether it writes. */
 typedef struct access {
     plan_placement at;
     int64_t end_bytes;
@@ -16,11 +16,12 @@ typedef struct access {
 typedef struct window_step {
     access list[STEP_MAX_ARGS];
     uint32_t n;
-    uint32_t before; /* bits: all steps of the window that it comes after, directly or not */
-    bool alone;      /* ordered with all others */
+    uint32_t before; /* bits: all steps of the window that it depends on, transitively */
+    bool alone;      /* ordered with all other steps */
 } window_step;
 
-/* Weights and literals are there before any step. */
+/* Returns whether steps write memory of this kind: weights and literals are complete before any
+ * step. */
 static bool is_written_by_steps(place_kind kind)
 {
     return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
@@ -35,7 +36,8 @@ static void add(window_step *w, const plan_state *s, const pending_step *p, uint
         w->list[w->n++] = (access){at, at.offset_bytes + size_bytes, writes};
 }
 
-/* Copies have from and to, fills to; what a kernel gets as an input it only reads. */
+/* Lists the memory that a step reads and writes: copies have from and to, fills to; operands that
+ * are inputs of the node are only read. */
 static void list_accesses(const plan_state *s, const pending_step *p, window_step *w)
 {
     const step *what = p->what;
@@ -45,7 +47,7 @@ static void list_accesses(const plan_state *s, const pending_step *p, window_ste
         return;
     }
     for (uint32_t a = 0, b = 0; a < what->n_args; a++) {
-        /* the first fault is to be reported */
+        /* faults must be reported in order: the first one counts */
         if (what->args[a].kind == ARG_FAULT) w->alone = true;
         if (what->args[a].kind != ARG_BUFFER) continue;
         add(w, s, p, b++, what->args[a].buffer.space != OPERAND_INPUT);
@@ -66,7 +68,8 @@ static bool is_ordered(const window_step *x, const window_step *y)
     return false;
 }
 
-/* The last steps of the window that step `i` comes after: those before them follow. */
+/* Returns the steps of the window that step `i` depends on directly, without those implied by
+ * others. */
 static uint32_t find_before(window_step *window, uint32_t i)
 {
     uint32_t after = 0;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Infers the outputs of a node from facts of its inputs, and plans nodes that the planner makes
- * itself.
+ * Infers a node's outputs from the facts of its inputs, and plans nodes that the planner itself
+ * creates.
  */
 #include "plan/state.h"
 
-/* Contents that inference found are held by the segment from here on, also when this fails
- * half-way. */
+/* Transfers the contents that inference found to the segment, also when this fails half-way. */
 static clg_status take_known(plan_state *s, const node *n, const value_fact *outputs)
 {
     clg_status status = CLG_OK;

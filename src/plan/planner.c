@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Planning: walks the graph's nodes with concrete shapes. Each node is inferred; shape arithmetic
- * ends there, the rest is lowered and emitted. Where a shape needs content that only the device
- * has, the segment ends. See decision 7.
+ * Creates plans: walks the graph's nodes with concrete shapes. Each node is inferred; shape
+ * arithmetic is then complete, other nodes are lowered and emitted. Where a shape depends on
+ * content that only the device has, the segment ends. See decision 7.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"
@@ -24,9 +24,9 @@ typedef struct walk {
 
 /* ---- whose content decides ------------------------------------------------------------------- */
 
-/* Whether planning should request the content of a graph input: what looks like a shape, or a
- * scale that is read as it is. Data would make a separate plan for each run; the device
- * computes with it and the result is read. */
+/* Returns whether planning should request the content of a graph input: for inputs that look like
+ * shapes, or scales that a node reads directly. Requesting data would create a plan for each run;
+ * instead the device computes with it and the host reads the result. */
 static bool may_decide(const plan_value *input, bool direct)
 {
     int64_t n;
@@ -35,8 +35,8 @@ static bool may_decide(const plan_value *input, bool direct)
            n <= TRACE_MAX_ELEMENTS;
 }
 
-/* Whether host arithmetic could give v's content if the graph inputs it depends on were known;
- * marks those inputs. */
+/* Returns whether host arithmetic could compute v's content if the graph inputs that it depends on
+ * were known; marks those inputs. */
 static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
 {
     const graph *g = w->state->context->graph;
@@ -61,7 +61,8 @@ static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
     return true;
 }
 
-/* Node n cannot be inferred without the contents of the inputs in `needs`. */
+/* Handles node n, which cannot be inferred without the contents of its inputs in `needs`: requests
+ * graph inputs, or ends the segment to read values. */
 static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end *out_end)
 {
     size_t n_inputs = w->state->context->graph->n_inputs;
@@ -86,7 +87,8 @@ static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end 
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Strings have no memory on a device: what gives or reads them is the host's. */
+/* Returns whether a node reads or writes strings, which have no device memory: the host computes
+ * it. */
 static bool has_strings(const plan_state *s, const node *n)
 {
     for (size_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
@@ -96,8 +98,8 @@ static bool has_strings(const plan_state *s, const node *n)
     return false;
 }
 
-/* With `strict`: what only the host computes may read or give strings, or be control; it may not
- * make numbers of numbers. */
+/* Checks `strict`: a node computed on the host may handle strings, be control flow or shape
+ * arithmetic, but not compute numbers from numbers. */
 static clg_status check_strict(const plan_state *s, const node *n)
 {
     char text[NODE_TEXT_BYTES];
@@ -108,14 +110,13 @@ static clg_status check_strict(const plan_state *s, const node *n)
                      node_text(n, text));
 }
 
-/* The node of the model's graph that is current goes there, as far as one can say so of it as
- * a whole. */
+/* Records where the current node of the model's graph runs, if all of it runs in one place. */
 static void note_place(plan_state *s, clg_place place)
 {
     if (s->n_scopes == 1) s->segment->node_places[s->scopes[0].next] = (uint8_t)place;
 }
 
-/* A sequence or optional goes through as it is. */
+/* Returns whether the node passes sequences and optionals through unchanged. */
 static bool is_of_any_kind(const plan_state *s, const node *n)
 {
     const op_row *row = n->op;
@@ -159,7 +160,8 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* A branch, a loop or something about sequences. *out_entered: the walk goes on inside it. */
+/* Plans control flow or an operator on sequences. *out_entered: the walk continues inside its body.
+ */
 static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *out_entered)
 {
     plan_state *s = w->state;
@@ -180,7 +182,7 @@ static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *
     return needs ? settle_needs(w, n, needs, out_end) : CLG_OK;
 }
 
-/* The end of a branch or body. */
+/* Leaves a branch or body at its end. */
 static clg_status leave_scope(walk *w, walk_end *out_end)
 {
     value_id read;
@@ -220,8 +222,8 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
     return CLG_OK;
 }
 
-/* Walks to the end of a segment and closes it. Takes the state over: it is freed, or kept for
- * children. */
+/* Walks to the end of a segment and closes it. Takes ownership of the state: frees it, or keeps it
+ * for children. */
 static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
                            walk_end *out_end)
 {
@@ -291,7 +293,7 @@ static clg_status set_inputs(plan_state *s, const plan *p)
         }
         v->fact = p->inputs[i];
         shape_strides(&v->fact.dims, v->strides);
-        if (v->fact.dtype == CLG_STRING) continue; /* known, and nothing on the device */
+        if (v->fact.dtype == CLG_STRING) continue; /* known content, nothing on the device */
         CLG_TRY(state_value_bytes(v, &size_bytes));
         CLG_TRY(state_check_fit(s, s->context->graph->inputs[i], size_bytes));
         CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)i, size_bytes, &v->root));
@@ -344,7 +346,7 @@ static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_seg
     return CLG_OK;
 }
 
-/* Takes the state over. */
+/* Plans a child segment. Takes ownership of the state. */
 static clg_status walk_child(plan_state *s, plan_segment *child, const plan_segment *segment,
                              tensor *const *contents)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of segments: making, finding and dropping them. A model whose shapes depend on data
- * requests a new continuation with each new content; the tree keeps those used last. See decision
- * 6.
+ * Adds, finds and removes segments of the tree. A model whose shapes depend on data needs a new
+ * continuation for each new content; the tree keeps the most recently used. See decision 6.
  */
 #include "plan/state.h"
 
@@ -76,7 +75,7 @@ plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents)
     return NULL;
 }
 
-/* Takes a segment without children out of the tree. */
+/* Removes a segment without children from the tree. */
 static void remove_leaf(plan_segment *leaf)
 {
     plan_segment **link = &leaf->parent->children;
@@ -103,7 +102,7 @@ static bool is_full(const plan_segment *root)
            (root->n_children_all > MIN_CONTINUATIONS && root->children_bytes > MAX_TREE_BYTES);
 }
 
-/* False when all that is left is on the way to `keep`. */
+/* Removes the least recently used leaf; false when all remaining ones are on the path to `keep`. */
 static bool drop_oldest(plan_segment *root, const plan_segment *keep)
 {
     plan_segment *oldest = NULL;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks with lifetimes into slabs: greedy by size, each block at the lowest offset where it
- * overlaps nothing that is alive with it (Pisarchyk and Lee, "Efficient Memory Management for Deep
- * Neural Net Inference", 2020). Where that leaves gaps, it is tried in the order of lifetimes too,
- * which suits chains, and the shorter result counts.
+ * Places blocks with lifetimes in slabs: greedy by size, each block at the lowest offset where it
+ * overlaps no block that is alive at the same time (Pisarchyk and Lee, "Efficient Memory Management
+ * for Deep Neural Net Inference", 2020). If that leaves gaps, placement in the order of lifetimes
+ * is tried as well, which suits chains, and the smaller result is used.
  */
 #include "base/memory.h"
 #include "plan/plan.h"
 
 typedef struct slab_work {
     plan_block *blocks;
-    uint32_t *order;  /* of those that are not fixed, as they are to be placed */
+    uint32_t *order;  /* of the blocks that are not fixed, in the order of placement */
     uint32_t *placed; /* by offset within each slab; slabs are distinguished by the block's slab */
     size_t n_order, n_placed;
     size_t align_bytes, max_slab_bytes;
@@ -23,7 +23,8 @@ static bool overlap_in_time(const plan_block *a, const plan_block *b)
     return a->first_step <= b->last_step && b->first_step <= a->last_step;
 }
 
-/* The lowest offset in `slab` where `block` fits between the placed blocks (sorted by offset). */
+/* Returns the lowest offset in `slab` where `block` fits between the placed blocks (sorted by
+ * offset). */
 static size_t lowest_gap(const slab_work *w, const plan_block *block, uint32_t slab)
 {
     size_t offset = 0;
@@ -78,7 +79,8 @@ static clg_status place_block(slab_work *w, uint32_t index, size_t **slab_bytes,
     }
 }
 
-/* Bytes that begin and end to live at each step, summed up step by step. */
+/* Computes the largest live set: adds up, step by step, the bytes whose lifetime begins or ends
+ * there. */
 static clg_status largest_live_set(const plan_block *blocks, size_t n_blocks, size_t *out_bytes)
 {
     size_t n_steps = 0, live = 0;
@@ -114,7 +116,7 @@ static bool begins_later(const plan_block *a, const plan_block *b)
     return a->first_step > b->first_step;
 }
 
-/* Equals keep their order, so plans are reproducible. */
+/* Sorts stably, so that plans are reproducible. */
 static void sort(slab_work *w, block_goes_after *goes_after)
 {
     for (size_t gap = w->n_order / 2; gap > 0; gap /= 2)
@@ -150,7 +152,7 @@ static size_t sum(const size_t *slab_bytes, size_t n_slabs)
     return total;
 }
 
-/* Everything again into the first slab and what it takes beside it. */
+/* Places all blocks again: into the first slab, and further ones where it is full. */
 static clg_status place_again(slab_work *w, block_goes_after *goes_after, size_t **slab_bytes,
                               size_t *n_slabs)
 {
@@ -166,7 +168,7 @@ clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_b
 {
     clg_status status = CLG_OK;
     slab_work w = {.blocks = blocks, .align_bytes = align_bytes, .max_slab_bytes = max_slab_bytes};
-    const bool is_first = *n_slabs == 0; /* later segments find blocks that stay where they are */
+    const bool is_first = *n_slabs == 0; /* later segments have blocks at fixed positions */
     *out_live_bytes = 0;
     w.order = memory_zalloc(n_blocks + 1, sizeof *w.order);
     w.placed = memory_zalloc(n_blocks + 1, sizeof *w.placed);

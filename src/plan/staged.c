@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes whose outputs have a data-dependent size (op_row.stages). Such a node is planned
- * as two: the first measures, and gives how much there is and what else is worth keeping; the
- * second takes that as further inputs. It requests the measure as any operator requests content
- * that shapes depend on, and so the segment ends between them. See decision 17.
+ * Plans nodes whose outputs have a data-dependent size (op_row.stages). Such a node is planned as
+ * two: the first measures the size and returns it with other intermediate results; the second has
+ * these as further inputs. It requests the size as any operator requests content that shapes depend
+ * on, so that the segment ends between them. See decision 17.
  */
 #include "plan/state.h"
 
 #include <string.h>
 
-/* Whether host arithmetic gives the outputs: inputs known, and few enough. */
+/* Returns whether the host computes the outputs: inputs are known and small enough. */
 static clg_status host_knows(plan_state *s, const node *n, bool *out_knows)
 {
     const op_row *row = n->op;

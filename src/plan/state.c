@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's working state: values, roots, pending steps.
+ * The planner's working state: creates, copies and resolves values, roots and pending steps.
  */
 #include "plan/state.h"
 
@@ -11,7 +11,7 @@
 #define LITERAL_ALIGN 64 /* bytes: a line of a cache; all dtypes need less */
 #define NO_OUTPUT UINT32_MAX
 
-/* Of a value that is several outputs, the first counts. */
+/* Numbers values that are outputs; of a value that is several outputs, the first one counts. */
 static void number_outputs(plan_state *s)
 {
     const plan_context *context = s->context;
@@ -84,7 +84,7 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
         root->first_step = root->last_step = 0;
         root->used = false;
         if (root->kind == PLACE_SLAB && !root->live)
-            root->kind = PLACE_NONE; /* dead: its memory is free again */
+            root->kind = PLACE_NONE; /* dead: its memory may be reused */
         root->placed = root->kind == PLACE_SLAB;
     }
     *out_copy = copy;

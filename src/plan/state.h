@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's working state: what is known of each value at this point of the graph, and the
- * memory roots that values live in. Copied at the end of a segment so that each child goes on from
- * there.
+ * The planner's working state: the fact of each value at the current node, and the memory roots
+ * that hold values. Copied at the end of a segment, so that each child continues from there.
  */
 #ifndef CLG_PLAN_STATE_H
 #define CLG_PLAN_STATE_H
@@ -12,7 +11,7 @@
 #define ROOT_NONE UINT32_MAX
 #define STEP_END UINT32_MAX /* a lifetime that reaches the end of the segment */
 
-/* A piece of memory that one or several values (views) live in. */
+/* A block of memory that holds one value or several (views). */
 typedef struct plan_root {
     place_kind kind;
     uint32_t index; /* by kind; of PLACE_SLAB once placed */
@@ -23,20 +22,20 @@ typedef struct plan_root {
     bool placed; /* PLACE_SLAB: an earlier segment placed it */
     bool live;   /* scratch of the end-of-segment computation */
     uint32_t
-        /* the root that it is a part of, as a concatenation's input may be; ROOT_NONE: none */
+        /* the root that contains it, for example of a Concat's output; ROOT_NONE: none */
         home;
     int64_t home_offset_bytes;
 } plan_root;
 
 typedef struct plan_value {
-    value_fact fact;      /* dtype NONE: not computed yet; known is held by a segment */
+    value_fact fact;      /* dtype NONE: not computed yet; `known` is held by a segment */
     uint32_t root;        /* ROOT_NONE: not on the device */
     int64_t offset_elems; /* from the root's start */
     int64_t strides[CLG_MAX_RANK];
     bool dense;
     bool weight; /* content never changes; packed and placed by this value's id */
-    /* Sequences (fact.kind): the elements, immutable once here. Maps: keys and values as
-     * plan_port has them. */
+    /* Items of a sequence (fact.kind), immutable once set. Of a map: keys and values, as in
+     * plan_port. */
     const struct plan_value *items;
     size_t n_items;
 } plan_value;
@@ -59,17 +58,17 @@ typedef struct pending_step {
 struct plan_state;
 struct plan_scope;
 
-/* What distinguishes Loop, Scan and SequenceMap. */
+/* The functions in which Loop, Scan and SequenceMap differ. */
 typedef struct plan_loop_kind {
     size_t first_output; /* of the body, that is carried or collected */
-    /* Puts the inputs of the body for loop->iteration where it reads them. */
+    /* Sets the inputs of the body for iteration loop->iteration. */
     clg_status (*start)(struct plan_state *s);
-    /* Output i of the node, after the last iteration. */
+    /* Makes output i of the node, after the last iteration. */
     clg_status (*result)(struct plan_state *s, const struct plan_scope *scope, size_t i,
                          value_id to);
 } plan_loop_kind;
 
-/* A loop between two iterations. */
+/* The state of a loop between two iterations. */
 typedef struct plan_loop {
     const plan_loop_kind *kind;
     int64_t iteration, trip; /* trip < 0: no limit */
@@ -77,12 +76,11 @@ typedef struct plan_loop {
     size_t n_carried, n_scans;
     const plan_value *carried; /* at the start of the current iteration */
     struct plan_scan *scans;   /* newest first */
-    /* Scan and SequenceMap: the node's inputs, of which an iteration takes its part. */
+    /* Scan and SequenceMap: the node's inputs, of which each iteration reads a slice. */
     const plan_value *inputs;
     size_t n_inputs;
-    int64_t length; /* Scan: iterations of one batch */
-    struct plan_scan
-        *finals; /* Scan with batches: what was carried at the end of each, newest first */
+    int64_t length;           /* Scan: iterations of one batch */
+    struct plan_scan *finals; /* Scan with batches: the final states of each batch, newest first */
 } plan_loop;
 
 /* Results of one iteration that are stacked at the end. */
@@ -91,14 +89,14 @@ typedef struct plan_scan {
     struct plan_scan *previous;
 } plan_scan;
 
-/* A graph being walked: the model's, or a branch or body inside it. Nodes of inner graphs are
- * copies whose inputs and outputs are ids of the state's values, so that nothing else needs to
- * know of scopes. */
+/* A graph that is being walked: the model's, or a branch or body nested in it. Nodes of nested
+ * graphs are copies whose inputs and outputs are ids of the state's values, so that other code does
+ * not distinguish scopes. */
 typedef struct plan_scope {
     const graph *graph;
     const node *nodes;
     size_t n_nodes, next;
-    size_t base;         /* the scope's own values start here */
+    size_t base;         /* id of the scope's first value */
     const value_id *ids; /* value of g -> value of the state; NULL: the same */
     const node *owner;   /* the control node, in the enclosing scope's ids */
     plan_loop *loop;     /* of a body; NULL elsewhere */
@@ -115,15 +113,16 @@ typedef struct plan_state {
     size_t n_scopes;
     plan_root *roots;
     size_t n_roots, roots_capacity;
-    size_t *slab_bytes; /* so far */
+    size_t *slab_bytes; /* current sizes */
     size_t n_slabs;
-    arena lowering; /* what lowering one node makes; nothing stays there beyond the node */
-    /* The current node when it was measured (op_row.stages): what goes on with it; else NULL. */
+    arena lowering; /* memory for lowering one node, cleared after each node */
+    /* When the current node was measured (op_row.stages): the node that continues with the results;
+     * else NULL. */
     const node *staged;
-    size_t staged_base;  /* what was measured starts here */
-    size_t n_iterations; /* of all loops so far */
+    size_t staged_base;  /* id of the first value that the measuring node produced */
+    size_t n_iterations; /* of all loops, until now */
 
-    /* Of the current segment only. */
+    /* The rest belongs to the current segment. */
     plan_segment *segment;
     pending_step *pending;
     size_t n_pending, pending_capacity;
@@ -134,101 +133,100 @@ typedef struct plan_state {
 } plan_state;
 
 clg_status state_create(const plan_context *context, plan_state **out_state);
-/* A copy for a child: values, roots and slabs; the parts of a segment start empty. */
+/* Copies the state for a child: values, roots and slabs; the fields of a segment start empty. */
 clg_status state_copy(const plan_state *s, plan_state **out_copy);
 void state_free(plan_state *s);
 size_t state_size_bytes(const plan_state *s); /* 0 for NULL */
 
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
                           uint32_t *out_root);
-/* The outermost root that `root` is a part of, often itself, and where in it. */
+/* Returns the outermost root that contains `root`, often itself, and the offset in it. */
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
-/* Where it is, once slabs are placed. */
+/* Returns the placement of ref, once slabs are placed. */
 plan_placement state_place(const plan_state *s, root_ref ref);
-/* Makes the memory of v a part of `home`, when it is a whole root of this segment that is not a
- * part of another; what was written to v before then went there. */
+/* Makes the memory of v a part of `home`, if it is a whole root of this segment that is not a part
+ * of another; earlier writes to v are redirected with it. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);
-/* OUT_OF_DEVICE_MEMORY when no buffer of the device can hold so much. */
+/* Returns OUT_OF_DEVICE_MEMORY when no buffer of the device can be that large. */
 clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
-/* Gives v separate memory, dense; in the output buffer when v is an output of the plan. */
+/* Gives v its own dense memory; in the output buffer when v is an output of the plan. */
 clg_status state_place_value(plan_state *s, value_id v);
 /* Makes sure v is on the device: weights and known contents get their roots here. */
 clg_status state_materialise(plan_state *s, value_id v);
-/* Holds a reference (taken over) until the segment is freed. */
+/* Holds the reference, whose ownership it takes, until the segment is freed. */
 clg_status state_hold(plan_state *s, tensor *t);
 /* Appends a copy of a step whose buffers are roots; extends their lifetimes. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
                           uint32_t n_buffers, const node *n, const plan_choice *choice);
-/* Bytes of a value whose fact is complete. */
+/* Returns the bytes of a value whose fact is complete. */
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 
-/* The current scope, and the node of the model's graph that is current. */
+/* Return the current scope, and the current node of the model's graph. */
 plan_scope *state_scope(plan_state *s);
 node_id state_main_node(const plan_state *s);
-/* The name of a value of the model's graph; "" for others. */
+/* Returns the name of a value of the model's graph; "" for others. */
 const char *state_value_name(const plan_state *s, value_id v);
-/* Appends values that are nothing yet; ids are consecutive. */
+/* Appends values that are not computed yet; ids are consecutive. */
 clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
 
 /* Lowers node n, whose facts are inferred, and appends its steps (emit.c). *out_place is a
  * clg_place. */
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
-/* A dense copy of v into `root` (emit.c); n: for whom. */
+/* Emits a dense copy of v into `root` (emit.c); n: the node that needs it, for messages. */
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 
-/* Of the steps written to the segment: which come after which (order.c). */
+/* Computes the dependencies between the steps of the segment (order.c). */
 clg_status order_steps(plan_state *s);
 
-/* Infers node n; facts of its outputs go into the state. *out_all_known: nothing is left for the
- * device (plan_node.c). */
+/* Infers node n and sets the facts of its outputs. *out_all_known: the device has nothing to
+ * compute (plan_node.c). */
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);
-/* Infers and emits a node that the planner made itself; it may need no contents. */
+/* Infers and emits a node that the planner created, and that needs no contents for its shapes. */
 clg_status plan_made_node(plan_state *s, const node *n);
 
-/* A node whose outputs' size depends on data (staged.c). begin: plans what measures it, unless
- * that was done before or its inputs are known on the host; *out_node: what is to be planned in
- * its place. end: it is planned. */
+/* Plans a node whose outputs' size depends on data (staged.c). begin: plans the node that measures
+ * it, unless that was done before or the inputs are known on the host; *out_node: the node to plan
+ * instead. end: to be called after *out_node is planned. */
 clg_status staged_begin(plan_state *s, const node *n, const node **out_node);
 void staged_end(plan_state *s);
 
-/* Control nodes (control.c, sequence.c). needs: inputs whose content is missing, bits;
- * *out_reads: a value of the body that must be read first, VALUE_NONE when none. */
+/* Plan control nodes (control.c, sequence.c). needs: inputs whose content is missing, as bits;
+ * *out_read: a value of the body that must be read first, VALUE_NONE when none. */
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered);
 clg_status control_leave(plan_state *s, value_id *out_read);
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
-/* Optional and its like (optional.c). */
+/* Plans operators on optionals (optional.c). */
 clg_status optional_node(plan_state *s, const node *n, op_control_kind kind);
-/* Operators on maps (maps.c). */
+/* Plans operators on maps (map_type.c). */
 clg_status maps_node(plan_state *s, const node *n, op_control_kind kind);
-/* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to
- * go over. */
+/* Plans Scan and SequenceMap (scan.c): enters the body, or makes the outputs when there are no
+ * iterations. */
 clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
-/* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, after
- * its last (control.c). */
+/* Enters the body of a loop, as its next iteration or, with `runs` false, after its last one
+ * (control.c). */
 clg_status control_start_loop(plan_state *s, const graph *body, const node *n, plan_loop *loop,
                               bool runs);
-/* Results of every iteration, stacked along a new axis; last first when reversed. */
+/* Stacks the results of every iteration along a new axis; last first when reversed. */
 clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
                          bool reverse, value_id to);
-/* The graph in an attribute; NULL when there is none. */
+/* Returns the graph in an attribute; NULL when it is absent. */
 const graph *control_graph(const node *n, const char *name);
-/* The value v as it can be kept elsewhere: weights get their memory now, while their id is
- * known. */
+/* Returns value v as it can be stored without its id: weights get their memory now. */
 clg_status control_settle(plan_state *s, value_id v, plan_value *out_value);
-/* The sequence of these items, which live as long as the segment, for value v. */
+/* Makes value v the sequence of these items, which live as long as the segment. */
 void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
                   size_t n_items);
-/* Part `at` of a value on the device along an axis, without that axis. */
+/* Views slice `at` of a device value along an axis, without that axis. */
 void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *out_part);
-/* Joins values along an axis into `to`; new_axis: each gets an axis of length one there first. */
+/* Joins values along an axis into `to`; new_axis: each first gets an axis of length one there. */
 clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
                          bool new_axis, value_id to, const node *n);
-/* The content of input i of a control node; NULL when it is absent, or when it is not known:
- * then marked in needs. */
+/* Returns the content of input i of a control node; NULL when the input is absent, or its content
+ * unknown: then marks it in needs. */
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs);
-/* A known scalar for value v. */
+/* Makes value v a known scalar. */
 clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t number);
-/* Value `to` becomes what `from` is. */
+/* Makes value `to` the same value as `from`. */
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to);
 
 /* Closes the current segment: lifetimes, slabs, placements, ports (finish.c). reads: values

@@ -9,7 +9,7 @@
  *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56]
  *   5d1e...
  *
- * Tables never change: adding makes another one. Any thread.
+ * Tables are immutable: adding creates another one. Any thread.
  */
 #ifndef CLG_PLAN_TUNING_TABLE_H
 #define CLG_PLAN_TUNING_TABLE_H
@@ -19,7 +19,7 @@
 
 typedef struct tuning_table tuning_table;
 
-/* What `old` (may be NULL) and a text say, the text's lines before the old ones.
+/* Creates a table from `old` (may be NULL) and a text, whose lines take precedence.
  * INVALID_ARGUMENT names the line that is invalid. */
 clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table);
 tuning_table *tuning_table_retain(tuning_table *t); /* NULL passes */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Branches and loops while planning. A condition that is known chooses the branch, and the walk
- * goes on inside it; one that only the device knows ends the segment first. Loops are walked once
- * an iteration, so that their steps are in the plan one after the other; what they carry from one
- * to the next are values like any other. See decision 14.
+ * Plans branches and loops. A condition whose content is known selects a branch, and the walk
+ * continues inside it; one that only the device knows ends the segment first. Loops are unrolled:
+ * each iteration's steps follow the previous one's in the plan, and loop-carried values are
+ * ordinary values. See decision 14.
  */
 #include "plan/state.h"
 
 #include <string.h>
 
-#define MAX_LOOP_STEPS 1000000 /* steps and iterations that loops may add to one plan */
+#define MAX_LOOP_STEPS 1000000 /* steps and iterations that loops may add to a plan */
 
 /* ---- small values ---------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to)
 {
     plan_value copy = *from;
-    copy.weight = false; /* a weight goes by its own id */
+    copy.weight = false; /* a weight is identified by its id, which the copy loses */
     s->values[to] = copy;
     return CLG_OK;
 }
@@ -79,8 +79,7 @@ static clg_status copy_nodes(plan_state *s, plan_scope *scope)
     return CLG_OK;
 }
 
-/* The scope's own values as they are before anything runs: constants are known, the rest is
- * nothing yet. */
+/* Resets the values of a scope: constants are known, the others are not computed yet. */
 static void reset_values(plan_state *s, const plan_scope *scope)
 {
     for (size_t v = 0; v < scope->graph->n_values; v++) {
@@ -117,7 +116,7 @@ static clg_status push_scope(plan_state *s, const graph *g, const node *owner)
     return CLG_OK;
 }
 
-/* Takes the scope away, and the values that were its own; the node that it belongs to is done. */
+/* Removes the scope and its values; the control node that it belongs to is complete. */
 static void pop_scope(plan_state *s)
 {
     s->n_values = state_scope(s)->base;
@@ -194,7 +193,8 @@ clg_status control_start_loop(plan_state *s, const graph *body, const node *n, p
     return runs ? start_iteration(s) : finish_loop(s);
 }
 
-/* A scan output of a loop that never ran: no rows of the shape that the body declares. */
+/* Makes a scan output of a loop without iterations: zero rows of the shape that the body declares.
+ */
 static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
                              value_id to)
 {
@@ -239,7 +239,8 @@ clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, in
     return sequence_join(s, items, n, axis, true, to, scope->owner);
 }
 
-/* Keeps what the iteration gave: carried values for the next one, rows of the stacked outputs. */
+/* Stores the results of an iteration: carried values for the next one, rows of the stacked outputs.
+ */
 static clg_status keep_iteration(plan_state *s, plan_scope *scope)
 {
     const plan_loop *old = scope->loop;
@@ -251,7 +252,7 @@ static clg_status keep_iteration(plan_state *s, plan_scope *scope)
     for (size_t i = 0; i < old->n_carried + old->n_scans; i++)
         CLG_TRY(control_settle(s, scope->ids[scope->graph->outputs[old->kind->first_output + i]],
                                &results[i]));
-    *loop = *old; /* an older segment may still go on from the old one */
+    *loop = *old; /* an older segment may still continue from the old one */
     loop->iteration++;
     loop->carried = results;
     if (old->n_scans) {
@@ -286,7 +287,7 @@ static clg_status leave_loop(plan_state *s, value_id *out_read)
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
 
-/* Iteration number, condition and carried values. */
+/* Sets the inputs of a Loop's body: iteration number, condition and carried values. */
 static clg_status start_body(plan_state *s)
 {
     const plan_scope *scope = state_scope(s);

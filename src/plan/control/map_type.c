@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on maps (ai.onnx.ml 1) while planning. ZipMap puts labels beside scores, which stay
- * where they are: its maps are made when the output is read, and nothing else reads them.
- * DictVectorizer and CastMap read maps that are inputs of the model, whose keys and values are
- * known contents.
- * See decision 24.
+ * Plans operators on maps (ai.onnx.ml 1). ZipMap only associates labels with scores, which are not
+ * copied: its maps are created when the output is read, and no operator reads them. DictVectorizer
+ * and CastMap read maps that are inputs of the model, whose keys and values are known contents. See
+ * decision 24.
  */
 #include "plan/state.h"
 
@@ -45,7 +44,7 @@ static clg_status zip(plan_state *s, const node *n)
         tensor_free(labels);
         return status;
     }
-    CLG_TRY(state_hold(s, labels)); /* takes the reference over, also when it fails */
+    CLG_TRY(state_hold(s, labels)); /* takes ownership of the reference, also when it fails */
     plan_value *items = arena_alloc(&s->segment->memory, 2, sizeof *items);
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     items[VALUE_KEYS] = (plan_value){.fact = {.kind = CLG_VALUE_TENSOR,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optionals while planning: a list of no value or one. Making one and looking into it moves
- * nothing.
+ * Plans operators on optionals, which are lists of no value or one. Creating one and reading its
+ * element move no data.
  */
 #include "plan/state.h"
 
@@ -20,7 +20,8 @@ static clg_status make_optional(plan_state *s, const node *n)
     return CLG_OK;
 }
 
-/* A tensor or sequence counts as an optional with something in it (opset 18). */
+/* Plans OptionalHasElement. A tensor or sequence counts as an optional with an element (opset 18).
+ */
 static clg_status has_element(plan_state *s, const node *n)
 {
     const value_id v = n->n_inputs > 0 ? n->inputs[0] : VALUE_NONE;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scan and SequenceMap while planning: loops whose iterations take their parts of the inputs, one
- * after the other. Parts of tensors are views; results are stacked at the end, or become a
- * sequence.
+ * Plans Scan and SequenceMap: loops whose iterations read successive slices or items of the inputs.
+ * Slices of tensors are views; results are stacked after the last iteration, or become a sequence.
  */
 #include "plan/state.h"
 
@@ -14,7 +13,7 @@ static clg_status fault(const node *n, clg_status status, const char *what)
     return error_set(status, "%s: %s", node_text(n, text), what);
 }
 
-/* Entry i of a list attribute, `fallback` where there is none. */
+/* Returns entry i of a list attribute, `fallback` when it is absent. */
 static int64_t entry(const node *n, const char *name, size_t i, int64_t fallback)
 {
     size_t n_list;
@@ -22,7 +21,8 @@ static int64_t entry(const node *n, const char *name, size_t i, int64_t fallback
     return i < n_list ? list[i] : fallback;
 }
 
-/* The node's inputs as values to keep; what iterations take apart must have memory. */
+/* Stores the node's inputs for the iterations; those of which iterations take slices get device
+ * memory. */
 static clg_status keep_inputs(plan_state *s, const node *n, size_t first, size_t n_whole,
                               plan_value **out_values)
 {
@@ -85,7 +85,8 @@ static const plan_loop_kind kind_scan = {0, start_scan, scan_result};
 
 /* ---- Scan of opset 8: every input has a batch before --------------------------------------- */
 
-/* A batch starts with its own values; what the one before carried is kept. */
+/* Starts the next batch with its own initial states; stores the states that the previous batch
+ * carried. */
 static clg_status next_batch(plan_state *s, plan_loop *loop)
 {
     arena *memory = &s->segment->memory;
@@ -124,7 +125,7 @@ static clg_status start_scan_8(plan_state *s)
     return CLG_OK;
 }
 
-/* [batches * length, ..] as [batches, length, ..]. */
+/* Views [batches * length, ...] as [batches, length, ...]. */
 static clg_status split_batches(plan_state *s, const plan_loop *loop, value_id v, const node *n)
 {
     plan_value *value = &s->values[v];
@@ -163,7 +164,8 @@ static clg_status scan_8_result(plan_state *s, const plan_scope *scope, size_t i
 
 static const plan_loop_kind kind_scan_8 = {0, start_scan_8, scan_8_result};
 
-/* How long the tensors are that it goes over; in opset 8 also how many batches there are. */
+/* Determines the number of iterations from the scanned tensors; in opset 8 also the number of
+ * batches. */
 static clg_status scan_length(const node *n, plan_loop *loop, bool batched)
 {
     int64_t length = DIM_UNKNOWN, batches = batched ? DIM_UNKNOWN : 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences while planning. A sequence is a list of values; making, taking and measuring one moves
- * nothing on the device. Only ConcatFromSequence copies. Strings have no memory there: their
- * content is known, and parts of them are their own contents.
+ * Plans operators on sequences. A sequence is a list of values; creating one, reading its items and
+ * its length move no data on the device. Only ConcatFromSequence copies. Strings have no device
+ * memory: their content is known on the host, and so are their parts.
  */
 #include "plan/state.h"
 
@@ -37,7 +37,7 @@ static clg_status new_items(plan_state *s, size_t n, plan_value **out_items)
     return *out_items ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Input i as an element: its memory is settled, since it loses its id. */
+/* Makes input i an element of a sequence: gives it memory now, since an element has no id. */
 static clg_status element(plan_state *s, const node *n, size_t i, plan_value *out_value)
 {
     value_id v = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
@@ -61,7 +61,7 @@ static clg_status sequence_input(const plan_state *s, const node *n,
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", describe(n, text));
 }
 
-/* Position input i below `limit`; a negative one counts from the end of the n_items there are.
+/* Reads a position, input i, below `limit`; a negative one counts from the end of the n_items.
  * Absent: `fallback`. */
 static clg_status position(const plan_state *s, const node *n, size_t i, size_t n_items,
                            size_t limit, size_t fallback, uint32_t *needs, size_t *out_position)
@@ -148,8 +148,8 @@ static clg_status length(plan_state *s, const node *n)
 
 /* ---- splitting ------------------------------------------------------------------------------- */
 
-/* Lengths of the parts along an axis of length `total`; *out_squeeze: each part is one long and
- * loses the axis. */
+/* Computes the lengths of a split along an axis of length `total`; *out_squeeze: each part has
+ * length one and loses the axis. */
 static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint32_t *needs,
                                int64_t **out_lengths, size_t *out_n, bool *out_squeeze)
 {
@@ -202,7 +202,8 @@ static bool is_dense(const plan_value *v)
     return true;
 }
 
-/* `length` of a value from `start` on along an axis; squeeze: it is one, and the axis goes. */
+/* Views `length` elements along an axis from `start`; squeeze: length is one, and the axis is
+ * removed. */
 static void slice_tensor(const plan_value *whole, int axis, int64_t start, int64_t length,
                          bool squeeze, plan_value *out_part)
 {
@@ -219,7 +220,7 @@ void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *ou
     slice_tensor(whole, axis, at, 1, true, out_part);
 }
 
-/* The strings of a part: `length` along an axis of the whole, from `start` on. */
+/* Copies the strings of a slice: `length` along an axis from `start`. */
 static clg_status slice_strings(plan_state *s, const plan_value *whole, int axis, int64_t start,
                                 int64_t length, plan_value *part)
 {
@@ -277,7 +278,7 @@ static void unsqueeze_axis(plan_value *v, int axis)
     d->rank++;
 }
 
-/* Content that is known has another shape then. */
+/* Inserts an axis of length one. A known content is replaced by one of the new shape. */
 static clg_status add_axis(plan_state *s, value_id v, int axis)
 {
     const tensor *known = s->values[v].fact.known;
