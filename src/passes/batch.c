@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which values have the same first dimension though it is not known: a model's batch is mostly any
- * number, and what its operators keep of it is known without.
+ * Finds values that have the same first dimension although its value is unknown: a model's batch is
+ * usually free, and most operators keep it.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* Operators whose result has the first dimension of their first input, whatever their attributes
- * are. */
+/* Returns whether the operator's result has the first dimension of its first input for all
+ * attributes. */
 static bool keeps_first(const node *n)
 {
     static const char *const names[] = {"Conv",
@@ -41,14 +41,15 @@ static bool concat_keeps_first(const graph_info *s, const node *n)
     return node_is(n, "Concat") && axis != 0 && axis != -s->facts[n->inputs[0]].dims.rank;
 }
 
-/* Whether a constant is the same for all of the batch. */
+/* Returns whether a constant is broadcast along the first dimension. */
 static bool is_of_no_batch(const graph_info *s, value_id v, int rank)
 {
     const shape *x = &s->facts[v].dims;
     return s->constant[v] && x->rank >= 0 && (x->rank < rank || x->dims[0] == 1);
 }
 
-/* What all inputs but such constants share; VALUE_NONE where they do not. */
+/* Returns the value whose first dimension all inputs but such constants share; VALUE_NONE when they
+ * do not. */
 static value_id pointwise_batch(const graph_info *s, const node *n, const value_id *batch)
 {
     const int rank = s->facts[n->outputs[0]].dims.rank;

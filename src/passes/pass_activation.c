@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Activations that exporters write in several nodes become the one operator of ONNX that they are:
- * then they can be fused with a convolution or GEMM.
+ * Fuses activations that exporters write as several nodes into the equivalent ONNX operator: only
+ * then can they be fused into the epilogue of a convolution or GEMM.
  */
 #include "passes/pattern.h"
 
@@ -41,7 +41,8 @@ static const activation_pattern activations[] = {
               "1))), 1))"),
 };
 
-/* A constant of one element may still add a dimension before. */
+/* Returns whether x and y have the same shape: a constant of one element may have a higher rank
+ * than x and so add leading dimensions. */
 static bool has_one_shape(const graph_info *s, value_id x, value_id y)
 {
     const value_fact *in = &s->facts[x], *out = &s->facts[y];
@@ -55,7 +56,8 @@ static clg_status become(graph *g, node_id n, const activation_pattern *a, value
     return a->attribute ? node_set_string(g, n, a->attribute, a->text) : CLG_OK;
 }
 
-/* HardSigmoid has its slope and offset as attributes: 1/6 and 1/2 make x times it HardSwish. */
+/* Matches x * HardSigmoid(x), which is HardSwish when the attributes slope and offset are 1/6 and
+ * 1/2. */
 static bool is_hard_swish(const graph_info *s, node_id n, pattern_match *m)
 {
     if (!pattern_find(s, "Mul(x, HardSigmoid(x))", n, m)) return false;
@@ -89,5 +91,5 @@ clg_status pass_activation(graph *g, const pass_options *options)
     const size_t n_nodes = g->n_nodes;
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++) status = recognise(&s, n);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
 }

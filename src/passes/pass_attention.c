@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax(scale * q k^T + mask) v over [batch, heads, positions, d], or [batch * heads, positions,
- * d], which exporters write as several nodes, becomes Attention (ONNX 23), which keeps no matrix of
- * scores. It is given [batch, positions, heads * d]: there the transposes that exporters put around
- * it cancel out, and nothing is copied. Without its own dimension the batch counts as heads.
+ * Fuses softmax(scale * q k^T + mask) v over [batch, heads, positions, d], or [batch * heads,
+ * positions, d], which exporters write as several nodes, into Attention (ONNX 23), which never
+ * stores the matrix of scores. Its inputs are [batch, positions, heads * d]: in this layout the
+ * exporters' transposes cancel out, and nothing is copied. In the form without a batch dimension,
+ * the batch counts as heads.
  */
 #include "passes/pattern.h"
 
@@ -11,7 +12,7 @@
 
 #define MAX_HEAD 256 /* the largest head of attention_tiles, TILES_MAX_HEAD of ops/attention */
 
-/* q, k transposed as t, v, mask m; e and f are factors. */
+/* Letters of the patterns: q; t, the transposed k; v; mask m; e and f are factors. */
 typedef struct attention_pattern {
     const char *pattern;
     enum { SCALE_ONE, SCALE_E, SCALE_OVER_E, SCALE_E_F } scale;
@@ -22,7 +23,7 @@ typedef struct attention_pattern {
 #define BOTH(scores, scale)                                                                        \
     {PLAIN(scores), scale}, { MASKED(scores), scale }
 
-/* Factors before plain GEMMs: q of the latter would swallow them. */
+/* Patterns with factors come before plain GEMMs, whose q would match the factor's product too. */
 static const attention_pattern patterns[] = {
     BOTH("Div(MatMul(q, t), #e)", SCALE_OVER_E),
     BOTH("Mul(MatMul(q, t), #e)", SCALE_E),
@@ -59,7 +60,8 @@ static bool softmax_is_over_keys(const attention_match *a)
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == DIM_UNKNOWN || b == DIM_UNKNOWN; }
 
-/* No broadcasting among q, k and v, and heads that are known. */
+/* Returns whether q, k and v have matching shapes without broadcasting, with a known number of
+ * heads. */
 static bool shapes_fit(attention_match *a)
 {
     const shape *q = dims_of(a, a->q), *t = dims_of(a, a->t), *v = dims_of(a, a->v);
@@ -103,7 +105,7 @@ static bool fits(attention_match *a)
 
 /* ---- rewriting ------------------------------------------------------------------------------- */
 
-/* The Transpose that gives x, when it is one of so many dimensions. */
+/* Returns the Transpose of rank `rank` that produces x; NULL when another node does. */
 static const node *transpose_of(const graph *g, value_id x, int rank, const int64_t **out_perm)
 {
     size_t n = 0;
@@ -113,7 +115,7 @@ static const node *transpose_of(const graph *g, value_id x, int rank, const int6
     return n == (size_t)rank ? &g->nodes[id] : NULL;
 }
 
-/* Two in a row are one, or none. */
+/* Transposes x; merges with a Transpose that produces x, which may leave none. */
 static clg_status transpose(graph *g, value_id x, int rank, const int64_t *perm, value_id *out)
 {
     int64_t whole[4];
@@ -138,8 +140,8 @@ static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, val
     return rewrite_add(g, "Reshape", 2, (value_id[]){x, dims}, out);
 }
 
-/* [batch, positions, heads * d] of x, whose axes are permuted to [batch, positions, heads, d]
- * first. */
+/* Reshapes x, whose axes are first permuted to [batch, positions, heads, d], to [batch, positions,
+ * heads * d]. */
 static clg_status by_position(const attention_match *a, value_id x, int64_t d, const int64_t *perm,
                               value_id *out)
 {
@@ -160,7 +162,7 @@ static double scale_of(const attention_match *a, const attention_pattern *p)
     return 1;
 }
 
-/* The last node becomes the transpose that gives its shape back. */
+/* Replaces the last node by the transpose that restores its shape. */
 static clg_status become(attention_match *a, node_id n, const attention_pattern *p)
 {
     static const int64_t swaps[][4] = {{1, 0, 2}, {0, 2, 1, 3}};
@@ -206,5 +208,5 @@ clg_status pass_attention(graph *g, const pass_options *options)
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++)
         if (node_is(&g->nodes[n], "MatMul")) status = recognise(&a, n);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv or Gemm followed by BatchNormalization becomes the Conv or Gemm alone. With s = scale /
- * sqrt(var + epsilon) (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W
- * * s along the output channel and the new bias is (B - mean) * s + bias. Both are nodes over
- * constants, computed once with the other constants. Elsewhere it becomes a GEMM and a sum.
+ * Folds BatchNormalization into the Conv or Gemm before it. With s = scale / sqrt(var + epsilon)
+ * (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W * s along the output
+ * channel and the new bias is (B - mean) * s + bias. Both are nodes over constants, computed once
+ * with the other constants. A BatchNormalization that cannot be folded becomes a product and a sum.
  */
 #include "passes/rewrite.h"
 
@@ -28,8 +28,8 @@ static bool norm_is_foldable(const graph_info *s, const node *norm)
     return true;
 }
 
-/* Output channels of a Conv or Gemm whose weights and bias are constants; 0 when it cannot be
- * folded into. */
+/* Returns the output channels of a Conv or Gemm whose weights and bias are constants; 0 when
+ * BatchNormalization cannot be folded into it. */
 static int64_t channels_of(const graph_info *s, const node *n)
 {
     if (n->n_inputs < 2 || n->inputs[1] == VALUE_NONE || !s->constant[n->inputs[1]]) return 0;
@@ -41,7 +41,7 @@ static int64_t channels_of(const graph_info *s, const node *n)
     return w->dims.dims[node_int(n, "transB", 0) ? 0 : 1];
 }
 
-/* s = scale / sqrt(var + epsilon), [channels] */
+/* Adds s = scale / sqrt(var + epsilon), [channels]. */
 static clg_status add_factor(const fold *f, value_id *out_factor)
 {
     value_id epsilon, sum, root, scale = f->graph->nodes[f->norm].inputs[1],
@@ -53,7 +53,7 @@ static clg_status add_factor(const fold *f, value_id *out_factor)
     return rewrite_add(f->graph, "Div", 2, (value_id[]){scale, root}, out_factor);
 }
 
-/* W times the factor along its output channel. */
+/* Adds W times the factor along its output channel. */
 static clg_status add_weights(const fold *f, const graph_info *s, value_id factor,
                               value_id *out_weights)
 {
@@ -69,7 +69,7 @@ static clg_status add_weights(const fold *f, const graph_info *s, value_id facto
     return rewrite_add(f->graph, "Mul", 2, (value_id[]){w, shaped}, out_weights);
 }
 
-/* (B - mean) * factor + bias; a Gemm's B comes with its beta. */
+/* Adds (B - mean) * factor + bias; a Gemm's B is first multiplied by its beta. */
 static clg_status add_bias(const fold *f, value_id factor, value_id *out_bias)
 {
     const node *n = &f->graph->nodes[f->target], *norm = &f->graph->nodes[f->norm];
@@ -104,7 +104,7 @@ static clg_status fold_norm(const fold *f, const graph_info *s)
     return CLG_OK;
 }
 
-/* A factor or shift for each channel, to be broadcast over x. */
+/* Reshapes a factor or shift per channel so that it broadcasts over x. */
 static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_id v,
                                    value_id *out_shaped)
 {
@@ -116,8 +116,8 @@ static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_i
     return rewrite_add(g, "Reshape", 2, (value_id[]){v, shape_value}, out_shaped);
 }
 
-/* One that nothing before it takes in becomes x * factor + shift, which what comes after may
- * take in. */
+/* Replaces a BatchNormalization that could not be folded by x * factor + shift, which later passes
+ * may fuse. */
 static clg_status decompose_norm(graph *g, const graph_info *s, node_id n)
 {
     const node *norm = &g->nodes[n];

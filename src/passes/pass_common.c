@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of nodes that compute the same - operator, version, attributes, inputs - the first one computes
- * it for all. Exporters write the same Shape, Transpose or Cast once for each reader. Nodes that
- * draw random numbers, and those with bodies, are never the same.
+ * Eliminates common subexpressions: of nodes with equal operator, version, attributes and inputs,
+ * the first one's outputs replace those of the others. Exporters write the same Shape, Transpose or
+ * Cast once for each reader. Nodes that draw random numbers, and nodes with subgraphs, are never
+ * merged.
  */
 #include "base/strbuf.h"
 #include "passes/rewrite.h"
@@ -27,14 +28,14 @@ static void append_attribute(strbuf *t, const graph_attribute *a)
     case ATTRIBUTE_STRING: append(t, a->as.s, a->count); break;
     case ATTRIBUTE_TENSOR:
         append(t, &a->as.tensor, sizeof a->as.tensor);
-        break; /* one and the same */
+        break; /* no further difference */
     case ATTRIBUTE_FLOATS: append(t, a->as.floats, a->count * sizeof(float)); break;
     case ATTRIBUTE_INTS: append(t, a->as.ints, a->count * sizeof(int64_t)); break;
     case ATTRIBUTE_STRINGS:
         for (size_t i = 0; i < a->count; i++) append_string(t, a->as.strings[i]);
         break;
     case ATTRIBUTE_NONE:
-    case ATTRIBUTE_GRAPH: break; /* such nodes are not looked at */
+    case ATTRIBUTE_GRAPH: break; /* nodes with graphs are skipped */
     }
 }
 
@@ -48,7 +49,8 @@ static bool may_be_shared(const node *n)
     return true;
 }
 
-/* What a node computes, as bytes. */
+/* Writes a node's operator, attributes and inputs as bytes: the key by which equal nodes are found.
+ */
 static void describe(const node *n, strbuf *t)
 {
     append_string(t, n->domain);
@@ -59,8 +61,8 @@ static void describe(const node *n, strbuf *t)
     for (size_t i = 0; i < n->n_attributes; i++) append_attribute(t, &n->attributes[i]);
 }
 
-/* Outputs of the graph keep the node that gives them, and the earlier node must give all that
- * the later one does. */
+/* Returns whether `first` can replace n: outputs of the graph keep their producer, and the earlier
+ * node must have all outputs that the later one has. */
 static bool may_replace(const graph *g, const node *first, const node *n)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Concat whose first inputs are those of an earlier Concat along the same axis begins with that
- * one's output instead: dense blocks then grow by what is new, and each part can be written where
- * it stays (op.h, joins).
+ * Chains Concats: one whose first inputs are those of an earlier Concat along the same axis reads
+ * that one's output instead. Each step of a dense block then copies only its new part, and each
+ * part can be written in place (op.h, joins).
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* How far back an earlier one is looked for: that makes the search linear. */
+/* How many Concats back an earlier one is searched, so that the search is linear. */
 #define WINDOW 32
 
 static bool is_prefix(const node *part, const node *whole)
@@ -35,7 +35,7 @@ static clg_status begin_with(graph *g, node_id whole, const node *part)
 clg_status pass_concat(graph *g, const pass_options *options)
 {
     (void)options;
-    node window[WINDOW]; /* earlier ones, with the inputs that they had before this pass */
+    node window[WINDOW]; /* the last Concats, with their inputs before this pass */
     size_t n_seen = 0;
     for (node_id i = 0; i < g->n_nodes; i++) {
         if (!node_is(&g->nodes[i], "Concat")) continue;

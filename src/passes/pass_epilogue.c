@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv, Gemm and MatMul take what follows them along: a constant bias, a residual of the same
- * shape, an activation. They become clgraph.FusedConv, FusedGemm, FusedMatMul
- * (ops/lowering/epilogue.h has their definition).
+ * Fuses the nodes after a Conv, Gemm or MatMul into its epilogue: a constant bias, a residual of
+ * the same shape, an activation. The result is clgraph.FusedConv, FusedGemm, FusedMatMul
+ * (ops/lowering/epilogue.h defines them).
  */
 #include "ops/lowering/epilogue.h"
 #include "passes/rewrite.h"
@@ -14,7 +14,7 @@ typedef struct fusion {
     graph *graph;
     const value_id *batch; /* graph_info_batches */
     node_id target;
-    value_id inputs[4]; /* as the fused operator has them: x, w, bias, residual */
+    value_id inputs[4]; /* of the fused operator: x, w, bias, residual */
     const char *fused_type;
     const epilogue_activation *activation;
     float alpha, beta;
@@ -32,8 +32,8 @@ static const char *fused_name(const node *n)
 
 /* ---- bias ------------------------------------------------------------------------------------ */
 
-/* The bias of a MatMul is one number an output column, of a Conv one a channel: its shape with
- * ones around. */
+/* Returns whether the bias fits: for a MatMul one value per output column, for a Conv one per
+ * channel, as a shape padded with ones. */
 static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
     const value_fact *b = &f->info->facts[bias];
@@ -68,7 +68,8 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
 
 /* ---- residual -------------------------------------------------------------------------------- */
 
-/* The first dimension may be any that both have. */
+/* Returns whether the residual has the shape of the result. The first dimension may be unknown if
+ * both are known to share it. */
 static bool residual_fits(const fusion *f, value_id other, value_id product)
 {
     const value_fact *r = &f->info->facts[other], *p = &f->info->facts[product];
@@ -83,7 +84,7 @@ static bool residual_fits(const fusion *f, value_id other, value_id product)
     return true;
 }
 
-/* Follows one Add; *out_taken says whether it was merged. */
+/* Fuses one Add; *out_taken says whether it was fused. */
 static clg_status follow_add(fusion *f, bool *out_taken)
 {
     *out_taken = false;
@@ -109,7 +110,7 @@ static clg_status follow_add(fusion *f, bool *out_taken)
 
 /* ---- activation ------------------------------------------------------------------------------ */
 
-/* A bound of Clip: an attribute before opset 11, a constant input since. */
+/* Reads a bound of Clip: an attribute before opset 11, a constant input since then. */
 static bool clip_bound(const graph_info *s, const node *n, size_t input, const char *name,
                        float *bound)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Precision fp16: values between nodes are float16 in place of float32. GEMMs begin with it,
- * since they read and write most; cheap operators and those that move elements follow where all
- * that they read is float16 already. Every other node reads and gives float32, with a Cast between.
- * Arithmetic stays float32 everywhere: docs/numerics.md. See decision 28.
+ * Stores values between nodes as float16 (precision fp16). GEMM-like nodes start it, since they
+ * read and write most; cheap operators, and those that move elements, follow where all their inputs
+ * are float16 already. Every other node keeps float32 inputs and outputs, with a Cast between.
+ * Arithmetic is float32 everywhere: docs/numerics.md. See decision 28.
  */
 #include "passes/rewrite.h"
 
@@ -13,9 +13,9 @@
 #define LARGEST_HALF 65504.0f
 #define SMALLEST_NORMAL_HALF 0x1p-14
 
-/* Neither list has sums and squares that leave float16's range (ReduceSum, Pow, Exp, LRN),
- * numbers that are positions (Range, CumSum, boxes), or states that add their errors up (LSTM,
- * GRU, RNN). */
+/* Neither list contains operators whose sums or squares exceed float16's range (ReduceSum, Pow,
+ * Exp, LRN), whose values are positions (Range, CumSum, boxes), or whose states accumulate errors
+ * (LSTM, GRU, RNN). */
 static const char *const beginners[] = {"Conv",      "ConvTranspose", "Gemm",      "MatMul",
                                         "Attention", "FusedConv",     "FusedGemm", "FusedMatMul"};
 static const char *const followers[] = {"Abs",
@@ -111,7 +111,8 @@ static bool is_float32(const halving *h, value_id v)
     return v != VALUE_NONE && h->info->facts[v].dtype == CLG_FLOAT32;
 }
 
-/* Whether the inputs of this letter, which share a dtype, are float32 and may be float16. */
+/* Returns whether the inputs of this type letter, which share a dtype, are float32 and may be
+ * float16. */
 static bool may_be_half(const halving *h, const node *n, char letter)
 {
     const op_row *row = n->op;
@@ -129,7 +130,7 @@ static bool takes_half(const halving *h, const node *n, size_t input)
     return n->inputs[input] != VALUE_NONE && may_be_half(h, n, letter_at(row->input_types, input));
 }
 
-/* An output becomes float16 with the inputs that share its letter. */
+/* Returns whether an output becomes float16 together with the inputs of its type letter. */
 static bool gives_half(const halving *h, const node *n, size_t output)
 {
     const op_row *row = n->op;
@@ -140,8 +141,8 @@ static bool gives_half(const halving *h, const node *n, size_t output)
     return false;
 }
 
-/* A single number that float16 would turn into nothing, or into another one: an epsilon, a
- * mask's lowest number. */
+/* Returns whether v is a scalar that float16 would round to zero or to a very different number: an
+ * epsilon, or the lowest number of a mask. */
 static bool is_out_of_range(const halving *h, value_id v)
 {
     double number;
@@ -164,7 +165,8 @@ static bool may_follow(const halving *h, const node *n)
     return any;
 }
 
-/* What depends on constants alone is computed once, in float32. */
+/* Returns whether all float32 outputs of the node may be float16. Nodes that depend on constants
+ * only stay float32: they are computed once. */
 static bool outputs_fp16_only(const halving *h, const node *n)
 {
     bool any = false;
@@ -194,8 +196,8 @@ static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out
     return node_set_int(h->graph, n, "to", to);
 }
 
-/* Beyond float16's range a number becomes the largest of its sign: infinities come from
- * computing alone. */
+/* Converts v to float16. Numbers beyond float16's range become its largest of that sign, so that
+ * only computation produces infinities. */
 static clg_status narrow(halving *h, value_id v, value_id *out_half)
 {
     value_id clipped;
@@ -206,7 +208,7 @@ static clg_status narrow(halving *h, value_id v, value_id *out_half)
     return add_cast(h, clipped, CLG_FLOAT16, *out_half);
 }
 
-/* Inputs that it may take become float16. */
+/* Converts the node's inputs to float16 where it may read them so. */
 static clg_status read_as_fp16(halving *h, node_id id)
 {
     const size_t n_inputs = h->graph->nodes[id].n_inputs;
@@ -223,7 +225,7 @@ static clg_status read_as_fp16(halving *h, node_id id)
     return CLG_OK;
 }
 
-/* The value keeps its name and dtype, as a Cast of what the node gives now. */
+/* Makes an output float16. The old value keeps its name and dtype, as a Cast of the new one. */
 static clg_status give_half(halving *h, node_id id, size_t output)
 {
     const value_id whole = h->graph->nodes[id].outputs[output];
@@ -236,7 +238,7 @@ static clg_status give_half(halving *h, node_id id, size_t output)
     return add_cast(h, half, CLG_FLOAT32, whole);
 }
 
-/* All outputs that are float32 become float16: outputs_fp16_only. */
+/* Makes all float32 outputs float16; call it when outputs_fp16_only. */
 static clg_status make_half(halving *h, node_id id)
 {
     for (size_t o = 0; o < h->graph->nodes[id].n_outputs; o++)

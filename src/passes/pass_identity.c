@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Readers of Identity, and of Dropout at inference, read its input instead. The node stays only
+ * Redirects readers of Identity, and of Dropout at inference, to its input. The node stays only
  * where its output is an output of the graph.
  */
 #include "passes/rewrite.h"

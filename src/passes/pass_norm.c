@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisation over the last axes, which exporters before opset 17 (LayerNormalization) and 23
- * (RMSNormalization) had to write as several nodes, becomes one node:
+ * Fuses normalisation over the last axes, which exporters before opset 17 (LayerNormalization) and
+ * 23 (RMSNormalization) had to write as several nodes, into one node:
  *
  *     LayerNormalization  y = (x - mean) / sqrt(mean((x - mean)^2) + e) * w + b
  *     RMSNormalization    y = x / sqrt(mean(x^2) + e) * w
@@ -31,10 +31,10 @@ typedef struct norm_pattern {
     bool is_layer;
 } norm_pattern;
 
-/* The longer ones first. */
+/* Longer patterns come first. */
 static const norm_pattern patterns[] = {
     LAYER_FORMS("Add(Mul(", ", w), b)"),
-    /* as TensorFlow exports it */
+    /* the form that TensorFlow exports */
     {"Add(Mul(x, k), Sub(b, Mul(m, k))); k = Mul(Reciprocal(" ROOT(
          "Mul(d, d)") "), w); d = Sub(x, m); m = ReduceMean(x)",
      true},
@@ -50,7 +50,8 @@ typedef struct norm {
     int axis; /* the first that is normalised */
 } norm;
 
-/* Whether a ReduceMean goes over the last axes and keeps them. */
+/* Returns whether a ReduceMean reduces the last axes, with keepdims; *out_first is the first of
+ * them. */
 static bool find_axis(const norm *r, const node *mean, int *out_first)
 {
     const int rank = r->info->facts[mean->inputs[0]].dims.rank;
@@ -87,7 +88,7 @@ static bool find_common_axis(norm *r)
     return found;
 }
 
-/* Weights and bias have the shape of what is normalised. */
+/* Returns whether v has the shape of the normalised axes, as weights and bias must. */
 static bool is_parameter(const norm *r, value_id v)
 {
     const value_fact *x = &r->info->facts[pattern_value(&r->match, 'x')], *p = &r->info->facts[v];
@@ -110,7 +111,7 @@ static bool fits(norm *r, value_id result)
     return (w == VALUE_NONE || is_parameter(r, w)) && (b == VALUE_NONE || is_parameter(r, b));
 }
 
-/* LayerNormalization requests weights. */
+/* Adds weights of one, which LayerNormalization requires. */
 static clg_status add_ones(const norm *r, value_id *out_weights)
 {
     const value_fact *x = &r->info->facts[pattern_value(&r->match, 'x')];
@@ -164,11 +165,11 @@ clg_status pass_norm(graph *g, const pass_options *options)
     bool *absorbed = memory_zalloc(n_nodes + 1, sizeof *absorbed);
     norm r = {.info = &s, .graph = g};
     clg_status status = absorbed ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    /* From the end: what is around a smaller form is seen before it. */
+    /* From the end, so that a pattern is matched before a smaller one inside it. */
     for (size_t n = n_nodes; n-- > 0 && status == CLG_OK;)
         if (!g->nodes[n].removed && g->nodes[n].n_outputs == 1 && !absorbed[n])
             status = recognise(&r, (node_id)n, absorbed);
     memory_free(absorbed);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Pad of zeros before a Conv, or before an AveragePool that counts padding or has none, becomes
- * that one's pads, when it pads the spatial axes alone. TensorFlow's exporters write convolutions
- * of stride 2 so.
+ * Fuses a Pad of zeros into the Conv after it, or into an AveragePool that counts padding or has
+ * none, when it pads spatial axes only. TensorFlow's exporters write convolutions of stride 2 in
+ * this form.
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* The constant pads of a Pad: begins, then ends, one an axis. */
+/* Reads the constant pads of a Pad: begins of all axes, then ends. */
 static bool constant_pads(const graph_info *s, const node *pad, int rank,
                           int64_t out[2 * CLG_MAX_RANK])
 {
@@ -37,7 +37,7 @@ static bool is_spatial(const int64_t *pads, int rank)
     return true;
 }
 
-/* Whether its own pads would be counted in as zeros. */
+/* Returns whether the node would count its own pads as zeros. */
 static bool takes_zeros(const node *n)
 {
     const char *how = node_string(n, "auto_pad", "NOTSET");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise nodes that follow each other become one clgraph.Pointwise (ops/pointwise/pointwise.h):
- * what is between them stays in registers. A group grows backwards from the node whose result is
- * its own: a node joins when all who read its result are members, so that a group has one way out
- * and no cycle can arise. What a group computes has the shape of its result; a smaller operand
- * would be computed again for each element and stays a separate node.
+ * Fuses adjacent pointwise nodes into one clgraph.Pointwise (ops/pointwise/pointwise.h):
+ * intermediate values stay in registers. A group grows backwards from its last node: a node joins
+ * when all readers of its result are members, so that the group has one output and no cycle can
+ * arise. Members have the shape of the group's result: a node with a smaller result would be
+ * recomputed for each element and stays separate.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -16,13 +16,14 @@ typedef struct growth {
     graph *graph;
     bool *taken; /* by node: member of a finished group */
     value_id result;
-    node_id members[POINTWISE_MAX_INSTRUCTIONS]; /* ascending: each after what it reads */
+    node_id members[POINTWISE_MAX_INSTRUCTIONS]; /* ascending: producers before readers */
     size_t n_members;
     pointwise_group group;
     value_id inputs[POINTWISE_MAX_INPUTS]; /* of the group */
 } growth;
 
-/* Integers alone are mostly shape arithmetic, which the host does while planning. */
+/* Returns whether a node may be fused. Nodes on integers only are usually shape arithmetic, which
+ * the host does during planning, and stay. */
 static bool is_suited(const graph_info *s, const node *n)
 {
     if (n->removed || !pointwise_is(n) || n->n_outputs != 1 || s->constant[n->outputs[0]])
@@ -38,8 +39,8 @@ static bool is_suited(const graph_info *s, const node *n)
     return has_float;
 }
 
-/* Unknown dimensions are taken to be what the result has: that is so but for broadcasting along
- * them, which costs time and changes no number. */
+/* Returns whether a part may have the shape of the whole. Unknown dimensions are assumed equal: if
+ * they broadcast instead, the result is the same, only slower. */
 static bool may_have_shape(const shape *part, const shape *whole)
 {
     if (part->rank == RANK_UNKNOWN || part->rank != whole->rank) return false;
@@ -68,7 +69,7 @@ static uint32_t readings(const growth *w, value_id v)
     return n;
 }
 
-/* The node that gives v, when it may join. */
+/* Returns the node that produces v, if it may join. */
 static node_id find_joiner(const growth *w, value_id v)
 {
     if (v == VALUE_NONE || w->graph->values[v].is_output) return NODE_NONE;
@@ -83,7 +84,7 @@ static node_id find_joiner(const growth *w, value_id v)
 
 /* ---- the group of the members ---------------------------------------------------------------- */
 
-/* Registers by value while a group is being written. */
+/* Registers by value, used while a group is written. */
 typedef struct naming {
     value_id values[POINTWISE_MAX_INSTRUCTIONS];
     pointwise_register registers[POINTWISE_MAX_INSTRUCTIONS];
@@ -126,8 +127,8 @@ static clg_status write_member(growth *w, naming *results, const node *n)
     return pointwise_add_node(&w->group, &source, &results->registers[results->count++]);
 }
 
-/* Inputs that no instruction reads, as an exponent that was known, go; they must not be what
- * shapes the result. */
+/* Removes inputs that no instruction reads, such as an exponent that was a known constant, unless
+ * they determine the result's shape. */
 static clg_status drop_unread_inputs(growth *w)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];
@@ -173,7 +174,7 @@ static void remove_member(growth *w, node_id n)
     for (; at < w->n_members; at++) w->members[at] = w->members[at + 1];
 }
 
-/* Takes one node in; *out_joined is false when there is none that fits. */
+/* Adds one node to the group; *out_joined is false when no node fits. */
 static clg_status join_one(growth *w, bool *out_joined)
 {
     *out_joined = false;
@@ -195,7 +196,7 @@ static clg_status join_one(growth *w, bool *out_joined)
     return CLG_OK;
 }
 
-/* The last member becomes the group; the others go. */
+/* Replaces the last member by the group's node and removes the others. */
 static clg_status replace(growth *w)
 {
     const node_id last = w->members[w->n_members - 1];

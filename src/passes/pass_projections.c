@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMuls of one input by constant weights become one, of the weights side by side, when what reads
- * the results takes them as they are: the projections before attention (query, key, value) are
- * one GEMM and three views of it.
+ * Merges MatMuls of one input by constant weights into one, with the weights concatenated, when all
+ * readers of the results can read them as strided views: the projections before attention (query,
+ * key, value) become one GEMM and three views of its result.
  */
 #include "passes/rewrite.h"
 
@@ -11,18 +11,19 @@
 typedef struct projections {
     graph_info *info;
     graph *graph;
-    bool *in_place;  /* by value: every reader takes it with strides */
+    bool *in_place;  /* by value: every reader reads it with strides */
     uint32_t *reads; /* by value: inputs of nodes that are it */
     node_id *first;  /* by value: the first projection of it; NODE_NONE */
-    node_id *next;   /* by node: the next one of the same input; NODE_NONE */
-    node_id *group;  /* those that become one, of `n`, and their... */
+    node_id *next;   /* by node: the next MatMul of the same input; NODE_NONE */
+    node_id *group;  /* those that are merged into one, of `n`, and their... */
     value_id *parts; /* ...weights, biases or outputs */
     size_t count;
 } projections;
 
 /* ---- who reads ------------------------------------------------------------------------------- */
 
-/* A Reshape of a view is a view, which is for its own readers to take. */
+/* Returns whether the reader reads this input with strides. A Reshape of a view is a view: then its
+ * own readers decide. */
 static bool takes_in_place(const projections *p, const node *reader, size_t input)
 {
     const op_row *row = reader->op;
@@ -31,7 +32,7 @@ static bool takes_in_place(const projections *p, const node *reader, size_t inpu
     return row->takes_strided != NULL;
 }
 
-/* Nodes are sorted: from the last one on, each comes after its readers. */
+/* Sets in_place. Nodes are sorted: walking from the last one, each comes after its readers. */
 static void find_readers_in_place(projections *p)
 {
     const graph *g = p->graph;
@@ -40,7 +41,7 @@ static void find_readers_in_place(projections *p)
         const node *n = &g->nodes[i];
         for (size_t k = 0; k < n->n_outputs; k++) {
             const value_id v = n->outputs[k];
-            /* Outputs of the graph and what bodies read are used more often. */
+            /* Outputs of the graph and values that subgraphs capture have more uses than reads. */
             if (v != VALUE_NONE)
                 p->in_place[v] &= p->reads[v] > 0 && p->reads[v] == p->info->uses[v];
         }
@@ -60,7 +61,8 @@ static int64_t columns(const projections *p, const node *n)
     return p->info->facts[n->inputs[1]].dims.dims[1];
 }
 
-/* Constant weights [k, n], a bias [n] or none, and nothing else that the epilogue took along. */
+/* Returns whether the node is a MatMul by constant weights [k, n], with a bias [n] or none, and no
+ * other epilogue. */
 static bool is_projection(const projections *p, const node *n)
 {
     const graph_info *s = p->info;
@@ -88,7 +90,8 @@ static bool are_alike(const projections *p, const node *a, const node *b)
            w->dims.dims[0] == other->dims.dims[0];
 }
 
-/* Sums of columns stay within what a dimension may be. */
+/* Finds the MatMuls to merge, starting at `first`; their columns together must not exceed a
+ * dimension's range. */
 static void find_group(projections *p, node_id first)
 {
     int64_t total = 0;
@@ -104,7 +107,7 @@ static void find_group(projections *p, node_id first)
 
 /* ---- rewriting ------------------------------------------------------------------------------- */
 
-/* Input `i` of all, side by side. */
+/* Concatenates input `i` of all MatMuls. */
 static clg_status join(projections *p, size_t i, int64_t axis, value_id *out)
 {
     for (size_t k = 0; k < p->count; k++) p->parts[k] = p->graph->nodes[p->group[k]].inputs[i];
@@ -112,7 +115,7 @@ static clg_status join(projections *p, size_t i, int64_t axis, value_id *out)
     return node_set_int(p->graph, p->graph->values[*out].producer, "axis", axis);
 }
 
-/* What each gave is a part of y. */
+/* Replaces the MatMuls' results by parts of y. */
 static clg_status split(projections *p, value_id y)
 {
     graph *g = p->graph;
@@ -147,7 +150,7 @@ static clg_status merge(projections *p)
     return split(p, y);
 }
 
-/* Edits add nodes and values after those that were analysed. */
+/* Merges all groups. n_nodes, n_values: those that were analysed; edits append others. */
 static clg_status merge_all(projections *p, size_t n_nodes, size_t n_values)
 {
     find_readers_in_place(p);

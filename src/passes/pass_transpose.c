@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transposes that undo each other go: two in a row become one or none, and so do those around
- * islands of pointwise operators, all of whose large operands come through one permutation and all
- * of whose results leave through its inverse. Models written for images with channels last have one
- * before and one after each convolution. A Transpose that stays is left where it is: what reads it
- * mostly reads it as a view.
+ * Removes Transposes that cancel out: two in a row become one or none, and so do those around
+ * islands of pointwise operators whose large inputs all come through one permutation and whose
+ * results all leave through its inverse. Models written for channels-last images have one before
+ * and one after each convolution. Other Transposes are not moved: most readers read them as views.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -16,7 +15,8 @@ typedef struct permutation {
     int64_t axes[CLG_MAX_RANK];
 } permutation;
 
-/* Of a Transpose; without attribute it is the reversal, for which the rank must be known. */
+/* Reads the permutation of a Transpose. Without the attribute it is the reversal, for which the
+ * rank must be known. */
 static bool read_permutation(const graph_info *s, const node *n, permutation *out)
 {
     size_t count = 0;
@@ -33,7 +33,7 @@ static bool same(const permutation *a, const permutation *b)
     return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
 }
 
-/* First `inner`, then `outer`. */
+/* Composes permutations: `inner` first, then `outer`. */
 static permutation compose(const permutation *inner, const permutation *outer)
 {
     permutation both = {.rank = outer->rank};
@@ -80,7 +80,7 @@ static clg_status merge_all(graph *g)
 
 /* ---- islands --------------------------------------------------------------------------------- */
 
-/* Nodes between Transposes of `in` and of its inverse. */
+/* An island: nodes between Transposes of permutation `in` and Transposes of its inverse. */
 typedef struct island {
     graph *graph;
     graph_info info;
@@ -105,7 +105,7 @@ static bool is_inverse(const island *w, const node *n)
     return moves_nothing(&p);
 }
 
-/* One number, which needs no transposing. */
+/* Returns whether v has one element and so needs no transposing. */
 static bool is_single(const graph_info *s, value_id v)
 {
     int64_t count;
@@ -142,7 +142,7 @@ static void count_fitting(const island *w)
     }
 }
 
-/* The largest set of nodes whose inputs and readers all fit. */
+/* Finds the largest set of nodes whose inputs and readers all fit. */
 static bool find_members(const island *w)
 {
     bool changed = true, any = false;
@@ -162,7 +162,8 @@ static bool find_members(const island *w)
     return any;
 }
 
-/* Members read what the Transposes before them read; what the ones after them gave is theirs. */
+/* Removes the Transposes: members read the inputs of the leading ones, and produce the outputs of
+ * the trailing ones. */
 static clg_status remove_island(const island *w)
 {
     graph *g = w->graph;
@@ -206,7 +207,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* Different permutations in one graph that islands are looked for with. */
+/* The number of different permutations per graph for which islands are searched. */
 #define MAX_PERMUTATIONS 8
 
 static clg_status list_permutations(graph *g, permutation *out, size_t *out_n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Graph passes: rewrites of a clone of the model's graph for one device class. Each pass is a file
- * pass_<name>.c with one function; pipeline.c lists them in order. A pass keeps what the graph
- * computes: names and dtypes of inputs and outputs never change, values that are outputs keep their
+ * pass_<name>.c with one function; pipeline.c lists them in order. A pass preserves semantics:
+ * names and dtypes of inputs and outputs never change, and values that are outputs keep their
  * names.
  */
 #ifndef CLG_PASSES_PASSES_H
@@ -13,11 +13,12 @@
 
 typedef struct pass_options {
     clg_kernel_class kernel_class; /* simd or simt */
-    /* of blocks of channels: as many as the register tile of the SIMD class has; 0: none */
+    /* channels of a block in channel-blocked layout: the lanes of the SIMD class's register
+     * tile; 0: no such layout */
     int lanes;
     name_list disabled;  /* names of passes not to run */
     bool fp16;           /* precision fp16 */
-    name_list keep_fp32; /* nodes by name that stay in float32: '*' any characters, '?' one */
+    name_list keep_fp32; /* names of nodes that stay float32: '*' any characters, '?' one */
 } pass_options;
 
 typedef struct pass {
@@ -29,8 +30,8 @@ typedef struct pass {
 extern const pass passes[];
 extern const size_t n_passes;
 
-/* Clones `model` and runs the passes that are not disabled; the result is checked and resolved.
- * An unknown name in `disabled` is an INVALID_ARGUMENT that lists the names there are. */
+/* Clones `model` and runs the passes that are not disabled; the result is checked and resolved. An
+ * unknown name in `disabled` is an INVALID_ARGUMENT that lists the valid names. */
 clg_status passes_run(const graph *model, const pass_options *options, graph **out_graph);
 
 #endif

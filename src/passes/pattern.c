@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matching patterns by walking the text and the graph together. A text is walked again for the
- * other order of operands: patterns are short.
+ * Matches patterns by walking the text and the graph together. For operators whose operands may be
+ * in either order, the text is walked again: patterns are short.
  */
 #include "passes/pattern.h"
 
@@ -22,7 +22,7 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* The end of the expression that begins here. */
+/* Returns the end of the expression that begins at `at`. */
 static const char *skip_expression(const char *at)
 {
     int depth = 0;
@@ -47,7 +47,7 @@ static bool is_number(const char *at)
 
 static bool matches(const graph_info *s, const char *at, value_id v, pattern_match *m);
 
-/* Numbers of Clip before opset 11. */
+/* Matches a bound of Clip, which is an attribute before opset 11. */
 static bool matches_attribute(const node *n, size_t operand, const char *at, pattern_match *m)
 {
     static const char *const names[] = {"", "min", "max"};
@@ -97,7 +97,7 @@ static bool matches_node(const graph_info *s, const char *at, node_id id, patter
     return commutes && matches_operands(s, n, operands, n_operands, true, m);
 }
 
-/* Whether v is what the text at `at` says. */
+/* Returns whether v matches the text at `at`. */
 static bool matches(const graph_info *s, const char *at, value_id v, pattern_match *m)
 {
     double number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patterns: what exporters write in many nodes where an operator exists, as text.
+ * Patterns, as text, of several nodes that exporters write in place of one operator.
  *
  *   Mul(x, Sigmoid(x))                          operators of ONNX's default domain
  *   x  w                                        any value, the same wherever the letter is
@@ -29,8 +29,8 @@ typedef struct pattern_match {
 
 value_id pattern_value(const pattern_match *m, char letter);
 double pattern_number(const pattern_match *m, char letter);
-/* Whether the first output of node `root` is computed as the pattern says. Values that edits
- * added after the analysis match letters only. */
+/* Returns whether the first output of node `root` is computed as the pattern says. Values that
+ * edits added after the analysis match letters only. */
 bool pattern_find(const graph_info *s, const char *pattern, node_id root, pattern_match *out_match);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions and edits that passes share.
+ * Queries and edits that passes share.
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* Passes mean operators as they are in this version, with broadcasting. */
+/* The opset version of operators that passes add; it has broadcasting. */
 #define REWRITE_OPSET 13
 
 static void find_readers(graph_info *s)
@@ -18,7 +18,7 @@ static void find_readers(graph_info *s)
             if (g->nodes[n].inputs[i] != VALUE_NONE) s->reader[g->nodes[n].inputs[i]] = n;
 }
 
-/* Nodes are sorted, so one sweep is enough. */
+/* Finds the values that depend on constants only. Nodes are sorted, so one sweep suffices. */
 static void find_constants(graph_info *s)
 {
     const graph *g = s->graph;

@@ -1,62 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What passes share: questions about a graph and small edits.
+ * Shared by passes: queries about a graph, and small edits.
  */
 #ifndef CLG_PASSES_REWRITE_H
 #define CLG_PASSES_REWRITE_H
 
 #include "passes/passes.h"
 
-/* What is known of a graph while a pass works on it. Edits do not update it: a pass that depends
- * on its own edits makes a new one. */
+/* The analysis of a graph that a pass works with. Edits do not update it: a pass that depends on
+ * its own edits analyses again. */
 typedef struct graph_info {
     graph *graph;
     uint32_t *uses;    /* by value: readers and graph outputs */
     bool *constant;    /* by value: depends on constants only */
     value_fact *facts; /* by value: dtype and shape as far as known */
     node_id *reader;   /* by value: the last node that reads it; NODE_NONE */
-    size_t n_values;   /* when the graph info was made */
+    size_t n_values;   /* at the time of the analysis */
 } graph_info;
 
 clg_status graph_info_make(graph *g, graph_info *out_info);
 void graph_info_deinit(graph_info *s);
 
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
-bool node_is_conv(const node *n); /* Conv, or FusedConv that a pass has made of it */
-/* The only reader of node n's first output, when that output is read once and is not an output of
- * the graph. */
+bool node_is_conv(const node *n);                 /* Conv, or FusedConv that a pass made from one */
+/* Returns the only reader of node n's first output, if that output is read once and is not an
+ * output of the graph; else NODE_NONE. */
 node_id graph_info_only_reader(const graph_info *s, node_id n);
-/* By value: another one that has the same first dimension, the same for all of which that is
- * known to be so. Freed by the caller with memory_free, also on failure. */
+/* Returns, by value, a representative value that is known to have the same first dimension: equal
+ * for all such values. Freed by the caller with memory_free, also on failure. */
 clg_status graph_info_batches(const graph_info *s, value_id **out_batch);
-/* The content of a constant, as far as it is known; NULL. */
+/* Returns the content of a constant if it is known; else NULL. */
 const tensor *graph_info_constant(const graph_info *s, value_id v);
-/* The number in a constant float tensor of one element. */
+/* Reads the number in a constant float tensor of one element; false otherwise. */
 bool graph_info_number(const graph_info *s, value_id v, double *out_number);
-/* The other input of a two-input node. */
+/* Returns the other input of a two-input node. */
 value_id other_input(const node *n, value_id v);
 
-/* A new node of the default domain with one unnamed output. */
+/* Adds a node of the default domain with one unnamed output. */
 clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
                        value_id *out_value);
-/* The same of a domain and version, named in messages as node `whole`, of which it is a part;
- * `out_value` may be among the inputs. */
+/* As rewrite_add, for a domain and version; messages name it as node `whole`, of which it is a
+ * part. `out_value` may be among the inputs. */
 clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
                         int64_t opset, size_t n_inputs, const value_id *inputs,
                         value_id *out_value);
-/* A constant of int64 numbers, of a single float32. */
+/* Add a constant: a list of int64, a float32 scalar. */
 clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
 clg_status rewrite_float(graph *g, float number, value_id *out_value);
-/* Node n gets these inputs. */
+/* Replaces the inputs of node n. */
 clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs);
-/* Node n becomes another operator, without attributes. `domain` and `op_type` must outlive the
- * graph. */
+/* Replaces node n in place by another operator, without attributes. `domain` and `op_type` must
+ * outlive the graph. */
 clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
                           int64_t opset, size_t n_inputs, const value_id *inputs);
-/* Node n takes over the first output of `last`, which is removed. */
+/* Makes node n the producer of the first output of `last`, which is removed. */
 void rewrite_take_output(graph *g, node_id n, node_id last);
 
-/* The passes; order and words in pipeline.c. */
+/* The passes; pipeline.c has their order and descriptions. */
 clg_status pass_ml(graph *g, const pass_options *options);
 clg_status pass_flex(graph *g, const pass_options *options);
 clg_status pass_quantized(graph *g, const pass_options *options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts into which operators of ai.onnx.ml are decomposed. See decompose.h.
+ * The building blocks of decompositions of ai.onnx.ml operators. See decompose.h.
  */
 #include "passes/decompose/decompose.h"
 
@@ -102,8 +102,8 @@ clg_status decompose_rows(decomposition *w, value_id *out)
 
 /* ---- scores and labels ----------------------------------------------------------------------- */
 
-/* Output i of the node is given by somebody else from here on; a separate value when it was
- * not requested. */
+/* Detaches output i from the node so that another node can produce it. *out is a new value if the
+ * output is omitted. */
 static clg_status take_output(decomposition *w, size_t i, value_id *out)
 {
     node *n = &w->graph->nodes[w->id];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decomposing an operator of ai.onnx.ml into others (pass_ml.c): nodes and constants are added, and
- * at last the operator's node itself becomes one of them, so that its outputs keep their names. All
- * nodes get its label, for messages.
+ * Decomposes an operator of ai.onnx.ml into other operators (pass_ml.c): adds nodes and constants;
+ * finally the operator's own node is replaced in place by the last of them, so that its outputs
+ * keep their names. All nodes get its label, for messages.
  */
 #ifndef CLG_PASSES_DECOMPOSE_H
 #define CLG_PASSES_DECOMPOSE_H
 
 #include "passes/rewrite.h"
 
-#define DECOMPOSE_OPSET 13 /* what operators of the default domain mean here */
+#define DECOMPOSE_OPSET 13 /* version of the default domain used here */
 
 typedef struct decomposition {
     graph *graph;
@@ -18,53 +18,55 @@ typedef struct decomposition {
     node node; /* as it was */
 } decomposition;
 
-/* An operator of the default domain; *out may be among the inputs. */
+/* Adds an operator of the default domain; *out may be among the inputs. */
 clg_status decompose_add(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          value_id *out);
-/* An operator of the domain clgraph. Outputs that are VALUE_NONE become new values. */
+/* Adds an operator of the domain clgraph. Outputs that are VALUE_NONE become new values. */
 clg_status decompose_own(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          size_t n_outputs, value_id *outputs, node_id *out_node);
-/* For the attributes of what was added. */
+/* Returns the node that produces v, to set its attributes. */
 node_id decompose_producer(const decomposition *w, value_id v);
 clg_status decompose_cast(decomposition *w, value_id v, clg_dtype to, value_id *out);
-/* The node itself becomes the last operator of its decomposition. */
+/* Replaces the node itself by the last operator of its decomposition. */
 clg_status decompose_become(decomposition *w, const char *op, size_t n_inputs,
                             const value_id *inputs);
 
-/* Constants. The tensor's reference is taken over. */
+/* Add constants. Takes ownership of the tensor's reference. */
 clg_status decompose_tensor(decomposition *w, tensor *t, value_id *out);
 clg_status decompose_numbers(decomposition *w, clg_dtype dtype, int rank, const int64_t *dims,
                              const double *numbers, value_id *out);
 clg_status decompose_number(decomposition *w, clg_dtype dtype, double number, value_id *out);
 /* int32 numbers [n]. */
 clg_status decompose_words(decomposition *w, const int32_t *words, size_t n, value_id *out);
-/* Floats of an attribute as [n] or, with n_rows, [n_rows, n / n_rows]. */
+/* Adds the floats of an attribute as a constant [n] or, with n_rows, [n_rows, n / n_rows]. */
 clg_status decompose_floats(decomposition *w, const char *name, int64_t n_rows, value_id *out);
 
 clg_dtype decompose_dtype(const decomposition *w, size_t i);
-/* Input 0 in float32; the same as [N,F], which one of unknown rank is taken for. */
+/* Return input 0 in float32: decompose_input in its shape, decompose_rows as [N,F], also when its
+ * rank is unknown. */
 clg_status decompose_input(decomposition *w, value_id *out);
 clg_status decompose_rows(decomposition *w, value_id *out);
 
-/* How scores become what the model gives, cl/ml/scores.cl. */
+/* Parameters of the kernel that turns scores into the model's outputs, cl/ml/scores.cl. */
 typedef struct decompose_finish {
     int form;
     float limit;
 } decompose_finish;
 
 clg_status decompose_set_finish(decomposition *w, node_id n, const decompose_finish *f);
-/* A regressor's node becomes its post_transform. */
+/* Replaces a regressor's node by its post_transform. */
 clg_status decompose_finish_regressor(decomposition *w, value_id scores);
-/* Output 1 of a classifier, from scores; *out_index: which class wins (NULL: not requested). */
+/* Makes output 1 of a classifier from scores; *out_index: the class with the highest score (NULL:
+ * not needed). */
 clg_status decompose_scores(decomposition *w, value_id scores, const decompose_finish *f,
                             value_id *out_index);
-/* A classifier's node becomes the look-up of its labels. */
+/* Replaces a classifier's node by the look-up of its labels. */
 clg_status decompose_finish_labels(decomposition *w, value_id index);
-/* Both of these. */
+/* Makes both outputs of a classifier: scores and labels. */
 clg_status decompose_finish_classifier(decomposition *w, value_id scores,
                                        const decompose_finish *f);
 
-/* Support vector machines (decompose_svm.c). */
+/* Decompose support vector machines (decompose_svm.c). */
 clg_status decompose_svm_classifier(decomposition *w);
 clg_status decompose_svm_regressor(decomposition *w);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines in terms of others: how like each row is to each support vector (a
- * GEMM and a function of it, or clgraph.SvmRbf), what each pair of classes makes of that
- * (clgraph.SvmDecide), and who wins (clgraph.SvmVotes).
+ * Decomposes support vector machines: the kernel function of each row and support vector (a GEMM
+ * and a function of it, or clgraph.SvmRbf), a decision for each pair of classes
+ * (clgraph.SvmDecide), and the votes (clgraph.SvmVotes).
  */
 #include "ops/ml/svm.h"
 #include "passes/decompose/decompose.h"
 
 #include "ops/ml/tree.h"
 
-/* The support vectors as columns, [F,V]. */
+/* Adds the support vectors as columns, [F,V]. */
 static clg_status add_vectors(decomposition *w, const svm_model *m, value_id *out)
 {
     size_t n;
@@ -24,7 +24,7 @@ static clg_status add_vectors(decomposition *w, const svm_model *m, value_id *ou
     return decompose_tensor(w, t, out);
 }
 
-/* x y, or gamma x y + coef0 where the kernel has them. */
+/* Adds x y, or gamma x y + coef0 for kernels that have these. */
 static clg_status add_gemm(decomposition *w, const svm_model *m, value_id x, value_id y,
                            value_id *out)
 {
@@ -38,7 +38,7 @@ static clg_status add_gemm(decomposition *w, const svm_model *m, value_id x, val
                  : node_set_float(w->graph, decompose_producer(w, *out), "alpha", m->gamma);
 }
 
-/* How like rows are to support vectors, [N,V]. */
+/* Adds the kernel function of rows and support vectors, [N,V]. */
 static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *out)
 {
     value_id in[2], k = VALUE_NONE;
@@ -57,7 +57,7 @@ static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *o
     return decompose_add(w, "Pow", 2, (value_id[]){*out, k}, out);
 }
 
-/* The GEMM with coefficients [n_scores, F] or [1, V], and the same number more for all. */
+/* Adds the GEMM with coefficients [n_scores, F] or [1, V], and the constant term. */
 static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, value_id *out)
 {
     value_id in[3] = {x};
@@ -68,7 +68,8 @@ static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, va
     return node_set_int(w->graph, decompose_producer(w, *out), "transB", 1);
 }
 
-/* Where the vectors of each class begin, and where the last one's end. */
+/* Adds the index of each class's first support vector, and their number at the end: [classes + 1].
+ */
 static clg_status add_starts(decomposition *w, const svm_model *m, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {m->n_classes + 1}};
@@ -79,7 +80,7 @@ static clg_status add_starts(decomposition *w, const svm_model *m, value_id *out
     return decompose_tensor(w, t, out);
 }
 
-/* A score for each pair of classes, [N,P]: above 0 the first of the two wins. */
+/* Adds a score for each pair of classes, [N,P]: above 0 for the first of the two. */
 static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *out)
 {
     value_id in[4];
@@ -92,8 +93,9 @@ static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *
     return decompose_own(w, "SvmDecide", 4, in, 1, out, &n);
 }
 
-/* Without probabilities, of two classes the score is taken for both as ONNX Runtime does: with
- * the sign changed or, with a post_transform, as its difference to 1. */
+/* Returns how scores are finished. With two classes and without probabilities, ONNX Runtime derives
+ * both scores from the one decision: the second with the opposite sign or, with a post_transform,
+ * as its difference to 1. */
 static decompose_finish check_scores(const decomposition *w, const svm_model *m)
 {
     const bool is_pair = m->n_classes == 2 && !m->has_probabilities;
@@ -125,7 +127,7 @@ clg_status decompose_svm_classifier(decomposition *w)
     return decompose_finish_labels(w, out[0]);
 }
 
-/* 1 above 0, else -1. */
+/* Makes the output of a one-class model: 1 for scores above 0, else -1. */
 static clg_status finish_one_class(decomposition *w, value_id score)
 {
     value_id zero, one, minus, is_in;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention in terms of other operators: two GEMMs, a Softmax, and the graphs of its
- * attributes between them. Heads that share keys and values are [batch, heads of K, heads that
- * share one, positions, size], so that nothing is repeated. Runs always: the operator has no kernel
- * (ops/attention/op_flex.c).
+ * Decomposes FlexAttention: two GEMMs, a Softmax, and the graphs of its attributes between them.
+ * Heads that share keys and values are an axis of their group, [batch, heads of K, heads that share
+ * one, positions, size], so that keys and values are not repeated. Always runs: the operator has no
+ * kernel (ops/attention/op_flex.c).
  */
 #include "passes/rewrite.h"
 
@@ -27,7 +27,7 @@ static clg_status add(const flex *f, const char *op, int64_t opset, size_t n,
 
 static node_id producer(const flex *f, value_id v) { return f->graph->values[v].producer; }
 
-/* Dimensions `from` to below `to` of an input. */
+/* Adds a list of dimensions `from` to `to` - 1 of an input. */
 static clg_status add_dims(const flex *f, size_t input, int64_t from, int64_t to, value_id *out)
 {
     CLG_TRY(add(f, "Shape", 15, 1, &f->node.inputs[input], out));
@@ -47,7 +47,7 @@ static clg_status add_input(const flex *f, size_t i, value_id *out)
     return f->dtype == f->precision ? CLG_OK : add_cast(f, *out, f->precision, out);
 }
 
-/* v in the shape that lists of dimensions make, one after the other. */
+/* Adds a Reshape of v to the concatenation of lists of dimensions. */
 static clg_status add_reshaped(const flex *f, value_id v, size_t n, const value_id *lists,
                                value_id *out)
 {
@@ -64,7 +64,7 @@ static clg_status add_shared(const flex *f, value_id v, value_id *out)
     return add(f, "Unsqueeze", 13, 2, (value_id[]){v, axes}, out);
 }
 
-/* Scores times `scale`, or divided by the root of the head's size. */
+/* Adds scores times `scale`, or divided by the square root of the head size. */
 static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
 {
     const graph_attribute *scale = node_attribute(&f->node, "scale");
@@ -85,7 +85,7 @@ static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
     return add(f, "Mul", 14, 2, (value_id[]){scores, by}, out);
 }
 
-/* What a graph of an attribute makes of v; v itself without one. */
+/* Inlines the graph of an attribute on v; returns v itself if the attribute is absent. */
 static clg_status add_changed(const flex *f, const char *name, value_id v, value_id *out)
 {
     const graph_attribute *a = node_attribute(&f->node, name);

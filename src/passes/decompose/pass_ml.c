@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of ai.onnx.ml in terms of others: what is arithmetic becomes operators of ONNX, trees
- * become clgraph.TreeEnsemble with their lists as constants, and labels are looked up after the
- * scores. Runs always, first: these operators have no kernels (ops/ml/op_ml.c).
- * See decision 21.
+ * Decomposes operators of ai.onnx.ml: arithmetic becomes operators of ONNX, trees become
+ * clgraph.TreeEnsemble with their lists as constants, and labels are looked up from the scores.
+ * Always runs, first: these operators have no kernels (ops/ml/op_ml.c). See decision 21.
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
@@ -35,8 +34,9 @@ static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *o
     return node_set_int(w->graph, n, "targets", f->n_targets);
 }
 
-/* Two classes of which all votes name one: ONNX Runtime takes the sum for the score of the
- * second class and holds it against 1/2 where no vote is negative, else 0. */
+/* Returns how the scores of two classes are finished when all votes are for one class: as in ONNX
+ * Runtime, the sum is the score of the second class, compared with 1/2 where no vote is negative,
+ * else with 0. */
 static decompose_finish check_classes(tree_forest *f)
 {
     decompose_finish how = {0, f->is_never_negative ? 0.5f : 0.0f};
@@ -71,7 +71,7 @@ static clg_status decompose_tree_regressor(decomposition *w)
     return status == CLG_OK ? decompose_finish_regressor(w, scores) : status;
 }
 
-/* Scores are float32; float64 in gives float64 out. */
+/* Decomposes a tree ensemble. Scores are float32; float64 inputs give float64 outputs. */
 static clg_status decompose_tree(decomposition *w)
 {
     tree_forest f;
@@ -97,7 +97,7 @@ static clg_status decompose_tree(decomposition *w)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* x coefficients^T + intercepts. */
+/* Adds x coefficients^T + intercepts. */
 static clg_status add_lines(decomposition *w, int64_t n_scores, value_id *out)
 {
     value_id in[3];
@@ -158,7 +158,8 @@ static clg_status decompose_binarizer(decomposition *w)
     return node_set_int(w->graph, w->id, "to", dtype);
 }
 
-/* Rows by their norm; those whose norm is 0 stay. MAX is the largest number, with its sign. */
+/* Divides rows by their norm; rows whose norm is 0 are unchanged. MAX is the largest element, with
+ * its sign. */
 static clg_status decompose_normalizer(decomposition *w)
 {
     const char *norm = node_string(&w->node, "norm", "MAX");
@@ -219,7 +220,8 @@ static clg_status decompose_extractor(decomposition *w)
     return node_set_int(w->graph, w->id, "axis", -1);
 }
 
-/* An input that is not a category requests place 1 of a list of one: bad data. */
+/* Adds a check: an input that is not a category makes a Gather read index 1 of a list of one, which
+ * is reported as invalid data. */
 static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
 {
     value_id zero, one, nothing, found;
@@ -289,8 +291,8 @@ static const struct {
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
-/* What is known of the inputs: dtypes. An unknown rank means rows; only what single rows
- * become requests more. */
+/* Returns whether the inputs' dtypes are known. An unknown rank is taken for rows [N,F]; only
+ * operators that also take single rows need it. */
 static bool is_known(const graph_info *s, const node *n)
 {
     const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;

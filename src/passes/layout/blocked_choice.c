@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which nodes are included in blocks of channels: first those that can, then connected regions of
- * them, of which those remain that save more than their borders cost.
+ * Chooses the nodes that compute in channel-blocked layout: first finds all that can, then
+ * connected regions of them, and keeps the regions that save more than the transposes at their
+ * borders cost.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/pointwise/pointwise.h"
@@ -53,14 +54,14 @@ bool blocked_is_eligible(const blocking *b, node_id n)
     return n != NODE_NONE && b->roles[n] != ROLE_NONE;
 }
 
-/* A feature map of pixels that may be in blocks, whoever makes it. */
+/* Returns whether v is a feature map that can be channel-blocked, whichever node produces it. */
 static bool is_map(const blocking *b, value_id v)
 {
     return is_float_map(b, v) && fills_blocks(b, v);
 }
 
-/* The same, but for zeros after the last channel. Convolutions write them, and of zeros, means
- * and maxima are zeros too. */
+/* As is_map, but allows lanes of zeros after the last channel. Convolutions write these zeros, and
+ * sums, means and maxima over pixels of zeros are zeros too. */
 static bool is_filled_map(const blocking *b, value_id v)
 {
     if (!is_float_map(b, v)) return false;
@@ -70,7 +71,8 @@ static bool is_filled_map(const blocking *b, value_id v)
                                  b->roles[from] == ROLE_REDUCE);
 }
 
-/* Not more than half as much again, or of one pixel. */
+/* Returns whether the padding lanes cost little: at most half as many again as the channels, or a
+ * feature map of one pixel. */
 static bool is_worth_filling(const blocking *b, value_id v)
 {
     const int64_t *d = b->info.facts[v].dims.dims;
@@ -91,7 +93,8 @@ static bool is_image(const blocking *b, value_id v)
            f->dims.dims[1] <= MAX_PLANES;
 }
 
-/* One group, or one for each channel with one output. */
+/* Returns whether the groups can be blocked: one group, or depthwise with one output for each
+ * channel. */
 static bool groups_can(const blocking *b, const node *n, const shape *w)
 {
     const int64_t groups = node_int(n, "group", 1);
@@ -117,8 +120,8 @@ static bool conv_can(const blocking *b, const node *n)
     return !node_has_input(n, 3) || is_filled_map(b, n->inputs[3]);
 }
 
-/* Whether each window of a maximum has pixels: of none it is the lowest number, also of zeros
- * after the last channel. */
+/* Returns whether each window of a max pool contains a pixel. An empty window gives the lowest
+ * number, also in the lanes after the last channel, which must stay zero. */
 static bool windows_have_pixels(const node *n)
 {
     size_t n_pads;
@@ -135,7 +138,8 @@ static bool pool_can(const blocking *b, const node *n)
             (fills_blocks(b, n->outputs[0]) || windows_have_pixels(n)));
 }
 
-/* Means and maxima over all pixels. */
+/* Returns whether the node is a mean or maximum over all pixels, the reductions that can be
+ * blocked. */
 static bool reduce_can(const node *n)
 {
     if (node_is(n, "GlobalAveragePool") || node_is(n, "GlobalMaxPool")) return true;
@@ -146,7 +150,7 @@ static bool reduce_can(const node *n)
            ((axes[0] == 2 && axes[1] == 3) || (axes[0] == -2 && axes[1] == -1));
 }
 
-/* A constant that is one number, or one a channel. */
+/* Returns whether a constant is a scalar or one value per channel. */
 static bool is_by_channel(const blocking *b, value_id v)
 {
     const shape *x = &b->info.facts[v].dims;
@@ -156,8 +160,8 @@ static bool is_by_channel(const blocking *b, value_id v)
     return true;
 }
 
-/* A feature map, or with more than one input also what is constant by channel or one number a
- * feature map (an excitation). */
+/* Returns whether a pointwise node can be blocked: its inputs are feature maps or, with more than
+ * one input, constants by channel or one value per feature map (squeeze and excitation). */
 static bool pointwise_can(const blocking *b, const node *n)
 {
     if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
@@ -218,7 +222,8 @@ bool blocked_reads(const blocking *b, node_id id, size_t i)
     }
 }
 
-/* All but convolutions only follow: what they read is in blocks already. */
+/* Sets the roles of nodes. Only convolutions start regions; other nodes join when their inputs are
+ * blocked already. */
 static void find_roles(blocking *b)
 {
     for (node_id i = 0; i < b->graph->n_nodes; i++) {
@@ -243,7 +248,7 @@ static node_id region_of(blocking *b, node_id n)
     return n;
 }
 
-/* How often nodes of a region read v in blocks. */
+/* Counts how often nodes of a region read each value in blocked layout. */
 static uint32_t *count_readings(const blocking *b)
 {
     uint32_t *count = memory_zalloc(b->info.n_values + 1, sizeof *count);
@@ -253,8 +258,8 @@ static uint32_t *count_readings(const blocking *b)
     return count;
 }
 
-/* Elements of an image that transposing v takes; a feature map of one pixel is the same in both
- * forms. */
+/* Returns the elements per image that a transpose of v moves; 0 for a feature map of one pixel,
+ * which is the same in both layouts. */
 static double transposed_elements(const blocking *b, value_id v)
 {
     const int64_t *d = b->info.facts[v].dims.dims;
@@ -271,7 +276,7 @@ static double conv_operations(const blocking *b, const node *n)
     return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
 }
 
-/* Regions of fewer operations than their borders are worth stay as they are. */
+/* Removes regions whose operations save less than the transposes at their borders cost. */
 static clg_status find_costs(blocking *b)
 {
     uint32_t *readings = count_readings(b);

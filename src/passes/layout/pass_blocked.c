@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regions of a graph around convolutions whose feature maps are in blocks of channels: [N, C, H, W]
- * becomes [N, C / lanes, H, W, lanes], where a vector is a pixel's adjacent channels.
- * Convolutions become clgraph.BlockedConv (ops/conv/op_conv_blocked.c), which reads and writes
- * whole vectors; pools, reductions over pixels, pointwise operators and Concats are included as
- * ONNX's operators of rank 5. At a region's borders feature maps are transposed by a Reshape and a
- * Transpose. See decision 30.
+ * Rewrites regions around convolutions to channel-blocked layout: feature maps [N, C, H, W] become
+ * [N, C / lanes, H, W, lanes], where a vector has adjacent channels of a pixel. Convolutions become
+ * clgraph.BlockedConv (ops/conv/op_conv_blocked.c), which reads and writes whole vectors; pools,
+ * reductions over pixels, pointwise operators and Concats stay ONNX's operators, with rank 5. At a
+ * region's borders feature maps are transposed by a Reshape and a Transpose. See decision 30.
  */
 #include "passes/layout/blocked.h"
 
@@ -32,7 +31,7 @@ static clg_status add_transpose(blocking *b, node_id whole, value_id x, const in
     return node_set_ints(b->graph, b->graph->values[*out].producer, "perm", 5, perm);
 }
 
-/* The form in blocks of a feature map that is there in NCHW order. */
+/* Converts a feature map from NCHW to channel-blocked layout. */
 static clg_status to_blocks(blocking *b, node_id whole, value_id v, value_id *out)
 {
     const int64_t *d = b->info.facts[v].dims.dims, lanes = b->lanes;
@@ -72,7 +71,7 @@ static clg_status input_in_blocks(blocking *b, node_id whole, value_id v, value_
     return CLG_OK;
 }
 
-/* A constant by channel: [C, 1, 1] or [1, C, 1, 1] as [C / lanes, 1, 1, lanes]. */
+/* Reshapes a constant by channel from [C, 1, 1] or [1, C, 1, 1] to [C / lanes, 1, 1, lanes]. */
 static clg_status channels_in_blocks(blocking *b, node_id whole, value_id v, value_id *out)
 {
     const shape *x = &b->info.facts[v].dims;
@@ -82,7 +81,7 @@ static clg_status channels_in_blocks(blocking *b, node_id whole, value_id v, val
                        out);
 }
 
-/* A list attribute of two axes, with a third one for the lanes: its first half, `third`, its
+/* Inserts an entry for the lanes into a list attribute of two axes: its first half, `third`, its
  * second half, `third`. */
 static clg_status widen(blocking *b, node_id id, const char *name, int64_t third)
 {
@@ -112,7 +111,8 @@ static clg_status rewrite_reduce(blocking *b, node_id id)
     return node_set_ints(b->graph, id, "axes", 2, (int64_t[]){2, 3});
 }
 
-/* x * f + (bias - mean * f) with f = scale / sqrt(var + epsilon), which is constant. */
+/* Rewrites BatchNormalization to x * f + (bias - mean * f) with f = scale / sqrt(var + epsilon),
+ * which is constant. */
 static clg_status rewrite_batchnorm(blocking *b, node_id id)
 {
     const node *n = &b->graph->nodes[id];
@@ -154,7 +154,7 @@ static clg_status rewrite_by_role(blocking *b, node_id id)
     }
 }
 
-/* Inputs and output of node `id` become those in blocks. */
+/* Replaces inputs and output of node `id` by the blocked ones. */
 static clg_status rewrite_one(blocking *b, node_id id)
 {
     const value_id v = b->graph->nodes[id].outputs[0];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A 1x1 convolution of channel-blocked feature maps, and the depthwise one that alone reads what it
- * writes, become one node: the feature map between them, often several times as large as those
- * around it, need not go through memory (BlockedConv with inputs 4 and 5,
- * ops/conv/op_conv_blocked.c). Their activations must be the same, or one has none.
- * See decision 34.
+ * Fuses a channel-blocked 1x1 convolution with the depthwise one that is its only reader: the
+ * feature map between them, often several times as large as those around it, then does not go
+ * through memory (BlockedConv with inputs 4 and 5, ops/conv/op_conv_blocked.c). Their activations
+ * must be the same, or one has none. See decision 34.
  */
 #include "ops/conv/conv_blocked.h"
 #include "passes/rewrite.h"
@@ -29,7 +28,8 @@ static bool all_are(const node *n, const char *name, int64_t value)
     return true;
 }
 
-/* auto_pad makes no padding of a window of one pixel without strides. */
+/* Returns whether the node is a blocked 1x1 convolution without strides and padding; auto_pad pads
+ * nothing then. */
 static bool is_point(const graph_info *s, const node *n)
 {
     if (!is_blocked(n) || node_int(n, "group", 1) != 1 || s->facts[n->inputs[0]].dims.rank != 5)
@@ -101,7 +101,8 @@ static clg_status run(graph *g, const graph_info *s)
 clg_status pass_expand(graph *g, const pass_options *options)
 {
     graph_info s;
-    if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* nothing is in blocks */
+    if (options->kernel_class != CLG_KERNELS_SIMD)
+        return CLG_OK; /* no other class has blocked layouts */
     CLG_TRY(graph_info_make(g, &s));
     const clg_status status = run(g, &s);
     graph_info_deinit(&s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lets 3x3 convolutions with constant weights be computed by Winograd's minimal filtering where
- * that is faster: in float32 throughout, also of float16, with the wider error bound of
- * docs/numerics.md. Without this pass every convolution is summed by its formula.
+ * Marks 3x3 convolutions with constant weights that Winograd's minimal filtering computes faster:
+ * in float32 throughout, also with float16 tensors, with the wider error bound of docs/numerics.md.
+ * With this pass disabled every convolution is summed directly.
  */
 #include "passes/rewrite.h"
 
@@ -28,7 +28,7 @@ static bool may_filter(const graph_info *s, const node *n)
 clg_status pass_winograd(graph *g, const pass_options *options)
 {
     graph_info s;
-    if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* others have no kernel for it */
+    if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* only that class has a kernel */
     CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {

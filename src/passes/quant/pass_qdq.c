@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Has models in QDQ form (float operators between DequantizeLinear and QuantizeLinear) compute with
- * bytes: moves these two next to operators that compute (qdq_moves.c), and replaces the operators
- * between them by quantised ones (qdq_take.c).
+ * Converts models in QDQ form (float operators between DequantizeLinear and QuantizeLinear) to
+ * integer arithmetic: moves DequantizeLinear and QuantizeLinear next to operators that compute
+ * (qdq_moves.c), and replaces the operators between them by quantised ones (qdq_take.c).
  */
 #include "passes/quant/qdq.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DequantizeLinear and QuantizeLinear of one scale as pointwise operators, which they are: with
- * such before or after, a chain reads bytes and writes bytes in one kernel. Each pointwise
- * reader gets its own DequantizeLinear. The arithmetic is the same, in float32. Constants
- * stay: they are dequantised once. Late, since other passes know chains by values that are read
- * twice.
+ * Rewrites DequantizeLinear and QuantizeLinear with one scale as pointwise operators, so that they
+ * fuse with adjacent pointwise operators into one kernel that reads and writes bytes. Each
+ * pointwise reader gets its own DequantizeLinear. The arithmetic is the same, in float32. Constants
+ * are not rewritten: they are dequantised once. Runs late, since other passes recognise activations
+ * by values with two readers.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/quant/qdq.h"
@@ -18,7 +18,8 @@ static clg_status set_numbers(graph *g, node_id n, const qdq_pair *p, clg_dtype 
     return node_set_int(g, n, "to", to);
 }
 
-/* What comes out of a DequantizeLinear, but for constants. */
+/* Returns whether v is the output of a DequantizeLinear that can be rewritten, and not a constant.
+ */
 static bool is_source(const graph_info *s, value_id v, qdq_pair *out)
 {
     return qdq_after(s, v, out) && qdq_is_plain(out) && !s->constant[v];
@@ -47,7 +48,8 @@ static clg_status decompose_quantize(const graph_info *s, const qdq_pair *q)
     return dequantize_inputs(s, q->node);
 }
 
-/* Pointwise operators and QuantizeLinear first: they look for DequantizeLinear. */
+/* Rewrites the readers of DequantizeLinears before these: pointwise operators and QuantizeLinear
+ * search for a DequantizeLinear at their inputs. */
 static clg_status decompose_readers(const graph_info *s, size_t n_nodes)
 {
     qdq_pair q;
@@ -80,5 +82,5 @@ clg_status pass_qdq_chains(graph *g, const pass_options *options)
     CLG_TRY(graph_info_make(g, &s));
     const clg_status status = decompose_all(&s);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
 }

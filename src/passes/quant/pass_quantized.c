@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quantised operators of com.microsoft in terms of others (ops/quant/op_quantized.c). Runs always,
- * in branches and bodies of loops too: attributes and which inputs there are decide alone, no
- * shapes. Windows over channels that are last become windows over channels that are second between
- * two Transposes; pass_transpose.c takes those away that undo one another.
+ * Decomposes quantised operators of com.microsoft (ops/quant/op_quantized.c). Always runs, also in
+ * branches and loop bodies: only attributes and the presence of inputs matter, no shapes. Windows
+ * over channels-last tensors become windows over channels-first tensors between two Transposes;
+ * pass_transpose.c removes those that cancel out.
  */
 #include "passes/rewrite.h"
 
@@ -23,13 +23,13 @@ static clg_status add(const decomposition *w, const char *op, int64_t opset, siz
     return rewrite_part(w->graph, w->id, "", op, opset, n_inputs, inputs, out);
 }
 
-/* Input i; VALUE_NONE where it is left out. */
+/* Returns input i; VALUE_NONE where it is omitted. */
 static value_id input(const decomposition *w, size_t i)
 {
     return i < w->node.n_inputs ? w->node.inputs[i] : VALUE_NONE;
 }
 
-/* The node itself becomes the last operator of its decomposition. */
+/* Replaces the node itself by the last operator of its decomposition. */
 static clg_status become(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                          const value_id *inputs)
 {
@@ -80,7 +80,7 @@ static clg_status decompose_where(decomposition *w)
 
 /* ---- GEMMs -------------------------------------------------------------------------------- */
 
-/* y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
+/* Decomposes QGemm: y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
 static clg_status decompose_gemm(decomposition *w)
 {
     static const int64_t transposed_axes[2] = {1, 0};
@@ -102,8 +102,8 @@ static clg_status decompose_gemm(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){sums, input(w, 7), input(w, 8)});
 }
 
-/* Weights [directions, rows, columns] as LSTM has them, [directions, columns, rows]. Scales and
- * zero points are lists of directions, or [directions, columns]. */
+/* Adds an LSTM's weights [directions, rows, columns] from the quantised [directions, columns,
+ * rows]. Scales and zero points are lists of directions, or [directions, columns]. */
 static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scale, value_id *out)
 {
     static const int64_t transposed_axes[3] = {0, 2, 1};
@@ -120,7 +120,8 @@ static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scal
     return add_transposed(w, v, 3, transposed_axes, out);
 }
 
-/* Activations stay float32, where ONNX Runtime quantises them again in each step. */
+/* Decomposes DynamicQuantizeLSTM. Activations stay float32; ONNX Runtime quantises them again in
+ * each step. */
 static clg_status decompose_lstm(decomposition *w)
 {
     value_id in[8];
@@ -151,7 +152,7 @@ enum {
     ZEROS = SCALES + 5
 };
 
-/* A table (WORDS to BETA), or rows of it, in float32. */
+/* Adds an embedding table (WORDS to BETA), or rows of it, in float32. */
 static clg_status add_table(const decomposition *w, size_t table, value_id rows, value_id *out)
 {
     const size_t i = table - WORDS;
@@ -164,7 +165,7 @@ static clg_status add_rows(const decomposition *w, size_t table, size_t ids, val
     return add_table(w, table, *out, out);
 }
 
-/* The first places of the table of positions. */
+/* Adds the first rows of the table of position embeddings. */
 static clg_status add_positions(const decomposition *w, value_id *out)
 {
     value_id zero, count;
@@ -175,8 +176,8 @@ static clg_status add_positions(const decomposition *w, value_id *out)
     return add_table(w, POSITIONS, *out, out);
 }
 
-/* How many of each row of the mask are 1, in place of the node's second output; 0 without a
- * mask. */
+/* Adds the number of ones in each row of the mask, for the node's second output; 0 without a mask.
+ */
 static clg_status decompose_count(const decomposition *w)
 {
     graph *g = w->graph;
@@ -186,7 +187,7 @@ static clg_status decompose_count(const decomposition *w)
     node_id n;
     CLG_TRY(rewrite_ints(g, 1, (int64_t[]){1}, &axis));
     CLG_TRY(add_cast(w, axis, CLG_INT32, &other));
-    /* No number differs from itself. */
+    /* Without a mask: a number never differs from itself, which makes zeros of the right shape. */
     CLG_TRY(add(w, "Equal", 13, 2, (value_id[]){v, has_mask ? other : v}, &v));
     if (!has_mask) CLG_TRY(add(w, "Not", 1, 1, &v, &v));
     CLG_TRY(add_cast(w, v, CLG_INT32, &v));
@@ -221,7 +222,7 @@ static clg_status decompose_embed(decomposition *w)
 
 #define MAX_AXES 8
 
-/* The node is `op` of channels second now, and a Transpose gives its output. */
+/* Makes the node `op` over channels-first tensors; a Transpose then produces its output. */
 static clg_status transpose_window(decomposition *w, const char *domain, const char *op,
                                    int64_t opset, size_t rank)
 {
@@ -258,7 +259,8 @@ static clg_status transpose_window(decomposition *w, const char *domain, const c
     return node_attribute(n, "channels_last") ? node_set_int(g, w->id, "channels_last", 0) : CLG_OK;
 }
 
-/* From kernel_shape, or from the weights where the attribute is missing; 0: not known. */
+/* Returns the spatial rank from kernel_shape, or from the weights where the attribute is missing;
+ * 0: unknown. */
 static size_t window_rank(const decomposition *w, size_t weights)
 {
     size_t axes;
@@ -304,7 +306,8 @@ static clg_status decompose_node(graph *g, node_id id)
     return CLG_OK;
 }
 
-/* Depth was checked when the model was loaded. */
+/* Decomposes a graph and its subgraphs. The depth of recursion was checked when the model was
+ * loaded. */
 static clg_status decompose_graph(graph *g)
 {
     const size_t n_nodes = g->n_nodes;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading DequantizeLinear and QuantizeLinear. See qdq.h.
+ * Reads DequantizeLinear and QuantizeLinear. See qdq.h.
  */
 #include "passes/quant/qdq.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Beyond these a product of two scales, or a number over one, may leave float32's normal range. */
+/* Outside these bounds the product of two scales, or the reciprocal of a scale, may leave float32's
+ * normal range. */
 #define MIN_SCALE 1e-15
 #define MAX_SCALE 1e15
 
@@ -28,7 +29,7 @@ bool qdq_is_sound(const qdq_pair *p)
     return p->scales->n_elements > 0;
 }
 
-/* The attributes request what every version does automatically. */
+/* Returns whether the attributes have the values that every version implies. */
 static bool is_ordinary(const node *n)
 {
     const int64_t to = node_int(n, "output_dtype", 0), precision = node_int(n, "precision", 0);

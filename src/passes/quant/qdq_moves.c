@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that only move numbers, or pick the largest, give the same whether they do it before or
- * after DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is
- * exact. See qdq.h.
+ * Moves DequantizeLinear and QuantizeLinear past operators that only move elements or select
+ * maxima: with a single scale these give the same result before and after, and then process bytes.
+ * All moves are exact. See qdq.h.
  */
 #include "passes/quant/qdq.h"
 
@@ -13,8 +13,8 @@
 
 typedef struct mover {
     const char *op_type;
-    bool all;    /* all inputs are data; else the first */
-    bool climbs; /* gives as many numbers as it takes, or fewer, and reads all of them */
+    bool all;    /* all inputs are data; else only the first */
+    bool climbs; /* has as many output elements as inputs or fewer, and reads all of them */
 } mover;
 
 static const mover movers[] = {
@@ -34,7 +34,7 @@ static bool takes(const node *n, clg_dtype dtype)
     return row && (op_row_types(row, row->input_types[0]) & DTYPE_BIT(dtype)) != 0;
 }
 
-/* Whether what the node reads beside data is fit for bytes too. */
+/* Returns whether the node's other inputs and outputs permit bytes as data. */
 static bool is_fit(const node *n)
 {
     if (node_is(n, "MaxPool")) return n->n_outputs == 1 || n->outputs[1] == VALUE_NONE;
@@ -66,7 +66,7 @@ static void give(graph *g, node_id n, size_t output, value_id v)
 
 /* ---- QuantizeLinear up ----------------------------------------------------------------------- */
 
-/* The bounds of Relu and Clip, where they are known. */
+/* Reads the bounds of Relu and Clip; false when they are not known. */
 static bool find_bounds(const graph_info *s, const node *n, double out[2])
 {
     static const char *const names[] = {"min", "max"};
@@ -84,14 +84,14 @@ static bool find_bounds(const graph_info *s, const node *n, double out[2])
     return out[0] <= out[1];
 }
 
-/* Whether q saturates where the bounds are, or before. */
+/* Returns whether the bounds have no effect, since q saturates at them or earlier. */
 static bool are_void(const qdq_pair *q, const double bounds[2])
 {
     return qdq_quantized(q, bounds[0]) == qdq_lowest(q->dtype) &&
            qdq_quantized(q, bounds[1]) == qdq_highest(q->dtype);
 }
 
-/* The node after which QuantizeLinear is and which it can pass; NODE_NONE. */
+/* Returns the node before a QuantizeLinear that the latter can move past; NODE_NONE. */
 static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
 {
     double bounds[2];
@@ -104,13 +104,14 @@ static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
     if (m) return m->climbs && takes(n, q->dtype) ? id : NODE_NONE;
     if (!find_bounds(s, n, bounds)) return NODE_NONE;
     const node_id from = s->graph->values[n->inputs[0]].producer;
-    /* Bounds are included with a pointwise operator, unless there are none. */
+    /* Bounds after a pointwise operator are fused with it: leave them there, unless they have no
+     * effect. */
     const bool stays = from != NODE_NONE && qdq_is_pointwise(&s->graph->nodes[from]);
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
-/* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising
- * moves past, read once. */
+/* Returns whether v is a Concat, read once, whose inputs come from DequantizeLinears or from nodes
+ * that QuantizeLinear can move past. */
 static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
@@ -119,7 +120,7 @@ static bool is_joined(const graph_info *s, value_id v)
     if (id == NODE_NONE || !node_is(&s->graph->nodes[id], "Concat")) return false;
     const node *n = &s->graph->nodes[id];
     for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] >= s->n_values) return false; /* left out, or new */
+        if (n->inputs[i] >= s->n_values) return false; /* omitted, or added after the analysis */
         const node_id from = s->graph->values[n->inputs[i]].producer;
         if (!qdq_after(s, n->inputs[i], &p) && (from == NODE_NONE || s->uses[n->inputs[i]] != 1 ||
                                                 !(qdq_is_computed(&s->graph->nodes[from]) ||
@@ -129,8 +130,7 @@ static bool is_joined(const graph_info *s, value_id v)
     return takes(n, CLG_INT8) && takes(n, CLG_UINT8);
 }
 
-/* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what
- * comes out of such. */
+/* Returns whether v comes from a DequantizeLinear that q cancels, or from a quantised operator. */
 static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
 {
     qdq_pair p;
@@ -145,7 +145,8 @@ static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
     return true;
 }
 
-/* QuantizeLinear q reads what `passed` reads, and `passed` reads bytes and gives q's output. */
+/* Swaps QuantizeLinear q and the node `passed` before it: q reads the input of `passed`, which then
+ * reads bytes and produces q's output. */
 static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
 {
     value_id inner;
@@ -159,8 +160,8 @@ static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
     return CLG_OK;
 }
 
-/* Quantising keeps order: bounds are quantised with what they bound, and vanish at the ends of
- * the range. */
+/* Moves QuantizeLinear past Relu or Clip. Quantising is monotonic: the bounds are quantised as
+ * well, and are dropped where they are the limits of the dtype. */
 static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const double *bounds)
 {
     value_id in[3];
@@ -176,7 +177,8 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
     return rewrite_become(g, passed, "", "Clip", 13, 3, in);
 }
 
-/* QuantizeLinear q reads a Concat: each part gets one, and the Concat gives q's output. */
+/* Moves QuantizeLinear q before a Concat: quantises each input, and the Concat produces q's output.
+ */
 static clg_status quantize_parts(const graph_info *s, const qdq_pair *q)
 {
     graph *g = s->graph;
@@ -212,14 +214,16 @@ static clg_status climb(const graph_info *s, const qdq_pair *q)
 clg_status qdq_climb(const graph_info *s)
 {
     qdq_pair q;
-    for (node_id i = 0; i < s->graph->n_nodes; i++) /* those that parts of a Concat get, too */
+    for (node_id i = 0; i < s->graph->n_nodes;
+         i++) /* includes those added for inputs of a Concat */
         if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q)) CLG_TRY(climb(s, &q));
     return CLG_OK;
 }
 
 /* ---- DequantizeLinear down ------------------------------------------------------------------- */
 
-/* Whether the node takes value v as bytes, once what it gives is wanted so. */
+/* Returns whether the node can read value v as bytes; a node that moves elements can if its output
+ * is wanted as bytes. */
 static bool is_taker(const node *n, size_t input, const bool *wanted)
 {
     const mover *m = find_mover(n);
@@ -231,7 +235,7 @@ static bool is_taker(const node *n, size_t input, const bool *wanted)
     return true;
 }
 
-/* By value: whether all that read it may read bytes. From last to first. */
+/* Finds, by value, whether all readers can read bytes. Walks from the last node to the first. */
 static clg_status find_wanted(const graph_info *s, bool **out)
 {
     const graph *g = s->graph;
@@ -255,8 +259,8 @@ static clg_status find_wanted(const graph_info *s, bool **out)
     return CLG_OK;
 }
 
-/* Whether all data of the node come out of DequantizeLinears of the same numbers. A list of
- * scales goes through Transpose alone. */
+/* Returns whether all data inputs of the node come from DequantizeLinears with equal parameters.
+ * Lists of scales can only pass Transpose. */
 static bool find_sources(const graph_info *s, const node *n, const mover *m, qdq_pair *pairs)
 {
     const size_t count = m->all ? n->n_inputs : 1;
@@ -269,7 +273,7 @@ static bool find_sources(const graph_info *s, const node *n, const mover *m, qdq
            (node_is(n, "Transpose") && (pairs[0].dtype == CLG_INT8 || pairs[0].dtype == CLG_UINT8));
 }
 
-/* Where a Transpose puts an axis. */
+/* Returns the axis to which a Transpose moves `axis`. */
 static int moved_axis(const graph_info *s, const node *n, int axis)
 {
     const int rank = s->facts[n->inputs[0]].dims.rank;
@@ -281,7 +285,7 @@ static int moved_axis(const graph_info *s, const node *n, int axis)
     return axis;
 }
 
-/* What Pad puts around, as bytes; false where they do not have it exactly. */
+/* Returns the value with which Pad pads, as a byte; false when it is not exactly representable. */
 static bool find_padding(const graph_info *s, const node *n, const qdq_pair *p, int64_t *out)
 {
     double real = 0;
@@ -311,7 +315,7 @@ static clg_status read_padding(graph *g, node_id id, const qdq_pair *p, int64_t 
     return rewrite_inputs(g, id, n, in);
 }
 
-/* The node works on bytes, and each of its outputs is dequantised. */
+/* Makes the node process bytes, and dequantises each of its outputs. */
 static clg_status sink(const graph_info *s, node_id id, const qdq_pair *pairs, size_t n_pairs)
 {
     graph *g = s->graph;
@@ -342,14 +346,15 @@ static clg_status sink_node(const graph_info *s, node_id id, const bool *wanted)
     const mover *m = find_mover(n);
     qdq_pair pairs[MAX_PIECES];
     if (!m || n->inputs[0] == VALUE_NONE || !find_sources(s, n, m, pairs)) return CLG_OK;
-    /* A table of constants is larger than what is looked up in it. */
+    /* A Gather from a constant table also gains: dequantising its rows is cheaper than the whole
+     * table. */
     bool gains = node_is(n, "Gather") && qdq_content(s, pairs[0].bytes);
     for (size_t i = 0; i < n->n_outputs; i++)
         gains |= n->outputs[i] != VALUE_NONE && wanted[n->outputs[i]];
     return gains ? sink(s, id, pairs, m->all ? n->n_inputs : 1) : CLG_OK;
 }
 
-/* A QuantizeLinear that undoes a DequantizeLinear: its readers read the bytes. */
+/* Removes a QuantizeLinear that cancels a DequantizeLinear: its readers read the bytes. */
 static clg_status undo(const graph_info *s, const qdq_pair *q)
 {
     qdq_pair p;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replaces operators between DequantizeLinear and QuantizeLinear by those that compute with bytes:
- * QLinearConv, QLinearMatMul and com.microsoft's. Sums are exact there, and rounded once, where the
- * model's float32 rounds on the way: results differ by one step at most, in rare ties. Scales and
- * zero points must be constants, one for a tensor, or one for each output of weights. What else
- * reads a DequantizeLinear goes on reading it. Softmax stays: QLinearSoftmax is these three nodes
- * (pass_quantized.c).
+ * Replaces operators between DequantizeLinear and QuantizeLinear by integer ones: QLinearConv,
+ * QLinearMatMul and com.microsoft's. Their sums are exact, and rounded once, where the model's
+ * float32 rounds at each step: results differ by one quantisation step at most, in rare ties.
+ * Scales and zero points must be constants, one for a tensor, or one for each output channel of
+ * weights. Other readers of a DequantizeLinear are unaffected. Softmax is not replaced:
+ * QLinearSoftmax is itself decomposed into these three nodes (pass_quantized.c).
  */
 #include "passes/quant/qdq.h"
 
@@ -16,11 +16,12 @@
 
 #define MICROSOFT "com.microsoft"
 #define OPSET 13
-/* What rounding a bias to whole steps of the sum may move a result by, in steps of the result. */
+/* The largest error of a result, in quantisation steps of the result, that rounding the bias to
+ * integers may cause. */
 #define MAX_BIAS_ERROR (1.0 / 128)
 #define MAX_BIAS ((double)(1 << 30))
 
-/* A node, what its operands come from, and what quantises its result. */
+/* A node with the DequantizeLinears of its operands and the QuantizeLinear of its result. */
 typedef struct qdq_pattern {
     const graph_info *info;
     graph *graph;
@@ -39,7 +40,7 @@ static clg_status add(const qdq_pattern *w, const char *domain, const char *op, 
     return rewrite_part(w->graph, w->id, domain, op, domain[0] ? 1 : OPSET, n, inputs, out);
 }
 
-/* The node becomes another operator and keeps its attributes. */
+/* Replaces the node by another operator, keeping its attributes. */
 static clg_status become(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                          const value_id *inputs)
 {
@@ -52,7 +53,7 @@ static clg_status become(const qdq_pattern *w, const char *domain, const char *o
     return CLG_OK;
 }
 
-/* ... and gives the bytes that QuantizeLinear gave. */
+/* As become, and the node produces the QuantizeLinear's output. */
 static clg_status become_quantized(const qdq_pattern *w, const char *domain, const char *op,
                                    size_t n, const value_id *inputs)
 {
@@ -61,7 +62,7 @@ static clg_status become_quantized(const qdq_pattern *w, const char *domain, con
     return CLG_OK;
 }
 
-/* Bytes, scale and zero point, as these operators' inputs have them. */
+/* Lists bytes, scale and zero point, in the order of these operators' inputs. */
 static clg_status list_operand(const qdq_pattern *w, const qdq_pair *p, value_id out[3])
 {
     out[0] = p->bytes;
@@ -77,7 +78,7 @@ static clg_status list_result(const qdq_pattern *w, value_id out[2])
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* How far numbers may be from their zero point. */
+/* Returns the largest distance of a quantised number from its zero point. */
 static double reach(const qdq_pair *p)
 {
     double max = 0;
@@ -89,7 +90,8 @@ static double reach(const qdq_pair *p)
     return max;
 }
 
-/* Whether int32 holds sums of k products, where float32 only rounds. */
+/* Returns whether int32 holds sums of k products and the bias without overflow; float32 would only
+ * round. */
 static bool fits_sums(const qdq_pattern *w, int64_t k, double max_bias)
 {
     return k != DIM_UNKNOWN &&
@@ -105,7 +107,7 @@ static bool is_whole_or_along(const qdq_pair *p, int axis)
 
 /* ---- bias ------------------------------------------------------------------------------------ */
 
-/* The numbers of a constant list of n, quantised or not. */
+/* A constant list of n biases, quantised or not. */
 typedef struct bias_list {
     const tensor *numbers;
     bool is_quantized;
@@ -126,8 +128,8 @@ static double bias_real(const bias_list *b, int64_t i)
     return (double)(tensor_get_int(b->numbers, i) - qdq_zero(&b->pair, i)) * qdq_scale(&b->pair, i);
 }
 
-/* The bias in steps of the sums, as int32; false where that would show in results. *out_max: the
- * largest. */
+/* Converts the bias to int32, in units of the sums; false when the rounding error exceeds
+ * MAX_BIAS_ERROR. *out_max: the largest magnitude. */
 static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, double *out_max)
 {
     const double unit = qdq_scale(&w->y, 0);
@@ -143,8 +145,8 @@ static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, d
     return true;
 }
 
-/* Input v, a bias, as int32 in steps of the sums: the model's own where that is what it holds.
- * VALUE_NONE: it is left as it is. */
+/* Adds input v, a bias, as int32 in units of the sums; reuses the model's own constant if it is
+ * that already. VALUE_NONE: the operator cannot be replaced. */
 static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t k, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {n}};
@@ -167,8 +169,8 @@ static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t 
 
 /* ---- Conv ------------------------------------------------------------------------------------ */
 
-/* sums * (x_scale * w_scale) + bias, in the model's float32, for a Conv whose result nothing
- * quantises. */
+/* Computes sums * (x_scale * w_scale) + bias in float32, for a Conv whose result is not quantised.
+ */
 static clg_status scale_sums(const qdq_pattern *w, value_id sums, value_id bias, int rank)
 {
     value_id scale, dims, in[4] = {w->x[0].scale, w->x[1].scale};
@@ -229,8 +231,8 @@ static clg_status take_conv(qdq_pattern *w)
 
 /* ---- MatMul, Gemm ---------------------------------------------------------------------------- */
 
-/* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised after.
- * Attributes of the node do not stay. */
+/* Replaces a matrix product: bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which
+ * may be quantised after it. Drops the node's attributes. */
 static clg_status take_matmul_of(const qdq_pattern *w, const value_id a[3], const value_id b[3],
                                  value_id bias)
 {
@@ -260,7 +262,7 @@ static clg_status take_matmul(qdq_pattern *w)
     return take_matmul_of(w, a, b, VALUE_NONE);
 }
 
-/* Whether a Gemm's C is a number, or one for each column. */
+/* Returns whether a Gemm's C is a scalar, or one value for each column. */
 static bool is_row(const qdq_pattern *w, value_id v, int64_t n)
 {
     const value_fact *f = &w->info->facts[v];
@@ -294,8 +296,8 @@ static clg_status take_gemm(qdq_pattern *w)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* All of one dtype, each with one scale: an operator of com.microsoft takes them one after the
- * other. */
+/* Replaces an operator whose inputs all have one dtype, each with one scale, by an operator of
+ * com.microsoft that lists them in order. */
 static clg_status take_elements(qdq_pattern *w, const char *op)
 {
     value_id in[8];
