@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts and device values.
+ * Creates and frees contexts, and values in device memory.
  */
 #include "session/context.h"
 
@@ -133,7 +133,7 @@ static clg_status storage_read(void *storage, size_t offset_bytes, void *data, s
     return context_download(s->context, s->buffer, offset_bytes, data, size_bytes);
 }
 
-/* Finished, since a queue of the application's own may be the next to read it. */
+/* Waits until the write is complete: the next reader may be a queue of the application. */
 static clg_status storage_write(void *storage, size_t offset_bytes, const void *data,
                                 size_t size_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_context inside: one device made ready, a utility queue for copies outside of runs, and the
- * registry through which sessions of one model and equal options share an exec.
+ * The implementation of clg_context: an initialised device, a utility queue for copies outside of
+ * runs, and the registry through which sessions of one model with equal options share an exec.
  */
 #ifndef CLG_SESSION_CONTEXT_H
 #define CLG_SESSION_CONTEXT_H
@@ -21,15 +21,15 @@ struct clg_context {
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
     struct session_exec *execs;   /* not references: an exec leaves the list when it is freed */
-    struct tuning_table *choices; /* measured ones; under registry_lock, like the next */
+    struct tuning_table *choices; /* measured choices; under registry_lock, like the next */
     bool choices_loaded;
-    /* Of self-tests (context_validate.c); under selftest_records_lock, which may be taken under
-     * any lock of an exec, and under test_lock, which is held while a kernel is tested. */
+    /* Self-tests (context_validate.c). selftest_records_lock guards the records; it may be taken
+     * under any lock of an exec, and under test_lock, which is held while a kernel is tested. */
     mutex test_lock, selftest_records_lock;
     bool trusting; /* without self-tests */
     bool selftest_records_loaded;
     selftest_records records;
-    hash_map validated; /* variants asked about so far -> what is known of them */
+    hash_map validated; /* variant -> its self-test status, for variants looked up so far */
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 
@@ -38,7 +38,7 @@ typedef struct context_settings {
     bool trusting; /* kernels are used without being tested */
 } context_settings;
 
-/* Takes the reference to ocl over, also on failure. */
+/* Creates a context. Takes ownership of the reference to ocl, also on failure. */
 clg_status context_create(ocl_context *ocl, const context_settings *settings,
                           clg_context **out_context);
 clg_context *context_retain(clg_context *context);
@@ -47,43 +47,43 @@ void context_free(clg_context *context);
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
 
-/* Measured choices of kernels (context_choices.c). load: what the cache has, at the first call,
- * under registry_lock. */
+/* Measured choices of implementations (context_tuning.c). load reads the cache at the first call;
+ * call it with registry_lock held. */
 void context_load_choices(clg_context *context);
 clg_status context_add_choices(clg_context *context, const char *lines);
 clg_status context_choices_text(clg_context *context, char **out_text);
 
 struct lower_context;
 struct candidate;
-/* plan_compiler.compiles of a clg_context. */
+/* Implements plan_compiler.compiles; self is a clg_context. */
 clg_status context_compiles(void *self, const struct candidate *impl, bool *out_compiles);
-/* Whether context_validate_impl would answer without a test. */
+/* Returns whether context_validate_impl knows the result without a test. */
 clg_status context_knows(clg_context *context, const struct lower_context *lc,
                          const struct candidate *impl, bool *out_known);
-/* impl_validator.passes of a clg_context. */
+/* Implements impl_validator.passes; self is a clg_context. */
 clg_status context_validate_impl(void *self, const struct lower_context *lc,
                                  const struct candidate *impl, bool *out_passes);
 
-/* Blocking copies on the utility queue. */
+/* Copy on the utility queue, and block until done. */
 clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,
                           const void *data, size_t size_bytes);
 clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes);
 
-/* Device values: a buffer of a context. The reference to the buffer is taken over, also on
- * failure. */
+/* Creates a device value: a buffer of a context. Takes ownership of the reference to the buffer,
+ * also on failure. */
 clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value);
-/* The host memory of a tensor; NULL on a device. */
+/* Returns the host memory of a tensor; NULL for one on a device. */
 static inline void *value_host_data(const clg_value *v) { return v->host ? v->host->data : NULL; }
-/* Whether only the caller holds the value and its content. */
+/* Returns whether the caller holds the only reference to the value and to its content. */
 static inline bool value_is_unshared(const clg_value *v)
 {
     return atomic_load(&v->refs.count) == 1 && v->host && atomic_load(&v->host->refs.count) == 1;
 }
-/* The buffer of a device value of this context; NULL when it is not one. Borrowed. */
+/* Returns the buffer of a device value of this context, borrowed; NULL for other values. */
 ocl_buffer *context_value_buffer(const clg_context *context, const clg_value *v);
-/* The same for any context; *out_context is borrowed. */
+/* As context_value_buffer, for any context; *out_context is borrowed. */
 ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The measured choices of a context: read from the cache once, added to, written back. Sessions
- * keep the table that there was when they were made.
+ * The measured choices of a context: read from the cache once, extended, written back. A session
+ * keeps the table that was current when it was created.
  */
 #include "base/log.h"
 #include "plan/tuning_table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions: making, cloning, freeing.
+ * Creates, clones and frees sessions.
  */
 #include "session/session.h"
 
@@ -57,7 +57,7 @@ static clg_status make_io(clg_session *s)
     return frame_create(s->exec, s->n_inputs, s->n_outputs, &of_session, &s->frame);
 }
 
-/* Takes the reference to e over, also on failure. */
+/* Creates a session over e. Takes ownership of the reference, also on failure. */
 static clg_status session_over(session_exec *e, clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);
@@ -110,7 +110,8 @@ void session_free(clg_session *s)
 
 /* ---- keeping values -------------------------------------------------------------------------- */
 
-/* Outputs of the model itself stay bound and linked; what was kept before is forgotten. */
+/* Moves the state of outputs to new ones: the model's outputs stay bound and linked; values kept
+ * before are dropped. */
 static void move_outputs(clg_session *s, session_output *to)
 {
     size_t n = s->exec->model->graph->n_outputs;
@@ -123,14 +124,14 @@ static void move_outputs(clg_session *s, session_output *to)
     }
 }
 
-/* The session goes on with this exec and frame, which it takes over. */
+/* Switches the session to this exec and frame, whose ownership it takes. */
 static void change_exec(clg_session *s, session_exec *e, frame *f, session_output *outputs)
 {
     move_outputs(s, outputs);
     free_outputs(s->outputs, s->n_outputs);
     frame_free(s->frame);
     exec_free(s->exec);
-    memory_free(s->profile); /* its strings were those of the old graph */
+    memory_free(s->profile); /* its strings belong to the old graph */
     s->profile = NULL;
     s->n_profile = 0;
     s->exec = e;

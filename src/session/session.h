@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_session inside: an exec shared with others, its own frame, and what the caller set for
- * inputs and outputs. One request at a time: `busy` is taken by a run, a preparation, or any change
- * of inputs and outputs.
+ * The implementation of clg_session: a shared exec, its own frame, and the inputs and outputs that
+ * the caller set. One request at a time: `busy` is taken by a run, a preparation, or any change of
+ * inputs and outputs.
  */
 #ifndef CLG_SESSION_SESSION_H
 #define CLG_SESSION_SESSION_H
@@ -11,18 +11,18 @@
 
 typedef struct session_input {
     clg_value *value; /* as set; a reference */
-    shape hint;       /* of clg_session_set_input_shape; RANK_UNKNOWN: none */
+    shape hint;       /* from clg_session_set_input_shape; RANK_UNKNOWN: none */
     void *mapped;     /* the frame's memory mapped for the caller; NULL when not */
     shape mapped_dims;
     bool filled;  /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
-    bool remaps;  /* a run maps the memory again after its steps, to be filled again */
+    bool remaps;  /* runs map the memory again after their steps, for the caller to fill */
     size_t link;  /* output that feeds this input; SIZE_MAX: none */
     bool carried; /* the last run's output is in the frame's memory of this input */
     shape carried_dims;
     tensor *content; /* known content for planning, of the run in progress; a reference */
 } session_input;
 
-/* Where a run leaves an output that is neither bound nor linked. */
+/* The destination of an output that is neither bound nor linked. */
 typedef enum output_impl {
     OUTPUT_FETCHED, /* in host memory */
     OUTPUT_MAPPED,  /* in the frame's memory, mapped */
@@ -62,47 +62,47 @@ struct clg_session {
     size_t n_profile;
 };
 
-/* The options with everything decided (class, defaults). */
+/* Creates a session. All options are resolved (class, defaults). */
 clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
                           clg_progress_callback progress, void *user, clg_session **out_session);
 clg_status session_clone(clg_session *s, clg_session **out_session);
 void session_free(clg_session *s);
-/* A new exec with these values kept as outputs; inputs stay set. */
+/* Switches to a new exec with these values as outputs; inputs stay set. */
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names);
 
-/* Takes the session for one request; BUSY when another has it. */
+/* Enters the session for one request; BUSY when another request has entered it. */
 clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
 
 /* session_io.c. The session is entered by the caller. */
-/* SHAPE when input `index` cannot have these dims. */
+/* Returns SHAPE when input `index` cannot have these dims. */
 clg_status session_check_shape(const clg_session *s, size_t index, const shape *dims);
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims);
 clg_status session_map_input(clg_session *s, size_t index, const shape *dims, void **out_data);
-clg_status session_unmap(clg_session *s, size_t index); /* nothing to do when it is not mapped */
+clg_status session_unmap(clg_session *s, size_t index); /* does nothing when it is not mapped */
 clg_status session_link(clg_session *s, size_t output, size_t input);
 clg_status session_unlink(clg_session *s, size_t input);
 clg_status session_bind_output(clg_session *s, size_t index, clg_value *v);
 clg_status session_output_host(clg_session *s, size_t index, clg_value **out_value);
 clg_status session_output_device(clg_session *s, size_t index, clg_value **out_value);
-/* The name, dtype and declared shape of input i of the exec's graph. */
+/* Returns the name, dtype and declared shape of input i in the exec's graph. */
 const value *session_input_port(const clg_session *s, size_t index);
 
-/* run.c. Runs with what is set; the session is entered by the caller. */
+/* sync_run.c. Runs with the inputs that are set; the caller has entered the session. */
 clg_status session_run(clg_session *s);
 /* Plans and compiles for the shapes that are set and runs once on zeros. */
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user);
-/* The plan for the shapes that are set (declared ones where nothing is); a reference. */
+/* Returns the plan for the shapes that are set (declared ones for other inputs); a reference. */
 clg_status session_plan(clg_session *s, plan **out_plan);
 
 /* worker.c */
 clg_status session_run_async(clg_session *s);
 clg_status session_wait(clg_session *s);
-/* A cl_event of the caller's that completes with the asynchronous run in progress, else with the
- * work done last. */
+/* Returns a cl_event, owned by the caller, that completes with the asynchronous run in progress,
+ * else with the last commands enqueued. */
 clg_status session_event(clg_session *s, void **out_cl_event);
 void session_stop_worker(clg_session *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A session serves one request at a time.
+ * Serialises requests: a session serves one at a time.
  */
 #include "session/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the caller sets and takes: inputs, links, bound outputs, results.
+ * Sets inputs, links and bound outputs, and returns results.
  */
 #include "session/session.h"
 
@@ -94,11 +94,11 @@ clg_status session_unmap(clg_session *s, size_t index)
     void *data = in->mapped;
     in->mapped = NULL;
     clg_status status = ocl_queue_unmap(s->frame->queue, s->frame->inputs[index].buffer, data);
-    if (status != CLG_OK) in->filled = false; /* nobody knows what the memory holds now */
+    if (status != CLG_OK) in->filled = false; /* the content of the memory is undefined now */
     return status;
 }
 
-/* The input goes back to being not set; memory borrowed from an output is returned. */
+/* Unsets an input, and returns memory borrowed from an output. */
 static void forget_input(clg_session *s, size_t index)
 {
     session_input *in = &s->inputs[index];
@@ -110,7 +110,8 @@ static void forget_input(clg_session *s, size_t index)
     in->value = NULL;
 }
 
-/* All tensors inside are of the dtype that the model declares, keys of maps of theirs. */
+/* Checks that all tensors in the value have the dtype that the model declares, and keys of maps
+ * theirs. */
 static clg_status check_items(const value *port, const clg_value *v)
 {
     const clg_value *keys = v->kind == CLG_VALUE_MAP ? value_get(v, VALUE_KEYS) : NULL;
@@ -252,7 +253,7 @@ static clg_status check_valid(const clg_session *s, size_t index)
                      s->exec->graph->values[s->exec->graph->outputs[index]].name);
 }
 
-/* Where the output's memory is: with a link it has moved to the input. */
+/* Returns the memory of an output; that of a linked output was swapped with the input's. */
 static frame_memory *output_memory(const clg_session *s, size_t index)
 {
     size_t link = s->outputs[index].link;

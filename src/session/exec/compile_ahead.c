@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiling the kernels of a plan ahead, several in parallel in compile helpers. While a plan is
- * made, kernels are tested and weights are packed one after the other, and each would wait for its
- * own compile. So when the first is found that the device has never run, the same plan is made dry
- * - nothing is tested, packed or launched -, and all its kernels are compiled. Planning takes
- * milliseconds, a compile 0.1 s. It is a matter of speed alone: where it fails, kernels are
- * compiled when they are needed.
+ * Compiles the kernels of a plan ahead, several in parallel in compile helpers. During planning,
+ * kernels are tested and weights packed sequentially, and each would wait for its own compile. So
+ * when the first kernel is found that the device has never run, the same plan is made dry (nothing
+ * is tested, packed or launched), and all its kernels are compiled. Planning takes milliseconds, a
+ * compile 0.1 s. This is an optimisation only: if it fails, kernels are compiled when they are
+ * needed.
  */
 #include "session/exec/exec.h"
 #include "session/run/launch.h"
 
 #include <string.h>
 
-/* Memory that only has a size, for arguments of launches that will not happen here. */
+/* A buffer that only has a size, for arguments of launches that are not executed. */
 typedef struct draft_buffer {
     place_kind kind;
     uint32_t index;
@@ -53,7 +53,8 @@ static size_t fact_bytes(const value_fact *f)
                : 0;
 }
 
-/* plan_owner.pack: notes the packing, with its own steps since the candidate's do not last. */
+/* Implements plan_owner.pack: records the packing with copies of its steps, since the candidate is
+ * temporary. */
 static clg_status note_packing(void *self, value_id weight, const value_fact *fact,
                                const candidate *c, const packing *p, uint32_t *out_index)
 {
@@ -173,7 +174,7 @@ typedef struct pack_binding {
     uint32_t index; /* among the packings */
 } pack_binding;
 
-/* launch_operand. A packing's own scratch is not known here: it has none. */
+/* Implements launch_operand. A packing has no scratch memory. */
 static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
     pack_binding *b = self;

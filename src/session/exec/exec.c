@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making, sharing and freeing execs, and their cache of plans.
+ * Creates, shares and frees execs, and caches their plans.
  */
 #include "session/exec/exec.h"
 
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Plans of different input shapes that are kept; the least recently used goes. A plan takes a
- * kilobyte a step, more where its shapes depend on data. */
+/* Limits of the plans kept for different input shapes; the least recently used one is dropped. A
+ * plan takes a kilobyte per step, more where its shapes depend on data. */
 #define MAX_PLANS 64
 #define MIN_PLANS 4
 #define MAX_PLAN_BYTES ((size_t)32 << 20)
@@ -33,7 +33,7 @@ static bool same_options(const exec_options *a, const exec_options *b)
            same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
 
-/* The list gets its own strings. */
+/* Copies the list's strings to the arena. */
 static clg_status copy_names(arena *memory, name_list *list)
 {
     const char **copy = arena_alloc(memory, list->count + 1, sizeof *copy);
@@ -48,7 +48,7 @@ static clg_status copy_names(arena *memory, name_list *list)
 
 /* ---- the graph to run ------------------------------------------------------------------------ */
 
-/* A clone of the model's graph in which the values to keep are outputs. */
+/* Clones the model's graph and makes the values to keep outputs. */
 static clg_status keep_values(const session_exec *e, graph **out_graph)
 {
     graph *g;
@@ -112,8 +112,8 @@ static clg_status set_constants(session_exec *e)
     return CLG_OK;
 }
 
-/* impl_validator.passes. Before the first test of a kernel, those of the whole plan are
- * compiled. */
+/* Implements impl_validator.passes. Before the first test of a kernel, compiles the kernels of the
+ * whole plan. */
 static clg_status validator(void *self, const lower_context *lc, const candidate *impl,
                             bool *out_passes)
 {
@@ -225,7 +225,8 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     return CLG_OK;
 }
 
-/* An exec of the registry that fits, else a new one put there to be built; a reference. */
+/* Returns an exec of the registry with this model and options, else adds a new one, which is not
+ * built yet; a reference. */
 static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
                               session_exec **out_exec)
 {
@@ -419,7 +420,7 @@ clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *
 
 void exec_dump_plan(session_exec *e, const plan *p, struct strbuf *out_text)
 {
-    mutex_lock(&e->plan_lock); /* others may add segments */
+    mutex_lock(&e->plan_lock); /* other threads may add segments */
     plan_dump(&e->planning, p, out_text);
     mutex_unlock(&e->plan_lock);
 }

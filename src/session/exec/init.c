@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The init plan: nodes that depend on constants only run once, on the device, when a session is
- * made. Their results are weights like any other; small ones are read back, since shapes may depend
- * on them. It runs part by part, so that the constants that it reads are not all on the device
- * together, and a part runs again when its result, which was released when it had been packed, is
- * needed once more.
- * See decision 8.
+ * The init plan: runs the nodes that depend on constants only once, on the device, when a session
+ * is created. Their results are weights like any other; small ones are read back, since shapes may
+ * depend on them. It runs part by part, so that the constants that it reads are not all on the
+ * device at once; a part runs again when its result, which was released after packing, is needed
+ * once more. See decision 8.
  */
 #include "session/exec/exec.h"
 #include "session/run/frame.h"
@@ -14,7 +13,7 @@
 #define SMALL_CONSTANT_BYTES ((size_t)64 << 10)
 #define INIT_BYTES                                                                                 \
     ((uint64_t)32 << 20) /* of constants that are on the device for the init plan at a time */
-#define MANY_READERS 2   /* or somebody else than a node */
+#define MANY_READERS 2   /* or a reader that is not a node */
 
 static bool is_weight(const session_exec *e, const bool *from_init, value_id v)
 {
@@ -26,7 +25,7 @@ static void count_reader(uint8_t *n_readers, value_id v, uint8_t n)
     if (v != VALUE_NONE && n_readers[v] < MANY_READERS) n_readers[v] += n;
 }
 
-/* Adds what a node reads; captures of the graphs inside it count as several readers. */
+/* Counts the values that a node reads; captures of its subgraphs count as several readers. */
 static void count_inputs(const node *n, uint8_t *n_readers)
 {
     for (size_t i = 0; i < n->n_inputs; i++) count_reader(n_readers, n->inputs[i], 1);
@@ -41,15 +40,14 @@ static void count_inputs(const node *n, uint8_t *n_readers)
 
 /* ---- parts: nodes of the init plan that share values ----------------------------------------- */
 
-/* The first node of n's part as far as it is known; the way there is half as long for whoever
- * asks next. */
+/* Returns the first node of n's part (union-find, with path halving). */
 static node_id find_part(node_id *parts, node_id n)
 {
     for (; parts[n] != n; n = parts[n]) parts[n] = parts[parts[n]];
     return n;
 }
 
-/* The part of whoever met v before takes node n in. */
+/* Joins node n with the part of the node that read v before. */
 static void meet(session_exec *e, node_id *met, value_id v, node_id n)
 {
     const node_id other = met[v];
@@ -59,8 +57,8 @@ static void meet(session_exec *e, node_id *met, value_id v, node_id n)
     e->init_parts[a > b ? a : b] = a > b ? b : a;
 }
 
-/* A small constant does not bind those together that read it: it is brought to the device for
- * each. */
+/* Returns whether nodes that read v belong to one part. A small constant does not connect them: it
+ * is uploaded for each part. */
 static bool binds(const session_exec *e, value_id v)
 {
     const tensor *t = v == VALUE_NONE ? NULL : e->graph->values[v].constant;
@@ -86,7 +84,8 @@ clg_status exec_find_init(session_exec *e)
 {
     const graph *g = e->graph;
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
-    uint8_t *wanted = memory_zalloc(g->n_values + 1, sizeof *wanted); /* by other nodes */
+    uint8_t *wanted =
+        memory_zalloc(g->n_values + 1, sizeof *wanted); /* by nodes that are not init nodes */
     node_id *met = memory_zalloc(g->n_values + 1, sizeof *met);
     e->init_outputs = arena_alloc(&e->memory, g->n_values + 1, sizeof *e->init_outputs);
     e->init_parts = arena_alloc(&e->memory, g->n_nodes + 1, sizeof *e->init_parts);
@@ -151,7 +150,8 @@ static clg_status read_port(frame *f, const plan_segment *segment, const plan_po
     return CLG_OK;
 }
 
-/* The contents a segment's reads request; *out_contents is freed by the caller with its tensors. */
+/* Reads the contents that a segment's reads ask for; the caller frees *out_contents and its
+ * tensors. */
 static clg_status read_contents(frame *f, const plan_segment *segment, tensor **contents)
 {
     for (size_t i = 0; i < segment->n_reads; i++) {
@@ -195,7 +195,7 @@ static clg_status next_segment(const plan_context *context, frame *f, plan_segme
     return status;
 }
 
-/* *out_last is a reference, also on failure. */
+/* Runs all segments of a plan. *out_last is a reference, also on failure. */
 static clg_status run_segments(const plan_context *context, frame *f, plan *p,
                                plan_segment **out_last)
 {
@@ -221,7 +221,7 @@ static clg_status keep_result(session_exec *e, frame *f, const plan_segment *las
 {
     const plan_port *port = &last->outputs[index];
     value_fact *fact = &e->weights[port->value];
-    if (fact->dtype != CLG_DTYPE_NONE) { /* restored: others may read the fact meanwhile */
+    if (fact->dtype != CLG_DTYPE_NONE) { /* recomputed: other threads may be reading the fact */
         exec_keep_weight(e, port->value, f->outputs[index].buffer);
         return CLG_OK;
     }
@@ -240,7 +240,7 @@ static clg_status keep_result(session_exec *e, frame *f, const plan_segment *las
 
 static const frame_owner of_init_plan = {false, exec_init_buffer};
 
-/* Runs the nodes of a mask for the sake of these outputs, which become weights. */
+/* Runs the nodes of a mask that these outputs need; the outputs become weights. */
 static clg_status run_part(session_exec *e, const bool *mask, const value_fact *weights,
                            const value_id *outputs, size_t n_outputs)
 {
@@ -285,7 +285,7 @@ static void sum_bytes(const session_exec *e, batch *b)
     }
 }
 
-/* The next parts, as many as are small enough together, and one at least. */
+/* Selects the next parts for one run: as many as are small enough together, at least one. */
 static void next_batch(const session_exec *e, batch *b)
 {
     const graph *g = e->graph;
@@ -308,7 +308,8 @@ static void next_batch(const session_exec *e, batch *b)
         if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
 }
 
-/* Where the driver's compiler died of a kernel, the choice of kernels is made again without it. */
+/* Runs the parts again after the driver's compiler crashed on a kernel: candidates are chosen again
+ * without it. */
 static clg_status rerun_part(session_exec *e, const batch *b)
 {
     ocl_context *ocl = e->context->ocl;
@@ -346,7 +347,7 @@ clg_status exec_run_init(session_exec *e)
 
 /* ---- once more ------------------------------------------------------------------------------- */
 
-/* The nodes of a part; nothing that they give is there. */
+/* Masks the nodes of a part; none of their results is on the device. */
 static void mask_part(const session_exec *e, node_id part, bool *mask, value_fact *weights)
 {
     const graph *g = e->graph;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models are made from graphs, wherever these come from: everything is checked here, once, so that
- * sessions uses what they get.
+ * Creates models from graphs, imported or built. Checks everything once, so that sessions need no
+ * checks.
  */
 #include "session/exec/model.h"
 
@@ -24,7 +24,8 @@ static void fill_port(clg_port *port, const value *v, clg_value_kind kind, clg_d
     }
 }
 
-/* What inference found out, completed by what the model declares. */
+/* Fills in an output port from the inferred fact, completed by the model's declaration; an error
+ * when the two contradict. */
 static clg_status output_port(clg_port *port, const value *v, const value_fact *fact)
 {
     char shown[NAME_TEXT_BYTES];
@@ -80,8 +81,8 @@ static clg_status infer_outputs(clg_model *m)
     return status;
 }
 
-/* Keeps the fault in place of returning it, where it is one of support and only a look is
- * requested. */
+/* Records an error about missing support in the model, instead of returning it, if the model is
+ * loaded for inspection only. */
 static clg_status tolerate(clg_model *m, bool allow_unsupported, clg_status status)
 {
     bool is_support = status == CLG_ERROR_UNSUPPORTED_OPERATOR ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs weights once per (weight, recipe), and computes results of the init plan again that were
+ * Packs weights once per (weight, recipe), and recomputes results of the init plan that were
  * released after packing.
  */
 #include "session/exec/weights.h"
@@ -25,7 +25,7 @@ clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buff
     return status;
 }
 
-/* What a packing reads and writes. */
+/* The operands of a packing in progress. */
 typedef struct pack_work {
     const packing *packing;
     const candidate *candidate;
@@ -35,7 +35,7 @@ typedef struct pack_work {
     size_t window_offset, window_bytes;
 } pack_work;
 
-/* Has memory for so many bytes that all packings of a plan share. */
+/* Reserves the staging memory that all packings of a plan share. */
 static clg_status reserve_staging(session_exec *e, size_t size_bytes)
 {
     if (e->staging && ocl_buffer_size(e->staging) >= size_bytes) return CLG_OK;
@@ -44,7 +44,7 @@ static clg_status reserve_staging(session_exec *e, size_t size_bytes)
     return ocl_buffer_create(e->context->ocl, size_bytes, OCL_BUFFER_DEVICE, &e->staging);
 }
 
-/* Results that came back together with one that was packed, for nothing. */
+/* Releases results that were recomputed as a side effect and not needed. */
 static void drop_spare(session_exec *e)
 {
     for (size_t i = 0; i < e->n_init_outputs; i++) {
@@ -62,8 +62,8 @@ void exec_end_planning(session_exec *e)
     mutex_unlock(&e->weights_lock);
 }
 
-/* Brings what the step reads to the device. Steps before it are through with the memory: the
- * queue is in order. */
+/* Uploads the input bytes that the step reads. The in-order queue ensures that earlier steps have
+ * finished with the memory. */
 static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
 {
     if (!w->content) return CLG_OK;
@@ -111,7 +111,7 @@ static clg_status run_packing(session_exec *e, pack_work *w)
     return status == CLG_OK ? finished : status;
 }
 
-/* A result that only the node reads for which it was packed. */
+/* Releases a result of the init plan whose only reader is the node for which it was packed. */
 static void release(session_exec *e, value_id v)
 {
     if (!weights_is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What weights.c and packing.c share.
+ * Functions on weights that weights.c and packing.c share.
  */
 #ifndef CLG_SESSION_WEIGHTS_H
 #define CLG_SESSION_WEIGHTS_H
@@ -11,11 +11,11 @@
  * of a mapped file is in memory twice. */
 clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_t offset_bytes,
                           size_t size_bytes);
-/* Finds the content of constant v, borrowed; an error where it has none or is strings. */
+/* Finds the content of constant v, borrowed; an error if it has none or consists of strings. */
 clg_status weights_content(const session_exec *e, value_id v, const tensor **out_content);
 /* Returns whether v is a result of the init plan, which is on the device only. */
 bool weights_is_computed(const session_exec *e, value_id v);
-/* Finds the buffer of v, uploaded if need be, which then lives as long as the exec. */
+/* Finds the buffer of v, uploaded if necessary; it then lives as long as the exec. */
 clg_status weights_bind(session_exec *e, value_id v, ocl_buffer **out_buffer);
 /* Releases the buffer of v. With weights_lock held. */
 void weights_drop(session_exec *e, value_id v);

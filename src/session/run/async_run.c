@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous runs: one thread a session, started by the first of them. Its error is moved to the
- * thread that waits.
+ * Runs a session asynchronously: one thread per session, started by its first such run. An error is
+ * moved to the thread that waits.
  */
 #include "session/session.h"
 
-/* What waits for the event of this run goes on. The worker is locked. */
+/* Completes the user event of this run, on which other commands may wait. Call with the worker
+ * locked. */
 static void complete_event(session_worker *w, clg_status status)
 {
     if (w->event) ocl_event_complete(w->event, status != CLG_OK);
@@ -56,7 +57,7 @@ clg_status session_wait(clg_session *s)
     session_worker *w = &s->worker;
     mutex_lock(&w->lock);
     while (w->has_work && !w->done) condition_wait(&w->changed, &w->lock);
-    if (!w->done) { /* none was started, or another thread has its result */
+    if (!w->done) { /* no run was started, or another thread has taken its result */
         mutex_unlock(&w->lock);
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "no asynchronous run was started");
     }

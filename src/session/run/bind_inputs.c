@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a run: shapes and, where shapes depend on them, contents; then their memory.
+ * Binds the inputs of a run: shapes and, where shapes depend on them, contents; then their memory.
  */
 #include "session/run/run_state.h"
 
 #include <string.h>
 
-/* Making ready for a shape that was set after the value. */
+/* Returns whether a preparation uses the shape that was set for input i, rather than the value set
+ * before it. */
 static bool stands_for_shape(const run_state *r, size_t i)
 {
     const session_input *in = &r->session->inputs[i];
     return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
 }
 
-/* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared
- * with free dimensions 1. */
+/* Returns the shape of an input in this run: linked, mapped, of its value or, in a preparation, the
+ * hinted one or the declared one with free dimensions 1. */
 static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 {
     const session_input *in = &r->session->inputs[i];
@@ -61,7 +62,7 @@ static clg_status read_content(run_state *r, size_t i, void *to, size_t size_byt
     return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
 }
 
-/* The content of an input whose content decides shapes, or that holds strings. */
+/* Reads the content of an input that shapes depend on, or that has strings. */
 static clg_status know_content(run_state *r, size_t i)
 {
     session_input *in = &r->session->inputs[i];
@@ -84,8 +85,8 @@ static clg_status know_content(run_state *r, size_t i)
     return CLG_OK;
 }
 
-/* What a value is and what is in it. Strings, and keys and values of maps, are known: they are
- * on the host. */
+/* Returns the fact of a value. Contents of strings, and of keys and values of maps, are known: they
+ * are on the host. */
 static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_fact *out)
 {
     const size_t n = value_length(v);
@@ -105,7 +106,7 @@ static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_f
     return CLG_OK;
 }
 
-/* A sequence or optional; made ready without one, it is empty. */
+/* Returns the fact of a sequence or optional; an empty one in a preparation without a value. */
 static clg_status aggregate_fact(run_state *r, size_t i)
 {
     const value *port = session_input_port(r->session, i);
@@ -166,7 +167,7 @@ static clg_status bind_zeros(run_state *r, size_t i, size_t size_bytes)
                                : CLG_OK;
 }
 
-/* Writes the tensors of a value on the host one after the other, as plan.h says. */
+/* Uploads the tensors of a host value contiguously, as plan.h says. */
 static clg_status write_items(run_state *r, size_t i, const clg_value *v, const value_fact *f,
                               size_t *end_bytes)
 {
@@ -198,11 +199,11 @@ static clg_status bind_aggregate(run_state *r, size_t i)
     return status;
 }
 
-/* Copying less than this takes no longer than making a buffer. */
+/* Below this size a copy is not slower than creating a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Whether the device reads a host value's memory in place. GPUs with the host's memory are
- * not among them: their drivers copy what does not begin and end with a page. */
+/* Returns whether the device reads a host value's memory in place. Integrated GPUs are excluded:
+ * their drivers copy memory that does not begin and end at a page boundary. */
 static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {
     const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The outputs of a run: their memory, the way to the host, and what the session shows of them
- * afterwards.
+ * Binds the outputs of a run: their memory, downloads to the host, and the values that the session
+ * returns afterwards.
  */
 #include "session/run/run_state.h"
 
@@ -12,7 +12,7 @@ static const char *output_name(const clg_session *s, size_t i)
     return s->exec->graph->values[s->exec->graph->outputs[i]].name;
 }
 
-/* The device memory that the caller wants output i in; NULL when there is none. */
+/* Returns the device memory to which the caller bound output i; NULL when there is none. */
 static ocl_buffer *bound_device_memory(const clg_session *s, size_t i)
 {
     const clg_value *bound = s->outputs[i].bound;
@@ -43,7 +43,7 @@ static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const 
            b_offset < a_offset + a_bytes;
 }
 
-/* An input of this run that is in this memory, or SIZE_MAX. */
+/* Returns an input of this run that overlaps this memory, or SIZE_MAX. */
 static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offset_bytes,
                            size_t size_bytes)
 {
@@ -57,7 +57,8 @@ static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offse
     return SIZE_MAX;
 }
 
-/* Kernels read inputs after they began to write outputs: the two must not share memory. */
+/* Rejects outputs that overlap inputs: kernels may read inputs after the first outputs are written.
+ */
 static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer *b)
 {
     const clg_session *s = r->session;
@@ -79,7 +80,8 @@ static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer 
     return status;
 }
 
-/* Memory of the frame's own; other than before, where that was given to this run as an input. */
+/* Reserves the frame's own memory for an output; other memory than before if that is an input of
+ * this run. */
 static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
 {
     frame *f = r->session->frame;
@@ -117,7 +119,7 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
 
 /* ---- after the last segment ------------------------------------------------------------------ */
 
-/* A host tensor for output i: the last one again when nobody else holds it. */
+/* Returns a host tensor for output i: the last one again when it has no other holder. */
 static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, tensor **out_tensor)
 {
     session_output *out = &s->outputs[i];
@@ -131,7 +133,7 @@ static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, t
     return tensor_create(port->dtype, &port->dims, out_tensor);
 }
 
-/* Content that never was on the device goes there: for the caller's memory, or for the input it
+/* Uploads a content that was computed on the host: to the caller's buffer, or for the input that it
  * is linked to. */
 static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 {
@@ -148,7 +150,7 @@ static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 
 /* ---- sequences, optionals, maps -------------------------------------------------------------- */
 
-/* A separate tensor: callers may write to what they get. */
+/* Creates a separate tensor, since callers may write to it. */
 static clg_status make_tensor(const plan_port *port, clg_value **out_value)
 {
     tensor *t;
@@ -163,7 +165,7 @@ static clg_status make_tensor(const plan_port *port, clg_value **out_value)
 
 static void release_rows(void *rows) { tensor_free(rows); }
 
-/* Row i of the values of maps: memory of `rows`, which it keeps alive. */
+/* Creates a view of row i of the values of maps; it keeps `rows` alive. */
 static clg_status make_row(tensor *rows, int64_t i, clg_value **out_value)
 {
     const shape dims = {.rank = 1, .dims = {rows->dims.dims[1]}};
@@ -188,7 +190,8 @@ static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, in
     return status;
 }
 
-/* Rows of values under the same keys: a sequence of maps. One row alone: a map. */
+/* Creates a sequence of maps from rows of values and shared keys. A single row without the
+ * sequence: a map. */
 static clg_status make_maps(const plan_port *port, clg_value **out_value)
 {
     clg_value *keys = NULL, *values = NULL, *whole = NULL;
@@ -209,7 +212,7 @@ static clg_status make_maps(const plan_port *port, clg_value **out_value)
     return status;
 }
 
-/* The value of a port, its tensors without content but where that is known. */
+/* Creates the value of a port; its tensors have no content yet unless it is known. */
 static clg_status make_whole(const plan_port *port, clg_value **out_value)
 {
     *out_value = NULL;
@@ -246,7 +249,7 @@ static clg_status read_tensor(run_state *r, const plan_port *port, void *to, siz
                           size_bytes, false);
 }
 
-/* The rows of all maps are one piece of memory: one read. */
+/* Reads the values of all maps, which are contiguous, at once. */
 static clg_status read_maps(run_state *r, const plan_port *port, const clg_value *v)
 {
     if (value_length(v) == 0 || port->items[VALUE_VALUES].known) return CLG_OK;
@@ -276,7 +279,8 @@ static clg_status fetch_whole(run_state *r, size_t i, const plan_port *port)
     return read_whole(r, port, r->wholes[i]);
 }
 
-/* Known contents go where the caller wants them; the rest is read from the device. */
+/* Fetches an output: known contents are copied to the caller's memory, others are read from the
+ * device. */
 static clg_status fetch_output(run_state *r, size_t i)
 {
     clg_session *s = r->session;
@@ -319,7 +323,8 @@ clg_status run_fetch_outputs(run_state *r)
 
 /* ---- after the wait -------------------------------------------------------------------------- */
 
-/* The value around what was read; all that can fail. */
+/* Creates the value that wraps the fetched data; does everything that can fail, before results are
+ * published. */
 static clg_status make_host_value(run_state *r, size_t i)
 {
     session_output *out = &r->session->outputs[i];

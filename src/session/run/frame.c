@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames: memory, kernels, binding.
+ * Frames: reserves memory, creates kernel objects, binds their arguments.
  */
 #include "session/run/frame.h"
 
@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-/* Plans with kernel objects ready; the least recently used goes. A driver's kernel objects take
- * kilobytes each, so that plans of many steps are fewer. */
+/* Limits of the plans whose kernel objects are kept; the least recently used one is dropped. A
+ * driver's kernel objects take kilobytes each, so that fewer plans with many steps are kept. */
 #define MAX_FRAME_PLANS 16
 #define MIN_FRAME_PLANS 2
 #define MAX_FRAME_STEPS 4096
 #define MAX_ROOM_BYTES ((size_t)1 << 20)
 
-/* Another one for each frame. */
+/* Returns a seed that differs for each frame. */
 static uint64_t fresh_seed(const frame *f)
 {
     static atomic_uint_least64_t n_frames;
@@ -111,7 +111,8 @@ void frame_drop(frame *f, frame_memory *m)
     touch(f, m);
 }
 
-/* Memory that has become too small is likely to grow again. */
+/* Returns the size to allocate, with slack for memory that has grown before: it is likely to grow
+ * again. */
 static size_t with_room(const frame *f, const frame_memory *m, size_t size_bytes)
 {
     const uint64_t largest = ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
@@ -178,7 +179,7 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
             CLG_TRY(frame_reserve(f, m, segment->slab_bytes[i], OCL_BUFFER_DEVICE));
             continue;
         }
-        /* A later segment needs more: what earlier ones left in the slab moves along. */
+        /* A later segment needs a larger slab: copy the contents that earlier ones left in it. */
         ocl_buffer *grown;
         CLG_TRY(ocl_buffer_create(f->exec->context->ocl, with_room(f, m, segment->slab_bytes[i]),
                                   OCL_BUFFER_DEVICE, &grown));
@@ -235,7 +236,7 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     bound_buffer fresh[STEP_MAX_ARGS];
     size_t at = 0;
     bool first = prepared->bound_stamp == 0;
-    prepared->bound_stamp = 0; /* stays so when this fails half-way */
+    prepared->bound_stamp = 0; /* remains so when this fails half-way */
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
         for (uint32_t b = 0; b < s->n_buffers; b++)
@@ -335,7 +336,7 @@ static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
     return CLG_OK;
 }
 
-/* What has left the plan's tree of segments does not come back. */
+/* Drops the kernels of segments that were removed from the plan's tree. */
 static void drop_detached(frame *f, frame_plan *owner)
 {
     for (frame_segment **link = &owner->segments; *link;) {
@@ -404,8 +405,8 @@ static clg_status note_ran(frame *f, const plan_step *s)
     return CLG_OK;
 }
 
-/* Whether a foreign output may share memory with another port, of which plans know nothing: the
- * same buffer, or any of the application's own, which may be parts of one. */
+/* Returns whether a foreign output may share memory with another port, which plans do not consider:
+ * the same buffer, or any buffer of the application, which may be a sub-buffer. */
 static bool ports_may_alias(const frame *f)
 {
     for (size_t i = 0; i < f->n_outputs; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * frame: what one session owns: a queue, memory for inputs, outputs and intermediate values, and a
- * kernel object for each step with its arguments set. Between runs only arguments whose memory
- * changed are set again. Not thread-safe.
+ * frame: the device resources of one session: a queue, memory for inputs, outputs and intermediate
+ * values, and a kernel object for each step with its arguments set. Between runs only arguments
+ * whose memory changed are set again. Not thread-safe.
  */
 #ifndef CLG_SESSION_FRAME_H
 #define CLG_SESSION_FRAME_H
@@ -11,18 +11,18 @@
 #include "session/run/kernel_pool.h"
 #include "session/run/launch.h"
 
-/* Memory of an input, an output or a slab as it is now. */
+/* The current memory of an input, an output or a slab. */
 typedef struct frame_memory {
-    ocl_buffer *buffer;  /* owned reference; NULL while there is none */
+    ocl_buffer *buffer;  /* owned reference; NULL when not allocated */
     size_t offset_bytes; /* where the tensor starts: foreign buffers only */
     bool foreign;        /* the caller's: bound, linked or given as a device value */
-    bool is_zero_copy;   /* foreign for this run alone: a host value's, which goes with the run */
+    bool is_zero_copy;   /* foreign for this run only: a host value's, released with the run */
     uint64_t stamp;      /* changes whenever buffer or offset do */
 } frame_memory;
 
 typedef struct frame_segment {
     plan_segment *segment; /* a reference */
-    ocl_kernel **kernels;  /* one a step, NULL for copies and BLAS */
+    ocl_kernel **kernels;  /* one per step, NULL for copies and BLAS */
     bound_buffer *bound;   /* of all steps, in order */
     size_t n_bound;
     uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
@@ -36,9 +36,9 @@ typedef struct frame_plan {
     struct frame_plan *next;
 } frame_plan;
 
-/* Whose frame it is: a session's, or the init plan's. */
+/* The owner of a frame: a session, or the init plan. */
 typedef struct frame_owner {
-    bool is_session; /* works in the application's queue if the context was made with one */
+    bool is_session; /* works in the application's queue if the context was created with one */
     clg_status (*weight_buffer)(session_exec *e, value_id v, ocl_buffer **out_buffer);
 } frame_owner;
 
@@ -55,7 +55,7 @@ typedef struct frame {
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were released */
     uint64_t stamp;
-    /* of steps that draw random numbers: the frame's own, and launches of them so far */
+    /* for steps that draw random numbers: the frame's seed, the number of such launches so far */
     uint64_t seed, n_draws;
     struct frame_ran *ran; /* steps of the run in progress, by tag; with profiling only */
     size_t n_ran, ran_capacity;
@@ -67,33 +67,32 @@ typedef struct frame_ran {
     const plan_step *what;
 } frame_ran;
 
-/* owner: borrowed, static. */
+/* Creates a frame. owner: borrowed, static. */
 clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
                         const frame_owner *owner, frame **out_frame);
 void frame_free(frame *f);
-/* Moves the queue and the memory of the inputs of a frame that works no more to a new one. */
+/* Moves the queue and the memory of the inputs from a frame that is no longer used to a new one. */
 clg_status frame_take_over(frame *f, frame *old);
 
-/* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there
- * when it fits. */
+/* Reserves the frame's own memory of at least size_bytes for an input or output; keeps the current
+ * memory when it suffices. */
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);
-/* Lets the memory go; there is none then. */
+/* Releases the memory. */
 void frame_drop(frame *f, frame_memory *m);
-/* Puts foreign memory there; takes a reference. */
+/* Sets foreign memory, which is retained. */
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes);
-/* Exchanges the memories of an output and an input: the output of this run is the input of the
- * next. */
+/* Swaps the memories of an output and an input: the output of this run is the input of the next. */
 void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 
 /* Makes kernels and sets arguments for a segment of plan p. */
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
 /* Enqueues all steps of a prepared segment. cancel may be NULL. */
 clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);
-/* Where a placement of this frame is now. */
+/* Returns the current buffer and offset of a placement in this frame. */
 clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out);
-/* After a finish: converts a fault word that a kernel set to an error naming the node. words:
- * FAULT_WORDS ints read from f->fault, which stays as it is until it is cleared. */
+/* Converts a fault that a kernel reported to an error naming the node; call it after a finish.
+ * words: FAULT_WORDS ints read from f->fault, which keeps them until frame_clear_fault. */
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slots in stacks, one stack for each kernel text; slots without a kernel are a separate stack.
+ * Slots in linked stacks, one for each kernel text; slots without a kernel are a separate stack.
  */
 #include "session/run/kernel_pool.h"
 
@@ -10,7 +10,7 @@
 
 typedef struct kernel_slot {
     ocl_kernel *kernel;
-    size_t next; /* the slot below plus one; 0: the last */
+    size_t next; /* the next slot of the stack, plus one; 0: the last */
 } kernel_slot;
 
 typedef struct kernel_key {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binding arguments and enqueuing steps.
+ * Sets kernel arguments and enqueues steps.
  */
 #include "session/run/launch.h"
 
@@ -8,9 +8,8 @@
 
 #include <string.h>
 
-/* Where a step's arguments go: to the kernel one by one or, where it takes its scalar arguments
- * in one struct (kernel_ref.joined), to `numbers` and then to the kernel, as soon as one of them
- * is new. */
+/* The destination of a step's arguments: the kernel, one by one; or, where it has packed arguments
+ * (kernel_ref.packed), `numbers`, which is then passed to the kernel when any of them changed. */
 typedef struct passing {
     ocl_kernel *kernel;
     bool packed, is_any_new;
@@ -24,7 +23,7 @@ static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
     return is_new ? ocl_kernel_set_buffer(p->kernel, index, b) : CLG_OK;
 }
 
-/* A number as the kernel declares it, and in 64 bits. */
+/* Passes a scalar: in the size that the kernel declares, or packed in 64 bits. */
 static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const void *data,
                               int64_t wide)
 {
@@ -89,7 +88,7 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
             if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
             p.index++;
             break;
-        case ARG_KEY: /* launch_set_key sets another one for each launch; never joined */
+        case ARG_KEY: /* launch_set_key sets it before each launch; never packed */
             if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, sizeof no_key, &no_key));
             p.index++;
             break;
@@ -172,7 +171,8 @@ static clg_status bind_all(binding *b, const step *s)
     return CLG_OK;
 }
 
-/* A kernel with its arguments set, built only if it is in memory or in the cache. */
+/* Creates a kernel and sets its arguments; builds it only if its program is in memory or in the
+ * cache. */
 static clg_status make_draft(clg_context *context, const step *s, const bound_buffer *buffers,
                              ocl_buffer *fault, ocl_kernel **out_kernel)
 {
@@ -193,7 +193,7 @@ clg_status launch_draft(clg_context *context, const step *s, launch_operand reso
     return make_draft(context, s, b.buffers, NULL, out_kernel);
 }
 
-/* A kernel ready to be launched once. */
+/* Creates a kernel for a single launch. */
 static clg_status make_kernel(clg_context *context, const step *s, const bound_buffer *buffers,
                               ocl_buffer *fault, ocl_kernel **out_kernel)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of a session, while it lasts: what run.c, run_inputs.c and run_outputs.c share.
+ * The state of one run of a session, shared by sync_run.c, bind_inputs.c and bind_outputs.c.
  */
 #ifndef CLG_SESSION_RUN_STATE_H
 #define CLG_SESSION_RUN_STATE_H
@@ -15,27 +15,27 @@ typedef enum run_mode {
 typedef struct run_state {
     clg_session *session;
     run_mode mode;
-    value_fact *facts;     /* one an input */
+    value_fact *facts;     /* one per input */
     plan *plan;            /* a reference */
-    plan_segment *segment; /* the last one reached; a reference, which keeps those before it too */
+    plan_segment *segment; /* the last one reached; a reference, which keeps its ancestors too */
     int32_t fault[FAULT_WORDS];
-    tensor **pending;   /* host tensors being read into, one an output; NULL: none */
-    clg_value **wholes; /* the same for sequences and optionals */
+    tensor **pending;   /* host tensors being read, one per output; NULL: none */
+    clg_value **wholes; /* host values of sequences and optionals, likewise */
     arena memory;       /* items of facts */
 } run_state;
 
-/* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads
- * enqueued. */
+/* bind_inputs.c: finds the facts of the inputs and the plan for them; then binds the inputs' memory
+ * and enqueues uploads. */
 clg_status run_find_plan(run_state *r);
 clg_status run_bind_inputs(run_state *r);
-/* After the wait, however the run ended: releases memory borrowed from host values, before an
- * output may become the input's next memory. */
+/* Releases memory borrowed from host values. Call after the wait, also of a failed run, and before
+ * an output can become the input's next memory. */
 void run_return_inputs(run_state *r);
-/* After the steps: maps the memory of the inputs that request it. */
+/* Maps the memory of mapped inputs again, after the steps. */
 clg_status run_remap_inputs(run_state *r);
 
-/* run_outputs.c: memory for the outputs that a segment writes, before it runs; downloads
- * enqueued after the last one; and, after the wait, the results handed to the session: all of
+/* bind_outputs.c: binds memory for the outputs that a segment writes, before it runs; enqueues
+ * downloads after the last segment; after the wait, publishes the results in the session: all of
  * them or none. */
 clg_status run_bind_outputs(run_state *r, const plan_segment *segment);
 clg_status run_fetch_outputs(run_state *r);

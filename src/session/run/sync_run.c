@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run: facts of the inputs -> the plan -> uploads, steps, downloads in one queue, and one wait at
- * the end. Only where the host must learn content in between (plan segments) it waits more often.
+ * Runs a session: facts of the inputs, the plan, then uploads, steps, downloads in one queue, and
+ * one wait at the end. It waits more often only where the host needs contents in between (plan
+ * segments).
  */
 #include "session/run/run_state.h"
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-/* Where the contents are that the host must learn after a segment. Requested before its
- * launches: the memory of weights is under a lock, under which another thread may wait for
- * these launches to end (ocl/queue/launch_guard.h). */
+/* Resolves the memory of the values that the host reads after a segment. Called before its
+ * launches: weights are under a lock, under which another thread may wait for these launches to end
+ * (ocl/queue/launch_guard.h). */
 static clg_status find_reads(run_state *r, bound_buffer *out_where)
 {
     for (size_t i = 0; i < r->segment->n_reads; i++) {
@@ -35,7 +36,8 @@ static clg_status read_content(run_state *r, const plan_port *port, const bound_
                           (*out_content)->data, (*out_content)->size_bytes, false);
 }
 
-/* Zeros may well be no valid data: making ready, only the kernels matter. */
+/* Checks for faults that kernels reported. A preparation ignores them: zeros may be invalid data,
+ * and only its kernels matter. */
 static clg_status check_fault(const run_state *r)
 {
     return r->mode == RUN_FOR_REAL ? frame_check_fault(r->session->frame, r->fault) : CLG_OK;
@@ -48,7 +50,7 @@ static clg_status read_fault(run_state *r)
                           sizeof r->fault, false);
 }
 
-/* Waits for a segment that is not the last, learns the contents and finds the child. */
+/* Waits for a segment that is not the last one, reads the contents and finds the child. */
 static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_segment **out_child)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
@@ -64,7 +66,8 @@ static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_seg
     return status;
 }
 
-/* What comes of zeros may be no shape: then there is nothing more to make ready. */
+/* Returns whether a preparation ends here: contents computed from zeros may be invalid shapes, and
+ * the rest cannot be prepared. */
 static bool is_end_of_zeros(const run_state *r, clg_status status)
 {
     return r->mode == RUN_ON_ZEROS && (status == CLG_ERROR_SHAPE || status == CLG_ERROR_DATA ||
@@ -112,7 +115,7 @@ static void fill_profile(const clg_session *s, const plan_step *what, clg_step_p
     out->bytes += what->what->bytes;
 }
 
-/* Samples of one step (CLBlast launches several kernels) are added up. */
+/* Stores the profile: adds up the samples of each step (CLBlast launches several kernels). */
 static clg_status keep_profile(clg_session *s)
 {
     ocl_sample *samples;
@@ -146,7 +149,7 @@ static clg_status keep_profile(clg_session *s)
     return CLG_OK;
 }
 
-/* Time stamps of a run that failed must not count for the next one. */
+/* Discards the time stamps of a failed run, so that they do not count for the next one. */
 static void forget_samples(clg_session *s)
 {
     ocl_sample *samples;
@@ -174,8 +177,8 @@ static clg_status enqueue_all(run_state *r)
     return read_fault(r);
 }
 
-/* Whatever happened, nothing may be in progress when a run returns: host memory is being read and
- * written. The first error is the one to report. */
+/* Waits for the queue even after an error, since commands in flight read and write host memory.
+ * Returns the first error. */
 static clg_status wait_for_all(ocl_queue *q, clg_status status)
 {
     error_record record;
@@ -234,9 +237,8 @@ static clg_status try_run(clg_session *s, run_mode mode)
     return status;
 }
 
-/* Outputs have no content until a run has come to its end. Where the driver's compiler died of a
- * kernel, the choice of kernels is made again without it; that comes to an end, since there are
- * only so many candidates. */
+/* Runs the session. Outputs have no content until a run succeeds. If the driver's compiler crashed
+ * on a kernel, candidates are chosen again without it; this ends, since there are finitely many. */
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     ocl_context *ocl = s->exec->context->ocl;
@@ -316,6 +318,6 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
         status = run_in_mode(s, RUN_ON_ZEROS);
         s->frame->progress = NULL;
     }
-    /* Empty strings: no data: nothing to make. */
+    /* The strings are empty, which are invalid data for some operators: nothing to prepare. */
     return status == CLG_ERROR_DATA ? CLG_OK : status;
 }

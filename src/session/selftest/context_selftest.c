@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The self-test as a user requests it: all cases of the table, in all implementations, with what
- * was found of each.
+ * Implements clg_context_selftest: runs all cases of the table with all implementations and reports
+ * each result.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"
@@ -60,7 +60,8 @@ static clg_status note(report *r, const selftest_problem *p, const candidate *im
                : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* After which nothing more can be tested; other errors are the way's own. */
+/* Returns whether an error ends the report, since no further test can run; other errors belong to
+ * the implementation. */
 static bool ends_report(clg_status status)
 {
     return status == CLG_ERROR_DEVICE_LOST || status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
@@ -78,7 +79,8 @@ static clg_status report_impl(report *r, const selftest_problem *p, const candid
     return note(r, p, impl, has_choice, &result, "");
 }
 
-/* A case in one dtype; one that the device or the operator does not have is passed over. */
+/* Tests a case in one dtype; skips it where the device or the operator does not support the dtype.
+ */
 static clg_status report_case(report *r, const selftest_case *row, clg_dtype dtype,
                               clg_kernel_class kernel_class, bool all, selftest_problem *p)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates kernels: one of several implementations is tested before its first use on a
- * device and driver, at the program and local size that it is used with, so that nothing is
- * compiled for the test alone. The self-test result is kept in the cache. What failed is not used
- * again, here or by later processes, until driver, library or kernel change. See decision 25.
+ * Validates kernels: where a node has several implementations, the chosen one is tested before its
+ * first use on a device and driver, at the program and local size of that use, so that nothing is
+ * compiled for the test only. Results are kept in the cache. An implementation that failed is not
+ * used again, by this or later processes, until driver, library or kernel change. See decision 25.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -28,7 +28,7 @@ static void read_stored(clg_context *context)
     memory_free(lines);
 }
 
-/* With what other processes have found meanwhile. */
+/* Writes the records to the cache, merged with those that other processes have stored meanwhile. */
 static void write_stored(clg_context *context)
 {
     strbuf t;
@@ -59,8 +59,8 @@ static void report_rejected(const clg_context *context, const char *op_type,
         v->impl, op_type, context->info.name, context->info.driver, v->kernel, v->worst, v->bound);
 }
 
-/* What the driver does not take costs a compile in each process: a compiler that ran out of
- * memory is not a self-test result to keep. */
+/* Logs that the driver rejected a kernel. This is not stored, and so costs a compile in each
+ * process: a compiler that ran out of memory is not a self-test result. */
 static void report_refused(const clg_context *context, const char *op_type,
                            const selftest_record *v)
 {
@@ -71,8 +71,8 @@ static void report_refused(const clg_context *context, const char *op_type,
               v->impl, op_type, context->info.name, context->info.driver, error_text());
 }
 
-/* Everything that makes the variant what it is: names and parameters, and the texts that are
- * compiled. */
+/* Computes a variant's key from everything that determines its behaviour: names and parameters, and
+ * the texts that are compiled. */
 static clg_status key_of(const candidate *impl, const strbuf *variant, hash128 *out_key)
 {
     strbuf all;
@@ -99,7 +99,7 @@ static const candidate *impl_named(const selftest_problem *p, const char *name)
     return impl;
 }
 
-/* Whether one of a problem's implementations is exactly the variant. */
+/* Returns whether an implementation is exactly the variant. */
 static clg_status compare_variant(const candidate *impl, const strbuf *variant, bool *out_same)
 {
     strbuf own;
@@ -111,8 +111,8 @@ static clg_status compare_variant(const candidate *impl, const strbuf *variant, 
     return status;
 }
 
-/* Runs a small problem if that runs the variant. A size that the operator does not take does not
- * count. */
+/* Tests a problem if this implementation of it runs the variant. A size that the operator rejects
+ * is skipped. */
 static clg_status try_problem(clg_context *context, const lower_context *lc, const candidate *impl,
                               const strbuf *variant, selftest_problem *p,
                               selftest_result *out_result, bool *out_tested)
@@ -129,14 +129,15 @@ static clg_status try_problem(clg_context *context, const lower_context *lc, con
     return CLG_OK;
 }
 
-/* Of an attention operator its attention is tested, which is not enough for what needs device
- * probes. */
+/* Returns whether an attention operator is validated by its attention kernels; not for candidates
+ * that rely on device probes. */
 static bool has_attention(const lower_context *lc, const candidate *impl)
 {
     return lc->attention && !impl->requires_selftest;
 }
 
-/* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
+/* Tests the variant on a small problem of the node's kind; *out_tested is false when there is none.
+ */
 static clg_status test_variant(clg_context *context, const lower_context *lc, const candidate *impl,
                                const strbuf *variant, selftest_result *out_result, bool *out_tested)
 {
@@ -169,7 +170,7 @@ static clg_status build_step(clg_context *context, const step *s)
     return CLG_OK;
 }
 
-/* Where nothing is tested: whether the driver takes the kernels at all. */
+/* With self-tests off: checks only that the driver compiles the kernels. */
 static clg_status build_variant(clg_context *context, const candidate *impl)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++)
@@ -179,7 +180,8 @@ static clg_status build_variant(clg_context *context, const candidate *impl)
     return CLG_OK;
 }
 
-/* The driver's compiler gave up, or the device has no room for the kernel's groups. */
+/* Returns whether the driver's compiler failed, or the device lacks resources for the kernel's
+ * work-groups. */
 static bool is_refusal(clg_status status)
 {
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
@@ -211,7 +213,7 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 
 /* ---- what is known --------------------------------------------------------------------------- */
 
-/* Of a variant by its names alone, since texts of programs are long: values of
+/* Status of a variant by its names only, since texts of programs are long: values of
  * clg_context.validated. */
 enum { FAILED, PASSED, UNTESTED };
 
@@ -233,8 +235,8 @@ static clg_status remember(clg_context *context, hash128 name, size_t known)
     return status;
 }
 
-/* A node that found no test says nothing about the next one, unless there is none for the
- * operator at all. */
+/* Returns whether the status is final. UNTESTED is final only if the operator has no test at all:
+ * the next node may have a suitable problem. */
 static bool is_settled(size_t known, const lower_context *lc)
 {
     return known == FAILED || known == PASSED ||
@@ -298,7 +300,7 @@ static clg_status find_out(clg_context *context, const lower_context *lc, const 
     return store_selftest_record(context, &v);
 }
 
-/* One thread at a time, or several would test the same. */
+/* Validates a variant; one thread at a time, else several would run the same test. */
 static clg_status validate(clg_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, hash128 name, size_t *out_known)
 {
@@ -376,7 +378,7 @@ clg_status context_replace_selftest_records(clg_context *context, const selftest
     clg_status status = CLG_OK;
     mutex_lock(&context->test_lock);
     mutex_lock(&context->selftest_records_lock);
-    hash_map_deinit(&context->validated); /* all is looked up again */
+    hash_map_deinit(&context->validated); /* variants are looked up again */
     for (size_t i = 0; i < gathered->count && status == CLG_OK; i++)
         status = selftest_records_set(&context->records, &gathered->items[i]);
     if (status == CLG_OK) write_stored(context);

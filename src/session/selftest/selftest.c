@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running one way of a problem, and comparing.
+ * Runs one implementation of a problem on the device, and compares with the reference.
  */
 #include "session/selftest/selftest.h"
 
@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Elements after the output, and where it does not begin its buffer before it, that no kernel
- * may write to. */
+/* Elements after the output, and before it where its buffer begins earlier, that no kernel may
+ * write. */
 #define GUARD_ELEMS 64
 
 /* ---- variants -------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static clg_status bind_operand(void *self, const operand *o, bound_buffer *to)
                      r->impl->variant, r->problem->node.op_type);
 }
 
-/* A buffer of NaNs: what is read before it is written shows. */
+/* Creates a buffer filled with NaNs, so that reads of unwritten memory show in the result. */
 static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_buffer)
 {
     const uint32_t ones = UINT32_MAX;
@@ -139,16 +139,16 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
     return status;
 }
 
-/* Any number of 8 bits; zero points, which are lists, from the middle, so that sums are seldom
- * saturated. */
+/* Returns a random 8-bit integer. Zero points, which are lists, are from the middle of the range,
+ * so that sums seldom saturate. */
 static double byte_element(const lower_operand *o, uint64_t random)
 {
     const double middle = o->dtype == CLG_UINT8 ? 128 : 0;
     return middle + (o->dims.rank < 2 ? (double)(random % 33) - 16 : (double)(random % 256) - 128);
 }
 
-/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are; a
- * quantised operator's integers; or an index. */
+/* Returns element `at` of input `i`: one of 65 numbers that float16 and bfloat16 represent exactly;
+ * for quantised operators an integer; or an index. */
 static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
@@ -165,7 +165,7 @@ static double element(const selftest_problem *p, size_t i, int64_t at)
     return p->low + (p->high - p->low) * (double)(random % 65) / 64.0;
 }
 
-/* Where element `at` of a row-major tensor is. */
+/* Returns the offset of element `at` of a row-major tensor in the operand. */
 static int64_t place_of(const lower_operand *o, int64_t at)
 {
     int64_t place = 0;
@@ -226,7 +226,7 @@ static clg_status launch_all(test_run *r)
 
 static void release(test_run *r)
 {
-    /* what is enqueued holds the buffers */
+    /* commands in flight retain the buffers */
     for (size_t i = 0; i < SELFTEST_MAX_INPUTS; i++) ocl_buffer_free(r->inputs[i]);
     for (size_t i = 0; i < CANDIDATE_MAX_SCRATCH; i++) ocl_buffer_free(r->scratch[i]);
     for (size_t i = 0; i < CANDIDATE_MAX_PACKINGS; i++) ocl_buffer_free(r->packed[i]);
@@ -237,7 +237,7 @@ static void release(test_run *r)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* What a sum of terms may be off by, over their size. */
+/* Returns the error bound of a sum of terms, relative to the size of the terms. */
 static double bound_of(clg_dtype dtype, const char *impl)
 {
     switch (dtype) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of kernels: a node of small, awkward size is computed in one way on the device, and
- * every element compared with the host's own answer, in double and by another formula. Results,
- * and what follows from them, are in context_validate.c.
+ * Self-tests of kernels: one implementation computes a node of small, awkward size on the device,
+ * and every element is compared with the host's result, in double and by another formula.
+ * context_validate.c stores the results and acts on them.
  */
 #ifndef CLG_SESSION_SELFTEST_H
 #define CLG_SESSION_SELFTEST_H
@@ -14,18 +14,19 @@
 
 #define SELFTEST_MAX_INPUTS 9
 
-/* What a node should give: element for element, row-major, the right answer y, and the size of
- * the terms that it is made of, against which its error counts. lc: the node as lowered; in: its
- * inputs' contents, row-major, NULL where absent. */
+/* Computes the expected result of a node, row-major: y, and for each element the size of its terms
+ * (scale), to which its error is relative. lc: the node as lowered; in: its inputs' contents,
+ * row-major, NULL where absent. */
 typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
                                       double *scale);
 
-/* Element `at` of an input where it is not any moderate number; false where it is. */
+/* Sets element `at` of an input that needs special values and returns true; false where any
+ * moderate number is valid. */
 typedef struct selftest_problem selftest_problem;
 typedef bool selftest_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
                                double *out);
 
-/* A node to be tested, with one output. */
+/* A node to be tested; it has one output. */
 struct selftest_problem {
     arena memory;
     node node;
@@ -34,7 +35,7 @@ struct selftest_problem {
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
     double low,
         high; /* of the inputs' elements; integers are indices into input 0, from either end */
-    double tolerance; /* times the dtype's own */
+    double tolerance; /* a factor on the dtype's tolerance */
     selftest_reference *reference;
     selftest_contents *contents; /* NULL: moderate numbers everywhere */
     lower_context lc;            /* after selftest_lower */
@@ -42,60 +43,59 @@ struct selftest_problem {
 
 typedef struct selftest_result {
     bool passed;
-    /* error over the size of the terms; infinite where memory beyond the output changed */
+    /* error relative to the size of the terms; infinite where memory outside the output changed */
     double worst, bound;
 } selftest_result;
 
-/* Inputs and node are set; infers the output and lowers. */
+/* Infers the output and lowers the node, whose inputs and attributes are set. */
 clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
                           selftest_problem *p);
-/* Computes the problem by one of its implementations and compares; batches by CLBlast in both of
- * the forms that memory's layout may request. An error is one of the device's or of memory, not
- * a
+/* Computes the problem by one of its implementations and compares; batches by CLBlast in both forms
+ * that memory layouts may require. An error status is a failure of the device or of memory, not a
  * self-test result. */
 clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
-/* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th for one
- * of its implementations: with the node's attributes and dtypes, moderate numbers, and sizes
- * that are small. *out_made is false when there is none, or no reference for the operator.
- * Deinitialised by the caller whatever is returned. */
+/* Makes a problem of the same kind as a node being planned (selftest_small.c), the attempt-th for
+ * one of its implementations: the node's attributes and dtypes, moderate numbers, small sizes.
+ * *out_made is false when there is none, or no reference for the operator. The caller deinitialises
+ * it in any case. */
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
 
-/* References (selftest_gemm.c): of Conv, Gemm, MatMul, their fused and their quantised forms;
- * NULL for other operators. */
+/* Returns the reference (selftest_gemm.c) of Conv, Gemm, MatMul, their fused and their quantised
+ * forms; NULL for other operators. */
 selftest_reference *selftest_gemm_reference(const node *n);
 
-/* Which inputs of a quantised GEMM or convolution are what (selftest_quantized.c);
- * SELFTEST_NONE: there is none. */
+/* The roles of a quantised GEMM's or convolution's inputs (selftest_quantized.c); SELFTEST_NONE:
+ * absent. */
 enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
 typedef struct selftest_roles {
     const char *op_type;
-    bool is_conv, is_scaled; /* a number of 8 bits comes out, with all of the second line */
+    bool is_conv, is_scaled; /* the result has 8 bits, by the scales and zero point below */
     uint8_t x, w, x_zero, w_zero;
     uint8_t x_scale, w_scale, y_scale, y_zero, bias;
 } selftest_roles;
-/* All scales: a power of two, so that results are exact, and small enough that they are seldom
- * saturated. */
+/* The value of all scales: a power of two, so that results are exact, and small enough that they
+ * seldom saturate. */
 #define SELFTEST_SCALE (1.0 / 512)
-const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: the operator is not one */
+const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: not a quantised operator */
 selftest_reference selftest_quantized;
 
-/* The node's axis in x, from 0 on. */
+/* Returns the node's axis in x, non-negative. */
 int selftest_axis(const node *n, const shape *x, int64_t fallback);
-/* A node of the table of problems that stand for the library's kernels (selftest_cases.c). */
+/* A row of the table of problems that cover the library's kernels (selftest_cases.c). */
 typedef struct selftest_case {
     const char *op_type, *domain;
     int64_t opset;          /* 0: the newest of the default domain, the first of others */
     const char *attributes; /* "axis:i=1 pads:I=1,0,1,0 alpha:f=0.5 activation:s=Relu" */
-    /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64,
-     * n of int32, b bool. */
+    /* Dimensions of each input, "-" for an absent one; suffix c: constant; i: of type int64, n:
+     * int32, b: bool. */
     const char *dims;
     selftest_reference *reference;
     selftest_contents *contents;
-    double low, high; /* of elements; both 0: -1 to 1 */
+    double low, high; /* range of elements; both 0: -1 to 1 */
     double tolerance; /* 0: 1 */
     bool large;       /* of a second or so */
 } selftest_case;
@@ -108,37 +108,37 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
 selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selftest_pool,
     selftest_norm, selftest_concat, selftest_gather, selftest_gemm;
 
-/* Attention (selftest_attention.c): of clgraph.AttentionCore. */
+/* Reference and contents of clgraph.AttentionCore (selftest_attention.c). */
 selftest_reference selftest_attention;
 selftest_contents selftest_attention_contents;
-/* Tests a candidate's attention kernels, whatever the operator, on a problem that is lowered to
- * the same programs; lc->attention is not NULL. *out_tested is false where there is none. */
+/* Tests a candidate's attention kernels, for any operator, on a problem that is lowered to the same
+ * programs; lc->attention is not NULL. *out_tested is false when there is none. */
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
 
-/* Results of a report (context_validate.c): a variant of several cases passes if all of them
- * do. Replaced ones count from now on, here and in the cache. */
+/* Adds results of a report (context_validate.c): a variant of several cases passes if all of them
+ * do. They replace earlier results, here and in the cache. */
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result);
 clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered);
 
-/* Runs all cases, or those in which there is a choice; free with selftest_free_report. */
+/* Runs all cases, or those with several implementations; free with selftest_free_report. */
 clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
-/* What an implementation runs: its kernels' texts and local sizes, and how CLBlast is called.
- * Implementations that equal in it are one variant. */
+/* Writes what identifies an implementation: its kernels' texts and local sizes, and how CLBlast is
+ * called. Implementations with equal strings are one variant. */
 void selftest_variant(const candidate *impl, struct strbuf *out);
-void selftest_add_step(const step *s, struct strbuf *out); /* one of its steps */
-/* CLBlast takes other kernels for large GEMMs, from an undocumented size on: 0 for
- * the small ones that surely go the first way, else the size in quarters of powers of two, up to
- * one from which on all surely go the other way. */
+void selftest_add_step(const step *s, struct strbuf *out); /* a single step */
+/* Returns the class of a GEMM's size: CLBlast uses other kernels for large GEMMs, from an
+ * undocumented size on. 0: small ones that certainly use the first kernel; else the size in
+ * quarters of powers of two, up to a class in which all certainly use the other kernel. */
 int selftest_size_class(const gemm_problem *g);
 #define SELFTEST_MAX_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a GEMM in the last class */
-/* The kernel that does a way's work, for messages. */
+/* Returns the name of the kernel that does most of an implementation's work, for messages. */
 const char *selftest_kernel(const candidate *impl);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention: what clgraph.AttentionCore should give, contents that mask keys and
+ * Self-tests of attention: the reference of clgraph.AttentionCore, contents that mask keys and
  * whole queries, and problems for the kernels of any operator's attention steps
- * (lower_context.attention). What else such an operator runs, like projections and caches that
- * grow, is not part of these problems.
+ * (lower_context.attention). Other steps of such an operator, such as projections and growing
+ * caches, are not part of these problems.
  */
 #include "ops/attention/attention.h"
 #include "session/selftest/selftest.h"
@@ -16,7 +16,7 @@ enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS, N_INPUTS };
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Lengths: most keys, or a third of them; starts: 1 or 2. */
+/* Returns a key length (nearly all keys, or a third of them), or a start (1 or 2). */
 static double length_at(const selftest_problem *p, int64_t at)
 {
     const int64_t batch = p->inputs[Q].dims.dims[0], keys = p->inputs[K].dims.dims[2];
@@ -24,7 +24,8 @@ static double length_at(const selftest_problem *p, int64_t at)
     return (double)(length - node_int(&p->node, "length_add", 0));
 }
 
-/* The last of several rows of a mask is masked altogether, of the others one key in four. */
+/* Returns whether a mask element hides a key: of several rows the last one is masked completely, in
+ * the others one key in four. */
 static bool is_masked(const shape *mask, int64_t at, uint64_t random)
 {
     const int64_t columns = mask->dims[mask->rank - 1], rows = selftest_count(mask) / columns;
@@ -74,7 +75,8 @@ static core read_core(const lower_context *lc, const double *const *in)
                   .add = node_int(n, "length_add", 0)};
 }
 
-/* The element of a tensor that broadcasts to `at`; NULL after a last dimension that is short. */
+/* Returns the element of a tensor that broadcasts to `at`; NULL beyond the end of a shorter last
+ * dimension. */
 static const double *element_at(const core *c, size_t input, const int64_t at[4])
 {
     const shape *s = &c->lc->inputs[input].dims;
@@ -87,7 +89,7 @@ static const double *element_at(const core *c, size_t input, const int64_t at[4]
     return &c->in[input][place];
 }
 
-/* What the mask and the bias add to a score. */
+/* Returns what mask and bias add to a score. */
 static double addends(const core *c, const int64_t at[4])
 {
     double sum = 0;
@@ -100,8 +102,8 @@ static double addends(const core *c, const int64_t at[4])
     return sum;
 }
 
-/* Whether query at[2] of batch at[0] sees key at[3] by their places; *out_beyond: the key is not
- * one of the batch's. */
+/* Returns whether query at[2] of batch at[0] sees key at[3] by their positions; *out_beyond: the
+ * key is past the batch's length. */
 static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
 {
     const int64_t batch = c->q->dims[0];
@@ -114,8 +116,8 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
     return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
 }
 
-/* A score, GEMMs as differences of squares; *size: of its terms. mode: P_MODE of
- * cl/attention/attention.cl, up to 2. */
+/* Returns a score, computed with products as differences of squares; *size: of its terms. mode:
+ * P_MODE of cl/attention/attention.cl, up to 2. */
 static double score(const core *c, const int64_t at[4], int mode, double *size)
 {
     const int64_t d = c->q->dims[3], group = c->q->dims[1] / c->k->dims[1];
@@ -138,7 +140,7 @@ static double score(const core *c, const int64_t at[4], int mode, double *size)
     return s;
 }
 
-/* Logarithm of the sum of exp(scores), with the sink's. */
+/* Returns the logarithm of the sum of exp(scores), including the sink's. */
 static double log_sum(const core *c, int64_t head, const double *scores, int64_t n)
 {
     const int64_t sink = node_int(c->lc->node, "sink", 0);
@@ -150,7 +152,7 @@ static double log_sum(const core *c, int64_t head, const double *scores, int64_t
     return top + log(sum + exp(more - top));
 }
 
-/* Row `row` of the output, of weights or of values; `memory` is for two numbers a key. */
+/* Computes row `row` of the output, of weights or of values; `memory` has two numbers per key. */
 static void fill_row(const core *c, int64_t row, double *memory, double *y, double *scale)
 {
     const int64_t q_len = c->q->dims[2], heads = c->q->dims[1], n = c->k->dims[2],
@@ -190,15 +192,15 @@ clg_status selftest_attention(const lower_context *lc, const double *const *in, 
 
 /* ---- problems for an operator's steps -------------------------------------------------------- */
 
-/* Lowering chooses by numbers of queries and keys, and, on CPUs with many cores, of heads. One
- * query alone would hide what is wrong between queries. */
+/* Sizes of an attention problem. Lowering chooses kernels by the number of queries and keys and, on
+ * CPUs with many cores, of heads. A single query would hide errors between queries. */
 typedef struct sizes {
     int64_t batch, kv_heads, group, q_len, kv_len;
 } sizes;
 
-/* The attempt-th; false after the last. Queries for each count of register tiles that a
- * work-item may take (choose_tiles in ops/attention/attention.c), with one row in the last
- * work-item. */
+/* Returns the attempt-th sizes; false after the last. They have query counts for each number of
+ * register tiles that a work-item may compute (choose_tiles in ops/attention/attention.c), with one
+ * row in the last work-item. */
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
 {
     static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};
@@ -251,7 +253,8 @@ static void set_inputs(selftest_problem *p, const attention_job *j, const sizes 
     p->node.n_inputs = N_INPUTS;
 }
 
-/* Numbers are arguments of the kernels; those of a model would hide what a test shows. */
+/* Sets the attributes to fixed numbers. They are kernel arguments, so the programs are the same;
+ * the model's own could hide errors. */
 static clg_status set_attributes(selftest_problem *p, const attention_job *j, const sizes *s,
                                  int scores)
 {
@@ -318,7 +321,8 @@ static bool is_attention(const step *s, bool scores)
            (strcmp(s->kernel.entry, "attention_scores") == 0) == scores;
 }
 
-/* The kernels of a candidate that compute the result, or the scores. */
+/* Writes the texts of a candidate's kernels that compute the result or, with `scores`, the scores.
+ */
 static const char *attention_text(const candidate *impl, bool scores, strbuf *out)
 {
     strbuf_init(out, 0);
@@ -327,7 +331,7 @@ static const char *attention_text(const candidate *impl, bool scores, strbuf *ou
     return strbuf_data(out);
 }
 
-/* Runs the problem by the candidate that has the same kernels, if there is one. */
+/* Runs the problem with the candidate that has the same kernels, if there is one. */
 static clg_status try_problem(clg_context *context, const lower_context *lc, selftest_problem *p,
                               const strbuf *kernels, bool scores, selftest_result *out_result,
                               bool *out_tested)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors, so
- * that every way and every kernel with a reference is met, and how a row becomes a problem.
+ * The problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors, such
+ * that every implementation and every kernel with a reference runs; and the conversion of a row to
+ * a problem.
  */
 #include "session/selftest/selftest.h"
 
@@ -16,9 +17,9 @@
     {                                                                                              \
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
     }
-/* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding
- * and a residual, a last block with zeros, strides, an image, channels on their own, and these
- * after a pixel's. */
+/* Channel-blocked problems with `l` lanes; `odd` channels nearly fill three blocks. In order: 1x1,
+ * a window with padding and a residual, a last block with zeros, strides, an image, depthwise,
+ * depthwise after 1x1. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -47,7 +48,7 @@
         .op_type = (op), .attributes = "", .dims = (sizes), .reference = selftest_pointwise,       \
         .low = (min), .high = (max), .tolerance = (factor)                                         \
     }
-/* Of clgraph.AttentionCore: "q k v mask bias lengths sinks". */
+/* A clgraph.AttentionCore problem: inputs "q k v mask bias lengths sinks". */
 #define ATTENTION(attrs, sizes)                                                                    \
     {                                                                                              \
         .op_type = "AttentionCore", .domain = "clgraph", .attributes = (attrs), .dims = (sizes),   \
@@ -89,11 +90,11 @@ const selftest_case selftest_cases[] = {
     PRODUCT("Conv", "group:i=3", "1,15,11,13 21,5,1,3c"),
     PRODUCT("Conv", "pads:I=1,1", "2,7,53 11,7,3c"),
     PRODUCT("Conv", "", "1,5,4,7,9 7,5,2,3,3c"),
-    /* maps in blocks of channels, of as many as the device's vectors have */
+    /* channel-blocked feature maps, with the lanes of the device's vectors */
     BLOCKED("4", "8", "12", "20", "11"),
     BLOCKED("8", "16", "24", "40", "21"),
     BLOCKED("16", "32", "48", "80", "43"),
-    /* everything else */
+    /* other operators */
     BETWEEN("Relu", "3,37,19", -2, 2, 1),
     BETWEEN("Sigmoid", "3,37,19", -8, 8, 1),
     BETWEEN("Tanh", "3,37,19", -4, 4, 1),
@@ -165,7 +166,7 @@ const size_t n_selftest_cases = sizeof selftest_cases / sizeof *selftest_cases;
 
 /* ---- reading a row --------------------------------------------------------------------------- */
 
-/* "2,-1" into `out`; steps over them. */
+/* Parses "2,-1" into `out` and skips it; returns the count. */
 static size_t read_ints(const char **at, int64_t *out, size_t max)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * References of matrix products and convolutions in floating point, with their epilogues.
+ * References of floating-point matrix products and convolutions, with their epilogues.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/lowering/epilogue.h"
@@ -12,7 +12,7 @@
 
 /* ---- the epilogue ---------------------------------------------------------------------------- */
 
-/* epilogue_activations, by other formulas. */
+/* Computes epilogue_activations by other formulas than the kernels'. */
 static double activate(const epilogue_ops *e, double v)
 {
     const double a = (double)e->act_a, b = (double)e->act_b;
@@ -32,15 +32,16 @@ static double activate(const epilogue_ops *e, double v)
     }
 }
 
-/* How much larger an error can become in an activation. */
+/* Returns the largest factor by which an activation amplifies an error. */
 static double steepness(const epilogue_ops *e)
 {
     const bool has_slope = e->activation == 2 || e->activation == 6 || e->activation == 10;
     return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
 }
 
-/* y = activation(alpha * y + beta * bias + residual), or without one. An activation adds
- * rounding of about its own size, one. */
+/* Computes y = activation(alpha * y + beta * bias + residual), `activated` false: without the
+ * activation. scale becomes the size of these terms times the activation's steepness, plus one for
+ * the activation's own rounding. */
 static void finish(const lower_context *lc, bool activated, const double *bias,
                    const double *residual, double *y, double *scale, int64_t n)
 {
@@ -91,13 +92,13 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
 
 /* ---- BlockedConv ----------------------------------------------------------------------------- */
 
-/* Numbers of a channel-blocked feature map, of which `channels` count, as they are in NCHW order
- * (`back`: the other way). */
+/* Converts a channel-blocked feature map with `channels` valid channels to NCHW order; `back`: the
+ * other direction. */
 static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
                     bool back)
 {
     const int64_t *d = in_blocks->dims, plane = d[2] * d[3], lanes = d[4];
-    for (int64_t i = 0; i < d[0] * channels * plane; i++) { /* i: place in NCHW order */
+    for (int64_t i = 0; i < d[0] * channels * plane; i++) { /* i: index in NCHW order */
         const int64_t channel = i / plane % channels, image = i / plane / channels;
         const int64_t block = image * d[1] + channel / lanes;
         const int64_t at = (block * plane + i % plane) * lanes + channel % lanes;
@@ -118,8 +119,8 @@ static clg_status in_order(const lower_context *lc, size_t input, int64_t channe
     return CLG_OK;
 }
 
-/* A bias [channels] for each of n elements of maps in NCHW order; none where the input is
- * missing. */
+/* Expands a bias [channels] to n elements of feature maps in NCHW order; *out is NULL if the input
+ * is absent. */
 static clg_status spread_bias(const lower_context *lc, size_t input, const double *const *in,
                               int64_t channels, int64_t plane, int64_t n, double **out)
 {
@@ -138,7 +139,8 @@ static double *zeros(const lower_context *lc, int64_t n)
     return x;
 }
 
-/* The 1x1 convolution before x, and how large an error of each number counts. */
+/* Computes the 1x1 convolution before x, and the size to which the error of each of its elements is
+ * relative. */
 static clg_status go_through_points(const lower_context *lc, const double *const *in, shape *flat,
                                     const double **x, double **out_size)
 {
@@ -162,7 +164,8 @@ static clg_status go_through_points(const lower_context *lc, const double *const
     return CLG_OK;
 }
 
-/* Errors of the first convolution, as large as `size`, are carried on by the weights. */
+/* Propagates errors of the first convolution, relative to `size`, through the weights of the
+ * second. */
 static clg_status carry_sizes(const lower_context *lc, const shape *flat, const double *size,
                               const shape *w, const double *weights, int64_t n, double *sizes)
 {
@@ -175,8 +178,8 @@ static clg_status carry_sizes(const lower_context *lc, const shape *flat, const 
     return selftest_convolve(lc, &left, &right, carried, sizes);
 }
 
-/* What Conv gives of the same feature map in NCHW order. Of lanes after the last channel nothing
- * but NaNs counts. */
+/* Computes BlockedConv as Conv of the same feature map in NCHW order. Lanes after the last channel
+ * are only checked for NaNs. */
 static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
                                     double *scale)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products and convolutions in double, by other sums than the kernels': each element of an
- * input is added to all results that it is a part of, where kernels gather the inputs of a result.
+ * Matrix products and convolutions in double, summed differently from the kernels: each input
+ * element is scattered to all results that it contributes to, where kernels gather the inputs of a
+ * result.
  */
 #include "session/selftest/selftest_math.h"
 
@@ -52,8 +53,8 @@ typedef struct product {
     int64_t a_row, a_col, b_row, b_col;
 } product;
 
-/* Of large GEMMs some rows are computed, the last among them; in the others nothing but NaNs
- * counts. */
+/* Returns the step between computed rows. Of large GEMMs only some rows are computed, including the
+ * last; the others are only checked for NaNs. */
 #define MAX_TERMS (1 << 24)
 static int64_t step_of(int64_t lines, int64_t terms_of_line)
 {
@@ -94,7 +95,7 @@ static product sides(const node *n, const shape *a, const shape *b)
                      .b_col = trans_b ? wide : 1};
 }
 
-/* Where batch `at` of the output finds its matrix in x, whose leading dimensions broadcast. */
+/* Returns the matrix in x for batch `at` of the output; leading dimensions of x broadcast. */
 static int64_t batch_of(const shape *x, const shape *over, int over_rank, int64_t at)
 {
     int64_t place = 0, stride = 1;
@@ -121,7 +122,8 @@ void selftest_multiply(const lower_context *lc, const selftest_factor *left,
 
 /* ---- convolutions ---------------------------------------------------------------------------- */
 
-/* The output's position that tap `tap` carries input position `at` to; negative: none. */
+/* Returns the output position to which tap `tap` contributes input position `at`; negative: none.
+ */
 static int64_t reached(const window_axis *a, int64_t at, int64_t tap)
 {
     const int64_t from = at + a->pad_begin - tap * a->dilation;
@@ -132,11 +134,11 @@ static int64_t reached(const window_axis *a, int64_t at, int64_t tap)
 typedef struct convolution {
     window_axis axes[WINDOW_MAX_AXES];
     int64_t groups, ic, oc, n_out, n_taps;
-    int64_t step; /* from one output channel to the next that is computed */
+    int64_t step; /* distance between output channels that are computed */
 } convolution;
 
-/* Input x at d, h, w, of channel c of a group: to all outputs of the group that see it. w:
- * weights from [0, c, ...] on. */
+/* Scatters input x at d, h, w of a group's channel c to all outputs of the group whose windows
+ * contain it. w: the weights from [0, c, ...]. */
 static void scatter(const convolution *v, const int64_t at[3], double x, const double *w, double *y,
                     double *scale)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arithmetic of self-test references, in double. `scale` gets the sums of the terms' absolute
- * values, against which errors are measured; rows of large problems that are not computed have
- * HUGE_VAL there, and nothing but NaNs counts in them.
+ * Arithmetic of self-test references, in double. `scale` gets the sums of the terms' absolute
+ * values, to which errors are relative; HUGE_VAL in rows of large problems that are not computed,
+ * which are only checked for NaNs.
  */
 #ifndef CLG_SESSION_SELFTEST_MATH_H
 #define CLG_SESSION_SELFTEST_MATH_H
 
 #include "ops/core/op.h"
 
-/* The number of elements. */
+/* Returns the number of elements. */
 int64_t selftest_count(const shape *s);
 /* Copies a broadcast input to the output's shape, times a factor, into the arena of lc; NULL for
  * an absent one. */
@@ -27,8 +27,7 @@ typedef struct selftest_factor {
  * the shape of lc's output. */
 void selftest_multiply(const lower_context *lc, const selftest_factor *left,
                        const selftest_factor *right, double *y, double *scale);
-/* The same for a convolution: left is x [n, c, ...], right the weights, window and groups are
- * the node's. */
+/* Convolves: left is x [n, c, ...], right the weights; window and groups are the node's. */
 clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
                              const selftest_factor *right, double *y, double *scale);
 

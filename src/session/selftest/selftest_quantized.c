@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What GEMMs and convolutions of 8-bit numbers should give: exact sums of numbers without their
- * zero points, and, with scales, numbers of 8 bits again. All is exact in double, and in float32
- * too.
+ * References of quantised GEMMs and convolutions: exact sums of integers minus their zero points,
+ * and, with scales, 8-bit integers again. All of it is exact in double, and in float32 too.
  */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
@@ -26,7 +25,7 @@ const selftest_roles *selftest_quantized_roles(const node *n)
     return NULL;
 }
 
-/* Number `at` of an input that is a list, one number, or left out. */
+/* Returns element `at` of an input that is a list, a scalar, or absent (`fallback`). */
 static double number_of(const lower_context *lc, const double *const *in, size_t input, int64_t at,
                         double fallback)
 {
@@ -34,7 +33,7 @@ static double number_of(const lower_context *lc, const double *const *in, size_t
     return in[input][selftest_count(&lc->inputs[input].dims) == 1 ? 0 : at];
 }
 
-/* A factor without its zero points, of which number i / inner % n belongs to element i. */
+/* Subtracts the zero points from a factor: entry i / inner % n of the list belongs to element i. */
 static clg_status take_zeros(const lower_context *lc, const double *const *in, size_t input,
                              size_t zero, int64_t inner, int64_t n, selftest_factor *out)
 {
@@ -48,7 +47,7 @@ static clg_status take_zeros(const lower_context *lc, const double *const *in, s
     return CLG_OK;
 }
 
-/* How lists of rows and columns belong to elements i: number i / inner % n. */
+/* The mapping of row and column lists to elements: entry i / inner % n belongs to element i. */
 typedef struct line_of {
     int64_t row_inner, rows, column_inner, columns;
 } line_of;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of self-test results, and its text.
+ * The table of self-test results, and its text format.
  */
 #include "session/selftest/selftest_records.h"
 
@@ -34,8 +34,8 @@ clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
     return CLG_OK;
 }
 
-/* The next word of a line, into buffer, without the blank after it; "" at the end and where it
- * is too long. */
+/* Copies the next word of a line to buffer and skips the blank after it; "" at the end, and for a
+ * word that is too long. */
 static const char *next_word(const char **line, char buffer[WORD_BYTES])
 {
     const size_t n = strcspn(*line, " \n");

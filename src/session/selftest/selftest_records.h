@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What self-tests found on one device and driver, by the hash of what a variant runs. As text, for
- * the cache:
+ * Results of self-tests on one device and driver, by the hash of a variant's programs. The text
+ * format, for the cache:
  *
  *   clgraph self-test results 1
  *   passed 6f2c...0a 3.1e-07 4e-06 winograd_2x2 winograd_simd
@@ -23,7 +23,7 @@ typedef struct selftest_record {
 
 typedef struct selftest_records {
     arena memory;
-    hash_map index; /* key -> place in items */
+    hash_map index; /* key -> index in items */
     selftest_record *items;
     size_t count, capacity;
 } selftest_records; /* all zeros is valid and empty */
@@ -32,8 +32,8 @@ const selftest_record *selftest_records_find(const selftest_records *t,
                                              hash128 key); /* NULL: not tested */
 /* Adds or replaces; the words are copied. */
 clg_status selftest_records_set(selftest_records *t, const selftest_record *v);
-/* Adds the self-test results of a text, which do not replace those that there are. False: it is
- * not such a text. */
+/* Adds the results of a text, without replacing existing ones. Returns false if it does not have
+ * this format. */
 bool selftest_records_parse(selftest_records *t, const char *lines);
 void selftest_records_format(const selftest_records *t, strbuf *out);
 void selftest_records_deinit(selftest_records *t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What operators other than GEMMs should give: in double, by other formulas than the kernels'.
+ * References of operators other than GEMMs, in double, by other formulas than the kernels'.
  */
 #include "ops/lowering/window.h"
 #include "session/selftest/selftest.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Errors count against the answer's own size, and at least one. */
+/* Sets the scale of errors to the magnitude of the results, at least one. */
 static void scale_by_answer(const double *y, double *scale, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) scale[i] = fabs(y[i]) + 1;
@@ -82,7 +82,7 @@ clg_status selftest_pointwise(const lower_context *lc, const double *const *in, 
 
 /* ---- along axes ------------------------------------------------------------------------------ */
 
-/* 1 / sum exp(x[k] - x[i]), or minus its logarithm. */
+/* Computes 1 / sum exp(x[k] - x[i]), or minus its logarithm. */
 clg_status selftest_softmax(const lower_context *lc, const double *const *in, double *y,
                             double *scale)
 {
@@ -98,8 +98,8 @@ clg_status selftest_softmax(const lower_context *lc, const double *const *in, do
     return CLG_OK;
 }
 
-/* ReduceX along the attribute axes, all dimensions kept, and global pools: each element goes to
- * where it belongs. */
+/* Computes ReduceX along the attribute axes, all dimensions kept, and global pools: scatters each
+ * element to its result. */
 clg_status selftest_reduce(const lower_context *lc, const double *const *in, double *y,
                            double *scale)
 {
@@ -132,7 +132,8 @@ clg_status selftest_reduce(const lower_context *lc, const double *const *in, dou
     return CLG_OK;
 }
 
-/* MaxPool, AveragePool over two axes: each element is spread over the windows that see it. */
+/* Computes MaxPool and AveragePool over two axes: scatters each element to the windows that contain
+ * it. */
 clg_status selftest_pool(const lower_context *lc, const double *const *in, double *y, double *scale)
 {
     const shape *x = &lc->inputs[0].dims;
@@ -154,7 +155,7 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
                     continue;
                 const int64_t at = p * plane + r * a[2].out + q;
                 y[at] = max ? fmax(y[at], in[0][i]) : y[at] + in[0][i];
-                scale[at] += 1; /* what is in the window */
+                scale[at] += 1; /* elements in the window */
             }
     }
     for (int64_t i = 0; i < n; i++) {
@@ -164,7 +165,8 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
     return CLG_OK;
 }
 
-/* Mean, and variance as half the mean square of all differences, of n numbers `step` apart. */
+/* Computes the mean, and the variance as half the mean square of all differences, of n numbers
+ * `step` apart. */
 static void moments(const double *x, int64_t n, int64_t step, double *out_mean,
                     double *out_variance)
 {
@@ -178,7 +180,7 @@ static void moments(const double *x, int64_t n, int64_t step, double *out_mean,
     *out_variance = squares / (double)n / (double)n;
 }
 
-/* LayerNormalization over the last axis, InstanceNormalization, BatchNormalization. */
+/* Computes LayerNormalization over the last axis, InstanceNormalization and BatchNormalization. */
 clg_status selftest_norm(const lower_context *lc, const double *const *in, double *y, double *scale)
 {
     const shape *x = &lc->inputs[0].dims;

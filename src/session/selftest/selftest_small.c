@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small problems of the kind of a node being planned. Lowering chooses kernels and tiles by sizes,
- * so several sizes are offered, each with remainders in every direction; the one that is lowered to
- * the node's own programs is the one to take. The node's own sizes, which may be tiny and stand for
- * all later ones, limit them only when nothing else is left.
+ * Makes small problems of the kind of a node being planned. Lowering chooses kernels and tiles by
+ * sizes, so several sizes are offered, each with remainders in every direction; the caller uses the
+ * one that is lowered to the node's own programs. The node's own sizes, which may be tiny and only
+ * the first of many, limit the problem only if no other size matches.
  */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
@@ -19,21 +19,22 @@
 typedef struct small_size {
     int64_t m, n, k, rows, columns;
     int64_t repeats; /* batches, and planes of a volume */
-    bool within;     /* nothing becomes larger than it is */
+    bool within;     /* no dimension may exceed the node's own */
 } small_size;
 
 static const small_size sizes[] = {
     {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, a small map */
     {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is transposed */
     {95, 3, 259, 1, 3, 2, false},         /* narrower than a vector of 4 lanes */
-    {95, 13, 259, 1, 1, 2, false},        /* a map of one pixel */
+    {95, 13, 259, 1, 1, 2, false},        /* a feature map of one pixel */
     {37, 1029, 23, 33, 35, 2, false},     /* simd */
     {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
-    {2053, 2053, 2053, 47, 47, 2, false}, /* as it is, mostly: only within the node's own */
+    {2053, 2053, 2053, 47, 47, 2, false}, /* mostly the node's own sizes, the limit */
 };
 enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MAX_SIZES = 2 * N_SIZES + N_CUBES };
 
-/* CLBlast chooses by m n k: a cube has fewer elements than anything else that is as large. */
+/* Lists cubes for CLBlast, which chooses kernels by m n k: a cube has the fewest elements of that
+ * size. */
 static size_t list_cubes(const candidate *impl, small_size *out)
 {
     const step *s = impl->steps;
@@ -67,13 +68,13 @@ static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
     return to->within ? work_min(own, wanted) : wanted;
 }
 
-/* A size that stands for `side` of the node in an operand that broadcasts. */
+/* Returns the size that replaces `side` of the node in a dimension that may broadcast. */
 static int64_t swapped(int64_t dim, int64_t side, int64_t small)
 {
     return dim == side && dim != 1 ? small : dim;
 }
 
-/* Gemm, MatMul: the last two dimensions of each operand. */
+/* Shrinks Gemm and MatMul: the last two dimensions of each operand. */
 static bool shrink_gemm(const lower_context *lc, const small_size *to, shape dims[])
 {
     const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *y = &lc->outputs[0].dims;
@@ -100,14 +101,14 @@ static bool shrink_gemm(const lower_context *lc, const small_size *to, shape dim
     return true;
 }
 
-/* Positions along an axis from which this many outputs come. */
+/* Returns the input positions along an axis that this many outputs need. */
 static int64_t length_for(const window_axis *a, int64_t outputs)
 {
     const int64_t length = window_seen(a, outputs) - a->pad_begin - a->pad_end;
     return length < 1 ? 1 : length;
 }
 
-/* x and w of a convolution. */
+/* Shrinks x and w of a convolution. */
 static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x, shape *w)
 {
     const int64_t groups = node_int(lc->node, "group", 1), few = 5;
@@ -154,7 +155,7 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
     dims[0] = conv_blocked_flat(&x);
     if (!shrink_sides(lc, to, &dims[0], w)) return false;
     const bool expanded = lower_has_input(lc, BLOCKED_EXPAND_WEIGHT);
-    if (groups > 1) { /* its own channel for each */
+    if (groups > 1) { /* depthwise: one channel per group */
         w->dims[0] = dims[0].dims[1] = groups;
         w->dims[1] = 1;
     } else {
@@ -168,7 +169,7 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
         window_shape(&win, dims[0].dims[0], w->dims[0], &dims[3]);
         dims[3] = conv_blocked_shape(&dims[3], lanes);
     }
-    if (expanded) { /* from other channels before */
+    if (expanded) { /* channels of the convolution before it */
         shape *points = &dims[BLOCKED_EXPAND_WEIGHT];
         points->dims[1] = work_ceil_div(side_of(to, points->dims[1], to->k), lanes) * lanes;
         dims[0].dims[1] = points->dims[1];
@@ -177,8 +178,8 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
     return true;
 }
 
-/* An input that is one number, or one for each of `from` rows, columns or channels, of which
- * there are `to` now. False where it is a list in another form. */
+/* Shrinks an input that is a scalar, or has an entry for each of `from` rows, columns or channels,
+ * of which there are `to` now. Returns false for other lists. */
 static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int64_t from,
                         int64_t to)
 {
@@ -213,7 +214,7 @@ static bool shrink_quantized(const lower_context *lc, const small_size *to, shap
            shrink_list(lc, dims, r->w_scale, columns, now);
 }
 
-/* Strides in the order of those of `like`, without gaps: a transposed operand stays one. */
+/* Sets dense strides in the order of those of `like`: a transposed operand stays transposed. */
 static void set_strides(const lower_operand *like, lower_operand *o)
 {
     bool done[CLG_MAX_RANK] = {false};
@@ -235,15 +236,16 @@ static void set_strides(const lower_operand *like, lower_operand *o)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Kernels take these as arguments, so the variant is the same whatever they are, and any model
- * may bring any number. */
+/* Attributes that kernels take as arguments: the variant is the same for all values, and models may
+ * have any. */
 static const struct {
     const char *name;
     float value;
 } numbers[] = {{"alpha", 0.5f}, {"beta", 2}, {"activation_alpha", -0.5f}, {"activation_beta", 1}};
 static const float params[] = {-0.5f, 1};
 
-/* A coefficient of zero stays: without it there is no such term. */
+/* Replaces a number by a moderate one. A coefficient of zero stays: its term is absent from the
+ * kernels. */
 static void fix_number(graph_attribute *a)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

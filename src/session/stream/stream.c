@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stream at work: who reads, who runs, who writes, and how they end together. The first failure
- * stops all; whoever waits for a slot is woken, so that nothing can hang on a batch that never
- * comes.
- * See decision 16.
+ * Runs a stream: the threads that read, compute and write, and their common end. The first failure
+ * stops all of them; threads that wait for a slot are woken, so that none waits for a batch that
+ * never comes. See decision 16.
  */
 #include "session/stream/stream.h"
 
@@ -18,7 +17,7 @@
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* One record for all workers of a context. */
+/* Returns the record of a context, shared by all its workers. */
 static stream_device *device_of(clg_stream *stream, const clg_context *context)
 {
     for (size_t i = 0; i < stream->n_devices; i++)
@@ -59,7 +58,7 @@ static clg_status open_all(clg_stream *stream, const stream_settings *settings)
     return CLG_OK;
 }
 
-/* The locks, which all other clean-up counts on. */
+/* Allocates a stream and creates its locks, on which all other clean-up depends. */
 static clg_status allocate(clg_stream **out_stream)
 {
     clg_stream *stream = memory_zalloc(1, sizeof *stream);
@@ -122,8 +121,8 @@ void stream_free(clg_stream *stream)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Everybody ends after what he is at; the first failure is the one that is returned. status CLG_OK:
- * nothing failed. */
+/* Stops the stream: each thread ends after its current work, and the first failure is returned.
+ * status CLG_OK: no failure. */
 static void stop(clg_stream *stream, clg_status status)
 {
     mutex_lock(&stream->lock);
@@ -156,7 +155,7 @@ void stream_cancel(clg_stream *stream)
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Calls one, adds up its time, and gives what fails a message where it has none. */
+/* Calls a callback, adds up its time, and sets a message for a failure that has none. */
 static clg_status call_back(clg_stream *stream, const char *what, clg_stream_callback function,
                             clg_stream_batch *batch, uint64_t *spent_ns)
 {
@@ -184,17 +183,17 @@ static stream_slot *free_slot(const stream_worker *worker)
     return NULL;
 }
 
-/* When a further batch would complete, as far as is known. A worker of which nothing is known
- * gets one batch at a time, unless it is the only one. */
+/* Estimates when a further batch of the worker would complete. A worker without a measurement gets
+ * one batch at a time, unless it is the only one. */
 static double expected_ns(const clg_stream *stream, const stream_worker *worker)
 {
     if (worker->mean_ns) return (double)(worker->n_pending + 1) * (double)worker->mean_ns;
     return worker->n_pending == 0 || stream->n_workers == 1 ? 0 : 1e300;
 }
 
-/* A free slot of the worker that would complete first; NULL when it has none. It is worth
- * waiting for: results are written in order, and a batch on a much slower device would keep all
- * others from going on. */
+/* Returns a free slot of the worker that would complete first; NULL when that worker has none: then
+ * waiting for it is better, since results are written in order and a batch on a much slower device
+ * would block the others. */
 static stream_slot *choose_slot(const clg_stream *stream)
 {
     const stream_worker *best = &stream->workers[0];
@@ -205,7 +204,7 @@ static stream_slot *choose_slot(const clg_stream *stream)
     return free_slot(best);
 }
 
-/* Waits for a slot to fill; NULL when the stream has stopped. */
+/* Waits for a free slot to fill; NULL when the stream has stopped. */
 static stream_slot *take_slot(clg_stream *stream)
 {
     stream_slot *slot = NULL;
@@ -217,7 +216,7 @@ static stream_slot *take_slot(clg_stream *stream)
     return slot;
 }
 
-/* slot->n_rows is 0 at the end. */
+/* Calls the read callback for a slot; slot->n_rows is 0 at the end. */
 static clg_status fill_slot(clg_stream *stream, stream_slot *slot)
 {
     clg_stream_batch batch = {.first_row = stream->next_row,
@@ -237,7 +236,7 @@ static clg_status fill_slot(clg_stream *stream, stream_slot *slot)
     return batch.n_rows ? worker_upload(slot) : CLG_OK;
 }
 
-/* Hands a filled slot to its worker, or signals the end. */
+/* Passes a filled slot to its worker, or signals the end. */
 static void pass_on(clg_stream *stream, stream_slot *slot)
 {
     mutex_lock(&stream->lock);
@@ -282,7 +281,7 @@ static void end_run(stream_device *device)
     if (--device->n_running == 0) device->busy_ns += time_now_ns() - device->since_ns;
 }
 
-/* The first of the worker's slots that wait. */
+/* Returns the first of the worker's slots that wait to run. */
 static stream_slot *next_waiting(const stream_worker *worker)
 {
     stream_slot *next = NULL;
@@ -293,7 +292,7 @@ static stream_slot *next_waiting(const stream_worker *worker)
     return next;
 }
 
-/* Waits for a slot to run; NULL when there will be none. */
+/* Waits for a slot to run; NULL at the end. */
 static stream_slot *take_waiting(stream_worker *worker)
 {
     clg_stream *stream = worker->stream;
@@ -306,7 +305,8 @@ static stream_slot *take_waiting(stream_worker *worker)
     return slot;
 }
 
-/* A hiccup counts little, a fast run immediately. */
+/* Updates the worker's mean run time: a shorter run counts fully, a longer one little, since it may
+ * be an outlier. */
 static void note_run(stream_worker *worker, uint64_t ns)
 {
     if (worker->n_runs++ == 0) return;
@@ -359,7 +359,7 @@ static stream_slot *find_done(const clg_stream *stream, uint64_t index)
     return NULL;
 }
 
-/* Waits for the next batch to write; NULL when there will be none. */
+/* Waits for the next batch to write; NULL at the end. */
 static stream_slot *take_done(clg_stream *stream)
 {
     stream_slot *slot = NULL;
@@ -436,7 +436,7 @@ static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream
     return CLG_OK;
 }
 
-/* Starts the threads, writes what they give, and sees them end. */
+/* Starts the threads, writes their results, and joins them. */
 static void work(clg_stream *stream)
 {
     size_t n_started = 0;

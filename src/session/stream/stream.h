@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_stream inside. A worker is a clone of a session with a thread that runs batches and a ring of
- * slots; a slot is the memory of one batch, inputs and outputs. The reader's thread fills free
- * slots, workers run them, the caller's thread writes them in the order in which they were read.
+ * The implementation of clg_stream. A worker is a clone of a session with a thread that runs
+ * batches and a ring of slots; a slot is the memory of one batch, inputs and outputs. The reader's
+ * thread fills free slots, workers run them, the caller's thread writes them in the order in which
+ * they were read.
  *
- * A slot belongs to one thread at a time, identified by its state: who changes the state, under the
- * stream's lock, hands it on. Where host and device share memory, slots are mapped buffers that
+ * A slot belongs to one thread at a time, which its state identifies: changing the state, under the
+ * stream's lock, passes it on. Where host and device share memory, slots are mapped buffers that
  * kernels work in, and all OpenCL calls of a worker are made by its thread, in the session's queue.
- * Elsewhere ("staged") a slot has pinned memory beside the device's, and copies in two more queues
- * pass by the runs: the reader's thread enqueues what goes up, the worker's what comes down.
+ * Elsewhere ("staged") a slot has pinned memory beside the device's, and two more queues copy
+ * concurrently with runs: the reader's thread enqueues uploads, the worker's thread downloads.
  */
 #ifndef CLG_SESSION_STREAM_H
 #define CLG_SESSION_STREAM_H
@@ -28,8 +29,8 @@ typedef enum slot_state {
 
 /* One input or output of one batch. */
 typedef struct slot_tensor {
-    frame_memory memory; /* what kernels see */
-    ocl_buffer *staging; /* pinned, mapped for good; NULL: memory itself is mapped between runs */
+    frame_memory memory; /* the memory that kernels use */
+    ocl_buffer *staging; /* pinned, always mapped; NULL: memory itself is mapped between runs */
     void *host;          /* where it is mapped; NULL: not */
     clg_dtype dtype;     /* outputs, of the last run: */
     shape dims;
@@ -47,7 +48,7 @@ typedef struct stream_slot {
     void *uploaded, *downloaded; /* cl_events; staged, while the copies may be in progress */
 } stream_slot;
 
-/* A device, for the time in which it has nothing to do. */
+/* A device, to measure the time in which it is idle. */
 typedef struct stream_device {
     const clg_context *context;
     size_t n_running;
@@ -64,7 +65,7 @@ typedef struct stream_worker {
     thread id;
     size_t n_pending; /* slots that wait or run */
     size_t n_runs;
-    uint64_t mean_ns; /* of a run; the first one, which may compile, does not count */
+    uint64_t mean_ns; /* of a run; excludes the first one, which may compile */
 } stream_worker;
 
 /* An input that is streamed, or an output that is written. */
@@ -84,7 +85,7 @@ struct clg_stream {
     stream_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
     size_t batch, depth;
-    bool fixed; /* the model knows no other batch */
+    bool fixed; /* the model fixes the batch */
 
     atomic_bool running;
     clg_stream_callback read, write;
@@ -93,7 +94,7 @@ struct clg_stream {
         *write_tensors; /* of the reader's thread and of the caller's */
     thread reader;
 
-    mutex lock; /* guards what follows, and states of slots, workers' counts, devices */
+    mutex lock; /* guards the following fields, the states of slots, workers' counts, and devices */
     condition changed;
     atomic_bool stopped; /* set under the lock; looked at by runs without it */
     bool is_active;      /* stream_run works, and can be stopped */
@@ -111,7 +112,7 @@ typedef enum stream_memory {
     STREAM_MEMORY_STAGED /* always */
 } stream_memory;
 
-/* Options with nothing decided yet, as clg_stream_create takes them. */
+/* Options as given to clg_stream_create, before defaults are resolved. */
 typedef struct stream_settings {
     size_t batch, depth;
     const char *const *outputs;
@@ -127,28 +128,30 @@ clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_c
 void stream_cancel(clg_stream *stream);
 void stream_get_stats(clg_stream *stream, clg_stream_stats *out_stats);
 
-/* stream_ports.c: which inputs are streamed in which shape, which outputs are written, and the
- * batch. The workers have their sessions; these are held against each other. */
+/* stream_ports.c: determines the streamed inputs and their shapes, the outputs to write, and the
+ * batch. The workers have their sessions already, which must agree. */
 clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings);
 
-/* stream_worker.c. A worker that is all zeros is valid and closed. adopt: a clone of the given
- * session, with its values and shapes. open: the memory for batches, once the ports are known. */
+/* stream_worker.c. A worker that is all zeros is valid and closed. adopt: clones the given session,
+ * with its values and shapes. create: allocates the memory for batches, once the ports are known.
+ */
 clg_status worker_adopt(stream_worker *worker, clg_session *given);
 clg_status worker_create(stream_worker *worker, stream_memory memory);
 void worker_free(stream_worker *worker);
-/* By the reader's thread, when a slot has been filled: begins to bring it to the device. */
+/* Called by the reader's thread when a slot has been filled: starts its upload. */
 clg_status worker_upload(stream_slot *slot);
-/* By the worker's thread: waits until it is there. */
+/* Called by the worker's thread: waits until the upload is complete. */
 clg_status worker_arrived(stream_slot *slot);
-/* By the worker's thread: runs a slot and begins to bring the results back. */
+/* Called by the worker's thread: runs a slot and starts the download of its results. */
 clg_status worker_run_batch(stream_slot *slot);
-/* By the caller's thread: waits until the results are in host memory, and gives it; NULL for no
- * elements. */
+/* Called by the caller's thread: waits until the results are in host memory. worker_result_data
+ * returns them; NULL for no elements. */
 clg_status worker_result(stream_slot *slot);
 const void *worker_result_data(const slot_tensor *t);
-/* Before any other thread works: all slots are free and can be filled. */
+/* Called before any other thread works: all slots become free, ready to be filled. */
 clg_status worker_begin(stream_worker *worker);
-/* When no other thread works any more: waits for what is in progress, whatever became of it. */
+/* Called when no other thread works any more: waits for all commands in flight, whatever their
+ * status. */
 void worker_settle(stream_worker *worker);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a stream reads and writes: decided when it is made, from the sessions that it is made over.
+ * Determines the inputs and outputs of a stream when it is created, from its sessions.
  */
 #include "session/stream/stream.h"
 
@@ -13,7 +13,7 @@
 
 static bool is_streamed(const clg_session *s, size_t input) { return !s->inputs[input].value; }
 
-/* The shape that an input has, as far as it was said. */
+/* Returns the shape of an input, as far as the session or the model declares it. */
 static shape shape_of(const clg_session *s, size_t input)
 {
     const shape *hint = &s->inputs[input].hint;
@@ -44,7 +44,8 @@ static clg_status check_input(const value *port, const shape *dims)
     return status;
 }
 
-/* The batch: requested, fixed by the model, said with a shape, or the default. */
+/* Chooses the batch: the requested one, the model's fixed one, that of a shape set by the caller,
+ * or the default. */
 static clg_status decide_batch(clg_stream *stream, const clg_session *s, size_t requested)
 {
     int64_t fixed = 0, said = 0;
@@ -149,7 +150,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
     if (!stream->outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; o->outputs && i < o->n_outputs; i++)
         CLG_TRY(session_find_output(s, o->outputs[i], &index));
-    /* without names the model's own; further ones are values that are kept */
+    /* without names, the model's own outputs; the session's further ones are kept values */
     for (size_t i = 0; i < s->n_outputs; i++) {
         bool wanted = o->outputs
                           ? is_requested(o, s->exec->graph->values[s->exec->graph->outputs[i]].name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One worker of a stream: its memory, and a batch's path through it.
+ * One worker of a stream: its memory, and the processing of a batch.
  */
 #include "session/stream/stream.h"
 
@@ -33,7 +33,7 @@ static ocl_context *context_of(const stream_worker *worker)
     return worker->session->exec->context->ocl;
 }
 
-/* Pinned memory that stays mapped. */
+/* Creates pinned memory that stays mapped. */
 static clg_status make_staging(stream_worker *worker, ocl_queue *q, size_t size_bytes,
                                slot_tensor *t)
 {
@@ -82,7 +82,7 @@ clg_status worker_create(stream_worker *worker, stream_memory memory)
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->up));
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->down));
     }
-    /* what is not written is not fetched either */
+    /* outputs that are not written are not fetched */
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].impl = OUTPUT_LEFT;
     for (size_t k = 0; k < stream->n_outputs && !worker->staged; k++)
         s->outputs[stream->outputs[k].index].impl = OUTPUT_MAPPED;
@@ -92,7 +92,7 @@ clg_status worker_create(stream_worker *worker, stream_memory memory)
     return CLG_OK;
 }
 
-/* What is mapped is unmapped before its memory goes. */
+/* Closes a tensor: unmaps its memory before releasing it. */
 static void close_tensor(slot_tensor *t, ocl_queue *q)
 {
     ocl_buffer *mapped = t->staging ? t->staging : t->memory.buffer;
@@ -148,8 +148,8 @@ clg_status worker_upload(stream_slot *slot)
 
 clg_status worker_arrived(stream_slot *slot) { return wait_for(slot->worker, &slot->uploaded); }
 
-/* Makes a full batch of a short one: its last row again and again, which is as valid as it was
- * the first time. The slot is handed over. */
+/* Pads a short batch to a full one by repeating its last row, which is valid data. The session uses
+ * the slot's memory at this point. */
 static clg_status pad(stream_slot *slot)
 {
     const stream_worker *worker = slot->worker;
@@ -169,7 +169,7 @@ static clg_status pad(stream_slot *slot)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* The slot's memory becomes the frame's, and, by the same way, goes back. */
+/* Swaps the memory of slot and frame; calling it again swaps back. */
 static void exchange(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -194,7 +194,7 @@ static void set_rows(stream_slot *slot, size_t n_rows)
     }
 }
 
-/* From the slot to the session: rows that are filled in, and where they are mapped. */
+/* Gives the session the slot's memory: its rows, and the addresses where they are mapped. */
 static void hand_over(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -207,7 +207,7 @@ static void hand_over(stream_slot *slot)
     }
 }
 
-/* And back, whatever became of the run. */
+/* Takes the slot's memory back from the session, also after a failed run. */
 static void take_back(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -230,7 +230,8 @@ static void take_back(stream_slot *slot)
     }
 }
 
-/* The results that the slot had before are written; kernels get their memory back. */
+/* Unmaps the results of the slot's last batch, which are written: kernels may use the memory again.
+ */
 static clg_status drop_results(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -248,7 +249,7 @@ static clg_status drop_results(stream_slot *slot)
     return status;
 }
 
-/* Whether a plan for these rows needs kernels that nobody has built. */
+/* Returns whether a plan for these rows needs kernels that are not built yet. */
 static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_needs)
 {
     const plan_segment *root = p->root;
@@ -264,7 +265,7 @@ static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_n
     return status;
 }
 
-/* Whether the rows of a batch that is not full have to be made a full one. */
+/* Returns whether a batch that is not full must be padded. */
 static clg_status must_pad(const stream_slot *slot, bool *out_pads)
 {
     clg_session *s = slot->worker->session;
@@ -272,7 +273,7 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
     *out_pads = slot->worker->stream->fixed;
     if (*out_pads) return CLG_OK;
     clg_status status = session_plan(s, &p);
-    if (status == CLG_ERROR_SHAPE) { /* inside, the model has its own batch */
+    if (status == CLG_ERROR_SHAPE) { /* the model fixes the batch internally */
         *out_pads = true;
         return CLG_OK;
     }
@@ -282,7 +283,8 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
     return status;
 }
 
-/* A batch that is not full runs as it is where that compiles nothing. The slot is handed over. */
+/* Settles the rows of a batch that is not full: it runs as it is if that compiles nothing, else
+ * padded. The session uses the slot's memory at this point. */
 static clg_status settle_rows(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -309,7 +311,7 @@ static clg_status check_output(const stream_port *port, const slot_tensor *t, in
                      port->name, shape_text(&t->dims, text), (long long)n_rows);
 }
 
-/* The rows are one and more. */
+/* Computes the bytes of a row; there is at least one row. */
 static clg_status find_row_bytes(slot_tensor *t)
 {
     int64_t n;
@@ -340,7 +342,7 @@ static clg_status download_output(stream_worker *worker, slot_tensor *t, size_t 
                           size_bytes, false);
 }
 
-/* Whoever writes it reads it through a pointer of its type. */
+/* Aligns a known content, which the write callback reads through a pointer of its type. */
 static clg_status align_known(slot_tensor *t)
 {
     tensor *aligned;
@@ -351,7 +353,8 @@ static clg_status align_known(slot_tensor *t)
     return CLG_OK;
 }
 
-/* The outputs are checked, truncated to the slot's own rows, and, staged, on their way. */
+/* Checks the outputs, truncates them to the slot's own rows, and, if staged, starts the download.
+ */
 static clg_status begin_download(stream_slot *slot)
 {
     stream_worker *worker = slot->worker;
@@ -372,7 +375,7 @@ static clg_status begin_download(stream_slot *slot)
 static clg_status run_session(stream_slot *slot)
 {
     clg_session *s = slot->worker->session;
-    CLG_TRY(session_enter(s)); /* takes a cancel of before back: the stream is asked again */
+    CLG_TRY(session_enter(s)); /* clears an earlier cancel: the stream's state is checked again */
     clg_status status = atomic_load(&slot->worker->stream->stopped)
                             ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
                             : session_run(s);
@@ -404,7 +407,7 @@ clg_status worker_begin(stream_worker *worker)
     for (size_t i = 0; i < stream->depth; i++) {
         stream_slot *slot = &worker->slots[i];
         slot->state = SLOT_FREE;
-        /* a run that failed may have left its inputs unmapped */
+        /* a failed run may have left its inputs unmapped */
         for (size_t k = 0; k < stream->n_inputs; k++)
             if (!slot->inputs[k].host) CLG_TRY(map_input(worker, &slot->inputs[k]));
     }
