@@ -9,7 +9,7 @@
 
 typedef clg_status (*batch_function)(ocl_context *c, void *jobs, size_t i);
 
-/* Runs jobs 0 to n - 1, as many at a time as helpers compile; sequentially on this thread where
+/* Runs jobs 0 to n - 1, as many in parallel as helpers compile; sequentially on this thread where
  * there is no helper. Stops at the first failure and returns it. */
 clg_status batch_each(ocl_context *ocl, batch_function job, void *jobs, size_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CLBlast, as contexts need it.
+ * The functions of CLBlast that contexts need.
  */
 #ifndef CLG_OCL_BLAS_H
 #define CLG_OCL_BLAS_H

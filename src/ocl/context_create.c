@@ -55,8 +55,8 @@ no_programs:
     return NULL;
 }
 
-/* Not for Oclgrind: a simulator has no compiler that could crash, and what it reports in a trial
- * would count as the program's. */
+/* Returns whether to use the compile helper. Not for Oclgrind: a simulator has no compiler that
+ * could crash, and errors that it reports in a trial would count as the program's. */
 static bool wants_helper(const ocl_context *ocl, const ocl_context_options *options)
 {
     return !options->bare && context_caps(ocl)->family != PLATFORM_OCLGRIND;

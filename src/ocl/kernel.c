@@ -132,8 +132,8 @@ clg_status kernel_build_draft(ocl_kernel *k)
 
 #define FORM_WORDS 5
 
-/* Writes what drivers recompile a kernel for. n_dims is never 0, so that it differs from a zeroed
- * record. */
+/* Writes the launch form: the properties of a launch for which drivers recompile a kernel. n_dims
+ * is never 0, so that it differs from a zeroed record. */
 static void describe_form(const ocl_context *ocl, uint32_t n_dims, const size_t *global,
                           const size_t *local, uint64_t form[FORM_WORDS])
 {

@@ -15,7 +15,7 @@ struct ocl_kernel {
     cl_kernel handle;
     char *entry;
     uint64_t entry_hash;
-    kernel_args args; /* as set, where trials need them (trial.h) */
+    kernel_args args; /* as set, for trials (trial.h) */
     /* Max work-items of a group, as compiled; 0: the driver does not report it. */
     size_t max_items;
     /* Form of the previous launch, so that only a change costs more than a comparison. */
@@ -28,7 +28,7 @@ struct ocl_kernel {
 /* Returns the form by which launch_guard.h distinguishes launches. */
 launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_t *global,
                                const size_t *local);
-/* The same as launch_guard_knows, mostly without its lock. */
+/* Returns the same as launch_guard_knows, mostly without its lock. */
 bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form);
 
 /* Shrinks work-groups to what this kernel allows on this device: its registers may leave room for

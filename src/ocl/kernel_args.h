@@ -31,10 +31,11 @@ typedef struct kernel_args {
     size_t n_bytes, bytes_capacity;
 } kernel_args;
 
-/* data NULL: local memory. */
+/* Records a scalar or struct argument; data NULL: local memory. */
 clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_bytes,
                                  const void *data);
-/* buffer is its identity, distinct for distinct buffers; content may be NULL. */
+/* Records a buffer argument. buffer identifies it: distinct buffers have distinct pointers; content
+ * may be NULL. */
 clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
                                   size_t size_bytes, const void *content);
 void kernel_args_deinit(kernel_args *args);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Interface of src/ocl, the only code that calls OpenCL. Upper layers see devices, contexts,
+ * Interface of src/ocl, the only code that calls OpenCL. Upper layers use devices, contexts,
  * buffers, queues, kernels and CLBlast through these types; no OpenCL header is needed to read this
  * one. Every call can fail with a status and a message that names the OpenCL error.
  *
@@ -54,16 +54,16 @@ const device_record *ocl_context_record(const ocl_context *ocl);
 void *ocl_context_handle(const ocl_context *ocl);        /* cl_context */
 void *ocl_context_device_handle(const ocl_context *ocl); /* cl_device_id */
 
-/* Small cached records that hold for this platform, device, driver and library version: self-test
- * results, tuning results. name identifies the record and its version; what is a line for listings.
- * recall: returns false when there is none; release *out_data with memory_free. remember: errors
- * are logged. */
+/* Read and write small cached records that are valid for this platform, device, driver and library
+ * version: self-test results, tuning results. name identifies the record and its version; what is a
+ * line for listings. recall: returns false when there is none; release *out_data with memory_free.
+ * remember: errors are logged. */
 bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data,
                         size_t *out_size_bytes);
 void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,
                           size_t size_bytes);
 
-/* Counts what a context has done so far; for tests, `cltool` and bench. */
+/* Counters of a context since its creation; for tests, `cltool` and bench. */
 typedef struct ocl_counters {
     uint64_t programs_compiled; /* by the driver, from source */
     uint64_t programs_loaded;   /* from the disk cache */
@@ -81,7 +81,8 @@ typedef enum ocl_buffer_flags {
     OCL_BUFFER_HOST_VISIBLE = 1 /* pinned, cheap to map: inputs and outputs */
 } ocl_buffer_flags;
 
-/* size_bytes 0 allocates a few bytes. The OUT_OF_DEVICE_MEMORY message says how much of what. */
+/* Creates a buffer; size_bytes 0 allocates a few bytes. The OUT_OF_DEVICE_MEMORY message has the
+ * size requested and the size in use. */
 clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer);
 /* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, that a device on the
@@ -107,7 +108,7 @@ typedef struct ocl_queue ocl_queue; /* in order */
 clg_status ocl_queue_create(ocl_context *ocl, ocl_queue **out_queue);
 /* Creates a queue that is never the caller's and never has time stamps: for work beside runs. */
 clg_status ocl_queue_create_own(ocl_context *ocl, ocl_queue **out_queue);
-/* Like create_own, one per context: commands of every other queue run after the blocking writes of
+/* As create_own; one per context. Commands of every other queue run after the blocking writes of
  * this one that returned before. Any other data passed between queues needs a finish or an event in
  * between. */
 clg_status ocl_queue_create_upload(ocl_context *ocl, ocl_queue **out_queue);
@@ -116,7 +117,8 @@ void ocl_context_ignore_uploads(ocl_context *ocl);
 void ocl_queue_free(ocl_queue *q);          /* waits for commands in flight */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
 ocl_context *ocl_queue_context(const ocl_queue *q);
-/* blocking false: the host memory must stay until ocl_queue_finish. */
+/* Copy between host and device. blocking false: the host memory must stay valid until
+ * ocl_queue_finish. */
 clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data,
                            size_t size_bytes, bool blocking);
 clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data,
@@ -155,8 +157,8 @@ typedef struct ocl_kernel ocl_kernel;
  * late). */
 clg_status ocl_kernel_create(ocl_context *ocl, const kernel_ref *ref, ocl_kernel **out_kernel);
 void ocl_kernel_free(ocl_kernel *k);
-/* The same without compiling what is neither in memory nor in the cache: arguments may be set;
- * ocl_launches_prepare builds it before its launch. */
+/* As ocl_kernel_create, but does not compile a program that is neither in memory nor in the cache:
+ * arguments may be set; ocl_launches_prepare builds it before its launch. */
 clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref,
                                    ocl_kernel **out_kernel);
 /* A matrix product, row-major: c = alpha a b + beta c. */
@@ -181,10 +183,12 @@ typedef struct ocl_launch {
  * this thread. */
 clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user);
-/* Has the helpers compile them and builds nothing here; what they refuse is recorded. */
+/* Compiles these launches in helpers without building anything in this process; records those on
+ * which the compiler crashes. */
 clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t n_launches);
 /* Returns whether the driver's compiler has crashed on this kernel in this launch form, here or in
- * an earlier process; the thread's error text then says how. Free where it has never crashed. */
+ * an earlier process; the thread's error text then describes the crash. Costs nothing if no kernel
+ * ever crashed it. */
 clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
 /* The same for the kernels of CLBlast that compute this problem, wherever its operands are. */
@@ -281,7 +285,8 @@ clg_status ocl_cache_clear(const char *cache_dir, size_t *out_n_removed);
 /* Removes entries whose `what` matches the pattern (text_matches). */
 clg_status ocl_cache_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
 clg_status ocl_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
-/* pack writes one file with all entries, for installers; unpack checks each entry. */
+/* pack writes all entries into one file, for installers; unpack checks each entry before adding it.
+ */
 clg_status ocl_cache_pack(const char *cache_dir, const char *file);
 clg_status ocl_cache_unpack(const char *cache_dir, const char *file, size_t *out_n_entries);
 

@@ -18,14 +18,14 @@ typedef struct helper_pool helper_pool;
  * count. */
 typedef struct upload_order {
     atomic_uint_fast64_t count; /* writes of the upload queue */
-    cl_event last;              /* of the last one; NULL once it is known to be complete */
+    cl_event last;              /* of the last write; NULL once it is known to be complete */
     bool is_ignored;            /* by a test */
 } upload_order;
 
 struct ocl_context {
-    refcount references; /* the owner's and those of each buffer, queue and kernel */
-    /* Frees the context with the last reference. A pointer, since what holds references is used by
-     * what it ends. */
+    refcount references; /* one of the owner, one of each buffer, queue and kernel */
+    /* Frees the context with the last reference. A function pointer, since files that release
+     * references are called by the code that frees a context. */
     void (*destroy)(ocl_context *ocl);
     machine_info machine; /* the enumeration that this device belongs to */
     size_t index;         /* of the device in `machine` */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the devices of all platforms. Keeps nothing between calls: the OpenCL loader has its own
+ * Lists the devices of all platforms. Caches nothing between calls: the OpenCL loader has its own
  * table, so that listing again takes microseconds and gives the same order. A platform that fails
  * is skipped with a warning.
  */

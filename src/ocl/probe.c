@@ -198,8 +198,8 @@ static clg_status compute_here(ocl_context *ocl, const strbuf *source, float *y)
     return status;
 }
 
-/* Repeats a request that crashed: a crash counts when it happens twice, the first may have had
- * another cause. */
+/* Sends a request again if it crashed the helper: a crash counts when it happens twice, since the
+ * first may have had another cause. */
 static clg_status request_twice(ocl_context *ocl, const helper_request *request,
                                 helper_reply *out_reply)
 {
@@ -238,7 +238,8 @@ static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, floa
     return status;
 }
 
-/* Computes a probe. *out_sure: the next process would find the same. */
+/* Runs a probe and returns its results in y. *out_sure: another process would get the same result.
+ */
 static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sure)
 {
     strbuf source;
@@ -256,8 +257,8 @@ static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sur
     return status;
 }
 
-/* Sets *out_proved to what the device showed. Returns only failures that say nothing about the
- * capability. */
+/* Sets *out_proved to whether the probe's results are right. Returns an error only for failures
+ * that are unrelated to the capability. */
 static clg_status prove(ocl_context *ocl, probe which, bool *out_proved, bool *out_sure)
 {
     float y[N_VALUES];
@@ -293,7 +294,7 @@ static uint32_t processor_bits(void)
     return bits;
 }
 
-/* The cache key. Results found without a compile helper have another one: some probes were
+/* The cache key. Results found without a compile helper have a separate key: some probes were
  * skipped. */
 #define PROBE_KEY "probes 5%s, vectors of %d, processor %08x"
 

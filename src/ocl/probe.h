@@ -8,8 +8,8 @@
 #include "ocl/ocl_context.h"
 
 /* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind and matrix. The results are cached
- * for this device, driver and library. What cannot be proved is false. Fails when memory runs out
- * or the device fails altogether. */
+ * for this device, driver and library. Capabilities that cannot be proved are false. Fails when
+ * memory runs out or the device fails altogether. */
 clg_status probe_device(ocl_context *ocl, device_caps *caps);
 /* Implements ocl_context_emulate_matrix. */
 clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps);

@@ -147,7 +147,7 @@ void program_save(ocl_context *ocl, ocl_program *p)
     if ((status != CLG_OK || !has_binaries) && helper_is_on(ocl))
         trial_keep_passes(ocl, p, forms, n_forms);
     mutex_lock(&ocl->programs.lock);
-    p->n_stored_forms = n_forms; /* after a failure too: once is enough */
+    p->n_stored_forms = n_forms; /* also after a failure, which is not retried */
     mutex_unlock(&ocl->programs.lock);
 }
 
@@ -253,7 +253,7 @@ static bool build_from_helper(ocl_context *ocl, ocl_program *p, const char *entr
     return built;
 }
 
-/* Looks p up in the cache, once: what is not cached then is compiled by this process. */
+/* Looks p up in the cache, once: a program that is not cached then is compiled by this process. */
 static void load_once(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     if (p->searched) return;

@@ -58,7 +58,7 @@ void program_table_deinit(program_table *t);
 /* Returns the built program of a ref, which lives as long as the context. Two threads that request
  * the same text build it once. */
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
-/* The same without compiling: the program has no handle when it is not cached. */
+/* As program_get without compiling: the program has no handle when it is not cached. */
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* Returns the key of the program whose complete text is `source`. */
 hash128 program_key(const ocl_context *ocl, const struct strbuf *source);

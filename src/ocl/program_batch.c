@@ -181,7 +181,7 @@ clg_status ocl_programs_build(ocl_context *ocl, const kernel_ref *const *refs, s
                               clg_progress_callback progress, void *user)
 {
     size_t n_threads = 1;
-    /* Cached programs are loaded sequentially, which takes no time. */
+    /* Load cached programs sequentially, which is fast. */
     for (size_t i = 0; i < n_refs; i++) {
         ocl_program *p;
         CLG_TRY(program_find(ocl, refs[i], &p));

@@ -123,7 +123,7 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
     clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(ocl)->name);
     if (status == CLG_OK) status = build(ocl, handle, name, PROGRAM_OPTIONS, true);
     if (status == CLG_OK) {
-        /* Some drivers parse a binary only now. */
+        /* Create a kernel, since some drivers parse a binary only then. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);
         status = cl_check(code, "clCreateKernel", context_record(ocl)->name);
         if (status == CLG_OK) (void)cl.ReleaseKernel(kernel);
@@ -135,8 +135,8 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
     return status;
 }
 
-/* Finds the context's device among the program's. A caller's cl_context may have several; some
- * drivers report the whole CPU here for a part of it. */
+/* Finds the index of the context's device among the program's devices. A caller's cl_context may
+ * have several; some drivers report the whole CPU here in place of the sub-device. */
 static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t *out_n,
                               size_t *out_index)
 {
@@ -154,8 +154,9 @@ static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t 
     return error_set(CLG_ERROR_INTERNAL, "a program is not of its context's device");
 }
 
-/* Guards reading as a launch of which nothing is known: PoCL compiles each kernel once more for its
- * binaries, and puts it before those that run with the same local size. */
+/* Enters the launch guard before a binary is read, as for a launch of an unknown kernel: PoCL
+ * compiles each kernel once more for its binaries, and puts it before those that run with the same
+ * local size. */
 static guard_place begin_reading(const ocl_context *ocl)
 {
     return context_has_quirk(ocl, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assembles the text that the compiler gets: one reproducible string, which is also what is hashed.
+ * Assembles the text that is compiled: one reproducible string, which is also hashed.
  */
 #include "ocl/program.h"
 
@@ -103,9 +103,9 @@ static bool has_whole_body(const char *line, const char *end)
     return open && end - open > 2 && end[-1] == '\n' && end[-2] == '}';
 }
 
-/* Drops all kernels of the text but the one of this name. The lines of the others become empty,
- * which keeps line numbers; preprocessor conditions stay. A kernel begins at the first column and
- * ends with a brace there, or on the line that opens its body (clang-format;
+/* Removes all kernels from the text except the one of this name. The lines of the others become
+ * empty, which keeps line numbers; preprocessor conditions stay. A kernel begins at the first
+ * column and ends with a brace there, or on the line that opens its body (clang-format;
  * tests/lint/kernels.sh). Reason: compilers spend time on every kernel of a program, PoCL again
  * when its binary is read. */
 static void keep_one_kernel(strbuf *t, const char *name)
@@ -164,8 +164,9 @@ static size_t count_scalars(const char *packed)
     return n;
 }
 
-/* Appends the text `from` with its kernel made a function, in each #if branch that defines it, and
- * then a kernel of the same name and attribute that unpacks the scalar arguments and calls it. */
+/* Appends the text `from` with its kernel turned into a function, in each #if branch that defines
+ * it, and then a kernel of the same name and attribute that unpacks the scalar arguments and calls
+ * it. */
 static clg_status pack_args(strbuf *t, const char *from, const kernel_ref *ref)
 {
     static const char head[] = "__kernel void ";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Admits queues in order, and keeps the table of launches that the driver is known to have. The
- * driver keeps 128 entries and evicts the longest unused first, so the whole table is cleared
- * before that many can have been used since.
+ * Admits queues in order of arrival, and keeps the table of launches that the driver has cached.
+ * The driver keeps 128 entries and evicts the least recently used first, so the whole table is
+ * cleared before that many can have been used since.
  */
 #include "ocl/queue/launch_guard.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Of the driver's 128; the rest is for kernels that are not ours. */
+/* Fewer than the driver's 128, to leave room for kernels of the application. */
 #define MAX_ENTRIES 96
 #define N_SLOTS 256
 
@@ -25,9 +25,9 @@ static struct {
     condition changed;
     uint64_t next_ticket, serving; /* handed out and served in order */
     size_t n_inside;
-    bool alone;       /* the one inside is alone */
+    bool alone;       /* the queue inside excludes all others */
     bool has_foreign; /* ... and launched kernels of another library */
-    bool is_stale;    /* to be cleared by the next to enter, alone */
+    bool is_stale;    /* the next queue to enter, exclusively, must clear it */
     /* Entries that launches may have made in the driver's table since this table was empty. */
     size_t n_entries;
     size_t n_lost; /* Entries there that are of no launch, and may never be evicted. */

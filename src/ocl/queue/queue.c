@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In-order queues: transfers, launches, time stamps. Without profiling only two kinds of commands
- * have an event: those that transfer content to the host, where somebody polls for them
- * (queue_wait.c), and those that may overlap (queue_overlap.c).
+ * have an event: downloads on which a thread polls (queue_wait.c), and commands that may run
+ * concurrently (queue_overlap.c).
  */
 #include "ocl/queue/queue.h"
 
@@ -140,16 +140,16 @@ void queue_event_keep(ocl_queue *q)
     if (q->profiling) q->n_events++;
 }
 
-/* A transfer that may block: in the driver or, where the driver's blocking is faulty, by its
- * event. */
+/* A transfer that may block: in the driver or, where the driver's blocking is faulty, by waiting
+ * for its event. */
 typedef struct transfer {
     cl_bool blocks;   /* the driver blocks */
     bool waits;       /* the library waits */
     cl_event *event;  /* where the command stores its event */
-    cl_event private; /* used as `event` when nobody else wants it */
+    cl_event private; /* used as `event` when no caller needs it */
 } transfer;
 
-/* Starts a transfer whose event goes to `slot`; NULL: nobody wants it. */
+/* Starts a transfer whose event is stored in `slot`; NULL: no caller needs it. */
 static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, transfer *out)
 {
     *out = (transfer){.event = slot};
@@ -183,7 +183,7 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
         queue_event_keep(q);                                                                       \
     } while (0)
 
-/* The same for a command that may overlap others. */
+/* As ENQUEUE_INTO, for a command that may run concurrently with others. */
 #define ENQUEUE_STEP(q, name, ...)                                                                 \
     do {                                                                                           \
         queue_command command_;                                                                    \
@@ -309,8 +309,8 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     if (!context_has_quirk(q->context, QUIRK_WIDER_LAUNCH_CRASHES)) return CLG_OK;
     if (q->place == GUARD_ALONE) return CLG_OK;
     if (q->place == GUARD_SHARED && form && kernel_launch_is_known(k, form)) return CLG_OK;
-    /* Do not wait for others inside: a caller's event may be that of a run which is yet to
-     * enter. */
+    /* Finish first, so as not to wait for others while inside: a caller's event may be that of a
+     * run which is yet to enter. */
     if (q->place == GUARD_SHARED || q->waits_for_others || q->is_callers)
         CLG_TRY(ocl_queue_finish(q));
     q->waits_for_others = false;
@@ -348,7 +348,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     queue_command command;
     CLG_TRY(order_catch_up(q));
     CLG_TRY(queue_enter(q, k, &form));
-    /* nor beside other launches of this queue */
+    /* an exclusive launch must not run beside other launches of this queue either */
     if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_join(q));
     CLG_TRY(queue_event_slot(q, &event));
     overlap_begin(q, &command);

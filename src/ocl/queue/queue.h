@@ -61,7 +61,7 @@ struct ocl_queue {
 struct ocl_kernel;
 clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *form);
 
-/* Leaves the guard. Nothing is in flight (unless finished is false): other queues may launch
+/* Leaves the guard. No command is in flight (unless finished is false): other queues may launch
  * anything. */
 void queue_leave(ocl_queue *q, bool finished);
 /* Returns whether threads may poll instead of sleeping while they wait for this device. */
@@ -69,25 +69,25 @@ bool queue_may_stay_awake(const ocl_context *ocl);
 /* Releases the event of `watched`. */
 void queue_unwatch(ocl_queue *q);
 
-/* Call overlap_begin before a command that may overlap others, and concurrent_keep once it is
- * enqueued; its event is in `made` where it overlaps. */
+/* Call overlap_begin before a command that may run concurrently with others, and concurrent_keep
+ * once it is enqueued; `made` is its event if it does. */
 void overlap_begin(const ocl_queue *q, queue_command *c);
 void concurrent_keep(ocl_queue *q, const queue_command *c);
 /* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 
-/* Waits for the overlapping commands and closes the overlap. */
+/* Waits for the concurrent commands and closes the overlap. */
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
 
-/* Publishes the event of a blocking write of the upload queue; takes the reference. */
+/* Publishes the event of a blocking write of the upload queue; takes ownership of the reference. */
 void order_publish(ocl_queue *q, cl_event written);
-/* Makes later commands wait for uploads that they do not come after yet. */
+/* Makes later commands wait for uploads that they are not yet ordered after. */
 clg_status order_wait(ocl_queue *q);
 /* Call after a successful finish: everything enqueued is complete. */
 void order_settle(ocl_queue *q);
 
-/* Call before each command. */
+/* Orders the next command after the last upload; call before each command. */
 static inline clg_status order_catch_up(ocl_queue *q)
 {
     const uint64_t n = atomic_load_explicit(&q->context->uploads.count, memory_order_acquire);

@@ -31,7 +31,7 @@ clg_status order_wait(ocl_queue *q)
 {
     ocl_context *ocl = q->context;
     clg_status status = CLG_OK;
-    /* Overlapping commands come after the marker that ocl_queue_fork enqueued, and so after all
+    /* Concurrent commands come after the marker that ocl_queue_fork enqueued, and so after all
      * uploads before it. */
     if (q->is_upload || q->overlap.is_open) return CLG_OK;
     mutex_lock(&ocl->lock);

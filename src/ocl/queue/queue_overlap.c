@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands of a queue that may run concurrently. They go to a second OpenCL queue, out of order,
- * each with the events that it depends on; a marker in the queue itself precedes them, and a
- * barrier follows. So the queue itself stays in order for whoever shares it, and is not involved
- * where the driver does not gain by it (decision 35).
+ * Commands of a queue that may run concurrently. They are enqueued in a second, out-of-order OpenCL
+ * queue, each with the events that it depends on; in the main queue a marker precedes them and a
+ * barrier follows. So the main queue is in order for an application that shares it. Not used where
+ * the driver does not gain by it (decision 35).
  */
 #include "ocl/queue/queue.h"
 
@@ -51,7 +51,7 @@ clg_status ocl_queue_fork(ocl_queue *q)
     return CLG_OK;
 }
 
-/* Lists the commands of the window that no other of it depends on. */
+/* Lists the events of the window's commands on which no other command of the window depends. */
 static cl_uint list_last(const queue_overlap *o, cl_event *out)
 {
     cl_uint n = 0;

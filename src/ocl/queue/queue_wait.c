@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waits for a queue and for events, and creates events for others to wait for.
+ * Waits for a queue and for events, and creates events on which the application can wait.
  *
- * A thread that waits in the driver sleeps, and its core with it; waking both takes longer than a
+ * A thread that waits in the driver sleeps, and so does its core; waking both takes longer than a
  * small graph runs. So after a short wait the next one first polls for up to AWAKE_NS, yielding to
- * other threads, before the thread sleeps in clFinish. Longer runs pay that once; launches with
- * work for all cores get all of them (decision 31). See decision 27.
+ * other threads, before the thread sleeps in clFinish. Longer runs pay that once; launches that
+ * occupy all cores are not slowed down (decision 31). See decision 27.
  */
 #include "ocl/queue/queue.h"
 
@@ -14,9 +14,9 @@
 
 #define AWAKE_NS 200000u
 
-/* Drivers of GPUs poll on their own. Software rasterisers need longer than AWAKE_NS for anything,
- * and one of them, rusticl of Mesa 22, does not wait in clFinish for commands that clFlush
- * submitted. */
+/* Returns whether threads may poll for this device. Drivers of GPUs poll themselves. Software
+ * rasterisers need longer than AWAKE_NS for any command, and one of them, rusticl of Mesa 22, does
+ * not wait in clFinish for commands that clFlush submitted. */
 bool queue_may_stay_awake(const ocl_context *ocl)
 {
     return context_caps(ocl)->kind == CLG_DEVICE_CPU && !context_caps(ocl)->is_software;
