@@ -5,7 +5,7 @@
  */
 #include "base/memory.h"
 #include "base/strbuf.h"
-#include "ocl/blas.h"
+#include "ocl/blas/blas.h"
 #include "ocl/helper/helper.h"
 #include "ocl/ocl_context.h"
 #include "ocl/probe.h"

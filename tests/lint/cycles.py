@@ -26,7 +26,12 @@ ALLOWED = {
 def read_symbols(build):
     """Returns file -> symbols it defines, and file -> symbols it uses, by stem."""
     defined, used = {}, collections.defaultdict(set)
-    objects = sorted(build.glob("CMakeFiles/clgraph_*.dir/src/**/*.o"))
+    # A build keeps the object files of sources that were moved.
+    objects = [
+        path
+        for path in sorted(build.glob("CMakeFiles/clgraph_*.dir/src/**/*.o"))
+        if pathlib.Path(*path.parts[path.parts.index("src", len(build.parts)) :]).with_suffix("").exists()
+    ]
     if not objects:
         sys.exit(f"no object files in {build}: build the library first")
     for path in objects:

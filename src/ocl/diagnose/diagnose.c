@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "ocl/blas.h"
+#include "ocl/blas/blas.h"
 #include "ocl/diagnose/machine.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "ocl/helper/helper_execute.h"
 
 #include "base/memory.h"
-#include "ocl/blas.h"
+#include "ocl/blas/blas.h"
 #include "ocl/program_build.h"
 #include "ocl/queue/queue.h"
 

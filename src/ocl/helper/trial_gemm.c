@@ -17,7 +17,7 @@
  * of its kernels is not trusted with the others, and each would take two crashes or a time limit to
  * find out. See decision 36.
  */
-#include "ocl/blas.h"
+#include "ocl/blas/blas.h"
 #include "ocl/helper/attempt.h"
 
 #include <stdio.h>

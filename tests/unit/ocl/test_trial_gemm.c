@@ -5,7 +5,7 @@
  */
 #include "support/unit.h"
 
-#include "ocl/blas.h"
+#include "ocl/blas/blas.h"
 #include "ocl/helper/trial.h"
 
 static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans_a, bool trans_b)

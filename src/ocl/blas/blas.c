@@ -1,35 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CLBlast, opened at run time; the only code that calls it.
+ * Calls CLBlast, as nothing else does.
  *
- * Known limits, measured with 1.5.3:
- *   - GemmStridedBatched gives wrong results for strides that are not dense and for offsets that
- *     are not 0. Such problems run as a loop of Gemm here.
  *   - Before 1.6.1 first calls from several threads race. A lock is held over each call, which only
  *     enqueues.
- *   - Its program cache keeps every cl_context alive that it saw. It is cleared when the last of
- *     our contexts that used it is freed.
+ *   - Its program cache keeps every cl_context alive that it saw (measured with 1.5.3). It is
+ *     cleared when the last of our contexts that used it is freed.
  */
-#include "ocl/blas.h"
-
-#include "ocl/dynlib.h"
+#include "ocl/blas/blas_library.h"
 #include "ocl/queue/queue.h"
-
-#include <clblast_c.h>
-
-#include <stdio.h>
-#include <string.h>
-
-typedef struct blas_api {
-    __typeof__(&CLBlastSgemm) sgemm;
-    __typeof__(&CLBlastSgemmStridedBatched) sgemm_strided_batched;
-    CLBlastStatusCode (*clear_cache)(void);
-} blas_api;
-
-static blas_api blas;
-static pthread_once_t load_once = PTHREAD_ONCE_INIT;
-static char wanted[DYNLIB_WHY_BYTES];  /* file to open before any other; "" none */
-static char why_not[DYNLIB_WHY_BYTES]; /* "" when the library is there */
 
 static mutex blas_lock = MUTEX_INIT; /* guards every call and n_contexts */
 static size_t n_contexts;            /* contexts alive that used CLBlast */
@@ -37,86 +16,6 @@ static atomic_bool was_used;
 
 /* Max kernels in all its programs for GEMM: it reads their binaries. */
 #define MAX_KERNELS 48
-
-/* ---- opening --------------------------------------------------------------------------------- */
-
-#ifdef CLG_LINK_OPENCL
-
-#define IS_LINKED true
-
-static void load(void)
-{
-    blas.sgemm = CLBlastSgemm;
-    blas.sgemm_strided_batched = CLBlastSgemmStridedBatched;
-    blas.clear_cache = CLBlastClearCache;
-}
-
-#else
-
-#define IS_LINKED false
-
-static void load(void)
-{
-    char why_later[DYNLIB_WHY_BYTES];
-    void *library = wanted[0] ? dynlib_open(wanted, why_later) : NULL;
-    for (size_t i = 0; dynlib_clblast_names[i] && !library; i++)
-        library = dynlib_open(dynlib_clblast_names[i], i == 0 ? why_not : why_later);
-    if (!library) return;
-    if (dynlib_function(library, "CLBlastSgemm", &blas.sgemm, sizeof blas.sgemm) &&
-        dynlib_function(library, "CLBlastSgemmStridedBatched", &blas.sgemm_strided_batched,
-                        sizeof blas.sgemm_strided_batched) &&
-        dynlib_function(library, "CLBlastClearCache", &blas.clear_cache, sizeof blas.clear_cache)) {
-        why_not[0] = '\0';
-    } else {
-        snprintf(why_not, sizeof why_not, "the library lacks functions of CLBlast 1.5");
-        dynlib_close(library);
-    }
-}
-
-#endif
-
-static char identity[DYNLIB_WHY_BYTES];
-static pthread_once_t identify_once = PTHREAD_ONCE_INIT;
-
-static void identify(void)
-{
-    const void *address = NULL;
-    memcpy(&address, &blas.sgemm, sizeof address);
-    if (address) dynlib_identify(address, identity);
-}
-
-const char *ocl_blas_identity(void)
-{
-    (void)blas_why_not();
-    (void)pthread_once(&identify_once, identify);
-    return identity;
-}
-
-const char *blas_why_not(void)
-{
-    (void)pthread_once(&load_once, load);
-    return why_not;
-}
-
-/* Copies the path of an identity, which ends in two numbers. */
-static void path_of(const char *text, char out_path[DYNLIB_WHY_BYTES])
-{
-    (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", text);
-    for (int i = 0; i < 2; i++) {
-        char *blank = strrchr(out_path, ' ');
-        if (blank) *blank = '\0';
-    }
-}
-
-clg_status blas_open(const char *text)
-{
-    path_of(text, wanted);
-    const char *found = ocl_blas_identity();
-    if (blas_why_not()[0])
-        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast is not there: %s", blas_why_not());
-    if (IS_LINKED || strcmp(found, text) == 0) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast is '%s' in place of '%s'", found, text);
-}
 
 /* CLBlast's group size, in work-items, on devices that it is not tuned for. */
 #define GROUP_ITEMS 64
@@ -132,91 +31,6 @@ static const char *why_not_here(ocl_context *ocl)
 }
 
 bool ocl_blas_available(ocl_context *ocl) { return why_not_here(ocl)[0] == '\0'; }
-
-/* ---- accepted problems ----------------------------------------------------------------------- */
-
-typedef struct extent {
-    int64_t rows, cols; /* as stored */
-} extent;
-
-static extent extent_of(bool transposed, int64_t rows, int64_t cols)
-{
-    return transposed ? (extent){cols, rows} : (extent){rows, cols};
-}
-
-/* Returns whether matrices and their rows are contiguous. */
-static bool is_dense(extent e, int64_t ld, int64_t stride)
-{
-    return ld == e.cols && stride == e.rows * e.cols;
-}
-
-static bool rows_fit(extent e, int64_t ld) { return ld >= e.cols && ld <= INT32_MAX; }
-
-bool ocl_blas_accepts(const gemm_problem *p)
-{
-    if (p->m <= 0 || p->n <= 0 || p->k <= 0 || p->batch <= 0) return false;
-    if (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX || p->batch > INT32_MAX)
-        return false;
-    if (p->batch > 1 &&
-        (p->stride_a < 0 || p->stride_b < 0 || p->stride_c < p->m * p->ldc - (p->ldc - p->n)))
-        return false; /* results would overlap */
-    return rows_fit(extent_of(p->trans_a, p->m, p->k), p->lda) &&
-           rows_fit(extent_of(p->trans_b, p->k, p->n), p->ldb) &&
-           rows_fit(extent_of(false, p->m, p->n), p->ldc);
-}
-
-ocl_gemm ocl_gemm_of(const gemm_problem *p)
-{
-    return (ocl_gemm){.offset_a = p->a.offset_elems,
-                      .offset_b = p->b.offset_elems,
-                      .offset_c = p->c.offset_elems,
-                      .m = p->m,
-                      .n = p->n,
-                      .k = p->k,
-                      .lda = p->lda,
-                      .ldb = p->ldb,
-                      .ldc = p->ldc,
-                      .batch = p->batch,
-                      .stride_a = p->stride_a,
-                      .stride_b = p->stride_b,
-                      .stride_c = p->stride_c,
-                      .trans_a = p->trans_a,
-                      .trans_b = p->trans_b,
-                      .alpha = p->alpha,
-                      .beta = p->beta};
-}
-
-bool blas_is_batched(const ocl_gemm *g)
-{
-    return g->batch > 1 && g->offset_a == 0 && g->offset_b == 0 && g->offset_c == 0 &&
-           is_dense(extent_of(g->trans_a, g->m, g->k), g->lda, g->stride_a) &&
-           is_dense(extent_of(g->trans_b, g->k, g->n), g->ldb, g->stride_b) &&
-           is_dense(extent_of(false, g->m, g->n), g->ldc, g->stride_c);
-}
-
-bool ocl_blas_batches(const gemm_problem *p)
-{
-    const ocl_gemm g = ocl_gemm_of(p);
-    return blas_is_batched(&g);
-}
-
-int64_t blas_n_calls(const ocl_gemm *g) { return blas_is_batched(g) ? 1 : g->batch; }
-
-static int64_t n_elems(int64_t offset, int64_t batch, int64_t stride, extent e, int64_t ld)
-{
-    return offset + (batch - 1) * stride + e.rows * ld;
-}
-
-void blas_extents(const ocl_gemm *g, int64_t out_n_elems[3])
-{
-    const extent a = extent_of(g->trans_a, g->m, g->k), b = extent_of(g->trans_b, g->k, g->n);
-    out_n_elems[0] = n_elems(g->offset_a, g->batch, g->stride_a, a, g->lda);
-    out_n_elems[1] = n_elems(g->offset_b, g->batch, g->stride_b, b, g->ldb);
-    out_n_elems[2] =
-        n_elems(g->offset_c, g->batch, g->stride_c, extent_of(false, g->m, g->n), g->ldc);
-}
-
-/* ---- calls ----------------------------------------------------------------------------------- */
 
 static const char *meaning_of(CLBlastStatusCode code)
 {

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of CLBlast, opened at run time. Private to this folder.
+ */
+#ifndef CLG_OCL_BLAS_LIBRARY_H
+#define CLG_OCL_BLAS_LIBRARY_H
+
+#include "ocl/blas/blas.h"
+
+#include <clblast_c.h>
+
+typedef struct blas_api {
+    __typeof__(&CLBlastSgemm) sgemm;
+    __typeof__(&CLBlastSgemmStridedBatched) sgemm_strided_batched;
+    CLBlastStatusCode (*clear_cache)(void);
+} blas_api;
+
+/* Filled once blas_why_not returned "". */
+extern blas_api blas;
+
+#endif
