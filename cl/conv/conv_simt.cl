@@ -14,8 +14,8 @@
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0
 // or 1: per output channel)
 //   P_WG_M, P_WG_N  work-items of a group along channels and pixels: 16, 16; depthwise 1, 64
-//   P_TM, P_TN      results per work-item keeps: 4, 4; depthwise 1, 1. Other rows are those of
-//                   src/ops/lowering/simt_tile.c
+//   P_TM, P_TN      results of a work-item: 4, 4; depthwise 1, 1. Other rows are those of
+//                   src/ops/lowering/simt_tile.c; common/tile_simt.clh draws the tile
 //   P_TK            depth of the tiles in local memory: 16; depthwise 1
 //
 // Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
@@ -49,18 +49,15 @@
 //          P_ACT=8
 
 #include "common/types.clh"
-#include "common/conv.clh"
 #include "common/epilogue.clh"
 
-#define ITEMS (P_WG_M * P_WG_N)
-#define TILE_M (P_WG_M * P_TM)
-#define TILE_N (P_WG_N * P_TN)
-#define SHARE_W                                                                                    \
-    ((TILE_M * P_TK + ITEMS - 1) /                                                                 \
-     ITEMS) // elements of the weights' tile that one work-item carries
-#define SHARE_X ((TILE_N * P_TK + ITEMS - 1) / ITEMS)
-
-static inline int inside(const int i, const int size) { return i >= 0 && i < size; }
+#define TILE_T float
+#define TILE_MAD MAD
+#define TILE_QUADS 0
+#define TILE_UNROLL _Pragma("unroll")
+#define LEFT_ALONG_K 1
+#define RIGHT_ALONG_K 0
+#include "common/im2col_simt.clh"
 
 // Bias, residual and store of one sum; `at` is its place in y and in the residual.
 static inline void finish(const float acc, __global elem *y, const long at,
@@ -79,14 +76,9 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                         __global const elem *w, const long w_off, __global elem *y,
                         const long y_off, const long y_b0, EPILOGUE_ARGS)
 {
-    __local float w_tile[P_TK][TILE_M + 1];
-    __local float x_tile[P_TK][TILE_N + 1];
-    // For each depth of the tile: how far its tap and channel are from a pixel's origin, in all and
-    // by coordinate.
-    __local long reach[P_TK];
-    __local int reach_d[P_TK], reach_h[P_TK], reach_w[P_TK];
+    __local float w_tile[P_TK][PITCH_LEFT], x_tile[P_TK][PITCH_RIGHT];
+    __local im2col_offsets offsets;
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
-    const long plane = (long)ih * iw, volume = plane * id;
     const int pixels = od * oh * ow, k = ic * kd * kh * kw, n = batch * pixels;
     const int rounds = (k + P_TK - 1) / P_TK;
     const int tiles_m = (oc + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
@@ -96,97 +88,41 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
             for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
                 const int row0 = ty * TILE_M, col0 = tx * TILE_N;
                 __global const elem *w_g = w + w_off + (long)(g * oc + row0) * k;
-                __global const elem *x_g = x + x_off + g * ic * volume;
+                __global const elem *x_g = x + x_off + g * ic * ((long)ih * iw * id);
+                const int from = min(col0 + item % TILE_N, n - 1);
+                const im2col_origin origin =
+                    im2col_find_origin(from / pixels * x_b0, from % pixels, CONV_SIZES_PASSED);
                 float acc[P_TM][P_TN];
-#pragma unroll
-                for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0.0f;
-                }
-                // The origins of the pixels that this work-item gathers.
-                long from[SHARE_X];
-                int from_d[SHARE_X], from_h[SHARE_X], from_w[SHARE_X];
-#pragma unroll
-                for (int s = 0; s < SHARE_X; ++s) {
-                    const int col = min(col0 + (item + s * ITEMS) % TILE_N, n - 1);
-                    const int pixel = col % pixels;
-                    from_w[s] = pixel % ow * sw - pw;
-                    from_h[s] = pixel / ow % oh * sh - ph;
-                    from_d[s] = pixel / ow / oh * sd - pd;
-                    from[s] =
-                        col / pixels * x_b0 + from_d[s] * plane + (long)from_h[s] * iw + from_w[s];
-                }
+                tile_clear(acc);
 
-                // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile,
-                // and finds the reach of tile r.
-                for (int r = 0; r <= rounds + 1; ++r) {
-                    const int k0 = (r - 1) * P_TK;
-                    float w_next[SHARE_W], x_next[SHARE_X];
-                    if (r > 0) {
-#pragma unroll
-                        for (int s = 0; s < SHARE_W; ++s) {
-                            const int e = item + s * ITEMS, p = k0 + e % P_TK, i = e / P_TK;
-                            w_next[s] =
-                                p < k && i < oc - row0 ? LOAD1(w_g + (long)i * k + p) : 0.0f;
-                        }
-#pragma unroll
-                        for (int s = 0; s < SHARE_X; ++s) {
-                            const int q = min((item + s * ITEMS) / TILE_N, P_TK - 1);
-                            const int valid = k0 + q < k && inside(from_d[s] + reach_d[q], id) &&
-                                              inside(from_h[s] + reach_h[q], ih) &&
-                                              inside(from_w[s] + reach_w[q], iw);
-                            x_next[s] = valid ? LOAD1(x_g + from[s] + reach[q]) : 0.0f;
-                        }
-                    }
-                    if (r > 1) {
-#pragma unroll
-                        for (int p = 0; p < P_TK; ++p) {
-                            float wv[P_TM], xv[P_TN];
-#pragma unroll
-                            for (int i = 0; i < P_TM; ++i) wv[i] = w_tile[p][ly + i * P_WG_M];
-#pragma unroll
-                            for (int j = 0; j < P_TN; ++j) xv[j] = x_tile[p][lx + j * P_WG_N];
-#pragma unroll
-                            for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-                                for (int j = 0; j < P_TN; ++j)
-                                    acc[i][j] = MAD(wv[i], xv[j], acc[i][j]);
-                            }
-                        }
-                    }
+                im2col_find_offsets(&offsets, 0, 1, item, CONV_SIZES_PASSED);
+                barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 1
+                for (int r = 0; r <= rounds; ++r) {
+                    const int p0 = r * P_TK;
+                    float w_next[SHARE_LEFT], x_next[SHARE_RIGHT];
+                    TILE_FETCH(LEFT, w_next, item, p, i,
+                               p0 + p < k && i < oc - row0 ? LOAD1(w_g + (long)i * k + (p0 + p))
+                                                           : 0.0f)
+                    TILE_FETCH(RIGHT, x_next, item, p, j,
+                               p0 + p < k && im2col_is_inside(&origin, &offsets, p, id, ih, iw)
+                                   ? LOAD1(x_g + origin.at + offsets.at[p])
+                                   : 0.0f)
+                    if (r > 0) tile_multiply(w_tile, x_tile, lx, ly, acc);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    if (r > 0) {
-#pragma unroll
-                        for (int s = 0; s < SHARE_W; ++s) {
-                            const int e = item + s * ITEMS;
-                            if (e < TILE_M * P_TK) w_tile[e % P_TK][e / P_TK] = w_next[s];
-                        }
-#pragma unroll
-                        for (int s = 0; s < SHARE_X; ++s) {
-                            const int e = item + s * ITEMS;
-                            if (e < TILE_N * P_TK) x_tile[e / TILE_N][e % TILE_N] = x_next[s];
-                        }
-                    }
-                    for (int q = item; q < P_TK; q += ITEMS) {
-                        const int p = r * P_TK + q, kx = p % kw, ky = p / kw % kh,
-                                  kz = p / kw / kh % kd;
-                        reach_d[q] = kz * dd;
-                        reach_h[q] = ky * dh;
-                        reach_w[q] = kx * dw;
-                        reach[q] = p / kw / kh / kd * volume + kz * dd * plane +
-                                   (long)(ky * dh) * iw + kx * dw;
-                    }
+                    tile_store(w_next, x_next, item, w_tile, x_tile);
+                    im2col_find_offsets(&offsets, p0 + P_TK, 1, item, CONV_SIZES_PASSED);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
 #pragma unroll
                 for (int j = 0; j < P_TN; ++j) {
-                    const int col = col0 + lx + j * P_WG_N;
+                    const int col = TILE_COL(col0, lx, j);
                     if (col < n) {
                         const long at = y_off + col / pixels * y_b0 + col % pixels;
 #pragma unroll
                         for (int i = 0; i < P_TM; ++i) {
-                            const int row = row0 + ly + i * P_WG_M, channel = g * oc + row;
+                            const int row = TILE_ROW(row0, ly, i), channel = g * oc + row;
                             if (row < oc)
                                 finish(acc[i][j], y, at + (long)channel * pixels, bias,
                                        bias_off + channel, residual, residual_off - y_off, alpha,

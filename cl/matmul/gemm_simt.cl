@@ -7,8 +7,8 @@
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh)
 //   P_WG_M, P_WG_N  work-items of a group along m and n: 16, 16
-//   P_TM, P_TN      results per work-item keeps: 4, 4. Rows of parameters are those of
-//                   src/ops/lowering/simt_tile.c
+//   P_TM, P_TN      results of a work-item: 4, 4. Rows of parameters are those of
+//                   src/ops/lowering/simt_tile.c; common/tile_simt.clh draws the tile
 //   P_TK            depth of the tiles in local memory: 16
 //   P_TA            0: A is nearly contiguous along k, 1: along m
 //   P_TB            0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
@@ -42,28 +42,13 @@
 #include "common/types.clh"
 #include "common/epilogue.clh"
 
-#define ITEMS (P_WG_M * P_WG_N)
-#define TILE_M (P_WG_M * P_TM)
-#define TILE_N (P_WG_N * P_TN)
-#define SHARE_A                                                                                    \
-    ((TILE_M * P_TK + ITEMS - 1) / ITEMS) // elements of A's tile that one work-item carries
-#define SHARE_B ((TILE_N * P_TK + ITEMS - 1) / ITEMS)
-
-// Where element e of a tile is: its depth, and its row of A or column of B.
-#if P_TA
-#define A_DEPTH(e) ((e) / TILE_M)
-#define A_LINE(e) ((e) % TILE_M)
-#else
-#define A_DEPTH(e) ((e) % P_TK)
-#define A_LINE(e) ((e) / P_TK)
-#endif
-#if P_TB
-#define B_DEPTH(e) ((e) % P_TK)
-#define B_LINE(e) ((e) / P_TK)
-#else
-#define B_DEPTH(e) ((e) / TILE_N)
-#define B_LINE(e) ((e) % TILE_N)
-#endif
+#define TILE_T float
+#define TILE_MAD MAD
+#define TILE_QUADS 0
+#define TILE_UNROLL _Pragma("unroll")
+#define LEFT_ALONG_K (!P_TA)
+#define RIGHT_ALONG_K P_TB
+#include "common/tile_simt.clh"
 
 WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void gemm_simt(const int m, const int n, const int k, const int batch, const int batch_in,
@@ -73,10 +58,10 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                         __global elem *c, const long c_off, const int c_rs, const int c_cs,
                         const long c_b0, const long c_b1, EPILOGUE_ARGS)
 {
-    __local float a_tile[P_TK][TILE_M + 1];
-    __local float b_tile[P_TK][TILE_N + 1];
+    __local float a_tile[P_TK][PITCH_LEFT], b_tile[P_TK][PITCH_RIGHT];
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
     const int tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
+    const int rounds = (k + P_TK - 1) / P_TK;
 
     for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
         for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
@@ -86,59 +71,23 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                 __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1 + (long)row0 * a_rs;
                 __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1 + (long)col0 * b_cs;
                 float acc[P_TM][P_TN];
-#pragma unroll
-                for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0.0f;
-                }
+                tile_clear(acc);
 
-                // One round more than there are tiles: a round loads its tile while it multiplies
-                // the one before.
-                const int rounds = (k + P_TK - 1) / P_TK;
+#pragma unroll 1
                 for (int r = 0; r <= rounds; ++r) {
-                    const int k0 = r * P_TK;
-                    float a_next[SHARE_A], b_next[SHARE_B];
-#pragma unroll
-                    for (int s = 0; s < SHARE_A; ++s) {
-                        const int e = item + s * ITEMS, p = k0 + A_DEPTH(e), i = A_LINE(e);
-                        a_next[s] = p < k && i < m - row0
-                                        ? LOAD1(a_z + (long)i * a_rs + (long)p * a_cs)
-                                        : 0.0f;
-                    }
-#pragma unroll
-                    for (int s = 0; s < SHARE_B; ++s) {
-                        const int e = item + s * ITEMS, p = k0 + B_DEPTH(e), j = B_LINE(e);
-                        b_next[s] = p < k && j < n - col0
-                                        ? LOAD1(b_z + (long)p * b_rs + (long)j * b_cs)
-                                        : 0.0f;
-                    }
-                    if (r > 0) {
-#pragma unroll
-                        for (int p = 0; p < P_TK; ++p) {
-                            float av[P_TM], bv[P_TN];
-#pragma unroll
-                            for (int i = 0; i < P_TM; ++i) av[i] = a_tile[p][ly + i * P_WG_M];
-#pragma unroll
-                            for (int j = 0; j < P_TN; ++j) bv[j] = b_tile[p][lx + j * P_WG_N];
-#pragma unroll
-                            for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-                                for (int j = 0; j < P_TN; ++j)
-                                    acc[i][j] = MAD(av[i], bv[j], acc[i][j]);
-                            }
-                        }
-                    }
+                    const int p0 = r * P_TK;
+                    float a_next[SHARE_LEFT], b_next[SHARE_RIGHT];
+                    TILE_FETCH(LEFT, a_next, item, p, i,
+                               p0 + p < k && i < m - row0
+                                   ? LOAD1(a_z + (long)i * a_rs + (long)(p0 + p) * a_cs)
+                                   : 0.0f)
+                    TILE_FETCH(RIGHT, b_next, item, p, j,
+                               p0 + p < k && j < n - col0
+                                   ? LOAD1(b_z + (long)(p0 + p) * b_rs + (long)j * b_cs)
+                                   : 0.0f)
+                    if (r > 0) tile_multiply(a_tile, b_tile, lx, ly, acc);
                     barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-                    for (int s = 0; s < SHARE_A; ++s) {
-                        const int e = item + s * ITEMS;
-                        if (e < TILE_M * P_TK) a_tile[A_DEPTH(e)][A_LINE(e)] = a_next[s];
-                    }
-#pragma unroll
-                    for (int s = 0; s < SHARE_B; ++s) {
-                        const int e = item + s * ITEMS;
-                        if (e < TILE_N * P_TK) b_tile[B_DEPTH(e)][B_LINE(e)] = b_next[s];
-                    }
+                    tile_store(a_next, b_next, item, a_tile, b_tile);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
@@ -146,7 +95,7 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                 for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
                     for (int j = 0; j < P_TN; ++j) {
-                        const int row = row0 + ly + i * P_WG_M, col = col0 + lx + j * P_WG_N;
+                        const int row = TILE_ROW(row0, ly, i), col = TILE_COL(col0, lx, j);
                         if (row < m && col < n) {
                             const long at =
                                 z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
