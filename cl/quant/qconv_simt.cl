@@ -59,13 +59,11 @@
 #include "common/conv.clh"
 #include "quant/requantize.clh"
 #include "quant/qconv.clh"
+
+#define LEFT_ALONG_K 0
+#define RIGHT_ALONG_K 0
 #include "quant/qtile.clh"
-
-#if ITEMS % TILE_N != 0
-#error "a work-item carries words of one pixel"
-#endif
-
-static inline int inside(const int i, const int size) { return i >= 0 && i < size; }
+#include "common/im2col_simt.clh"
 
 WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void qconv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
@@ -74,12 +72,9 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
                          QCONV_ARGS_LAST)
 {
     QTILE_LOCALS
-    // For each depth of the tile: the offset of its tap and channels from a pixel's origin, in
-    // words and by coordinate.
-    __local long reach[P_TK];
-    __local int reach_d[P_TK], reach_h[P_TK], reach_w[P_TK];
+    __local im2col_offsets offsets;
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
-    const long plane = (long)ih * iw, volume = plane * id;
+    const long volume = (long)ih * iw * id;
     const int depth = (ic + 3) / 4, pixels = od * oh * ow, words = depth * kd * kh * kw,
               n = batch * pixels;
     const int rounds = (words + P_TK - 1) / P_TK;
@@ -92,85 +87,49 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
                 const int row0 = ty * TILE_M, col0 = tx * TILE_N;
                 __global const int *w_g = weights + weights_off + (long)g * words * oc + row0;
                 __global const int *x_g = x + x_off + g * depth * volume;
-                int acc[P_TM][P_TN], line = 0;
-#pragma unroll
-                for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0;
-                }
-                // The origin of the pixel that this work-item gathers.
-                const int col = min(col0 + item % TILE_N, n - 1), pixel = col % pixels;
-                const int from_w = pixel % ow * sw - pw, from_h = pixel / ow % oh * sh - ph;
-                const int from_d = pixel / ow / oh * sd - pd;
-                const long from = (long)(col / pixels) * groups * depth * volume + from_d * plane +
-                                  (long)from_h * iw + from_w;
+                const int from = min(col0 + item % TILE_N, n - 1);
+                const im2col_origin origin =
+                    im2col_find_origin((long)(from / pixels) * groups * depth * volume,
+                                       from % pixels, CONV_SIZES_PASSED);
+                int acc[P_TM][P_TN], line_sum = 0;
+                tile_clear(acc);
 
-                // Software pipeline: round r multiplies tile r - 2, loads tile r - 1 and stores it
-                // in local memory, and computes the offsets of tile r.
-                for (int r = 0; r <= rounds + 1; ++r) {
-                    const int p0 = (r - 1) * P_TK;
-                    int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
+                im2col_find_offsets(&offsets, 0, depth, item, CONV_SIZES_PASSED);
+                barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 1
+                for (int r = 0; r <= rounds; ++r) {
+                    const int p0 = r * P_TK;
+                    int w_next[SHARE_LEFT], x_next[SHARE_RIGHT];
+                    TILE_FETCH(LEFT, w_next, item, p, i,
+                               p < P_TK && p0 + p < words && i < oc - row0
+                                   ? w_g[(long)(p0 + p) * oc + i]
+                                   : 0)
+                    TILE_FETCH(RIGHT, x_next, item, p, j,
+                               p0 + p < words && im2col_is_inside(&origin, &offsets, p, id, ih, iw)
+                                   ? x_g[origin.at + offsets.at[p]]
+                                   : border)
                     if (r > 0) {
-#pragma unroll
-                        for (int s = 0; s < SHARE_LEFT; ++s) {
-                            const int e = item + s * ITEMS, q = e / TILE_M, i = e % TILE_M;
-                            left_next[s] = q < P_TK && p0 + q < words && i < oc - row0
-                                               ? w_g[(long)(p0 + q) * oc + i]
-                                               : 0;
-                        }
-#pragma unroll
-                        for (int s = 0; s < SHARE_RIGHT; ++s) {
-                            const int q = min((item + s * ITEMS) / TILE_N, P_TK - 1);
-                            const int valid = p0 + q < words && inside(from_d + reach_d[q], id) &&
-                                              inside(from_h + reach_h[q], ih) &&
-                                              inside(from_w + reach_w[q], iw);
-                            right_next[s] = valid ? x_g[from + reach[q]] : border;
-                        }
-                    }
-                    if (r > 1) {
-                        qtile_multiply(left_tile, right_tile, lx, ly, acc);
-                        line = qtile_line(left_tile, right_tile, item, line);
+                        tile_multiply(left_tile, right_tile, lx, ly, acc);
+                        line_sum = qtile_line(left_tile, right_tile, item, line_sum);
                     }
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    if (r > 0) {
-#pragma unroll
-                        for (int s = 0; s < SHARE_LEFT; ++s) {
-                            const int e = item + s * ITEMS;
-                            if (e < TILE_M * P_TK)
-                                ((__local int *)left_tile)[e / TILE_M * PITCH_LEFT + e % TILE_M] =
-                                    left_next[s];
-                        }
-#pragma unroll
-                        for (int s = 0; s < SHARE_RIGHT; ++s) {
-                            const int e = item + s * ITEMS;
-                            if (e < TILE_N * P_TK)
-                                ((__local int *)right_tile)[e / TILE_N * PITCH_RIGHT + e % TILE_N] =
-                                    right_next[s];
-                        }
-                    }
-                    for (int q = item; q < P_TK; q += ITEMS) {
-                        const int p = r * P_TK + q, tap = p / depth, kx = tap % kw,
-                                  ky = tap / kw % kh, kz = tap / kw / kh % kd;
-                        reach_d[q] = kz * dd;
-                        reach_h[q] = ky * dh;
-                        reach_w[q] = kx * dw;
-                        reach[q] =
-                            p % depth * volume + kz * dd * plane + (long)(ky * dh) * iw + kx * dw;
-                    }
+                    tile_store(w_next, x_next, item, left_tile, right_tile);
+                    im2col_find_offsets(&offsets, p0 + P_TK, depth, item, CONV_SIZES_PASSED);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
-                qtile_put_line(left_sums, right_sums, item, line);
+                qtile_put_line(left_sums, right_sums, item, line_sum);
                 barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
                 for (int j = 0; j < P_TN; ++j) {
-                    const int b = RIGHT_LINE(lx, j), to = col0 + b;
+                    const int b = TILE_COL(0, lx, j), to = col0 + b;
                     if (to < n) {
                         const long at =
                             y_off + (long)(to / pixels) * groups * oc * pixels + to % pixels;
 #pragma unroll
                         for (int i = 0; i < P_TM; ++i) {
-                            const int a = LEFT_LINE(ly, i), row = row0 + a, channel = g * oc + row;
+                            const int a = TILE_ROW(0, ly, i), row = row0 + a,
+                                      channel = g * oc + row;
                             if (row < oc) {
                                 const int sum = qtile_sum(acc[i][j], left_sums[a], right_sums[b],
                                                           W_ZERO(channel) - FLIP_B, X_ZERO - FLIP_A,

@@ -60,6 +60,9 @@
 #include "common/for_each_dim.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
+
+#define LEFT_ALONG_K 1
+#define RIGHT_ALONG_K 0
 #include "quant/qtile.clh"
 
 #define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
@@ -104,60 +107,37 @@ __kernel void qgemm_simt(const int m, const int n, const int k, const int words,
                 __global const a_elem *a_z = a + a_off + at_a + (long)row0 * k;
                 __global const int *b_z = b + b_off + at_b + col0;
                 const int is_aligned = ((a_off + at_a) | k) % 4 == 0;
-                int acc[P_TM][P_TN], line = 0;
-#pragma unroll
-                for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0;
-                }
+                int acc[P_TM][P_TN], line_sum = 0;
+                tile_clear(acc);
 
-                // One round more than there are tiles: a round loads its tile while it multiplies
-                // the previous one.
+#pragma unroll 1
                 for (int r = 0; r <= rounds; ++r) {
+                    const int p0 = r * P_TK;
                     int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
-#pragma unroll
-                    for (int s = 0; s < SHARE_LEFT; ++s) {
-                        const int e = item + s * ITEMS, p = r * P_TK + e % P_TK, i = e / P_TK;
-                        left_next[s] = p < words && i < min(TILE_M, m - row0)
-                                           ? load_word(a_z + (long)i * k, p, k, is_aligned)
-                                           : 0;
-                    }
-#pragma unroll
-                    for (int s = 0; s < SHARE_RIGHT; ++s) {
-                        const int e = item + s * ITEMS, q = e / TILE_N, p = r * P_TK + q,
-                                  j = e % TILE_N;
-                        right_next[s] =
-                            q < P_TK && p < words && j < n - col0 ? b_z[(long)p * n + j] : 0;
-                    }
+                    TILE_FETCH(LEFT, left_next, item, p, i,
+                               p0 + p < words && i < min(TILE_M, m - row0)
+                                   ? load_word(a_z + (long)i * k, p0 + p, k, is_aligned)
+                                   : 0)
+                    TILE_FETCH(RIGHT, right_next, item, p, j,
+                               p < P_TK && p0 + p < words && j < n - col0
+                                   ? b_z[(long)(p0 + p) * n + j]
+                                   : 0)
                     if (r > 0) {
-                        qtile_multiply(left_tile, right_tile, lx, ly, acc);
-                        line = qtile_line(left_tile, right_tile, item, line);
+                        tile_multiply(left_tile, right_tile, lx, ly, acc);
+                        line_sum = qtile_line(left_tile, right_tile, item, line_sum);
                     }
                     barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-                    for (int s = 0; s < SHARE_LEFT; ++s) {
-                        const int e = item + s * ITEMS;
-                        if (e < TILE_M * P_TK)
-                            ((__local int *)left_tile)[e % P_TK * PITCH_LEFT + e / P_TK] =
-                                left_next[s];
-                    }
-#pragma unroll
-                    for (int s = 0; s < SHARE_RIGHT; ++s) {
-                        const int e = item + s * ITEMS;
-                        if (e < TILE_N * P_TK)
-                            ((__local int *)right_tile)[e / TILE_N * PITCH_RIGHT + e % TILE_N] =
-                                right_next[s];
-                    }
+                    tile_store(left_next, right_next, item, left_tile, right_tile);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
-                qtile_put_line(left_sums, right_sums, item, line);
+                qtile_put_line(left_sums, right_sums, item, line_sum);
                 barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
                 for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
                     for (int j = 0; j < P_TN; ++j) {
-                        const int y = LEFT_LINE(ly, i), x = RIGHT_LINE(lx, j), row = row0 + y,
+                        const int y = TILE_ROW(0, ly, i), x = TILE_COL(0, lx, j), row = row0 + y,
                                   col = col0 + x;
                         if (row < m && col < n) {
                             const int sum = qtile_sum(acc[i][j], left_sums[y], right_sums[x],
