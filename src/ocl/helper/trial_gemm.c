@@ -3,27 +3,26 @@
  * Trials of CLBlast, which builds one program per routine at its first call; drivers that compile
  * late compile each of its kernels at a launch.
  *
- * CLBlast decides which kernels it launches (xgemm.cpp of 1.5.3): a direct kernel where m n k is
- * below the cube of a number that its tables have for the device; else a faster kernel between
+ * CLBlast decides which kernels it launches (xgemm.cpp of 1.5): a direct kernel where m n k is
+ * below the cube of a side that its tables have for the device; else a faster kernel between
  * others that copy, pad or transpose the operands, with variants for operands that need no padding
- * and nothing for operands that can be read as they are. No function of its C interface returns
- * these numbers. But in its tables they are multiples of 64 up to 1984, and sides of tiles are
- * powers of two up to 256. So problems are of one class when they agree in the largest multiple of
- * 64 whose cube is at most m n k, in the powers of two that divide m, n and k, and in transposes,
- * gaps between rows, offsets and beta. One problem per class is tried; a large one is made smaller
- * within its class.
+ * and nothing for operands that can be read as they are. Its C interface does not return these
+ * parameters. But in the tables for float32 that side is a multiple of 64 up to 1984, and sides of
+ * tiles are powers of two up to 256. So problems are of one class when they agree in the largest
+ * multiple of 64 whose cube is at most m n k, in the powers of two that divide m, n and k, and in
+ * transposes, gaps between rows, offsets and beta. One problem per class is tried; a large one is
+ * made smaller within its class.
  *
  * A failure counts for the routine, that is for all of its classes: a compiler that crashes on one
- * of its kernels is not trusted with the others, and each would take two crashes or a time limit to
- * find out. See decision 36.
+ * of its kernels may well crash on others, and each would take two crashes or a time limit to find
+ * out. See decision 36.
  */
 #include "ocl/blas/blas.h"
 #include "ocl/helper/attempt.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* Of the numbers below which CLBlast takes its direct kernel. */
+/* Of the side below whose cube CLBlast takes its direct kernel. */
 #define SIDE_STEP 64
 #define MAX_SIDE 2048
 /* The largest tile, in elements. */

@@ -26,7 +26,9 @@ extern char cd_last_line[2048];
 /* Messages that kernels are compiled in this process. */
 extern int cd_here_lines;
 
-/* With profiling, self-tests, limits of 5 s and 1 GiB, and a store of that name in the scratch
+/* The time limit of contexts created from now on, in seconds: 5 at first; 0: the library's. */
+extern uint32_t cd_limit_s;
+/* With profiling, self-tests, a memory limit of 1 GiB, and a store of that name in the scratch
  * folder. helper NULL: the build's. */
 clg_context *cd_context(const char *store, const char *helper);
 

@@ -16,6 +16,7 @@
 
 int cd_helper_lines, cd_crash_lines, cd_here_lines;
 char cd_last_line[2048];
+uint32_t cd_limit_s = 5;
 
 static void listen(void *user, clg_log_level level, const char *message)
 {
@@ -64,7 +65,7 @@ clg_context *cd_context(const char *store, const char *helper)
     options.cache_dir = scratch_path(store);
     options.selftest = CLG_SELFTEST_ON;
     options.compile_helper = helper;
-    options.compile_limit_s = 5;
+    options.compile_limit_s = cd_limit_s;
     options.compile_limit_mib = 1024;
     assert_ok(clg_context_create("pocl", &options, &context));
     return context;
