@@ -43,11 +43,11 @@ void attention_broadcast(const shape *dims, attention_addend *out)
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* What the rows and groups kernels, and the one for scores, are parameterised by. */
+/* The parameters of the rows and groups kernels, and of the one for scores. */
 typedef struct attention_form {
     const char *file, *entry;
     int rows, local, lanes, mode;
-    int mr, nrv; /* of tiles; 0: none */
+    int mr, nrv; /* of tiles; 0: no tiles */
 } attention_form;
 
 static const char *attention_prelude(lower_context *c, const attention_job *j,
@@ -137,7 +137,8 @@ static int vector_lanes(const lower_context *c)
     return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
 }
 
-/* Keys and values are packed for all heads; worth it where several queries read them. */
+/* Returns whether to use register tiles. They need keys and values packed for all heads, which pays
+ * where several queries read them. */
 static bool has_tiles(const lower_context *c, const attention_job *j)
 {
     return lower_is_simd(c) && j->q_len >= TILES_MIN_QUERIES && j->d <= TILES_MAX_HEAD &&
@@ -193,7 +194,8 @@ static attention_form tiles_form(const lower_context *c, const attention_job *j)
     return choose_tiles(c, j, vector_lanes(c));
 }
 
-/* On GPUs one query each: private memory is small there. */
+/* Returns the form of the rows kernel. On GPUs a work-item computes one query: private memory is
+ * small there. */
 static attention_form rows_form(const lower_context *c, const attention_job *j)
 {
     const bool simd = lower_is_simd(c);
@@ -210,7 +212,7 @@ static int groups_local(const lower_context *c, const attention_job *j)
                            j->kv_len > GROUPS_SMALL_KEYS ? GROUPS_LOCAL : GROUPS_LOCAL_SMALL);
 }
 
-/* Local memory: rows * (d + local) floats. */
+/* Returns the form of the groups kernel. Its local memory: rows * (d + local) floats. */
 static attention_form groups_form(const lower_context *c, const attention_job *j)
 {
     return (attention_form){

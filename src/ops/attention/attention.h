@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that the attention operators share: attention itself (cl/attention/attention.cl), growing a
- * cache of keys or values (cl/attention/kvcache.cl), rotary embedding (cl/attention/rotary.cl). How
- * each kernel wants to be called is known here alone.
+ * Steps that the attention operators share: attention itself (cl/attention/attention.cl), appending
+ * to a cache of keys or values (cl/attention/kvcache.cl), rotary embedding
+ * (cl/attention/rotary.cl). Only these functions know the kernels' arguments.
  */
 #ifndef CLG_OPS_ATTENTION_H
 #define CLG_OPS_ATTENTION_H
 
 #include "ops/core/op.h"
 
-/* Rows of d elements: of batch b, head h, position i at b * sb + h * sh + i * si. */
+/* Rows of d elements; the row of batch b, head h, position i starts at b * sb + h * sh + i * si. */
 typedef struct attention_rows {
     operand at;
     int64_t sb, sh, si;
 } attention_rows;
 
-/* [batch, positions, heads * d] and [batch, heads, positions, d]. */
+/* Return the rows of dense tensors [batch, positions, heads * d] and [batch, heads, positions, d].
+ */
 attention_rows attention_by_position(operand at, int64_t n_positions, int64_t heads, int64_t d);
 attention_rows attention_by_head(operand at, int64_t n_positions, int64_t heads, int64_t d);
 
@@ -50,10 +51,9 @@ typedef struct attention_job {
     attention_addend bias;
     attention_causal causal;
     int64_t
-        /* of the last key that a query sees from the query; CAUSAL_LENGTH: added to length -
-         * q_len */
+        /* from a query to the last key that it sees; CAUSAL_LENGTH: added to length - q_len */
         offset;
-    int64_t window; /* keys that a query sees up to that last one, 0: all */
+    int64_t window; /* number of keys that a query sees, up to the last one; 0: all */
     attention_keys keys;
     operand lengths;
     clg_dtype lengths_dtype;
@@ -63,25 +63,26 @@ typedef struct attention_job {
     double scale, softcap, masked;
 } attention_job;
 
-/* The strides of a tensor of up to 4 dimensions that broadcasts to [batch, heads, q_len,
+/* Sets the strides of a tensor of up to 4 dimensions that broadcasts to [batch, heads, q_len,
  * kv_len]; its last dimension may be shorter than kv_len. */
 void attention_broadcast(const shape *dims, attention_addend *out);
-/* Whether a shape does so; unknown dimensions fit. */
+/* Returns whether a shape broadcasts to `over`; unknown dimensions fit. */
 bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short);
 
-/* Opens the candidate of an implementation, of which the first is the fastest and the others are
- * for drivers that compute it wrongly or refuse it; NULL after the last one. Of the job, sizes
- * count. */
+/* Opens the candidate of an implementation. The first one is the fastest, the others are for
+ * drivers on which it is wrong or is rejected; NULL after the last one. Of the job, only sizes must
+ * be set. */
 candidate *attention_candidate(lower_context *c, const char *name, int implementation,
                                const attention_job *j);
 int attention_count(const lower_context *c, const attention_job *j); /* of implementations */
 const char *attention_name(const lower_context *c, const attention_job *j, int implementation);
 void attention_step(lower_context *c, candidate *impl, const attention_job *j, int implementation);
-/* The scores into `to`, [batch, heads, q_len, kv_len]. mode: P_MODE. */
+/* Appends the step that writes the scores to `to`, [batch, heads, q_len, kv_len]. mode: P_MODE. */
 void attention_scores_step(lower_context *c, candidate *impl, const attention_job *j, operand to,
                            int mode);
 
-/* present [batch, heads, total, d]. Without lengths the new ones begin at past_len, or at 0. */
+/* Appending new keys or values to a cache: present [batch, heads, total, d]. Without lengths the
+ * new ones begin at past_len, or at 0. */
 typedef struct attention_append {
     clg_dtype dtype;
     int64_t batch, heads, total, past_len, count, d;
@@ -92,9 +93,9 @@ typedef struct attention_append {
 } attention_append;
 
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a);
-/* Keys or values as attention reads them: a->fresh as they are, or grown by a step, with input
- * `past` before where the node has it, in output `present` where it is requested, else in
- * scratch. */
+/* Returns keys or values as attention reads them: a->fresh unchanged or, if there is a cache, the
+ * rows after a step that appends them to input `past`; the result is output `present` where the
+ * node has it, else scratch. */
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a cache of keys and values
- * that grows, and the scores themselves where they are requested. One kernel without a matrix of
- * scores; see attention.h.
+ * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a growing cache of keys
+ * and values, and optionally the scores as an output. One kernel, which does not store the matrix
+ * of scores; see attention.h.
  *
  * Masks are added after softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the
- * score after softcap and after masks. With nonpad_kv_seqlen and is_causal, the last query sees
- * the last of the keys that are there. Windows (25) are counted from the same positions.
+ * score after softcap and after masks. With nonpad_kv_seqlen and is_causal, the last query sees the
+ * last valid key. Windows (25) are counted from the same positions.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -17,7 +17,7 @@
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
 
-/* Sizes by the shapes of Q, K and V; DIM_UNKNOWN where they do not. */
+/* Sizes of the node, from the shapes of Q, K and V; DIM_UNKNOWN where these are unknown. */
 typedef struct attention_sizes {
     int64_t batch, heads, kv_heads, q_len, kv_len, past_len, total, d, dv;
     bool by_position; /* three dimensions: [batch, positions, heads * d] */
@@ -25,7 +25,7 @@ typedef struct attention_sizes {
 
 static int64_t divide(int64_t n, int64_t by) { return n == DIM_UNKNOWN ? DIM_UNKNOWN : n / by; }
 
-/* False where the shapes do not go together. */
+/* Reads the sizes; false when the shapes do not match. */
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, attention_sizes *s)
 {
@@ -142,7 +142,8 @@ static clg_status attention_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Rows of heads may be anywhere, as long as each is contiguous. */
+/* Returns whether the kernels read the input with its strides: rows may be anywhere, each one
+ * contiguous. */
 static bool attention_takes(size_t i, const lower_operand *input, const shape *output)
 {
     (void)output;
@@ -173,8 +174,8 @@ static attention_rows grow(lower_context *c, candidate *impl, const attention_si
     return attention_grow(c, impl, &a, past, present);
 }
 
-/* Which keys a query sees by its position: p - left <= j <= p + right, where p is the query's own.
- * The kernels have one bound above, i + offset, and count the window below from there. */
+/* Sets which keys a query at position p sees: p - left <= j <= p + right. The kernels have an upper
+ * bound, i + offset, and count the window down from there. */
 static void see_by_position(const lower_context *c, const attention_sizes *s, attention_job *j)
 {
     const int64_t everywhere = s->total + s->q_len;
@@ -238,7 +239,8 @@ static clg_status attention_lower(lower_context *c)
 
 /* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
-/* [batch, heads, positions, d] or [batch, positions, heads * d]; false where that cannot be. */
+/* Sizes of an input [batch, heads, positions, d] or [batch, positions, heads * d]; reading them
+ * fails for other shapes. */
 typedef struct rotary_sizes {
     int64_t batch, n_positions, heads, d, rotated;
 } rotary_sizes;
@@ -253,7 +255,7 @@ static bool read_rotary(const node *n, const shape *x, const shape *cache, rotar
         s->n_positions = x->dims[2];
         s->d = x->dims[3];
     } else {
-        /* com.microsoft derives the heads from the width of the caches where nothing else gives
+        /* com.microsoft derives the heads from the width of the caches when no attribute gives
          * them. */
         if (s->heads == 0 && x->dims[2] > 0 && half > 0 && requested == 0)
             s->heads = x->dims[2] / (2 * half);
@@ -300,7 +302,7 @@ static clg_status rotary_infer(op_context *c)
                 : op_error(c, CLG_ERROR_SHAPE, "the caches or position_ids do not fit the input");
 }
 
-/* com.microsoft's; exporters write the defaults down. */
+/* Checks com.microsoft's attributes: exporters write the default values explicitly. */
 static clg_status rotary_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];

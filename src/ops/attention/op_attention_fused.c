@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, which projects its input to queries, keys and values first,
- * QAttention, which does it in integers, and MultiHeadAttention, which is given them. What a mask
- * hides gets mask_filter_value added to its score, as ONNX Runtime does it: a row of which all is
- * hidden stays a mean. What is hidden by causal order is left out.
+ * com.microsoft's Attention, which first projects its input to queries, keys and values,
+ * QAttention, which does so in integers, and MultiHeadAttention, whose inputs are projected
+ * already. As in ONNX Runtime, a mask adds mask_filter_value to the scores that it hides, so that a
+ * completely hidden row becomes a mean; keys hidden by causal order are excluded.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -13,8 +13,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* A mask as both operators know it: [batch] lengths, [2 * batch] ends and starts, [batch, keys],
- * [batch, queries, keys], or [batch, 1, most, most] with rows and columns to spare. */
+/* Checks the shape of a mask: [batch] lengths, [2 * batch] ends and starts, [batch, keys], [batch,
+ * queries, keys], or [batch, 1, max, max], of which only some rows and columns are used. */
 static clg_status check_mask(const op_context *c, size_t input, int64_t batch, int64_t q_len,
                              int64_t total)
 {
@@ -50,7 +50,7 @@ static void set_mask(const lower_context *c, uint32_t input, attention_job *j)
     j->mask.strides[3] = 1;
     j->mask.strides[2] = m->rank > 2 ? keys : 0;
     j->mask.strides[0] = queries * keys;
-    /* Of the large form, the rows of the queries after the past. */
+    /* Of [batch, 1, max, max] skip the rows of past positions. */
     if (m->rank == 4) j->mask.at.offset_elems = (j->kv_len - j->q_len) * keys;
 }
 
@@ -80,7 +80,7 @@ enum { INPUT, WEIGHTS, BIAS };
 /* Indices of the other inputs. */
 typedef struct fused_inputs {
     uint32_t mask, past, attention_bias;
-    const qmatmul_inputs *projection; /* NULL: of the same floats as the rest */
+    const qmatmul_inputs *projection; /* NULL: dtype of the other inputs */
 } fused_inputs;
 #define NO_INPUT 99
 
@@ -95,7 +95,7 @@ static const qmatmul_inputs quantized_projection = {.a = INPUT,
 static const fused_inputs float_inputs = {3, 4, 5, NULL},
                           quantized_inputs = {5, 8, NO_INPUT, &quantized_projection};
 
-/* hidden: of q and k; hidden_v: of v. */
+/* hidden: width of q and k; hidden_v: of v. */
 typedef struct fused_sizes {
     int64_t batch, q_len, width, heads, hidden, hidden_v, past_len, total, d, dv;
 } fused_sizes;
@@ -181,7 +181,7 @@ static clg_status fused_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Keys (which 0) or values (1) after the projection, after the past where there is one. */
+/* Appends the projected keys (which 0) or values (1) to the cache, if there is one. */
 static attention_rows fused_grow(lower_context *c, candidate *impl, const fused_sizes *s,
                                  operand projected, int which)
 {
@@ -240,7 +240,7 @@ static void fused_steps(lower_context *c, candidate *impl, const fused_sizes *s,
     attention_step(c, impl, &j, implementation);
 }
 
-/* Each candidate's first scratch is the projection, [rows, columns]. */
+/* The projection, [rows, columns]: the first scratch of each candidate. */
 static const operand projected = {OPERAND_SCRATCH, 0, 0};
 
 static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns, int64_t width)
@@ -264,7 +264,7 @@ static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns
     return gemm_lower(c, &j, 1);
 }
 
-/* Names a candidate by its attention too, where that is not the first implementation. */
+/* Appends the attention's name to a candidate's, unless it is the first implementation. */
 static void name_fused(lower_context *c, candidate *impl, const attention_job *j,
                        int implementation)
 {
@@ -276,7 +276,7 @@ static void name_fused(lower_context *c, candidate *impl, const attention_job *j
     impl->last_resort = true;
 }
 
-/* Each implementation of the projection with one of attention. */
+/* Adds candidates: each implementation of the projection with one of attention. */
 static clg_status fused_candidates(lower_context *c, const fused_sizes *s, const attention_job *j,
                                    int implementation)
 {

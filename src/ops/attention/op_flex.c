@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention of ai.onnx.preview 1: attention whose scores and probabilities graphs of the model
- * may change. Checks and shapes; a pass that always runs decomposes it into other operators
- * (passes/decompose/pass_flex.c).
+ * FlexAttention of ai.onnx.preview 1: attention whose scores and probabilities can be modified by
+ * graphs of the model. Checks and shapes only; a pass that always runs decomposes it into other
+ * operators (passes/decompose/pass_flex.c).
  */
 #include "ops/core/op.h"
 
@@ -45,7 +45,7 @@ static clg_status flex_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Only what the pass left where it does not look. */
+/* Reports a node that the pass did not decompose. */
 static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,

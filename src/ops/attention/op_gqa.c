@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * com.microsoft.GroupQueryAttention: heads that share keys and values, a cache that grows or is
- * written into, rotary embedding, a local window. Keys of batch b end at seqlens_k[b] + 1; a prompt
- * starts at 0, other queries after what is there.
+ * updated in place, rotary embedding, a local window. Keys of batch b end at seqlens_k[b] + 1; a
+ * prompt starts at 0, other queries after the cached positions.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -30,7 +30,7 @@ typedef struct gqa_sizes {
     bool packed; /* queries, keys and values in one tensor */
 } gqa_sizes;
 
-/* Everything but the total, which is a content. */
+/* Reads all sizes except the total, which is the content of an input. */
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, gqa_sizes *s)
 {
@@ -146,7 +146,8 @@ static clg_status gqa_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Heads of a [batch, positions, heads * d] tensor, or of the packed one from head `first` on. */
+/* Returns the heads of a [batch, positions, heads * d] tensor, or of the packed one from head
+ * `first`. */
 static attention_rows heads_of(const gqa_sizes *s, uint32_t input, int64_t heads, int64_t first)
 {
     if (!s->packed) return attention_by_position(operand_input(input), s->q_len, heads, s->d);
@@ -161,7 +162,7 @@ static size_t bytes_of(const lower_context *c, int64_t n)
     return (size_t)n * dtype_size(c->inputs[QUERY].dtype);
 }
 
-/* Rotated by their positions, in scratch, where the node requires it. */
+/* Applies rotary embedding by position, in scratch, if the node requires it. */
 static attention_rows rotate(lower_context *c, candidate *impl, const gqa_sizes *s,
                              attention_rows x, int64_t heads)
 {

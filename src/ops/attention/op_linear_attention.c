@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LinearAttention (ONNX 27): a state of keys and values that every token changes, by the four rules
+ * LinearAttention (ONNX 27): a state of keys and values that every token updates, by the four rules
  * of the definition. See cl/attention/linear_attention.cl.
  */
 #include "ops/lowering/grid.h"
@@ -12,7 +12,7 @@
 
 enum { Q, K, V, PAST, DECAY, BETA };
 
-/* Bit 0: a decay belongs to the rule, bit 1: a beta; -1: no such rule. */
+/* Returns bits of the node's update rule: 0: it has a decay, 1: a beta; -1: unknown rule. */
 static int rule_of(const node *n)
 {
     static const char *const names[] = {"linear", "gated", "delta", "gated_delta"};
@@ -137,7 +137,7 @@ static clg_status linear_lower(lower_context *c)
 
 #define NARROW_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_attribute attributes[] = {
-    {"chunk_size", ATTRIBUTE_INT, false}, /* how to compute, not what */
+    {"chunk_size", ATTRIBUTE_INT, false}, /* affects only how it is computed */
     {"kv_num_heads", ATTRIBUTE_INT, true},
     {"q_num_heads", ATTRIBUTE_INT, true},
     {"scale", ATTRIBUTE_FLOAT, false},

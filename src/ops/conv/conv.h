@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowering of a convolution: which implementations its node is offered.
+ * Lowering of a convolution: adds all candidates for a node.
  */
 #ifndef CLG_OPS_CONV_H
 #define CLG_OPS_CONV_H

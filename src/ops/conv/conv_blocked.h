@@ -14,8 +14,8 @@
 #define BLOCKED_MAX_STRIDE 4
 #define BLOCKED_NRV 2 /* P_NRV: blocks of output channels that a register tile has */
 
-/* Inputs of BlockedConv where there is a 1x1 convolution before, and the values of its
- * attribute `activated`. */
+/* Inputs of a BlockedConv with a preceding 1x1 convolution, and the values of its attribute
+ * `activated`. */
 enum { BLOCKED_EXPAND_WEIGHT = 4, BLOCKED_EXPAND_BIAS = 5 };
 enum {
     BLOCKED_FIRST_ACTIVATED = 1,
@@ -23,17 +23,19 @@ enum {
     BLOCKED_BOTH_ACTIVATED = BLOCKED_FIRST_ACTIVATED | BLOCKED_LAST_ACTIVATED
 };
 
-/* The shape of a channel-blocked feature map, [N, ceil(C / lanes), H, W, lanes], in NCHW order,
- * with all lanes of its last block; others as they are. And back, from NCHW order. */
+/* Convert the shape of a channel-blocked feature map, [N, ceil(C / lanes), H, W, lanes], to NCHW
+ * order, counting all lanes of its last block; other shapes are unchanged. conv_blocked_shape
+ * converts back. */
 shape conv_blocked_flat(const shape *x);
 shape conv_blocked_shape(const shape *flat, int64_t lanes);
 
 /* ---- one convolution ----------------------------------------------------------------------------
  * j: of one group, dtype float32, two axes; input_is_blocked: or it is in NCHW order. */
 
-/* Adds a candidate with its cost. The feature maps may be too large: an error of the node. */
+/* Adds a candidate with its cost. Reports feature maps that are too large as an error of the node.
+ */
 clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked);
-/* The same as part of a candidate. */
+/* Appends the convolution to a candidate. */
 clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job *j,
                                bool input_is_blocked);
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
@@ -54,7 +56,7 @@ clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
 
 /* ---- for these files ------------------------------------------------------------------------- */
 
-/* The arguments ih to pw of the kernels; and with the buffers after them. */
+/* Add the kernels' arguments ih to pw, and these with the buffers after them. */
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w);
 void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
                            const window_axis *w, operand weights);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The descriptor of a convolution, as its node says it: what all implementations start from.
+ * The descriptor of a convolution, read from its node: the input of all implementations.
  */
 #ifndef CLG_OPS_CONV_DESC_H
 #define CLG_OPS_CONV_DESC_H
@@ -13,7 +13,7 @@ typedef struct conv_job {
     clg_dtype dtype;
     operand x, y;
     uint32_t weight;               /* which input of the node */
-    int64_t batch, groups, ic, oc; /* ic and oc of one group */
+    int64_t batch, groups, ic, oc; /* ic and oc: channels of one group */
     window_axis axes[WINDOW_MAX_AXES];
     bool weight_constant;
     bool blocked;     /* x, y and the residual are in blocks of channels (BlockedConv) */
@@ -21,19 +21,19 @@ typedef struct conv_job {
     epilogue_ops epilogue; /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
 } conv_job;
 
-/* The attributes that all convolutions have, for rows' tables. */
+/* The attributes common to all convolutions, for rows' tables. */
 #define CONV_ATTRIBUTES                                                                            \
     {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
         {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
         {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
 
-/* The job of a node with the inputs of FusedConv, whose input 0 is, or stands for, one of shape
- * `x` in NCHW order. */
+/* Reads the job of a node that has the inputs of FusedConv; `x` is the shape of input 0 in NCHW
+ * order, which may be stored otherwise. */
 clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
-/* Operations and bytes of the formula, into s. */
+/* Sets the operations (of the definition) and bytes of s. */
 void conv_count_work(const conv_job *j, step *s);
-/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS
- * says whether. */
+/* Returns "P_BIAS=1 P_RESIDUAL=0 P_ACT=1". P_BIAS is 0 or 1: in these kernels a bias has one value
+ * per channel. */
 const char *conv_epilogue_prelude(lower_context *c, const conv_job *j);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver of inference: dtypes by the row's letters, then the row's infer, then eval where
- * contents are known. What comes out is checked, so that nothing after has to distrust a shape.
- * See decision 13.
+ * Infers a node's outputs: dtypes by the row's letters, then the row's infer, then eval where
+ * contents are known. Results are validated, so that later code can rely on every shape. See
+ * decision 13.
  */
 #include "ops/core/op.h"
 #include "ops/ml/strings.h"
@@ -11,7 +11,7 @@
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
-/* What each letter of a row stands for in a node, and which input said so. */
+/* The dtype of each letter of a row in this node, and the input that determined it. */
 typedef struct letters {
     clg_dtype dtypes[128];
     size_t inputs[128];
@@ -55,7 +55,7 @@ static clg_status bind_input(const op_context *c, size_t i, letters *bound)
     return CLG_OK;
 }
 
-/* The only dtype of a set, or none. */
+/* Returns the only dtype of a set; none if it has several. */
 static clg_dtype single_dtype(dtype_set set)
 {
     if (set == 0 || (set & (set - 1)) != 0) return CLG_DTYPE_NONE;
@@ -103,7 +103,7 @@ static bool knows_all_dims(const op_context *c)
     return true;
 }
 
-/* What infer said must be a shape that can be, and with everything known it must have decided. */
+/* Checks a shape that infer set; with all inputs known it must be known, too. */
 static clg_status check_output(const op_context *c, size_t i, bool must_know)
 {
     const value_fact *out = &c->outputs[i];
@@ -137,7 +137,8 @@ static clg_status infer_shapes(op_context *c)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* What only the host computes is computed here whatever its size. */
+/* Returns whether to compute the node on the host. Nodes that only the host can compute are
+ * computed at any size. */
 static bool can_eval(const op_context *c)
 {
     if (!c->row->eval || c->needs != 0) return false;
@@ -229,7 +230,7 @@ static void start_facts(const graph *g, const value_fact *overrides, value_fact 
     }
 }
 
-/* Facts of a node's inputs and outputs, gathered; grows with the largest node. */
+/* Facts of a node's inputs and outputs; the buffer grows to the largest node. */
 typedef struct gathered {
     value_fact *facts;
     size_t capacity;
@@ -238,7 +239,7 @@ typedef struct gathered {
 static clg_status infer_into(const graph *g, const node *n, value_fact *facts, gathered *around)
 {
     uint32_t needs;
-    if (!n->op) { /* not supported, and only looked at: what the model declares */
+    if (!n->op) { /* unsupported, in a model that is only inspected: use the declaration */
         for (size_t i = 0; i < n->n_outputs; i++) {
             const value *v = n->outputs[i] == VALUE_NONE ? NULL : &g->values[n->outputs[i]];
             if (v) fact_set(&facts[n->outputs[i]], v->dtype, &v->dims);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver of lowering: contexts made ready, results checked.
+ * Lowers a node: initialises the context, calls the row, validates the result.
  */
 #include "ops/core/op.h"
 
@@ -39,7 +39,7 @@ bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const 
                               : (row->flags & OP_STRIDED_INPUTS) != 0;
 }
 
-/* Prefixes the node to an error that a builder of steps reported without it. */
+/* Prefixes the node to an error that the step builder reported without it. */
 static clg_status with_node(const lower_context *c, clg_status status)
 {
     char shown[NODE_TEXT_BYTES];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What operators' functions use to look at their node: inputs, contents, errors with the node's
- * name.
+ * Access of operators' functions to their node: inputs, contents, errors with the node's name.
  */
 #include "ops/core/op.h"
 
@@ -117,7 +116,7 @@ void fact_set(value_fact *f, clg_dtype dtype, const shape *dims)
     *f = (value_fact){.kind = CLG_VALUE_TENSOR, .dtype = dtype, .dims = *dims};
 }
 
-/* The count changes, the content does not. */
+/* Retains a known content, although it is const: only the reference count changes. */
 tensor *fact_share(const tensor *known) { return tensor_retain((tensor *)(uintptr_t)known); }
 
 static void release_shared(void *user) { tensor_free(user); }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an operator is: one row of a table, and the contexts in which its functions are called. A
+ * Operators: each is one row of a table, with the contexts in which its functions are called. A
  * family file op_<family>.c ends in `const op_row op_rows_<family>[]` and `const size_t
- * n_op_rows_<family>`. Functions of a row touch no queue and no OpenCL: infer and eval look at
- * shapes and small values, lower writes down candidates.
+ * n_op_rows_<family>`. Functions of a row use no queue and no OpenCL: infer and eval handle shapes
+ * and small values, lower describes candidates.
  */
 #ifndef CLG_OPS_OP_H
 #define CLG_OPS_OP_H
@@ -12,17 +12,17 @@
 #include "graph/graph.h"
 #include "step/step.h"
 
-/* What is known of a value at some moment of looking or planning. */
+/* What is known of a value at some point of inspection or planning. */
 typedef struct value_fact {
     clg_value_kind kind;
     clg_dtype dtype; /* CLG_DTYPE_NONE: not known, or absent (see op_has_input) */
     shape dims;
     const tensor
         *known; /* content, where the host has it (constants, shape arithmetic); else NULL */
-    /* Sequences and optionals given to a run: what is in them. */
+    /* Items of a sequence or optional that is an input of a run. */
     const struct value_fact *items;
     size_t n_items;
-    clg_dtype key_dtype; /* of the maps that it is or holds; else CLG_DTYPE_NONE */
+    clg_dtype key_dtype; /* of the maps that it is or contains; else CLG_DTYPE_NONE */
 } value_fact;
 
 /* The largest tensor whose content shape arithmetic computes on the host. */
@@ -40,34 +40,34 @@ typedef struct op_context {
     uint32_t needs; /* bit i: the content of input i is needed and was not known */
 } op_context;
 
-/* A fact of input i; an absent fact for indices beyond. */
+/* Returns the fact of input i; an absent fact for indices beyond the last. */
 const value_fact *op_input(const op_context *c, size_t i);
 bool op_has_input(const op_context *c, size_t i);
 bool op_has_output(const op_context *c, size_t i); /* that the node has */
-/* The content of input i, or NULL after marking it as needed: infer then returns CLG_OK and
- * leaves the outputs unknown; the caller finds the content out (or, when only looking, goes on
- * without). An input that is absent gives NULL without marking. */
+/* Returns the content of input i. If it is unknown, marks it as needed and returns NULL: infer then
+ * returns CLG_OK and leaves the outputs unknown; the caller provides the content (or, in
+ * inspection, leaves the outputs unknown). NULL without a mark for an absent input. */
 const tensor *op_need(op_context *c, size_t i);
-/* op_need of a scalar or list of integers as int64 numbers; false when not known, absent or
- * refused: then *status has an error where it is not such a list or holds more than OP_MAX_INTS
- * numbers. *status is written on error only. */
+/* As op_need, and converts a scalar or list of integers to int64. Returns false when it is unknown,
+ * absent or invalid; in the last case (not such a list, or more than OP_MAX_INTS numbers) sets
+ * *status, which is written on error only. */
 #define OP_MAX_INTS (CLG_MAX_RANK * 2)
 bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n,
                   clg_status *status);
-/* op_need_ints of an input that is a shape: the numbers as they are (-1 may mean anything
- * to the operator), or as many unknown dimensions where only their count is known. *out_known:
- * they are the numbers. */
+/* As op_need_ints, for an input that is a shape: the numbers unchanged (-1 may have any meaning for
+ * the operator), or as many unknown dimensions if only their count is known. *out_known: the
+ * numbers are known. */
 clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims);
-/* Errors that begin with the node's name: "node 'x' (Conv, opset 13): ...". */
+/* Sets an error that begins with the node's name: "node 'x' (Conv, opset 13): ...". */
 clg_status op_error(const op_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
-/* Prefixes the node to an error that was reported without it, as shape_axis and shape_broadcast
- * do; CLG_OK passes. */
+/* Prefixes the node to an error that was reported without it, as shape_axis and shape_broadcast do;
+ * returns CLG_OK unchanged. */
 clg_status op_prefix(const op_context *c, clg_status status);
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* An input or output as placed for lowering; dims and strides are known. */
+/* An input or output in memory, for lowering; dims and strides are known. */
 typedef struct lower_operand {
     clg_dtype dtype; /* CLG_DTYPE_NONE: absent */
     shape dims;
@@ -77,17 +77,17 @@ typedef struct lower_operand {
     const tensor *known;
 } lower_operand;
 
-/* Where an output is in input 0, in elements. */
+/* The position of an output within input 0, in elements. */
 typedef struct lower_view {
     int64_t offset_elems, strides[CLG_MAX_RANK];
 } lower_view;
 
-/* How simple kernels have to be: raised step by step for a node all of whose kernels the
- * driver's compiler dies of. */
+/* How much to simplify kernels: raised step by step for a node if the driver's compiler crashes on
+ * all its kernels. */
 typedef enum lower_caution {
     LOWER_AS_USUAL,
-    /* from here on no instructions that a probe had to find (dot.h), and generated kernels have
-     * vectors of half the device's width */
+    /* no instructions that probes detect (dot.h), and vectors of half the device's width in
+     * generated kernels; also in all following levels */
     LOWER_HALF_VECTORS,
     LOWER_SCALAR,      /* ... no vectors */
     LOWER_APART,       /* ... a kernel for each operator of a fused group */
@@ -118,21 +118,21 @@ typedef struct lower_context {
      * of input 0. */
     bool is_view;
     lower_view *views; /* one an output, preset dense, offset 0 */
-    /* Where input i is in output 0 as it is, in elements, or -1 (preset): a planner may have
-     * it written there directly and leave out the candidate's steps that read input i. */
+    /* Where input i is in output 0 unchanged, in elements, or -1 (preset): the planner may then
+     * compute the input there directly and omit the candidate's steps that read input i. */
     int64_t *joins;
     const struct attention_job
         *attention; /* what the candidates' attention kernels compute, or NULL */
     lower_trial trial;
 } lower_context;
 
-/* An absent operand beyond the end. */
+/* Returns operand i; an absent one beyond the end. */
 const lower_operand *lower_input(const lower_context *c, size_t i);
 bool lower_has_input(const lower_context *c, size_t i);
 clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
 bool lower_is_simd(const lower_context *c);
-/* Whether the row lowers input i with its strides, dense or not. */
+/* Returns whether the row lowers input i with its strides, dense or not. */
 bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -143,7 +143,7 @@ typedef struct op_attribute {
     bool required;
 } op_attribute;
 
-/* Which dtypes a group of inputs and outputs may have: ONNX's type variables. Inputs and outputs
+/* The dtypes that a group of inputs and outputs may have: ONNX's type variables. Inputs and outputs
  * that share a letter share a dtype. */
 typedef struct op_types {
     char letter;       /* 'T', 'I', ... */
@@ -151,23 +151,25 @@ typedef struct op_types {
 } op_types;
 
 typedef enum op_flags {
-    OP_STRIDED_INPUTS = 1u << 0, /* lower takes inputs that are not dense */
+    OP_STRIDED_INPUTS = 1u << 0, /* lower accepts inputs that are not dense */
     OP_EVAL_ONLY = 1u << 1,      /* never needs the device: Shape, Constant */
     OP_COMMUTES = 1u << 2,
     OP_HOST = 1u << 3,         /* runs on the host by nature (strings, control flow) */
     OP_UNKNOWN_RANK = 1u << 4, /* infer accepts inputs of unknown rank */
-    /* The planner itself executes it: branches, loops, sequences; param is an op_control. */
+    /* Executed by the planner: branches, loops, sequences; param is an op_control. */
     OP_CONTROL = 1u << 5,
-    OP_MAY_LACK = 1u << 6, /* any input may be left out; the planner looks which are there */
-    OP_ANY_KIND = 1u << 7, /* input 0 may be no tensor; output 0 is then the same */
-    OP_RANDOM = 1u << 8,   /* draws numbers again in each run, unless it has the attribute seed */
-    /* Moves elements of the letter T and looks at none: strings too, on the host. */
+    OP_MAY_LACK = 1u << 6, /* any input may be absent; the planner checks which are present */
+    OP_ANY_KIND =
+        1u << 7, /* input 0 may be a sequence, optional or map; output 0 then has the same kind */
+    OP_RANDOM =
+        1u << 8, /* draws new random numbers in each run, unless it has the attribute seed */
+    /* Moves elements of letter T without reading them: also strings, on the host. */
     OP_MOVES = 1u << 9
 } op_flags;
 
 #define OP_ANY_NUMBER 255
 
-/* What the planner does for a row with OP_CONTROL. */
+/* How the planner executes a row with OP_CONTROL. */
 typedef enum op_control_kind {
     CONTROL_IF,
     CONTROL_LOOP,
@@ -197,42 +199,42 @@ typedef struct op_control {
 struct op_row {
     const char *name;
     const char *domain;   /* NULL is "" */
-    int16_t since, until; /* opset versions, both inclusive; until 0: still so */
-    /* OP_ANY_NUMBER: as many as there are, all of the last letter. */
+    int16_t since, until; /* opset versions, both inclusive; until 0: no end */
+    /* OP_ANY_NUMBER: any number, all of the last letter. */
     uint8_t min_inputs, max_inputs;
     uint8_t min_outputs, max_outputs;
-    const char *input_types;  /* one letter an input, the last repeats: "TTI" */
+    const char *input_types;  /* one letter per input, the last repeats: "TTI" */
     const char *output_types; /* letters, or '?' when infer decides */
     /* Ends with letter 0; a letter not listed (NULL: any letter) is every fixed-size dtype. */
     const op_types *types;
     const op_attribute *attributes; /* ends with name NULL; NULL: none */
     uint32_t flags;
-    /* Looks at attributes only, at load. NULL: nothing to check beyond the table. */
+    /* Checks attributes at load. NULL: the table has everything to check. */
     clg_status (*check)(const node *n);
-    /* Shapes and dtypes of outputs. dims may be unknown (DIM_UNKNOWN) when a graph is only
-     * looked at: then outputs may be unknown. With everything known it must decide, or say what
-     * it needs by op_need. dtypes of outputs that share a letter with an input are set before
-     * the call. */
+    /* Sets shapes and dtypes of outputs. dims may be unknown (DIM_UNKNOWN) when a graph is only
+     * inspected: then outputs may be unknown. With all inputs known it must set the outputs, or
+     * request contents by op_need. dtypes of outputs that share a letter with an input are set
+     * before the call. */
     clg_status (*infer)(op_context *c);
-    /* Contents of outputs from known contents of inputs (each at most OP_MAX_KNOWN_ELEMENTS):
-     * out_tensors[i] is owned by the caller. NULL: never. May decline by leaving NULL.
-     * c->inputs[i].known may be NULL for Shape and Size only. */
+    /* Computes contents of outputs from known contents of inputs (each at most
+     * OP_MAX_KNOWN_ELEMENTS): out_tensors[i] is owned by the caller. NULL: never. May decline by
+     * leaving NULL. c->inputs[i].known may be NULL for Shape and Size only. */
     clg_status (*eval)(op_context *c, tensor **out_tensors);
-    /* Whether lower takes input i with its strides where it is not dense; `output` is the shape of
-     * output 0. NULL: as OP_STRIDED_INPUTS says, of all. */
+    /* Returns whether lower accepts input i with its strides where it is not dense; `output` is the
+     * shape of output 0. NULL: all inputs, or none, by OP_STRIDED_INPUTS. */
     bool (*takes_strided)(size_t i, const lower_operand *input, const shape *output);
-    /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
+    /* Adds candidates or makes views. NULL: the operator exists only in shape arithmetic. */
     clg_status (*lower)(lower_context *c);
-    /* In place of lower, where the size of an output depends on the device's data: two rows. The
-     * planner first plans stages[0], which measures: from the same inputs, outputs of known
-     * shapes. Then stages[1], whose inputs are the row's max_inputs (VALUE_NONE for those left
-     * out) and all that was measured, and requests what it must know of that with op_need.
+    /* Used instead of lower where the size of an output depends on data on the device: two rows.
+     * The planner first plans stages[0], which measures: it has the same inputs, and outputs of
+     * known shapes. Then stages[1], whose inputs are the row's max_inputs (VALUE_NONE for absent
+     * ones) and all outputs of stages[0]; it requests the contents that it needs with op_need.
      * NULL: the row is one node. */
     const op_row *stages;
     const void *param; /* the family's own row: an expression, a reduction */
 };
 
-/* How many inputs and outputs a row has, and their letters: OP_INPUTS(2, 3, "TTB"),
+/* Set the counts of a row's inputs and outputs, and their letters: OP_INPUTS(2, 3, "TTB"),
  * OP_OUTPUTS(1, 1, "T"). */
 #define OP_INPUTS(min, max, letters)                                                               \
     .min_inputs = (min), .max_inputs = (max), .input_types = (letters)
@@ -245,7 +247,7 @@ typedef struct op_family {
     const size_t *n_rows; /* by address: another file's count is not a constant expression */
 } op_family;
 
-/* Generated at build: every family, by file name. */
+/* All families; generated by the build from file names. */
 extern const op_family op_families[];
 extern const size_t n_op_families;
 
@@ -255,43 +257,44 @@ extern const size_t n_op_families;
  * with. A model of a newer one loads with a warning. */
 #define OPS_NEWEST_OPSET 28
 
-/* The row for an operator of a domain at an opset version; NULL when there is none. Any thread. */
+/* Returns the row for an operator of a domain at an opset version; NULL when there is none. Any
+ * thread. */
 const op_row *ops_find(const char *domain, const char *op_type, int64_t opset);
-/* The dtypes that a letter of the row may stand for. */
+/* Returns the dtypes that a letter of the row may stand for. */
 dtype_set op_row_types(const op_row *row, char letter);
-/* Whether a node (resolved) over constants may run once, before all runs: its results are the
- * same each time. */
+/* Returns whether a node (resolved) over constants may run once, before all runs: its results are
+ * the same each time. */
 bool op_folds(const node *n);
-/* "float32, float16" into buffer; returns buffer. */
+/* Writes "float32, float16" into buffer; returns buffer. */
 #define DTYPE_SET_TEXT_BYTES 384
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 /* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types,
  * and rows' check. Every unsupported operator is named in one message, with node names and
  * opset. */
 clg_status ops_resolve(graph *g);
-/* The same checks of one node whose op is set. */
+/* Makes the same checks for one node whose op is set. */
 clg_status ops_check_node(const node *n);
-/* One node: presets, type constraints, infer, then eval when contents are known. New known
- * tensors are returned in outputs[i].known with a reference that the caller owns. needs says
- * what content is missing. */
+/* Infers one node: presets, type constraints, infer, then eval when contents are known. New known
+ * tensors are returned in outputs[i].known with a reference that the caller owns. out_needs: the
+ * inputs whose content is missing, as bits. */
 clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs,
                           uint32_t *out_needs);
-/* All values of a graph while only looking: facts[value_id], from declared input shapes (or
- * `overrides`, may be NULL, one fact an input). Unknown stays unknown. Known contents are freed
- * by ops_facts_free. */
+/* Infers all values of a graph for inspection: facts[value_id], from declared input shapes (or
+ * `overrides`, may be NULL, one fact per input). Unknown facts stay unknown. Release with
+ * ops_facts_free, known contents included. */
 clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fact **out_facts);
 void ops_facts_free(value_fact *facts, size_t n);
-/* Calls lower; on success c->build.candidates or c->is_view has the result. */
+/* Calls lower; on success the result is in c->build.candidates or c->is_view. */
 clg_status ops_lower_node(lower_context *c);
 
 /* Lowers the internal operator clgraph.Copy: input 0, strided, to output 0, dense, same shape
  * and dtype. Never a view. c->node may be NULL. Its steps name input 0 and output 0 only. */
 clg_status ops_lower_copy(lower_context *c);
 
-/* Fills in a fact, for infer functions and tests: a tensor of unknown content. */
+/* Sets a fact, for infer functions and tests: a tensor of unknown content. */
 void fact_set(value_fact *f, clg_dtype dtype, const shape *dims);
-/* For eval functions: another reference to a known content; the same content in another shape of
- * as many elements. */
+/* For eval functions: return another reference to a known content; the same content in another
+ * shape with as many elements. */
 tensor *fact_share(const tensor *known);
 clg_status fact_reshaped(const tensor *known, const shape *dims, tensor **out_tensor);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shape arithmetic: Shape, Size, Constant, ConstantOfShape. Computed on the host while planning;
- * only a large ConstantOfShape comes to the device, as a fill.
+ * Shape arithmetic: Shape, Size, Constant, ConstantOfShape. Computed on the host during planning;
+ * only a large ConstantOfShape is computed on the device, as a fill.
  */
 #include "ops/core/op.h"
 
@@ -16,7 +16,7 @@ static int64_t clamp_axis(int64_t axis, int rank)
     return axis < 0 ? 0 : axis > rank ? rank : axis;
 }
 
-/* The axes whose sizes Shape returns: [start, end). */
+/* Returns the axes whose sizes Shape returns: [start, end). */
 static void shape_range(const op_context *c, int64_t *out_start, int64_t *out_end)
 {
     int rank = c->inputs[0].dims.rank;
@@ -138,7 +138,7 @@ static const tensor *fill_value(const node *n)
     return a ? a->as.tensor : NULL;
 }
 
-/* One number, of a dtype that memory can be filled with. */
+/* Checks that the value is one number, of a dtype with which memory can be filled. */
 static clg_status fill_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
@@ -210,7 +210,7 @@ static const op_attribute constant_attributes[] = {
     {"value_strings", ATTRIBUTE_STRINGS, false}, {0}};
 static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false}, {0}};
 
-/* Versions from..to, least..most inputs, one output. */
+/* A row for versions from..to, with least..most inputs and one output. */
 #define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
         .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \

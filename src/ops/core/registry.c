@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The index of rows by name: a hash table in static memory, filled at the first question. Rows of
+ * The index of rows by name: a hash table in static memory, filled at the first look-up. Rows of
  * one name (its versions) are in one probe sequence.
  */
 #include "base/hash.h"

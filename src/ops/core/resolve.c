@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes to rows: which operator each node is, and whether the node has the inputs, outputs and
- * attributes that the operator's table allows. What is not supported is collected over the whole
- * model and reported together. See decision 11.
+ * Resolves nodes to rows: finds the operator of each node, and checks that the node's inputs,
+ * outputs and attributes are those that the operator's table allows. Unsupported operators are
+ * collected over the whole model and reported together. See decision 11.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -15,7 +15,7 @@
 
 #define MAX_NODES_NAMED 3
 
-/* One operator of one version that there is no row for, and the first nodes that request it. */
+/* An operator and version without a row, and the first nodes that have it. */
 typedef struct missing_operator {
     const node *nodes[MAX_NODES_NAMED];
     size_t n_nodes;
@@ -73,7 +73,7 @@ static clg_status find_rows(graph *g, missing_list *list)
     return CLG_OK;
 }
 
-/* "Foo (opset 13: 'a', 'b' and 3 more)" */
+/* Writes "Foo (opset 13: 'a', 'b' and 3 more)". */
 static void describe(strbuf *out, const missing_operator *m, size_t n_named)
 {
     char shown[NAME_TEXT_BYTES];
@@ -91,8 +91,7 @@ static void describe(strbuf *out, const missing_operator *m, size_t n_named)
     strbuf_append(out, ")");
 }
 
-/* Every operator is named; of how many nodes the names fit depends on how many operators there
- * are. */
+/* Reports all missing operators. The more there are, the fewer nodes are named for each. */
 static clg_status report_missing(const missing_list *list)
 {
     size_t n_named = list->count <= 12 ? MAX_NODES_NAMED : list->count <= 30 ? 1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that find elements which are not zero. See compact.h.
+ * Steps that find non-zero elements. See compact.h.
  */
 #include "ops/lowering/compact.h"
 
@@ -19,7 +19,7 @@ static int64_t block_length(int64_t n)
 
 int64_t compact_blocks(int64_t n) { return n <= 0 ? 1 : (n - 1) / block_length(n) + 1; }
 
-/* The bits that make an element something else than zero. */
+/* Returns a mask of the bits that make an element non-zero. */
 static int64_t value_bits(clg_dtype dtype)
 {
     switch (dtype_is_float(dtype) ? dtype_size(dtype) : 0) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The epilogue that a matrix product or convolution may take with it:
+ * The epilogue that may be fused into a matrix product or convolution:
  *
  *     y = activation(alpha * gemm + beta * bias + residual)
  *
- * The fused operators of domain "clgraph" (FusedGemm, FusedMatMul, FusedConv) have, on top of the
- * attributes of the operator they come from,
+ * The fused operators of domain "clgraph" (FusedGemm, FusedMatMul, FusedConv) have, in addition to
+ * the attributes of the original operator,
  *   activation                          name of an ONNX operator, "" or absent for none; see
  *                                       epilogue_activations
  *   activation_alpha, activation_beta   its numbers, defaults as ONNX's
@@ -24,13 +24,13 @@ typedef struct epilogue_activation {
     float alpha, beta; /* defaults */
 } epilogue_activation;
 
-/* Ends with name NULL. Alpha and beta are, for LeakyRelu and Elu the slope, for HardSigmoid
- * slope and offset, for Clip low and high; the others take none. */
+/* The activations; the last row has name NULL. Alpha and beta are, for LeakyRelu and Elu the slope,
+ * for HardSigmoid slope and offset, for Clip low and high; the others have none. */
 extern const epilogue_activation epilogue_activations[];
-/* NULL when activations of that name cannot be fused. */
+/* Returns NULL when activations of that name cannot be fused. */
 const epilogue_activation *epilogue_find(const char *name);
 
-/* For the tables of attributes. */
+/* The attributes of an epilogue, for rows' tables. */
 #define EPILOGUE_ATTRIBUTES                                                                        \
     {"activation", ATTRIBUTE_STRING, false}, {"activation_alpha", ATTRIBUTE_FLOAT, false},         \
         {"activation_beta", ATTRIBUTE_FLOAT, false},
@@ -52,15 +52,15 @@ typedef struct epilogue_ops {
     operand residual;
 } epilogue_ops;
 
-/* For rows' check: the activation is known. */
+/* Checks, for a row's check, that the activation is known. */
 clg_status epilogue_check(const node *n);
-/* Activation and residual of a node, alpha = beta = 1, no bias. */
+/* Reads activation and residual of a node; alpha = beta = 1, no bias. */
 void epilogue_read(const lower_context *c, epilogue_ops *out);
-/* True when there is nothing to do after a plain GEMM. */
+/* Returns whether a plain GEMM needs no epilogue. */
 bool epilogue_is_empty(const epilogue_ops *e);
-/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1" for a prelude, in the context's arena. */
+/* Returns "P_BIAS=1 P_RESIDUAL=0 P_ACT=1" for a prelude, in the context's arena. */
 const char *epilogue_prelude(lower_context *c, const epilogue_ops *e);
-/* EPILOGUE_ARGS. `unused` stands in for buffers that the parameters leave out. */
+/* Adds EPILOGUE_ARGS. `unused` is passed for buffers that the parameters exclude. */
 void epilogue_args(lower_context *c, step *s, const epilogue_ops *e, clg_dtype dtype,
                    operand unused);
 

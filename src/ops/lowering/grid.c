@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merging of dimensions, and ranges of kernels; see grid.h.
+ * Merges dimensions and computes kernels' NDRanges; see grid.h.
  */
 #include "ops/lowering/grid.h"
 
@@ -39,7 +39,8 @@ static void move_dim(grid_dims *g, int from, int to)
     for (size_t k = 0; k < g->n_operands; k++) g->strides[k][to] = g->strides[k][from];
 }
 
-/* Whether dimension `outer` continues where `inner`, right of it, ends, for every operand. */
+/* Returns whether, for every operand, dimension `outer` continues where `inner`, to its right,
+ * ends. */
 static bool continues(const grid_dims *g, int outer, int inner)
 {
     for (size_t k = 0; k < g->n_operands; k++)
@@ -82,7 +83,7 @@ bool grid_is_dense(const grid_dims *g, size_t which)
 
 bool grid_needs_64_bits(const grid_dims *g)
 {
-    /* Half of what an int holds, so that a loop may count one step past the end. */
+    /* Half of int's range, so that a loop may count one step past the end. */
     const int64_t max = INT32_MAX / 2;
     if (grid_n_elements(g) > max) return true;
     for (size_t k = 0; k < g->n_operands; k++) {
@@ -104,7 +105,7 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
     uint64_t global[3];
     if (!local) local = ones;
     for (uint32_t i = 0; i < n_dims && i < 3; i++) {
-        /* Drivers allow many groups along the first dimension alone. */
+        /* Drivers allow many work-groups along the first dimension only. */
         const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_ITEMS / unit * unit;
         global[i] = work_items(c, pieces[i], unit);
         if (i > 0 && global[i] > max) global[i] = max;

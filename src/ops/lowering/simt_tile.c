@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which tile a GEMM gets.
+ * Chooses the tile of a GEMM.
  */
 #include "ops/lowering/simt_tile.h"
 

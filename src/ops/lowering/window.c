@@ -87,7 +87,7 @@ static clg_status read_axes(const node *n, const char *name, int n_expected, int
 
 static int64_t extent(const window_axis *a) { return (a->kernel - 1) * a->dilation + 1; }
 
-/* Padding and number of outputs along an axis whose size is known. */
+/* Computes padding and number of outputs along an axis whose size is known. */
 static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
 {
     if (mode == PAD_SAME_UPPER || mode == PAD_SAME_LOWER) {
@@ -107,7 +107,7 @@ static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
     a->out = room / a->stride + 1;
     if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID) {
         a->out = (room + a->stride - 1) / a->stride + 1;
-        /* A window that would start in the padding at the end is not one. */
+        /* A window that would start in the padding at the end does not count. */
         if ((a->out - 1) * a->stride >= a->in + a->pad_begin) a->out--;
     }
     return CLG_OK;

@@ -21,8 +21,8 @@ typedef struct window_desc {
     window_axis axes[WINDOW_MAX_AXES];
 } window_desc;
 
-/* Checks what follows from attributes alone: values in range, auto_pad a word, not more axes than
- * there may be. */
+/* Checks attributes independently of shapes: values in range, auto_pad a known word, not too many
+ * axes. */
 clg_status window_check(const node *n);
 /* The same, and the number of groups of a convolution. */
 clg_status window_check_conv(const node *n);
@@ -39,15 +39,15 @@ clg_status window_read_conv(const op_context *c, const shape *x, const shape *w,
 clg_status window_check_bias(const op_context *c, size_t input, int64_t channels);
 /* [N, channels, outputs...]. */
 void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *out_shape);
-/* Pixels of the input, with its padding, that `outputs` adjacent outputs see. */
+/* Returns the pixels of the input, padding included, that `outputs` adjacent outputs read. */
 int64_t window_seen(const window_axis *a, int64_t outputs);
-/* The dims of a tensor of channels last as [N, C, axes...], and back. */
+/* Convert the dims of a channels-last tensor to [N, C, axes...], and back. */
 shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);
-/* The axes as three, W last, with leading ones. Only for known sizes. */
+/* Sets the axes as three, W last, with leading ones. Only for known sizes. */
 void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES]);
-/* Pixels of the input and of the output, and elements of the kernel, over three axes as
- * window_fill gives them. */
+/* Return the pixels of the input and of the output, and the elements of the kernel, over three axes
+ * as set by window_fill. */
 int64_t window_count_in(const window_axis *axes);
 int64_t window_count_out(const window_axis *axes);
 int64_t window_count_taps(const window_axis *axes);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that nodes have.
+ * Helpers of lowering about kernels' work: sizes of NDRanges, lanes, the outputs that a node has.
  */
 #ifndef CLG_OPS_WORK_H
 #define CLG_OPS_WORK_H
 
 #include "ops/core/op.h"
 
-/* A dimension of 65,536 work-items makes PoCL compile again; kernels stride over what is left. */
+/* PoCL compiles again for a dimension of 65,536 work-items; kernels stride over the rest. */
 #define WORK_MAX_ITEMS 65535
 
-/* float64 is the only dtype that a device may lack. */
+/* Returns an error if the device lacks the dtype, which only float64 can be. */
 static inline clg_status work_check_dtype(const lower_context *c, clg_dtype dtype)
 {
     if (dtype != CLG_FLOAT64 || c->caps->fp64) return CLG_OK;
@@ -43,10 +43,10 @@ static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t lo
 
 static inline int64_t work_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* a / b rounded up, of numbers >= 0; never overflows. */
+/* Returns a / b rounded up, for numbers >= 0; never overflows. */
 static inline int64_t work_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* The smallest power of two >= n, at most `most` (itself a power of two). */
+/* Returns the smallest power of two >= n, at most `max` (itself a power of two). */
 static inline uint64_t work_power_of_two(int64_t n, uint64_t max)
 {
     uint64_t p = 1;
@@ -54,8 +54,8 @@ static inline uint64_t work_power_of_two(int64_t n, uint64_t max)
     return p;
 }
 
-/* The same, and no more than the device takes: for kernels whose groups have the size that they
- * are built with. */
+/* As work_power_of_two, and at most what the device allows: for kernels whose group size is fixed
+ * at build time. */
 static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t max)
 {
     const uint64_t limit = c->caps->max_work_group_size;
@@ -63,14 +63,14 @@ static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t ma
     return work_power_of_two(n, max);
 }
 
-/* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes.
- * Fewer would be as slow, and each size is a separate kernel. */
+/* Returns the work-items of a group that shares a row of n elements: 32 to 256, as the device
+ * allows. Fewer would be as slow, and each size is a separate kernel. */
 static inline uint64_t work_group_local(const lower_context *c, int64_t n)
 {
     return work_local(c, n > 32 ? n : 32, 256);
 }
 
-/* Kernels count their work in 32 bits. */
+/* Sets an error for work that kernels cannot count in 32 bits. */
 static inline void work_check_work(lower_context *c, const step *s, int64_t n)
 {
     if (n > INT32_MAX && c->build.status == CLG_OK)
@@ -131,25 +131,25 @@ static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups
     step_range(&c->build, s, 1, global, &local);
 }
 
-/* Groups that can be in flight together. */
+/* Returns the number of groups that can run concurrently. */
 static inline int64_t work_units(const lower_context *c)
 {
     return c->caps->compute_units > 0 ? (int64_t)c->caps->compute_units : 1;
 }
 
-/* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
+/* Returns P_FMA: whether fma() is an instruction. Only software rasterisers lack it. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
-/* The register tile of the SIMD class's GEMMs: lanes of its vectors, and rows; it is two
- * vectors across. */
+/* Return the register tile of the SIMD class's GEMMs: lanes of its vectors, and rows; it is two
+ * vectors wide. */
 static inline int work_simd_lanes(const lower_context *c) { return caps_simd_lanes(c->caps); }
 static inline int work_simd_rows(const lower_context *c)
 {
     return work_simd_lanes(c) == 16 ? 12 : 6;
 }
 
-/* Lanes of float vectors in the SIMD class for rows of n elements: the device's, or fewer to fit
- * n. */
+/* Returns the lanes of float vectors in the SIMD class for rows of n elements: the device's, or
+ * fewer to fit n. */
 static inline int work_lanes(const lower_context *c, int64_t n)
 {
     int lanes = c->caps->vector_width ? (int)c->caps->vector_width : 4;

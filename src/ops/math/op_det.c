@@ -23,7 +23,7 @@ static clg_status det_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Matrices of this size or less are too small for a group of work-items. */
+/* Matrices up to this size are too small for a work-group. */
 #define SMALL 4
 
 static clg_status det_lower(lower_context *c)

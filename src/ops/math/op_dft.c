@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DFT and STFT: lines of numbers through the passes of cl/math/dft.cl, one for each factor of the
- * length n. The work is n * (sum of n's prime factors): n log n for powers of two and other smooth
+ * DFT and STFT: transforms lines by the passes of cl/math/dft.cl, one for each factor of the length
+ * n. The work is n * (sum of n's prime factors): n log n for powers of two and other smooth
  * lengths, n^2 for a prime.
  */
 #include "ops/lowering/work.h"
@@ -11,7 +11,7 @@
 
 #define MAX_LENGTH ((int64_t)1 << 27) /* positions and angles of a line fit 32 bits */
 
-/* Lines of a signal and of a result, as dft_pass takes them. */
+/* The lines of a signal and of its transform, as dft_pass reads and writes them. */
 typedef struct dft_job {
     clg_dtype dtype;
     int64_t lines, inner, n;
@@ -41,7 +41,7 @@ static clg_dtype number_dtype(clg_dtype dtype)
     return dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
 }
 
-/* The factor of a pass: fours, a two, then primes. 1 for a length of 1. */
+/* Returns the radix of the next pass: fours, a two, then primes. 1 for a length of 1. */
 static int64_t next_radix(int64_t rest)
 {
     if (rest % 4 == 0) return 4;
@@ -58,7 +58,7 @@ static const char *dft_prelude(lower_context *c, const dft_job *j, int64_t radix
                         radix == 2 || radix == 4 ? (int)radix : 0, first, last, (int)j->dtype);
 }
 
-/* One pass from `from` to `to`: l numbers are transformed already. */
+/* Adds one pass from `from` to `to`; l is the length already transformed. */
 static void add_pass(lower_context *c, candidate *impl, const dft_job *j, operand from, operand to,
                      operand table, int64_t l, int64_t radix)
 {
@@ -116,7 +116,7 @@ static clg_status add_transform(lower_context *c, const dft_job *j)
 
 /* ---- DFT ------------------------------------------------------------------------------------- */
 
-/* A scalar that shapes depend on. False while it is not known; absent: `fallback`. */
+/* Reads a scalar that shapes depend on. False while it is unknown; absent: `fallback`. */
 static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out, clg_status *status)
 {
     *out = fallback;
@@ -130,7 +130,7 @@ static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out,
     return *status == CLG_OK;
 }
 
-/* The axis: an attribute before opset 20, then an input. */
+/* Reads the axis: an attribute before opset 20, then an input. */
 static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
 {
     int64_t given = node_int(c->node, "axis", 1);
@@ -143,7 +143,7 @@ static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
     return true;
 }
 
-/* Axis and length; false while they are not known. */
+/* Reads axis and length; false while they are unknown. */
 static bool dft_read(op_context *c, int *out_axis, int64_t *out_n, clg_status *status)
 {
     const shape *x = &op_input(c, 0)->dims;
@@ -185,7 +185,8 @@ static clg_status dft_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Lowering reads inputs as infer did: their contents are still known. */
+/* Returns an inference context for lowering, which reads inputs as infer did: their contents are
+ * still known. */
 static op_context look_again(const lower_context *c, value_fact facts[4])
 {
     for (size_t i = 0; i < c->n_inputs && i < 4; i++)
@@ -231,7 +232,7 @@ static clg_status dft_lower(lower_context *c)
 
 /* ---- STFT ------------------------------------------------------------------------------------ */
 
-/* Step and length of frames; false while they are not known. */
+/* Reads step and length of frames; false while they are unknown. */
 static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_status *status)
 {
     const shape *x = &op_input(c, 0)->dims, *window = &op_input(c, 2)->dims;

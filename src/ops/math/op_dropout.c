@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dropout. In prediction it passes everything on: a view, unless a mask is requested. In training,
- * and with a ratio that is not 0, it draws which elements to keep.
+ * Dropout. In inference it is a view of its input, unless a mask is requested. In training, with a
+ * non-zero ratio, it draws at random which elements to keep.
  */
 #include "ops/math/random.h"
 
-/* NULL: not known yet, or absent. */
+/* Returns t, or NULL if it is unknown, absent or empty. */
 static const tensor *single(const tensor *t) { return t && t->n_elements > 0 ? t : NULL; }
 
-/* What share is dropped: 0 in prediction. ratio, training: contents of inputs 1 and 2. */
+/* Returns the share of elements to drop: 0 in inference. ratio, training: contents of inputs 1 and
+ * 2. */
 static double dropped(const node *n, const tensor *ratio, const tensor *training)
 {
     if (n->opset < 7)
@@ -44,7 +45,7 @@ static clg_status dropout_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* A copy, and a mask of ones. */
+/* Adds a copy, and a mask of ones. */
 static clg_status lower_ones(lower_context *c, int64_t n)
 {
     size_t bytes, mask_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. A node
- * takes the learning rate, the count of updates, and any number of tensors n as groups of n inputs:
- * the tensors, their gradients, their states.
+ * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. A node has
+ * the learning rate, the count of updates, and any number of tensors, n, as groups of n inputs: the
+ * tensors, their gradients, their states.
  */
 #include "ops/lowering/work.h"
 
@@ -64,7 +64,7 @@ static clg_status optimizer_infer(op_context *c)
     return CLG_OK;
 }
 
-/* One tensor: number i of n. */
+/* Adds the update of tensor i of n. */
 static void update(lower_context *c, candidate *impl, optimizer_method method, uint32_t n,
                    uint32_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RandomUniform, RandomNormal and their forms that take a shape from an input, Bernoulli,
+ * RandomUniform, RandomNormal and their Like forms, whose shape is that of an input, Bernoulli,
  * Multinomial.
  */
 #include "ops/math/random.h"
@@ -107,7 +107,7 @@ static clg_status uniform_infer(op_context *c)
     return CLG_OK;
 }
 
-/* dtype of the output: the attribute, or the input's. */
+/* Infers a Like form: the dtype is the attribute's, or the input's. */
 static clg_status like_infer(op_context *c)
 {
     const int64_t dtype = node_int(c->node, "dtype", c->inputs[0].dtype);

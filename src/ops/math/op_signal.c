@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* (a + b cos(x) + c cos(2x)) / over, x once around. */
+/* Coefficients of a window function: (a + b cos(x) + c cos(2x)) / over, x from 0 to 2 pi. */
 typedef struct window_row {
     int a, b, c, over;
 } window_row;
@@ -67,7 +67,7 @@ static clg_status window_lower(lower_context *c)
 /* ---- MelWeightMatrix ------------------------------------------------------------------------- */
 
 enum mel_input { MEL_COLUMNS, DFT_LENGTH, SAMPLE_RATE, LOW_EDGE, HIGH_EDGE, N_MEL_INPUTS };
-#define MEL_AT_ONCE 16 /* columns of a launch, which takes two more edges */
+#define MEL_AT_ONCE 16 /* columns of a launch; each launch has two more edges */
 
 static clg_status mel_infer(op_context *c)
 {
@@ -98,7 +98,7 @@ static clg_status mel_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The spectrum's bin where edge i of all columns + 2 is. */
+/* Returns the spectrum's bin of edge i, of all columns + 2 edges. */
 static int64_t mel_edge(const lower_context *c, int64_t i)
 {
     const tensor *t[N_MEL_INPUTS];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers: steps of cl/math/random.cl and the keys that they draw by. A node's attribute
- * seed is its key; without one each launch gets another, from a seed that each session draws when
- * it is made.
+ * Random numbers: steps of cl/math/random.cl and their keys. A node's attribute seed is its key;
+ * without it each launch gets another key, from the session's seed.
  */
 #ifndef CLG_OPS_RANDOM_H
 #define CLG_OPS_RANDOM_H
@@ -28,7 +27,7 @@ typedef struct random_job {
 } random_job;
 
 clg_status random_append(lower_context *c, candidate *impl, const random_job *j);
-/* The argument `key` of a kernel. */
+/* Adds the argument `key` of a kernel. */
 void random_arg_key(lower_context *c, step *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading equations of Einsum 12: terms of letters and "...", blanks anywhere, with or without "->"
+ * Parses equations of Einsum 12: terms of letters and "...", blanks anywhere, with or without "->"
  * and a result.
  */
 #include "ops/matmul/einsum.h"
@@ -53,7 +53,7 @@ static clg_status read_term(const char *equation, const char **at, written_term 
     return CLG_OK;
 }
 
-/* The labels of a term whose "..." stands for the last n_dots of `all_dots` dimensions. */
+/* Sets the labels of a term whose "..." is the last n_dots of `all_dots` dimensions. */
 static clg_status set_labels(const char *equation, const written_term *w, int n_dots, int all_dots,
                              einsum_term *out)
 {
@@ -66,7 +66,7 @@ static clg_status set_labels(const char *equation, const written_term *w, int n_
     return CLG_OK;
 }
 
-/* Dimensions of 1 repeat. */
+/* Merges a dimension into its label's size; dimensions of 1 broadcast. */
 static clg_status merge_size(int64_t *size, int64_t dim)
 {
     if (dim == 1 || *size == dim) return CLG_OK;
@@ -78,7 +78,7 @@ static clg_status merge_size(int64_t *size, int64_t dim)
     return CLG_OK;
 }
 
-/* Without an arrow the result has "...", then letters that occur once. */
+/* Sets the result of an equation without an arrow: "...", then the letters that occur once. */
 static clg_status usual_result(const char *equation, const einsum_equation *e, int all_dots,
                                written_term *out)
 {

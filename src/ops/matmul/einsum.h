@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Equations of Einsum: which label each dimension of each term has.
+ * Equations of Einsum: the label of each dimension of each term.
  */
 #ifndef CLG_OPS_EINSUM_H
 #define CLG_OPS_EINSUM_H
@@ -8,7 +8,7 @@
 #include "ops/core/op.h"
 
 #define EINSUM_MAX_TERMS 16
-/* Letters in the order of their codes, then the dimensions that "..." stands for. */
+/* Label numbers: letters in the order of their codes, then the dimensions of "...". */
 #define EINSUM_DOTS 52
 #define EINSUM_LABELS (EINSUM_DOTS + CLG_MAX_RANK)
 
@@ -23,8 +23,8 @@ typedef struct einsum_equation {
     int64_t sizes[EINSUM_LABELS]; /* of labels that occur: a dimension, or DIM_UNKNOWN */
 } einsum_equation;
 
-/* Reads the node's equation for inputs of these shapes, all of known rank. Errors are reported
- * without the node. */
+/* Parses the node's equation for inputs of these shapes, all of known rank. Errors do not name the
+ * node. */
 clg_status einsum_read(const node *n, const shape *const *shapes, einsum_equation *out_equation);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum. Terms are met in pairs, the cheapest pair first. What a pair sums over and has rows or
- * columns beside becomes a matrix product (gemm.h), with as few copies before it as its strides
- * allow; labels of one term alone are summed first; what has nothing to sum over, or nothing
- * beside, is a broadcast multiplication. Diagonals are strides.
+ * Einsum. Contracts terms in pairs, the cheapest pair first. A pair with labels to sum over, and
+ * with rows and columns, becomes a matrix product (gemm.h), with as few copies before it as its
+ * strides allow; labels that only one term has are summed first; a pair with nothing to sum over,
+ * or without rows or columns, is a broadcast multiplication. Diagonals are strides.
  *
- * Labels of size 1 play no part: a dimension of 1 repeats along its label.
+ * Labels of size 1 are ignored: a dimension of 1 broadcasts along its label.
  */
 #include "base/checked.h"
 #include "ops/lowering/work.h"
@@ -22,7 +22,7 @@ typedef struct label_list {
     uint8_t labels[EINSUM_LABELS];
 } label_list;
 
-/* An operand of a step: labels that it has, and their strides. */
+/* A term: its memory, its labels and their strides. */
 typedef struct term {
     operand at;
     clg_dtype dtype;
@@ -56,7 +56,7 @@ static clg_status einsum_infer(op_context *c)
 {
     einsum_equation e;
     const shape *shapes[EINSUM_MAX_TERMS];
-    CLG_TRY(einsum_check(c->node)); /* there is room for so many terms */
+    CLG_TRY(einsum_check(c->node)); /* shapes has room for that many terms */
     for (size_t i = 0; i < c->n_inputs; i++) shapes[i] = &c->inputs[i].dims;
     const clg_status status = einsum_read(c->node, shapes, &e);
     if (status != CLG_OK) return op_prefix(c, status);
@@ -68,8 +68,7 @@ static clg_status einsum_infer(op_context *c)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Elements that these labels span, none of which is 0; false when there are more than can be
- * counted. */
+/* Returns in *out_n the elements that these labels span, each non-empty; false on overflow. */
 static bool span(const einsum *e, const label_list *list, int64_t *out_n)
 {
     *out_n = 1;
@@ -78,7 +77,7 @@ static bool span(const einsum *e, const label_list *list, int64_t *out_n)
     return true;
 }
 
-/* The longest stride first. */
+/* Orders labels by stride, longest first. */
 static label_list by_stride(label_set set, const int64_t *strides)
 {
     label_list list = {0};
@@ -115,7 +114,7 @@ static label_list list_join(const label_list *a, const label_list *b, const labe
 
 /* ---- terms ----------------------------------------------------------------------------------- */
 
-/* Dense, in this order of labels. */
+/* Returns a dense term with labels in this order. */
 static term term_dense(const einsum *e, operand at, clg_dtype dtype, const label_list *list)
 {
     term t = {.at = at, .dtype = dtype};
@@ -143,7 +142,8 @@ static clg_status term_scratch(einsum *e, const label_list *list, term *out)
     return CLG_OK;
 }
 
-/* The node's output where it is what comes last, else scratch. */
+/* Sets the result's memory: the node's output for the last term with the final labels and dtype,
+ * else scratch. */
 static clg_status term_result(einsum *e, const label_list *list, bool last, term *out)
 {
     bool same = last && e->dtype == e->context->outputs[0].dtype && list->n == e->out.n;
@@ -155,7 +155,8 @@ static clg_status term_result(einsum *e, const label_list *list, bool last, term
 
 static bool is_output(const term *t) { return t->at.space == OPERAND_OUTPUT; }
 
-/* As the pointwise and reduction mechanisms want it; labels that it lacks repeat. */
+/* Converts a term to the operand that pointwise and reduction lowering need; labels that it lacks
+ * broadcast. */
 static clg_status term_operand(const einsum *e, const term *t, const label_list *list,
                                lower_operand *out)
 {
@@ -172,7 +173,7 @@ static clg_status term_operand(const einsum *e, const term *t, const label_list 
     return CLG_OK;
 }
 
-/* to = a, or a * b, over these labels, in to's dtype; to is dense. */
+/* Computes to = a, or a * b, over these labels, in to's dtype; to is dense. */
 static clg_status combine(einsum *e, const term *a, const term *b, const label_list *list,
                           const term *to)
 {
@@ -199,7 +200,7 @@ static clg_status combine(einsum *e, const term *a, const term *b, const label_l
     return pointwise_lower(e->context, e->impl, &g, in, &out);
 }
 
-/* *t moves to scratch, dense in this order. */
+/* Copies *t to scratch, dense in this order. */
 static clg_status rearrange(einsum *e, term *t, const label_list *list)
 {
     term to;
@@ -209,7 +210,7 @@ static clg_status rearrange(einsum *e, term *t, const label_list *list)
     return CLG_OK;
 }
 
-/* *t without some of its labels. */
+/* Sums *t over some of its labels. */
 static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
 {
     bool reduced[CLG_MAX_RANK];
@@ -228,7 +229,7 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
 
 /* ---- matrix products ------------------------------------------------------------------------- */
 
-/* The stride of a list of labels as one dimension; false when they are not. */
+/* Returns whether a list of labels is one dimension of the term, and its stride. */
 static bool is_one(const einsum *e, const term *t, const label_list *list, int64_t *out_stride)
 {
     *out_stride = list->n > 0 ? t->strides[list->labels[list->n - 1]] : 1;
@@ -250,8 +251,8 @@ typedef struct product {
     label_list batch, rows, cols, sum;
 } product;
 
-/* Dimensions of the batch that a, b and c walk as one: how many there are, and where each ends
- * in p->batch. */
+/* Groups the batch labels into dimensions that are contiguous in a, b and c. Returns their number;
+ * p->batch ends at ends[i] for each. */
 static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABELS])
 {
     int n = 0;
@@ -266,7 +267,7 @@ static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABEL
     return n;
 }
 
-/* Copies an operand that is not laid out as a GEMM needs it. */
+/* Copies an operand whose strides a GEMM does not support. */
 static clg_status make_matrices(einsum *e, product *p, int ends[EINSUM_LABELS], int *out_blocks)
 {
     const label_list a = list_join(&p->batch, &p->rows, &p->sum),
@@ -305,7 +306,7 @@ static void exchange(int64_t *a, int64_t *b)
     *b = t;
 }
 
-/* The transposed GEMM: columns of c become rows. */
+/* Transposes the GEMM: columns of c become rows. */
 static void transpose(gemm_job *j)
 {
     const gemm_matrix a = j->a;
@@ -340,7 +341,7 @@ static clg_status multiply(einsum *e, product *p)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Labels that something beside terms i and j still requests. */
+/* Returns the labels that the result, or a term other than i and j, still has. */
 static label_set wanted_beside(const einsum *e, size_t i, size_t j)
 {
     label_set set = 0;
@@ -350,8 +351,8 @@ static label_set wanted_beside(const einsum *e, size_t i, size_t j)
     return set;
 }
 
-/* Puts the product of two terms, in whose labels none is theirs alone and unwanted, in the place
- * of the first. */
+/* Replaces term i by the product of terms i and j; labels that only one of both has, and that are
+ * not needed later, are summed already. */
 static clg_status contract(einsum *e, size_t i, size_t j)
 {
     const bool last = e->n_terms == 2;
@@ -386,7 +387,7 @@ static clg_status contract(einsum *e, size_t i, size_t j)
     return CLG_OK;
 }
 
-/* The pair with the fewest multiplications; of equals the first. */
+/* Finds the pair with the fewest multiplications; the first of equal ones. */
 static void cheapest(const einsum *e, size_t *out_i, size_t *out_j)
 {
     double min = 0;
@@ -462,7 +463,7 @@ static clg_status add_impl(lower_context *c, const einsum_equation *equation, bo
     return combine(e, &e->terms[0], NULL, &e->out, &to);
 }
 
-/* A sum of nothing. */
+/* Writes zeros: the result of an empty sum. */
 static clg_status add_zeros(lower_context *c)
 {
     static const uint8_t zero[1] = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gemm and MatMul, and FusedGemm and FusedMatMul, which passes make of them. Each becomes one
- * product with two batch dimensions at most; batches that need more are divided into several
- * products.
+ * Gemm and MatMul, and the fused operators FusedGemm and FusedMatMul that passes create. Each
+ * becomes one matrix product with at most two batch dimensions; larger batches are divided into
+ * several products.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -12,7 +12,7 @@
 
 /* ---- Gemm ------------------------------------------------------------------------------------ */
 
-/* Rows and columns of an operand after its transposition. */
+/* Returns rows and columns of an operand after its transposition. */
 static void gemm_sides(const node *n, const shape *x, const char *trans, int64_t *out_rows,
                        int64_t *out_cols)
 {
@@ -52,7 +52,7 @@ static clg_status gemm_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The bias of a GEMM from an input that broadcasts to it. */
+/* Sets the bias of a GEMM from an input that broadcasts to the result. */
 static void set_bias(const lower_context *c, uint32_t input, epilogue_ops *e)
 {
     const lower_operand *add = lower_input(c, input);
@@ -121,13 +121,13 @@ static clg_status matmul_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The batch dimensions of a GEMM, with the strides that A, B and C walk them by. */
+/* The batch dimensions of a GEMM, with the strides of A, B and C along them. */
 typedef struct matmul_batch {
     int rank;
     int64_t dims[CLG_MAX_RANK], a[CLG_MAX_RANK], b[CLG_MAX_RANK], c[CLG_MAX_RANK];
 } matmul_batch;
 
-/* Strides of x's leading dimensions over `over`, 0 where x repeats. */
+/* Sets the strides of x's leading dimensions over `over`, 0 where x broadcasts. */
 static void batch_strides(const shape *x, const shape *over, int64_t *out)
 {
     int64_t stride = x->dims[x->rank - 2] * x->dims[x->rank - 1];
@@ -147,7 +147,7 @@ static void batch_move(matmul_batch *g, int from, int to)
     g->c[to] = g->c[from];
 }
 
-/* Merges adjacent elements that all three walk as one. */
+/* Merges adjacent dimensions that are contiguous in A, B and C. */
 static void batch_collapse(matmul_batch *g)
 {
     int rank = 0;
@@ -167,7 +167,7 @@ static void batch_collapse(matmul_batch *g)
     g->rank = rank;
 }
 
-/* Rows of A over all batches become one tall matrix when B is the same for all. */
+/* Stacks the rows of A over all batches into one tall matrix if all batches have the same B. */
 static void stack_rows(matmul_batch *g, gemm_job *j)
 {
     if (g->rank != 1 || g->b[0] != 0 || j->epilogue.bias == BIAS_ROW ||
@@ -178,7 +178,7 @@ static void stack_rows(matmul_batch *g, gemm_job *j)
     g->rank = 0;
 }
 
-/* FusedMatMul's bias: one number, or one for each column. */
+/* Sets the bias of FusedMatMul: a scalar, or one value for each column. */
 static void matmul_bias(const lower_context *c, int64_t n, epilogue_ops *e)
 {
     int64_t count;
@@ -190,7 +190,7 @@ static void matmul_bias(const lower_context *c, int64_t n, epilogue_ops *e)
     if (count != n) e->bias = BIAS_MATRIX;
 }
 
-/* The products of a batch of more than two dimensions, one for each place in the outer ones. */
+/* Lowers a batch of more than two dimensions: one product for each index of the outer ones. */
 static clg_status lower_batches(lower_context *c, const matmul_batch *g, const gemm_job *one)
 {
     const int outer = g->rank > 2 ? g->rank - 2 : 0;

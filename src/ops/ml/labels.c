@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* An empty list is as good as none. */
+/* Returns the list; NULL if it is absent or empty. */
 static const graph_attribute *list_of(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);

@@ -95,7 +95,8 @@ static clg_status take_dense(const tensor *keys, const tensor *values, tensor **
     return status;
 }
 
-/* Keys that are beyond max_map, or below 0, have no place. */
+/* Writes a sparse map as a vector: the value of key k at index k. Keys above max_map, or below 0,
+ * are ignored. */
 static clg_status take_sparse(const node *n, const tensor *keys, const tensor *values,
                               tensor **out_tensor)
 {

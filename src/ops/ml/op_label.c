@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words and numbers by tables, ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and
- * OneHotEncoder (1). On the host, but for a OneHotEncoder of numbers, which a pass decomposes into
- * other operators.
+ * Table look-ups of ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and OneHotEncoder (1).
+ * On the host, except for a OneHotEncoder of numbers, which a pass decomposes into other operators.
  */
 #include "base/hash_map.h"
 #include "ops/ml/strings.h"
@@ -12,7 +11,7 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A list from an attribute: strings, int64s, floats, or a tensor of any of these. */
+/* A list given as an attribute: strings, int64s, floats, or a tensor of any of these. */
 typedef struct list {
     const graph_attribute *attribute;
     clg_dtype dtype;
@@ -34,7 +33,7 @@ static list list_of(const node *n, const char *name)
     return l;
 }
 
-/* The one list of several names that is there. */
+/* Returns the list that is present, of several names. */
 static list first_of(const node *n, const char *const *names)
 {
     list l = {.attribute = NULL};
@@ -42,7 +41,8 @@ static list first_of(const node *n, const char *const *names)
     return l;
 }
 
-/* A list without an attribute counts, and has no words. */
+/* Returns string i of a list; NULL for a list without an attribute, which is the integers from 0.
+ */
 static const char *string_at(const list *l, int64_t i)
 {
     if (!l->attribute) return "";
@@ -67,7 +67,7 @@ static int64_t int_at(const list *l, int64_t i)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* What equal keys have in common: all zeros are one, and all NaNs. */
+/* The bytes that equal keys share: all zeros are equal, and all NaNs. */
 typedef struct key {
     const void *data;
     size_t n_bytes;
@@ -110,7 +110,7 @@ static void key_of_tensor(key *k, const tensor *t, int64_t i)
     }
 }
 
-/* Of equal keys the first counts. */
+/* Maps keys to indices; of equal keys the first one counts. */
 static clg_status map_keys(const list *l, hash_map *out)
 {
     for (int64_t i = 0; i < l->n; i++) {
@@ -130,8 +130,8 @@ static const char *const value_names[] = {"values_strings", "values_int64s", "va
                                           "values_tensor", NULL};
 static const char *const category_names[] = {"cats_int64s", "cats_strings", NULL};
 
-/* Keys and values as the input asks: the first version and CategoryMapper go either way. A list
- * without an attribute counts from 0. */
+/* Selects keys and values by the dtype of the input: LabelEncoder 1 and CategoryMapper map in
+ * either direction. A list without an attribute is the integers from 0. */
 static void find_table(const node *n, clg_dtype from, list *keys, list *values)
 {
     const bool is_mapper = strcmp(n->op_type, "CategoryMapper") == 0;
@@ -253,7 +253,7 @@ static clg_status onehot_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Of strings alone: nobody requests the content of numbers. */
+/* Computes a OneHotEncoder of strings; the content of numbers is never requested. */
 static clg_status onehot_eval(op_context *c, tensor **out_tensors)
 {
     const list categories = first_of(c->node, category_names);

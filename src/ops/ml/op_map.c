@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps, ai.onnx.ml: ZipMap (1), which puts names to the scores of classes, DictVectorizer (1) and
- * CastMap (1), which make tensors of maps. The planner executes them itself
- * (plan/control/map_type.c): the rows say that they exist, which attributes they have and what they
- * give.
+ * Operators on maps of ai.onnx.ml: ZipMap (1), which pairs labels with the scores of classes,
+ * DictVectorizer (1) and CastMap (1), which convert maps to tensors. The planner executes them
+ * (plan/control/map_type.c): these rows declare them, their attributes and results.
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/maps.h"
@@ -12,8 +11,8 @@
 
 /* ---- ZipMap ---------------------------------------------------------------------------------- */
 
-/* One map a row. Its keys are checked here; whether they are as many as the scores, when a run is
- * planned. */
+/* Infers ZipMap, one map per row. Its keys are checked here; their number, against the scores, when
+ * a run is planned. */
 static clg_status zipmap_infer(op_context *c)
 {
     const shape none = shape_unknown();
@@ -42,7 +41,7 @@ static clg_status dict_check(const node *n)
                      node_text(n, shown));
 }
 
-/* Keys of a map that is declared; what a run is given is looked at when it is planned. */
+/* Checks the declared key dtype of a map; a run's map is checked when the run is planned. */
 static clg_status check_map(const op_context *c, clg_dtype keys)
 {
     const value_fact *m = &c->inputs[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM write it: attributes, checks and
+ * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM use it: attributes, checks and
  * shapes. Most of these operators are decomposed into others by a pass that always runs
- * (passes/decompose/pass_ml.c) and have no kernels; what looks up words in tables runs
- * on the host (op_label.c).
+ * (passes/decompose/pass_ml.c) and have no kernels; those that look up strings in tables run on the
+ * host (op_label.c).
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
@@ -23,14 +23,14 @@ static size_t count_of(const node *n, const char *name)
     return a ? a->count : 0;
 }
 
-/* Only what a pass left where it does not look. */
+/* Reports a node that no pass decomposed. */
 static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
                        "it is supported outside of branches and loops, with inputs of known rank");
 }
 
-/* Rows of the input; 1 for a single one. */
+/* Returns the rows of the input; 1 for a vector. */
 static int64_t rows_of(const shape *x)
 {
     return x->rank == 2 ? x->dims[0] : x->rank == 1 ? 1 : DIM_UNKNOWN;
@@ -90,7 +90,7 @@ static clg_status tree_check(const node *n)
     return CLG_OK;
 }
 
-/* As many floats as there are rows and targets; float64 rows give float64. */
+/* Infers [rows, targets] of float32; float64 for float64 rows. */
 static clg_status tree_infer(op_context *c)
 {
     CLG_TRY(need_rows(c));
@@ -124,7 +124,7 @@ static clg_status linear_check(const node *n)
 
 /* ---- features -------------------------------------------------------------------------------- */
 
-/* As many floats as the input has, in its shape. */
+/* Infers float32 in the shape of the input. */
 static clg_status to_float_infer(op_context *c)
 {
     fact_set(&c->outputs[0], CLG_FLOAT32, &c->inputs[0].dims);
@@ -170,7 +170,7 @@ static clg_status imputer_infer(op_context *c)
     return same_infer(c);
 }
 
-/* Columns of the input; a single row comes back as [1, n]. */
+/* Infers the selected columns of the input; for a vector [1, n]. */
 static clg_status extractor_infer(op_context *c)
 {
     shape dims = c->inputs[0].dims;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operators on strings: StringNormalizer (ONNX 10), StringConcat, StringSplit and RegexFullMatch
- * (ONNX 20). They run on the host, while a run is planned (strings.h).
+ * (ONNX 20). They run on the host, during planning (strings.h).
  */
 #include "base/strbuf.h"
 #include "ops/ml/regex.h"
@@ -53,7 +53,7 @@ static clg_status normalizer_check(const node *n)
     return CLG_OK;
 }
 
-/* Equal, but for upper and lower case where that does not count. */
+/* Compares strings, ignoring upper and lower case if case does not count. */
 static bool is_same_word(const char *a, const char *b, bool case_counts)
 {
     if (case_counts) return strcmp(a, b) == 0;
@@ -74,7 +74,7 @@ static bool is_stopword(const node *n, const char *s)
     return false;
 }
 
-/* What is left when all goes is one empty string. */
+/* Infers StringNormalizer. If it removes all strings, the result is one empty string. */
 static clg_status normalizer_infer(op_context *c)
 {
     shape dims = c->inputs[0].dims;
@@ -143,7 +143,7 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
 /* ---- StringSplit ----------------------------------------------------------------------------- */
 
 typedef struct splitter {
-    const char *rest; /* NULL: nothing more */
+    const char *rest; /* NULL: at the end */
     const char *delimiter;
     int64_t splits_left; /* below 0: any number */
 } splitter;
@@ -160,7 +160,7 @@ static splitter split_start(const node *n, const char *s)
                       .splits_left = node_int(n, "maxsplit", -1)};
 }
 
-/* The next part and its length; false when there is none. */
+/* Returns the next part and its length; false at the end. */
 static bool split_next(splitter *w, const char **out_part, size_t *out_bytes)
 {
     const bool by_space = *w->delimiter == '\0', last = w->splits_left == 0;

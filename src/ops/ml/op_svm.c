@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass decomposes
- * into other operators (passes/decompose/decompose_svm.c), and those of them that are for this
- * alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
+ * into other operators (passes/decompose/decompose_svm.c), and the internal operators of the
+ * decomposition: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
  */
 #include "ops/core/op.h"
 #include "ops/lowering/work.h"
@@ -17,7 +17,7 @@ static clg_status svm_check(const node *n)
     return svm_read(n, &m);
 }
 
-/* Rows of [N,F], or the one of [F]. */
+/* Returns the rows of [N,F], or 1 for [F]. */
 static clg_status find_rows(op_context *c, const svm_model *m, int64_t *out_rows)
 {
     const shape *x = &c->inputs[0].dims;
@@ -36,7 +36,7 @@ static clg_status classifier_infer(op_context *c)
     shape dims = {.rank = 2};
     CLG_TRY(svm_read(c->node, &m));
     CLG_TRY(find_rows(c, &m, &dims.dims[0]));
-    /* Of two classes both have a score. */
+    /* With two classes both have a score. */
     dims.dims[1] = m.has_probabilities || m.n_classes == 2 ? m.n_classes : m.n_scores;
     if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_FLOAT32, &dims);
     dims.rank = 1;
@@ -140,7 +140,7 @@ static clg_status votes_infer(op_context *c)
 
 #define VOTES_SCRATCH_BYTES ((int64_t)1 << 26)
 
-/* Work-items that each have their own scratch: as many as 64 MiB hold. */
+/* Returns the work-items, each with its own scratch: as many as 64 MiB hold. */
 static uint64_t votes_items(const lower_context *c, int64_t rows, int64_t scratch, uint64_t local)
 {
     const int64_t max = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TfIdfVectorizer (ONNX 9): how often each n-gram of a list occurs in a row of words or numbers,
- * words of an n-gram that are 1 to max_skip_count + 1 places apart. On the host, whose hash table
- * finds them.
+ * TfIdfVectorizer (ONNX 9): counts how often each n-gram of a list occurs in a row of strings or
+ * integers; items of an n-gram may be 1 to max_skip_count + 1 positions apart. On the host, by a
+ * hash table.
  */
 #include "base/hash_map.h"
 #include "base/strbuf.h"
@@ -13,7 +13,7 @@
 
 typedef struct pool {
     const node *node;
-    const graph_attribute *strings, *numbers; /* one of them */
+    const graph_attribute *strings, *numbers; /* one of the two is present */
     const int64_t *counts, *indexes; /* where n-grams of each length start; columns of the output */
     const float *weights;            /* NULL: all 1 */
     size_t n_lengths, n_grams, n_weights;
@@ -32,7 +32,8 @@ static size_t pool_size(const pool *p)
     return p->strings ? p->strings->count : p->numbers->count;
 }
 
-/* n-grams of length i + 1 are between these places of the pool. */
+/* Returns where n-grams of length i + 1 start in the pool; they end where those of length i + 2
+ * start. */
 static size_t start_of(const pool *p, size_t i)
 {
     return i < p->n_lengths ? (size_t)p->counts[i] : pool_size(p);
@@ -140,7 +141,7 @@ static void count_gram(const pool *p, weighing how, size_t gram, float *row)
         *y += how == WEIGHT_TF ? 1.0f : weight;
 }
 
-/* All n-grams that start at item `from` of a row of n, their items `step` apart. */
+/* Counts all n-grams that start at item `from` of a row of n, with items `step` apart. */
 static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_t n, int64_t from,
                              int64_t step, strbuf *key, float *y)
 {

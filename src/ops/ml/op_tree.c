@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trees on the device: clgraph.TreeEnsemble, which a pass makes of the operators of ai.onnx.ml
- * (pass_ml.c), and clgraph.Scores, what classifiers and regressors do with their scores. Kernels:
- * cl/ml/tree.cl, cl/ml/scores.cl.
+ * Decision trees on the device: clgraph.TreeEnsemble, to which a pass reduces the operators of
+ * ai.onnx.ml (pass_ml.c), and clgraph.Scores, the final step of classifiers and regressors.
+ * Kernels: cl/ml/tree.cl, cl/ml/scores.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/ml/tree.h"

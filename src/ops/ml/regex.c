@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PCRE2 after three functions: its memory is the library's, and expressions, which come out of a
- * model file, are held to bounds. Its other matcher, which never goes back, would need none, but
- * PCRE2 10.42's lets repeated groups end before the end of an anchored string, and knows no $
- * before a line's end beside PCRE2_DOLLAR_ENDONLY.
+ * Regular expressions by PCRE2, with the library's allocator, and with limits on time and memory,
+ * since expressions come from model files. PCRE2's other matcher, which never backtracks, would
+ * need no limits, but that of 10.42 lets repeated groups end before the end of an anchored string,
+ * and ignores $ before a line's end with PCRE2_DOLLAR_ENDONLY.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "ops/ml/regex.h"
@@ -13,7 +13,7 @@
 #include <pcre2.h>
 #include <string.h>
 
-/* A step is a place that was tried; the memory is of places to go back to. */
+/* A step is a position that is tried; the heap stores positions to backtrack to. */
 enum { MAX_STEPS = 10000000, MAX_HEAP_KIB = 64 << 10 };
 
 struct regex_program {
@@ -69,8 +69,8 @@ static clg_status compile(regex_program *r)
     return r->found ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* The end of an escape, a literal \\Q...\\E or a class in brackets that begins here; NULL where
- * none does. */
+/* Returns the end of an escape, a literal \\Q...\\E or a class in brackets that begins at `at`;
+ * NULL if none begins there. */
 static const char *skip_group(const char *at)
 {
     if (strncmp(at, "\\Q", 2) == 0) {
@@ -90,9 +90,8 @@ static const char *skip_group(const char *at)
     return *at ? at + 1 : at;
 }
 
-/* Whether {2}, {2,} or {2,4} begins here: what else is in braces is literal in RE2, to which
- * ONNX refers, as it was in PCRE2 before 10.43. From there on {,2} and { 2 } are quantifiers
- * too. */
+/* Returns whether {2}, {2,} or {2,4} begins here. Other braces are literal in RE2, to which ONNX
+ * refers, as in PCRE2 before 10.43; later versions take {,2} and { 2 } as quantifiers too. */
 static bool is_quantifier(const char *brace)
 {
     static const char digits[] = "0123456789";

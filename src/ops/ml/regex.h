@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regular expressions for RegexFullMatch: whether a whole string is of a language. ONNX means RE2's
- * syntax, and PCRE2 reads it (decision 23): \s holds the vertical tab too, and an expression that
- * goes back and forth ten million times over one string is given up, where RE2 would go on.
+ * Regular expressions for RegexFullMatch, which match whole strings. ONNX refers to RE2's syntax;
+ * PCRE2 parses it (decision 23), with two differences: \s includes the vertical tab, and a match
+ * that takes more than ten million steps is an error, where RE2 would continue.
  */
 #ifndef CLG_OPS_REGEX_H
 #define CLG_OPS_REGEX_H
@@ -11,12 +11,12 @@
 
 typedef struct regex_program regex_program;
 
-/* INVALID_MODEL for what is not an expression, too large a one, or refers back to a group;
+/* Compiles an expression. INVALID_MODEL when it is invalid, too large, or has a back-reference;
  * UNSUPPORTED_ATTRIBUTE for \C. */
 clg_status regex_create(const char *pattern, regex_program **out_regex);
 void regex_free(regex_program *r); /* accepts NULL */
-/* Whether all of a string matches. Not thread-safe. DATA for a string that is
- * not UTF-8 or for which the expression is given up. */
+/* Returns whether a whole string matches. Not thread-safe. DATA for a string that is not UTF-8, or
+ * when matching takes too many steps. */
 clg_status regex_matches(regex_program *r, const char *string, bool *out_matches);
 
 #endif

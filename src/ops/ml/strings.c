@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings in operators: what all of them share, moving them, and Cast and Equal.
+ * Strings in operators: shared helpers, moving elements, Cast and Equal.
  */
 #include "ops/ml/strings.h"
 
@@ -30,7 +30,7 @@ void strings_need(op_context *c)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* Is for a tensor of strings: the numbers of its strings, counted from `first`. */
+/* Makes a tensor that has the index of each string, counted from `first`. */
 static clg_status number_strings(const tensor *strings, int64_t first, tensor **out_numbers)
 {
     CLG_TRY(tensor_create(CLG_INT64, &strings->dims, out_numbers));
@@ -60,7 +60,7 @@ static clg_status follow(const op_context *c, const tensor *numbers, tensor **ou
     return CLG_OK;
 }
 
-/* The outputs of a row that saw numbers: those that are to be strings become them. */
+/* Converts indices in a row's outputs to the strings that they denote. */
 static clg_status follow_all(const op_context *c, tensor **moved, tensor **out_tensors)
 {
     for (size_t i = 0; i < c->n_outputs; i++) {
@@ -160,7 +160,8 @@ static bool is_word(const char *s, const char *word)
     return *s == '\0';
 }
 
-/* Spaces around a number are let pass; hexadecimal numbers are not one. */
+/* Copies the text of a number to buffer without surrounding spaces, NUL-terminated; NULL when it is
+ * empty or too long. */
 static const char *number_in(const char *s, char buffer[NUMBER_BYTES * 16])
 {
     while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r') s++;
@@ -222,7 +223,7 @@ static clg_status string_of_int(int64_t i, bool is_unsigned, char text[NUMBER_BY
     return CLG_OK;
 }
 
-/* The precision of a dtype: read back, the text must give the number. */
+/* Returns whether the text, parsed in the precision of a dtype, is the number x. */
 static bool parses_back_to(const char *text, double x, clg_dtype dtype)
 {
     double back;
@@ -235,7 +236,7 @@ static bool parses_back_to(const char *text, double x, clg_dtype dtype)
     }
 }
 
-/* As few digits as distinguish it from adjacent values. */
+/* Formats a float with as few digits as distinguish it from adjacent values. */
 static void string_of_float(double x, clg_dtype dtype, char text[NUMBER_BYTES])
 {
     if (isnan(x) || isinf(x)) {
@@ -302,7 +303,7 @@ clg_status strings_cast(const op_context *c, const tensor *from, clg_dtype dtype
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* Bytes that follow a first one; -1: it is not one. */
+/* Returns the number of continuation bytes after a first byte of UTF-8; -1 if it is not one. */
 static int followers(unsigned char first)
 {
     if (first < 0x80) return 0;
@@ -341,8 +342,8 @@ size_t utf8_put(uint32_t c, char buffer[4])
     return n;
 }
 
-/* Letters whose small form is `step` after the capital one, or, with step 1, next to it:
- * even and odd. */
+/* Ranges of letters whose lower case is `step` after the upper case or, with step 1, alternates
+ * with it: even and odd. */
 static const struct case_range {
     uint32_t first, last, step; /* of the capital letters */
 } case_ranges[] = {{'A', 'Z', 32},     {0xc0, 0xd6, 32},    {0xd8, 0xde, 32},   {0x100, 0x12f, 1},

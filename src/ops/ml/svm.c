@@ -39,7 +39,7 @@ static clg_status read_kernel(const node *n, svm_model *m)
     return CLG_OK;
 }
 
-/* How many of `what` there are for each of n; 0 when that is not a whole number. */
+/* Returns n_all / n; 0 when it is not a whole number. */
 static int64_t share(size_t n_all, int64_t n)
 {
     return n > 0 && n_all > 0 && n_all % (size_t)n == 0 ? (int64_t)(n_all / (size_t)n) : 0;
@@ -47,7 +47,7 @@ static int64_t share(size_t n_all, int64_t n)
 
 static clg_status read_lines(const node *n, size_t n_coefficients, svm_model *m)
 {
-    m->kernel = SVM_LINEAR; /* whatever it says: there is nothing to compare with */
+    m->kernel = SVM_LINEAR; /* ignores the attribute: there are no vectors */
     m->n_features = share(n_coefficients, m->n_classes);
     m->n_scores = m->n_classes;
     return m->n_features > 0

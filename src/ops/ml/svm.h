@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor 1): what their attributes say,
- * checked.
+ * Support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor 1): reads and checks their
+ * attributes.
  */
 #ifndef CLG_OPS_SVM_H
 #define CLG_OPS_SVM_H
@@ -13,18 +13,17 @@ typedef enum svm_kernel { SVM_LINEAR, SVM_POLY, SVM_RBF, SVM_SIGMOID } svm_kerne
 typedef struct svm_model {
     svm_kernel kernel;
     float gamma, coef0, degree;
-    int64_t n_vectors; /* 0: none, the coefficients are those of lines, and the kernel is LINEAR */
+    int64_t n_vectors; /* 0: a linear model, with coefficients only; the kernel is then LINEAR */
     int64_t n_features;
     int64_t n_classes; /* of a regressor 1 */
-    int64_t
-        n_scores; /* of a classifier with vectors: one for each pair of classes; else n_classes */
+    int64_t n_scores;  /* of a classifier with vectors: one per pair of classes; else n_classes */
     bool has_probabilities;
     const int64_t *per_class; /* vectors of each class; NULL: no classifier with vectors */
     float rho;                /* the first */
 } svm_model;
 
-/* INVALID_MODEL where lists are not as long as others say, or a word is not one that the operator
- * knows. */
+/* Reads the attributes. INVALID_MODEL where lengths of lists contradict each other, or a word is
+ * unknown. */
 clg_status svm_read(const node *n, svm_model *out_svm);
 
 #endif

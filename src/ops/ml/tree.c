@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trees from attributes; see tree.h. A model may say anything: what comes out can be walked without
- * looking back.
+ * Builds forests from attributes; see tree.h. Attributes are not trusted: walking the result needs
+ * no further checks.
  */
 #include "ops/ml/tree.h"
 
@@ -11,7 +11,7 @@
 
 static const char *const mode_names[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                          "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
-/* By name, in this order. A NaN is unequal. */
+/* Relations by mode name, in this order. A NaN is unequal. */
 static const int32_t mode_words[] = {TREE_LESS | TREE_EQUAL,
                                      TREE_LESS,
                                      TREE_GREATER | TREE_EQUAL,
@@ -39,7 +39,7 @@ int ml_transform_of(const node *n)
 
 /* ---- the lists ------------------------------------------------------------------------------- */
 
-/* Floats of an attribute, or of the tensor that stands for it. */
+/* Floats of an attribute, or of the tensor attribute that replaces it. */
 typedef struct number_list {
     const float *floats;
     const tensor *tensor;
@@ -54,10 +54,9 @@ typedef struct reader {
     number_list values, weights;
     const int64_t *vote_trees, *vote_nodes, *vote_ids;
     size_t n_nodes, n_votes;
-    hash_map index;    /* (tree, node) -> place in the lists */
-    uint32_t *parents; /* how many nodes lead here */
-    uint32_t *first_vote,
-        *next_vote; /* chains of a leaf's votes, in the order of the model; 0: none */
+    hash_map index;                   /* (tree, node) -> index in the lists */
+    uint32_t *parents;                /* number of parents of each node */
+    uint32_t *first_vote, *next_vote; /* linked votes of each leaf, in the model's order; 0: end */
 } reader;
 
 static clg_status bad(const reader *r, const char *what)
@@ -80,7 +79,7 @@ static double number_at(const number_list *l, size_t i)
     return l->tensor ? tensor_get_float(l->tensor, (int64_t)i) : (double)l->floats[i];
 }
 
-/* A list of one number a node or vote. */
+/* Reads a list of one integer per node or vote. */
 static clg_status read_ints(const reader *r, const char *name, size_t n, const int64_t **out)
 {
     size_t count;
@@ -190,8 +189,8 @@ static void put_votes(reader *r, size_t from, int32_t *words)
     words[3] = (int32_t)f->n_votes - words[2];
 }
 
-/* The tree below `root`, the true side first. stack: pairs of a node and the word that is to
- * lead there. */
+/* Writes the tree below `root`, the true branch first. stack: pairs of a node and the word that
+ * will link to it. */
 static void put_tree(reader *r, size_t root, size_t (*stack)[2])
 {
     tree_forest *f = r->forest;
@@ -243,8 +242,8 @@ static clg_status put_all(reader *r)
     return status;
 }
 
-/* A node whose two branches lead to one node: what is below the word for true is not set, so both
- * are made the same. */
+/* Handles nodes whose two branches lead to the same node: the word for true is unset then, and is
+ * copied from the one for false. */
 static void settle_single_impls(tree_forest *f)
 {
     for (size_t i = 0; i < f->n_nodes; i++) {

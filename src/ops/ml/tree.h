@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ensembles of decision trees (ai.onnx.ml TreeEnsembleClassifier and TreeEnsembleRegressor 1 and 3,
- * TreeEnsemble 5): the lists of the attributes, checked and brought into the order in which a
- * kernel walks them (cl/ml/tree.cl).
+ * TreeEnsemble 5): checks the lists of the attributes and sorts them in the order in which a kernel
+ * walks them (cl/ml/tree.cl).
  */
 #ifndef CLG_OPS_TREE_H
 #define CLG_OPS_TREE_H
 
 #include "ops/core/op.h"
 
-/* Words of a node: feature, TREE_LEAF or the relations of feature and value that go the true
- * way, and two numbers: of a leaf the first of its votes and how many, else the nodes for true
- * and false. */
+/* Words of a node: feature; TREE_LEAF, or the relations of feature and value for which the true
+ * branch is taken; and two numbers: of a leaf the index of its first vote and their count, else the
+ * nodes for true and false. */
 #define TREE_NODE_WORDS 4
 
 enum { TREE_LESS = 1, TREE_EQUAL = 2, TREE_GREATER = 4, TREE_UNORDERED = 8, TREE_LEAF = 16 };
@@ -19,8 +19,8 @@ enum { TREE_LESS = 1, TREE_EQUAL = 2, TREE_GREATER = 4, TREE_UNORDERED = 8, TREE
 typedef enum tree_aggregate { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX } tree_aggregate;
 
 typedef struct tree_forest {
-    int32_t *nodes;    /* [n_nodes, 4], each tree in one piece, a node before those below it */
-    double *values;    /* [n_nodes]: what the feature is held against */
+    int32_t *nodes;    /* [n_nodes, 4], each tree contiguous, parents before children */
+    double *values;    /* [n_nodes]: the value with which the feature is compared */
     int32_t *roots;    /* [n_trees] */
     int32_t *vote_ids; /* [n_votes]: targets, in the order of leaves */
     double *vote_weights;
@@ -33,14 +33,14 @@ typedef struct tree_forest {
     arena memory;
 } tree_forest;
 
-/* Of a classifier the targets are its classes. INVALID_MODEL for invalid trees: nodes
- * missing, twice or on a circle, numbers out of range. */
+/* Reads a forest; the targets of a classifier are its classes. INVALID_MODEL for invalid trees:
+ * nodes missing, duplicated or in a cycle, numbers out of range. */
 clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest);
-/* TreeEnsemble of version 5 (tree5.c). */
+/* Reads a TreeEnsemble of version 5 (tree5.c). */
 clg_status tree_read_5(const node *n, tree_forest *out_forest);
 void tree_deinit(tree_forest *f);
 
-/* post_transform of ai.onnx.ml; -1 when the word is not one. */
+/* post_transform of ai.onnx.ml; -1 when the word is unknown. */
 typedef enum ml_transform {
     ML_NONE,
     ML_SOFTMAX,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TreeEnsemble (ai.onnx.ml 5): nodes and leaves are separate lists, and a node may ask whether
- * its feature is of a set. The result is what tree.c makes of the older operators.
+ * Reads TreeEnsemble (ai.onnx.ml 5): nodes and leaves are separate lists, and a node may test
+ * whether its feature is a member of a set. The result has the form that tree.c produces.
  */
 #include "ops/ml/tree.h"
 
@@ -20,8 +20,8 @@ typedef struct reader {
     bool *is_below;                 /* some node leads here */
 } reader;
 
-/* A node or leaf to be packed, and where the words are that are to lead there: `count` nodes
- * from `at` on. */
+/* A node or leaf still to be packed, and the words that will link to it: `count` nodes from `at`.
+ */
 typedef struct pending {
     int64_t id;
     bool is_leaf, is_root;
@@ -78,7 +78,7 @@ static clg_status read_lists(reader *r)
                                                       : bad(r, "it has no roots, or too many");
 }
 
-/* Sets follow each other in the order of the nodes that request them, a NaN after each. */
+/* Finds the sets, which are listed in the order of their nodes, separated by NaNs. */
 static clg_status find_sets(reader *r)
 {
     int64_t at = 0;
@@ -96,7 +96,7 @@ static clg_status find_sets(reader *r)
     return CLG_OK;
 }
 
-/* Each node has one above it, or is a root: then there are no circles below roots. */
+/* Checks that each node has one parent, or is a root: then there are no cycles below roots. */
 static clg_status check_nodes(reader *r)
 {
     for (size_t i = 0; i < r->n_nodes; i++) {
@@ -139,7 +139,8 @@ static int32_t word_of(int64_t mode)
     return words[mode];
 }
 
-/* A node of a set becomes one for each member: true leads after them all, false to the next. */
+/* Expands a set membership node to one node per member: false leads to the next, true of all of
+ * them to the same node. */
 static void put_node(reader *r, size_t from, size_t at, size_t count)
 {
     tree_forest *f = r->forest;
@@ -195,7 +196,7 @@ static clg_status make_room(reader *r)
 {
     tree_forest *f = r->forest;
     arena *m = &f->memory;
-    const size_t max = r->n_packed + 2 * r->n_nodes + 1; /* a leaf for each way to one */
+    const size_t max = r->n_packed + 2 * r->n_nodes + 1; /* a leaf for each link to one */
     f->nodes = arena_alloc(m, max * TREE_NODE_WORDS, sizeof *f->nodes);
     f->values = arena_alloc(m, max, sizeof *f->values);
     f->roots = arena_alloc(m, r->n_roots, sizeof *f->roots);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Picking rows by indices, as a step of a larger operator. See cl/movement/gather.cl.
+ * Gathers rows by indices, as a step of a larger operator. See cl/movement/gather.cl.
  */
 #ifndef CLG_OPS_GATHER_H
 #define CLG_OPS_GATHER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors that are computed from places: Range, EyeLike, Trilu, OneHot. See cl/movement/fill.cl.
+ * Tensors computed from positions: Range, EyeLike, Trilu, OneHot. See cl/movement/fill.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -29,7 +29,7 @@ typedef struct fill_step {
     int64_t n, chunk;
 } fill_step;
 
-/* A step over all elements of the output. dtype: P_T, value: P_VALUE. */
+/* Creates a step over all elements of the output. dtype: P_T, parameter: P_VALUE. */
 static fill_step start_step(lower_context *c, const char *entry, int dtype, int parameter)
 {
     const lower_operand *out = &c->outputs[0];

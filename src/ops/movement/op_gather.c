@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gather, GatherElements, GatherND. Indices are checked where they are read: on the device at run
- * time, here when they are known. One known index into a tensor is a view.
+ * Gather, GatherElements, GatherND. Indices are checked where they are read: by the kernel at run
+ * time, or here when they are known. A single known index is a view.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -25,7 +25,7 @@ typedef struct gather_step {
     bool wide_index;
 } gather_step;
 
-/* For rows of `inner` elements. */
+/* Creates a step for rows of `inner` elements. */
 static gather_step start_step(lower_context *c, const char *entry, int rank, int64_t inner)
 {
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1], *out = &c->outputs[0];
@@ -53,7 +53,8 @@ static void buffers(lower_context *c, step *s)
     step_arg_fault(&c->build, s, STEP_FAULT_INDEX);
 }
 
-/* Range and the arguments about it of a step that copies rows of `inner` elements. */
+/* Sets the NDRange, and the arguments that describe it, of a step that copies rows of `inner`
+ * elements. */
 static void range_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
 {
     const bool simd = lower_is_simd(c);
@@ -109,7 +110,7 @@ static clg_status gather_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The index as a place, -1 when it is out of range. */
+/* Returns the index as a position from 0, -1 when it is out of range. */
 static int64_t place_of(int64_t i, int64_t n) { return i < -n || i >= n ? -1 : i < 0 ? i + n : i; }
 
 static clg_status gather_eval(op_context *c, tensor **out_tensors)

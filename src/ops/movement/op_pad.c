@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pad: constant, edge, reflect and wrap. Negative pads cut off; what is cropped is removed before
- * the rest is padded. CenterCropPad is Pad with numbers that come from the shape it requests.
+ * Pad: constant, edge, reflect and wrap. Negative pads crop; the crop is applied before the
+ * padding. CenterCropPad is a Pad whose numbers follow from the requested shape.
  */
 #include "base/checked.h"
 #include "ops/lowering/grid.h"
@@ -65,7 +65,7 @@ static clg_status spread(const int64_t *numbers, size_t n, const int64_t *axes, 
     return CLG_OK;
 }
 
-/* Pads by attributes (opset 2), or from the contents of inputs 1 and 3. */
+/* Reads pads from attributes (opset 2), or from the contents of inputs 1 and 3. */
 static clg_status read_pads(const node *n, const tensor *numbers, const tensor *axes, int rank,
                             pads *out)
 {
@@ -82,8 +82,8 @@ static clg_status read_pads(const node *n, const tensor *numbers, const tensor *
                   axes ? (size_t)axes->n_elements : (size_t)rank, rank, out);
 }
 
-/* CenterCropPad: what is missing or too much along an axis is shared by both ends; an odd one
- * goes to the end. */
+/* Computes the pads of CenterCropPad: both ends share the difference in length; an odd element goes
+ * to the end. */
 static clg_status centre_pads(const node *n, const shape *in, const int64_t *sizes, size_t n_sizes,
                               pads *out)
 {
@@ -169,13 +169,14 @@ static clg_status centre_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* One dimension of the walk: lengths of output and input, places before, stride of the input. */
+/* One dimension of the index space: lengths of output and input, elements padded before, stride of
+ * the input. */
 typedef struct pad_dim {
     int64_t m, n, before, stride;
 } pad_dim;
 
-/* Dimensions without pads merge with one like them on their left. Returns how many are left, at
- * least 1. */
+/* Merges dimensions without pads with a like one on their left. Returns the number of dimensions,
+ * at least 1. */
 static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX_RANK],
                       int64_t *out_offset)
 {
@@ -199,7 +200,7 @@ static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX
     return n;
 }
 
-/* What a constant of opset 2, where there are floats only, is in memory. */
+/* Returns the bits in memory of an opset 2 constant, whose dtype is a float. */
 static int64_t bits_of(float number, clg_dtype dtype)
 {
     union {

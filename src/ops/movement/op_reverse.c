@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ReverseSequence: the first steps of each sequence in the other order, as many as its length says;
- * see cl/movement/reverse.cl.
+ * ReverseSequence: reverses the first elements of each sequence, as many as its length says; see
+ * cl/movement/reverse.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: a copy of the data, into
- * which a kernel puts updates. Reductions are done in the order of the updates, so results are the
- * same in each run.
+ * ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: copies the data, then
+ * writes updates into it by a kernel. Reductions are done in the order of the updates, so results
+ * are the same in each run.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -55,7 +55,7 @@ static clg_status scatter_check(const node *n)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Inputs by place; TensorScatter has the updates first. */
+/* Input indices; TensorScatter has the updates first. */
 typedef struct scatter_step {
     step *step;
     bool wide_index, reduces;
@@ -114,7 +114,7 @@ static void buffers(lower_context *c, const scatter_step *g)
     step_arg_fault(&c->build, g->step, STEP_FAULT_INDEX);
 }
 
-/* The rest of a step that copies rows of `inner` elements. */
+/* Completes a step that copies rows of `inner` elements. */
 static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, int64_t inner)
 {
     const bool simd = lower_is_simd(c);
@@ -129,7 +129,8 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
     grid_range(c, g->step, 2, pieces, local);
 }
 
-/* How many owners share n places, so that `others` times as many work-items have work. */
+/* Returns the number of owners that divide n positions, so that with `others` work-items each the
+ * device is occupied. */
 static int64_t count_owners(const lower_context *c, int64_t n, int64_t others)
 {
     const int64_t per_unit = lower_is_simd(c) ? SIMD_OWNERS_PER_UNIT : SIMT_OWNERS_PER_UNIT;
@@ -231,7 +232,7 @@ static clg_status nd_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Shape arithmetic; without a reduction alone. */
+/* Computes ScatterND in shape arithmetic, without reductions. */
 static clg_status nd_eval(op_context *c, tensor **out_tensors)
 {
     tensor *t;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonZero and Compress: outputs as large as there are elements that are not zero. Both are planned
- * in two stages (op_row.stages): what there is is counted, then written down or picked. See
- * cl/lowering/compact.cl.
+ * NonZero and Compress, whose outputs' size is the number of non-zero elements. Both are planned in
+ * two stages (op_row.stages): the first counts, the second writes. See cl/lowering/compact.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -13,13 +12,13 @@
 
 static bool is_zero(const tensor *t, int64_t i) { return tensor_get_float(t, i) == 0; }
 
-/* A scalar counts as a list of one. */
+/* Returns a shape of rank 1 for a scalar. */
 static shape at_least_rank_1(const shape *dims)
 {
     return dims->rank == 0 ? (shape){.rank = 1, .dims = {1}} : *dims;
 }
 
-/* The number that stage 0 counted, DIM_UNKNOWN while it is not known. */
+/* Returns the count of stage 0, DIM_UNKNOWN while it is unknown. */
 static int64_t counted(op_context *c, size_t i)
 {
     const tensor *t = op_need(c, i);
@@ -100,7 +99,7 @@ static clg_status nonzero_write_lower(lower_context *c)
 
 /* ---- Compress -------------------------------------------------------------------------------- */
 
-/* The input as [outer, n, inner] around the axis; without one, as a list. */
+/* Returns the input as [outer, n, inner] around the axis; without an axis as a list. */
 static clg_status compress_walk(const node *n, const shape *in, int64_t *out_outer, int64_t *out_n,
                                 int64_t *out_inner, int *out_axis)
 {

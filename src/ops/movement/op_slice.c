@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slice and Split: parts of a tensor, as views wherever steps are not negative.
+ * Slice and Split: parts of a tensor; views unless steps are negative.
  */
 #include "base/checked.h"
 #include "ops/movement/strided.h"
@@ -10,7 +10,7 @@
 
 /* ---- Slice ----------------------------------------------------------------------------------- */
 
-/* One axis of a slice: `n` elements from `start` on, `step` apart. */
+/* One axis of a slice: `n` elements from `start`, `step` apart. */
 typedef struct slice_range {
     int64_t start, step, n;
 } slice_range;
@@ -34,12 +34,12 @@ static slice_range slice_axis(int64_t start, int64_t end, int64_t by, int64_t di
         const int64_t span = r.start - clamp(end, -1, dim - 1);
         r.n = span > 0 ? (span - 1) / -r.step + 1 : 0;
     }
-    if (r.n < 2) r.step = 1; /* never taken */
+    if (r.n < 2) r.step = 1; /* never used */
     if (r.n == 0) r.start = 0;
     return r;
 }
 
-/* Numbers of starts, ends, axes, steps as the node gives them. */
+/* The node's starts, ends, axes and steps. */
 typedef struct slice_numbers {
     int64_t starts[OP_MAX_INTS], ends[OP_MAX_INTS], axes[OP_MAX_INTS], steps[OP_MAX_INTS];
     size_t n_starts, n_ends, n_axes, n_steps;
@@ -66,7 +66,7 @@ static void attributes_of(const node *n, slice_numbers *s)
     s->n_axes = copy_ints(n, "axes", s->axes, &s->has_axes);
 }
 
-/* The ranges of all axes of `in`, of which n is DIM_UNKNOWN where the dimension is. */
+/* Computes the ranges of all axes of `in`; n is DIM_UNKNOWN where the dimension is. */
 static clg_status slice_ranges(const slice_numbers *s, const shape *in,
                                slice_range out[CLG_MAX_RANK])
 {
@@ -144,7 +144,7 @@ static clg_status slice_walk(strided_walk *w)
 
 /* ---- Split ----------------------------------------------------------------------------------- */
 
-/* Equal parts of dimension `dim`, which may be unknown; from opset 18 on the last one may be
+/* Splits dimension `dim`, which may be unknown, in equal parts; from opset 18 the last one may be
  * smaller. */
 static clg_status split_equally(const node *n, int64_t dim, int64_t *out_sizes)
 {
@@ -175,7 +175,8 @@ static clg_status check_sizes(int64_t dim, const int64_t *sizes, size_t n)
     return CLG_OK;
 }
 
-/* The sizes of all parts (memory_free): by attribute, by the content of input 1, else equal. */
+/* Returns the sizes of all parts (memory_free): from the attribute, the content of input 1, or
+ * equal. */
 static clg_status split_sizes(const node *n, const tensor *input, int64_t dim, int64_t **out_sizes)
 {
     size_t n_given;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that only rearrange: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Concat, and
- * the internal clgraph.Copy. Each says how the output walks over the input (strided.h); the copy
- * itself, or the view, is shared. Slice and Split are in op_slice.c.
+ * Operators that only move elements: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Concat,
+ * and the internal clgraph.Copy. Each describes how output elements map to input elements
+ * (strided.h); the copy itself, or the view, is shared. Slice and Split are in op_slice.c.
  */
 #include "base/checked.h"
 #include "ops/movement/strided.h"
@@ -13,7 +13,7 @@
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* The permutation, reversed order by default. */
+/* Reads the permutation, by default the reversal. */
 static clg_status read_permutation(const node *n, int rank, int out_perm[CLG_MAX_RANK])
 {
     size_t n_perm;
@@ -158,8 +158,8 @@ static clg_status block_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Output [N, C, H, b, W, b] from channels that hold (block row, block column, C) or (C, block
- * row, block column). */
+/* Describes DepthToSpace: output [N, C, H, b, W, b] from channels that are (block row, block
+ * column, C) or (C, block row, block column). */
 static clg_status depth_to_space_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
@@ -177,7 +177,8 @@ static clg_status depth_to_space_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* Output channels hold (block row, block column, C) or (C, block row, block column). */
+/* Describes SpaceToDepth: output channels are (block row, block column, C) or (C, block row, block
+ * column). */
 static clg_status space_to_depth_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
@@ -227,7 +228,7 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Input i at `at` elements along the axis of the output. */
+/* Describes the copy of input i to `at` elements along the axis of the output. */
 static void concat_grid(grid_dims *g, const shape *in, const int64_t *in_strides,
                         const int64_t *out_strides)
 {
@@ -260,7 +261,7 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* Whether the parts follow each other in the output, each in one piece. */
+/* Returns whether each part is contiguous in the output. */
 static bool parts_are_whole(const shape *dims, int axis)
 {
     for (int i = 0; i < axis; i++)
@@ -302,7 +303,7 @@ static clg_status copy_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Several numbers to a byte: always dense. */
+/* Copies packed sub-byte elements, which are always dense. */
 static clg_status copy_packed(lower_context *c)
 {
     int64_t n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unique: the rows along an axis, or the elements, that differ; where each first is, which one
- * each was, how often. Rows are sorted, stably, on the device; equal ones then are adjacent. How
- * many there are is known after that: the row is planned in two stages (op_row.stages). See
- * cl/movement/unique.cl.
+ * Unique: the distinct rows along an axis, or distinct elements; the index of their first
+ * occurrence, the inverse mapping, and counts. Rows are sorted, stably, on the device, so that
+ * equal ones are adjacent. Their number is known after that: the row is planned in two stages
+ * (op_row.stages). See cl/movement/unique.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -14,7 +14,7 @@
 
 #define SORT_WIDTH 16 /* elements that a work-item sorts by insertion; estimated, not measured */
 
-/* x as [outer, n, inner]; without an axis a list. */
+/* x as [outer, n, inner]; a list without an axis. */
 typedef struct rows {
     int64_t outer, n, inner;
     int axis; /* -1: none */
@@ -63,7 +63,8 @@ static clg_status unique_infer(op_context *c)
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-/* count; order and group by place in the order; rank by row, where the outputs are not sorted. */
+/* Infers stage 0: count; order and group by position in the sorted order; rank by row, where the
+ * outputs are not sorted. */
 static clg_status sort_infer(op_context *c)
 {
     rows r;
@@ -95,7 +96,7 @@ static uint64_t local_of(const lower_context *c, int64_t n)
     return lower_is_simd(c) ? 1 : work_group_local(c, n);
 }
 
-/* Sorts pieces, then merges them two by two; the last one writes into output 1. */
+/* Sorts blocks, then merges them pairwise; the last merge writes to output 1. */
 static void append_sort(lower_context *c, candidate *impl, const rows *r)
 {
     step_builder *b = &c->build;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Other views of the same memory: Identity, BitCast, Reshape, Flatten, Squeeze, Unsqueeze. Nothing
- * is moved.
+ * Views of the same memory: Identity, BitCast, Reshape, Flatten, Squeeze, Unsqueeze.
  */
 #include "base/checked.h"
 #include "ops/core/op.h"
@@ -11,8 +10,8 @@
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Output 0 is input 0 with axes of length 1 put in or left out: the other axes keep their
- * strides. */
+/* Makes output 0 a view of input 0 with axes of length 1 inserted or removed: the other axes keep
+ * their strides. */
 static clg_status lower_same_axes(lower_context *c)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
@@ -26,9 +25,9 @@ static clg_status lower_same_axes(lower_context *c)
     return CLG_OK;
 }
 
-/* The strides with which another shape walks the elements of `in` in the same order; false where
- * there are none. The fewest axes that hold equally many elements on both sides are looked at in
- * turn: those of `in` must be as one. */
+/* Computes the strides with which another shape reads the elements of `in` in the same order; false
+ * where there are none. Splits both shapes in the smallest groups of axes with equally many
+ * elements: the axes of `in` in a group must be contiguous with each other. */
 static bool split_strides(const lower_operand *in, const shape *to, int64_t *strides)
 {
     int64_t dims[CLG_MAX_RANK], at[CLG_MAX_RANK];
@@ -124,13 +123,13 @@ static clg_status bitcast_eval(op_context *c, tensor **out_tensors)
 
 /* ---- Reshape, Flatten ------------------------------------------------------------------------ */
 
-/* What is requested, split in what is copied from the input (0), what is to be found out (-1)
- * and the rest. */
+/* The requested shape, classified: dimensions copied from the input (0), the one to be computed
+ * (-1), and the others. */
 typedef struct reshaping {
     shape dims;
     bool copied[CLG_MAX_RANK];
-    int open;                /* axis of the -1; -1: there is none */
-    int64_t placed;          /* product of the numbers given */
+    int open;                /* axis of the -1; -1: no such axis */
+    int64_t placed;          /* product of the given dimensions */
     bool has_zero;           /* a 0 that means 0 */
     bool copies_maybe_empty; /* a copied dimension that is 0 or not known */
 } reshaping;
@@ -166,7 +165,7 @@ static clg_status parse_reshape(const op_context *c, const shape *wanted, reshap
     return CLG_OK;
 }
 
-/* Elements of the input but for the copied axes, which count on both sides. */
+/* Counts the elements of the input, without the copied axes, which cancel out. */
 static clg_status count_left(const op_context *c, const reshaping *r, int64_t *out_left)
 {
     const shape *in = &c->inputs[0].dims;
@@ -242,7 +241,7 @@ typedef struct axis_list {
     bool given, known;
 } axis_list;
 
-/* The axes: an attribute until opset 12, an input from 13 on. */
+/* Reads the axes: an attribute until opset 12, an input from 13 on. */
 static clg_status read_axes(op_context *c, axis_list *list)
 {
     clg_status status = CLG_OK;
@@ -260,7 +259,7 @@ static clg_status read_axes(op_context *c, axis_list *list)
     return CLG_OK;
 }
 
-/* Axes of a shape of that rank as marks; each at most once. */
+/* Marks the axes of a shape of that rank; each must occur once at most. */
 static clg_status mark_axes(const op_context *c, const axis_list *list, int rank,
                             bool marks[CLG_MAX_RANK])
 {
@@ -273,7 +272,7 @@ static clg_status mark_axes(const op_context *c, const axis_list *list, int rank
     return CLG_OK;
 }
 
-/* Without axes: every axis of length 1. */
+/* Marks every axis of length 1, for a Squeeze without axes. */
 static bool mark_ones(const shape *in, bool marks[CLG_MAX_RANK])
 {
     for (int i = 0; i < in->rank; i++) {
@@ -339,7 +338,7 @@ static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0
 static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
 static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
 
-/* Versions from..to, least..most inputs, up to so many outputs. */
+/* A row for versions from..to, with least..most inputs and a maximum number of outputs. */
 #define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
         .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strided copies: which kernel, and its arguments; see strided.h and cl/movement/strided.cl.
+ * Strided copies: chooses the kernel and its arguments; see strided.h and cl/movement/strided.cl.
  */
 #include "ops/movement/strided.h"
 
@@ -28,7 +28,7 @@ grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* For runs of n elements. */
+/* Returns the lanes for runs of n elements. */
 static int lanes(const lower_context *c, int64_t n)
 {
     return lower_is_simd(c) ? work_lanes(c, n) : 1;
@@ -88,8 +88,8 @@ static int dense_dim(const grid_dims *g, size_t which)
     return -1;
 }
 
-/* Whether source and destination are dense along two different dimensions that are long enough
- * for tiles. */
+/* Finds whether source and destination are dense along two different dimensions that are long
+ * enough for tiles. */
 static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
 {
     *out_a = dense_dim(g, STRIDED_FROM);
@@ -98,7 +98,8 @@ static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
     return g->dims[*out_a] >= 4 && g->dims[*out_b] >= 4 && g->strides[STRIDED_FROM][*out_b] != 0;
 }
 
-/* The edge of tiles that a group of a quarter as many work-items transposes in local memory. */
+/* Returns the edge of tiles that a group of a quarter as many work-items transposes in local
+ * memory. */
 static int tile_edge(const lower_context *c, clg_dtype dtype)
 {
     int edge = dtype_size(dtype) == 8 ? 16 : 32;
@@ -234,7 +235,7 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* Elements that a consumer should find side by side in a view. */
+/* The minimum run of adjacent elements in a view. */
 #define VIEW_RUN 16
 
 static bool is_good_view(const strided_walk *w)
@@ -250,7 +251,7 @@ static bool is_good_view(const strided_walk *w)
     if (grid_is_dense(g, STRIDED_FROM)) return true;
     int last = g->rank - 1;
     while (last > 0 && g->dims[last] == 1) last--;
-    /* The order of dimensions is kept, or runs are long. */
+    /* Whether the order of dimensions is kept, or runs are long. */
     bool in_order = true;
     for (int d = 1; d < g->rank; d++)
         if (g->dims[d] != 1 && g->dims[d - 1] != 1 && g->strides[STRIDED_FROM][d - 1] != 0)

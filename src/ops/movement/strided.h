@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies between strided places, on the device and, for shape arithmetic, on the host: what
- * operators that move data are made of.
+ * Strided copies, on the device and, for shape arithmetic, on the host: the common mechanism of
+ * operators that move elements.
  */
 #ifndef CLG_OPS_STRIDED_H
 #define CLG_OPS_STRIDED_H
@@ -13,23 +13,23 @@
 #define STRIDED_FROM 0
 #define STRIDED_TO 1
 
-/* A grid of two operands over dims given one by one; strides start at 0. NULL when memory is
- * short. */
+/* Returns a grid of two operands over dims given one by one; strides start at 0. NULL when memory
+ * runs out. */
 grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims);
-/* Appends the step that copies along the grid, which it collapses. Places along which the
+/* Appends the step that copies along the grid, which it collapses. Positions along which the
  * destination's stride is 0 are written once. offset_elems of the operands count elements of
  * `dtype`. */
 void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
                   operand destination, clg_dtype dtype);
-/* The same on the host. Elements are of element_bytes. */
+/* As strided_copy, on the host, for elements of element_bytes. */
 void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *source,
                        void *destination);
 
 /* ---- operators that rearrange input 0 -------------------------------------------------------- */
 
-/* What a walk function is given, and what it gives: the grid, over places of the output in any
- * order, and where in the input it starts. Dims of the grid may be finer than those of the
- * output (Tile, DepthToSpace). */
+/* Input and result of a walk function: the grid over positions of the output in any order, and
+ * where it starts in the input. Dims of the grid may be finer than those of the output (Tile,
+ * DepthToSpace). */
 typedef struct strided_walk {
     const node *node;
     const shape *in, *out;
@@ -40,7 +40,7 @@ typedef struct strided_walk {
     int64_t offset_elems;
 } strided_walk;
 
-/* param of a row whose eval and lower are the two functions below. */
+/* op_row.param of a row whose eval and lower are the two functions below. */
 typedef struct strided_op {
     const char *variant;
     clg_status (*walk)(strided_walk *w);
@@ -48,12 +48,12 @@ typedef struct strided_op {
 
 /* Appends a dimension of the grid; n of output stride `to`. */
 void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to);
-/* The content of input i as integers; 0 numbers when it is not known or absent. */
+/* Returns the content of input i as integers; 0 of them when it is unknown or absent. */
 size_t strided_known_ints(const strided_walk *w, size_t i, int64_t out_values[OP_MAX_INTS]);
 
 clg_status strided_eval(op_context *c, tensor **out_tensors);
-/* A view where the grid is that of the output and reading it in place costs no more than a copy
- * would; else a copy. */
+/* Makes a view where the grid is that of the output and reading it in place costs no more than a
+ * copy; else a copy. */
 clg_status strided_lower(lower_context *c);
 
 #endif

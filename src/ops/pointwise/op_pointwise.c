@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pointwise operators of ONNX, and clgraph.Pointwise, which a pass makes of several: how each
- * is written, and of which rows of pointwise_table.c it is made. Shapes, host arithmetic and
- * lowering are the same for all (pointwise_node.c).
+ * The pointwise operators of ONNX, and clgraph.Pointwise, into which a pass fuses several: each
+ * row's rows of pointwise_table.c. Shapes, host arithmetic and lowering are the same for all
+ * (pointwise_node.c).
  */
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/narrow.h"
@@ -20,7 +20,8 @@ static clg_status expand_mean(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, "DivScalar", out, &n, out);
 }
 
-/* Clip of opset 11: bounds are optional inputs; the upper one wins where they cross. */
+/* Expands Clip of opset 11: bounds are optional inputs; the upper one takes precedence if they
+ * cross. */
 static clg_status expand_clip(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out)
 {
@@ -47,7 +48,7 @@ static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s
     return pointwise_add_cast(g, s->registers[0], pointwise_dtype(g, s->registers[1]), out);
 }
 
-/* The row that raises to a known power without pow, NULL when there is none. */
+/* Returns the row for a known exponent that needs no pow; NULL when there is none. */
 static const char *known_power(const pointwise_source *s)
 {
     static const struct {
@@ -61,7 +62,7 @@ static const char *known_power(const pointwise_source *s)
     return NULL;
 }
 
-/* Pow of opset 12: the exponent has another dtype. */
+/* Expands Pow of opset 12: the exponent may have another dtype. */
 static clg_status expand_pow(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
 {
     pointwise_register operands[2] = {s->registers[0], s->registers[1]};
@@ -92,7 +93,7 @@ static clg_status expand_shift(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, left ? "ShiftLeft" : "ShiftRight", s->registers, NULL, out);
 }
 
-/* Swish of the gate, times the other. */
+/* Expands SwiGLU: Swish of the gate, times the other input. */
 static clg_status expand_swiglu(pointwise_group *g, const pointwise_source *s,
                                 pointwise_register *out)
 {
@@ -118,7 +119,8 @@ static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, by_tanh ? "Gelu.tanh" : "Gelu", s->registers, NULL, out);
 }
 
-/* com.microsoft's BiasGelu and FastGelu: a bias before, optional with the latter. */
+/* Expands com.microsoft's BiasGelu and FastGelu: an addition of the bias before, optional for the
+ * latter. */
 static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s,
                                    pointwise_register *out)
 {
@@ -129,7 +131,8 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
     return pointwise_add(g, op->def, out, NULL, out);
 }
 
-/* DequantizeLinear and QuantizeLinear of one known scale, from and to int8 or uint8. */
+/* Expand DequantizeLinear and QuantizeLinear with a single known scale, from and to int8 or uint8.
+ */
 static clg_status expand_dequantized(pointwise_group *g, const pointwise_source *s,
                                      pointwise_register *out)
 {
@@ -232,7 +235,7 @@ static const op_attribute detect[] = {INT_ATTRIBUTE("detect_negative"),
                                       INT_ATTRIBUTE("detect_positive"), END};
 static const op_attribute direction[] = {{"direction", ATTRIBUTE_STRING, true}, END};
 static const op_attribute approximate[] = {{"approximate", ATTRIBUTE_STRING, false}, END};
-/* saturate and round_mode are about float8 alone */
+/* saturate and round_mode affect float8 only */
 static const op_attribute cast_attributes[] = {{"to", ATTRIBUTE_INT, true},
                                                INT_ATTRIBUTE("saturate"),
                                                {"round_mode", ATTRIBUTE_STRING, false},
@@ -264,7 +267,7 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
 #define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
 #define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
-/* Before opset 7: broadcasting by attributes. */
+/* A row for versions before opset 7: broadcasting by attributes. */
 #define ALIGNED(name, since, in, out, set, how)                                                    \
     ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name, .shapes = how),                        \
         .attributes = aligned_attributes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pointwise operators: every one is a row with an expression, and nodes are groups of instructions
- * that refer to rows. A group reads its inputs once, keeps what is between in registers and
+ * that refer to rows. A group reads its inputs once, keeps intermediate results in registers and
  * writes its outputs; one ONNX node is a small group, the internal operator clgraph.Pointwise a
  * larger one that a pass has fused. All of them become OpenCL C here (pointwise_codegen.c,
  * pointwise_lower.c), and all can be computed on the host for shape arithmetic (pointwise_eval.c).
@@ -25,7 +25,7 @@
 
 typedef enum pointwise_flags {
     POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool, whatever the operands are */
-    POINTWISE_LANES_INT = 1u << 1,  /* integer expressions are for one lane at a time */
+    POINTWISE_LANES_INT = 1u << 1,  /* integer expressions process one lane at a time */
     POINTWISE_LANES_ALL = 1u << 7,  /* all expressions are */
     POINTWISE_MOVES_BITS = 1u << 2, /* the content of elements does not matter, only their size */
     POINTWISE_KIND_OF_B =
@@ -50,17 +50,17 @@ typedef struct pointwise_def {
     uint8_t n_operands, n_scalars;
     uint8_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
-    /* The same on the host, for shape arithmetic; NULL: never needed there. Operands, then
-     * scalars; booleans are 0 and 1; integers of any width as int64, whose result is truncated
-     * to the dtype. */
+    /* Host functions, for shape arithmetic; NULL: not needed there. Operands, then scalars;
+     * booleans are 0 and 1; integers of any width as int64, whose result is truncated to the dtype.
+     */
     double (*eval_float)(double a, double b, double c);
     int64_t (*eval_int)(int64_t a, int64_t b, int64_t c);
 } pointwise_def;
 
 extern const pointwise_def pointwise_defs[];
 extern const size_t n_pointwise_defs;
-const pointwise_def *pointwise_find(const char *name); /* NULL when there is none */
-/* The expression for operands of a dtype, NULL when there is none. */
+const pointwise_def *pointwise_find(const char *name); /* NULL when not found */
+/* Returns the expression for operands of a dtype, NULL when there is none. */
 const char *pointwise_expression(const pointwise_def *def, clg_dtype dtype);
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -87,21 +87,20 @@ typedef struct pointwise_group {
 
 clg_dtype pointwise_dtype(const pointwise_group *g, pointwise_register r);
 
-/* Building. Each gives UNSUPPORTED_OPERATOR when the group is full, which a pass takes as "stop
- * fusing", and UNSUPPORTED_DTYPE for operands that the row is not for. scalars: as many as the
- * def has. */
+/* Build groups. UNSUPPORTED_OPERATOR when the group is full, on which a pass stops fusing;
+ * UNSUPPORTED_DTYPE for operands that the row does not support. scalars: as many as the def has. */
 clg_status pointwise_add_input(pointwise_group *g, clg_dtype dtype, pointwise_register *out);
 clg_status pointwise_add(pointwise_group *g, const char *def, const pointwise_register *operands,
                          const float *scalars, pointwise_register *out);
 clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
                               pointwise_register *out);
 clg_status pointwise_add_output(pointwise_group *g, pointwise_register r);
-/* Leaves out inputs that nothing reads; moved[i] is the new register of input i, POINTWISE_NONE
- * when it has gone. */
+/* Drops inputs that no instruction reads; moved[i] is the new register of input i, POINTWISE_NONE
+ * if dropped. */
 void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWISE_MAX_INPUTS]);
 
-/* A node that is to be computed in a group: registers[i] holds its input i, POINTWISE_NONE where
- * absent; known[i] its content or NULL (known itself may be NULL). */
+/* A node to be computed in a group: registers[i] has its input i, POINTWISE_NONE where absent;
+ * known[i] its content or NULL (known itself may be NULL). */
 typedef struct pointwise_source {
     const node *node;
     const op_row *row;
@@ -110,36 +109,36 @@ typedef struct pointwise_source {
     size_t count; /* of registers */
 } pointwise_source;
 
-/* Whether a node (resolved) is one of the pointwise operators; clgraph.Pointwise itself is not
- * one. */
+/* Returns whether a node (resolved) is a pointwise operator of ONNX or com.microsoft; false for
+ * clgraph.Pointwise. */
 bool pointwise_is(const node *n);
-/* Appends what a pointwise node computes. Nothing is changed on failure. */
+/* Appends the instructions of a pointwise node. The group is unchanged on failure. */
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out);
 
-/* Writes a group as attributes of a clgraph.Pointwise node that has none yet, and reads it back. */
+/* Write a group as attributes of a clgraph.Pointwise node that has none yet, and read it back. */
 clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n);
 clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_group *out_group);
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* How a kernel walks: rows along the last dimension, or each element on its own where rows are
+/* How a kernel iterates: along rows of the last dimension, or over single elements where rows are
  * short. */
 typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
 
-/* Strides that several inputs share. */
+/* Stride patterns, each shared by several inputs. */
 typedef enum pointwise_access {
     POINTWISE_DENSE,  /* element i of the output is element i of the input */
-    POINTWISE_SCALAR, /* one element for all */
+    POINTWISE_SCALAR, /* one element for the whole output */
     POINTWISE_NEXT,   /* rows: adjacent elements */
     POINTWISE_SAME,   /* rows: one element for a whole row */
-    POINTWISE_LANES,  /* rows: one vector again and again */
+    POINTWISE_LANES,  /* rows: one vector, repeated */
     POINTWISE_STRIDED /* rows: a stride from element to element; single: any strides */
 } pointwise_access;
 
 #define POINTWISE_MAX_PATTERNS (POINTWISE_MAX_INPUTS)
 
-/* What of a launch shapes the text: never a size. */
+/* The properties of a launch that determine the text, which never includes sizes. */
 typedef struct pointwise_layout {
     pointwise_mode mode;
     int rank; /* of the grid, at least 1 */
@@ -156,12 +155,12 @@ typedef struct pointwise_layout {
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
 /* "Add+Relu" */
 void pointwise_label(const pointwise_group *g, strbuf *out_text);
-/* Both, generated once for each collection of texts; the label says "pointwise Add+Relu". */
+/* Return both strings, generated once for each string pool; the label is "pointwise Add+Relu". */
 clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
                                 const pointwise_layout *layout, const char **out_text,
                                 const char **out_label);
 
-/* An operand of the group: which buffer, and how it is there. */
+/* An operand of the group: its buffer, and its shape and strides. */
 typedef struct pointwise_binding {
     operand where;
     const lower_operand *what;
@@ -171,42 +170,43 @@ typedef struct pointwise_binding {
 clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *g,
                            const pointwise_binding *inputs, const pointwise_binding *outputs);
 
-/* Host arithmetic over known contents; *out_tensor stays NULL when the group is not one that the
- * host computes. */
+/* Computes a group on the host from known contents; *out_tensor stays NULL when the host cannot
+ * compute the group. */
 clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
                           pointwise_register result, tensor **out_tensor);
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* How the shapes of the inputs give that of the output. */
+/* How the output's shape follows from those of the inputs. */
 typedef enum pointwise_shapes {
     POINTWISE_BROADCAST,
-    POINTWISE_ALIKE,       /* all have the same */
-    POINTWISE_OF_FIRST,    /* input 0 has it, others broadcast to it */
-    POINTWISE_FIRST_ALONE, /* input 0 has it, others do not matter for it */
-    /* before opset 7: attribute `axis` says where in input 0 the second input belongs */
+    POINTWISE_ALIKE,       /* all inputs have the output's shape */
+    POINTWISE_OF_FIRST,    /* that of input 0; others broadcast to it */
+    POINTWISE_FIRST_ALONE, /* that of input 0; others have no influence */
+    /* before opset 7: attribute `axis` is the position in input 0 at which the second input is
+     * aligned */
     POINTWISE_ALIGNED,
-    POINTWISE_ALIGNED_SLOPE /* the same of PRelu: to the channels, and the shape is of input 0 */
+    POINTWISE_ALIGNED_SLOPE /* likewise for PRelu: at channels; with the shape of input 0 */
 } pointwise_shapes;
 
-/* param of a row of op_pointwise.c: how the operator is made of instructions. */
+/* op_row.param of a row of op_pointwise.c: the instructions of the operator. */
 typedef struct pointwise_op {
-    const char *def; /* one instruction; or what `expand` builds upon */
+    const char *def; /* one instruction; or used by `expand` */
     struct {
         const char *attribute;
         float fallback;
     } scalars[2];
-    /* NULL: the one instruction, inputs in order. */
+    /* Appends the instructions. NULL: the single instruction, inputs in order. */
     clg_status (*expand)(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
     pointwise_shapes shapes;
-    bool to; /* the dtype is what attribute `to` says */
+    bool to; /* the dtype is given by attribute `to` */
 } pointwise_op;
 
 /* The functions of these rows, and of clgraph.Pointwise, whose param is NULL (pointwise_node.c). */
 clg_status pointwise_infer_node(op_context *c);
 clg_status pointwise_eval_node(op_context *c, tensor **out_tensors);
 clg_status pointwise_lower_node(lower_context *c);
-/* An `expand`: def between the inputs from the left, as Sum, Min and Max have it. */
+/* An `expand` function: combines all inputs with def from the left, as for Sum, Min and Max. */
 clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a group of pointwise instructions to OpenCL C. The text depends on dtypes, expressions and
- * the layout (which inputs are dense, scalar, along rows or strided), never on sizes: those are
+ * Generates OpenCL C for a group of pointwise instructions. The text depends on dtypes, expressions
+ * and the layout (which inputs are dense, scalar, along rows or strided), never on sizes: those are
  * arguments. It follows cl/pointwise/pointwise.clh, which has the loads and stores.
  */
 #include "ops/pointwise/pointwise.h"
@@ -13,7 +13,7 @@
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* What a dtype is in registers. */
+/* The register type of a dtype. */
 typedef struct reg_type {
     dtype_kind kind;
     const char *lane, *unsigned_lane, *mask_lane; /* OpenCL C types; masks of scalars are int */
@@ -76,7 +76,8 @@ static void emit_scalar(const emitter *e, int k)
                   e->instruction->first_scalar + k);
 }
 
-/* "x)" after $k( : the number as a literal of the type. Returns what follows. */
+/* Emits the number before ")", after $k( , as a literal of the type. Returns the position after it.
+ */
 static const char *emit_number(const emitter *e, const char *at)
 {
     const size_t n = strcspn(at, ")");
@@ -125,7 +126,8 @@ static void emit_expression(const emitter *e, const char *expression)
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-/* Narrow floats are computed in float; what is only stored is rounded by the store. */
+/* Returns whether a narrow float register is an operand, and so must be rounded to its dtype;
+ * results that are only stored are rounded by the store. */
 static bool is_computed_with(const pointwise_group *g, pointwise_register r)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
@@ -147,7 +149,7 @@ static void emit_cast(const emitter *e, pointwise_register result)
              is_computed_with(e->group, result))
         strbuf_printf(e->out, "round_%s(to_vfloat(r%d));\n", dtype_find(to_dtype)->name, from);
     else if (to.kind != DTYPE_KIND_FLOAT && e->type.kind == DTYPE_KIND_FLOAT)
-        /* Not every driver saturates NaN to 0. */
+        /* Some drivers do not saturate NaN to 0. */
         strbuf_printf(e->out, "CAT(to_v%s, _sat_rtz)(r%d == r%d ? r%d : (v%s)0);\n", to.lane, from,
                       from, from, e->type.lane);
     else
@@ -236,7 +238,7 @@ static void emit_scalar_inputs(const pointwise_group *g, const pointwise_layout 
                           i, dtype_find(g->inputs[i])->name, i);
 }
 
-/* Loads of one iteration. `at` is the place in the output, `i` that in the row. */
+/* Emits the loads of one iteration. `at` is the index in the output, `i` that in the row. */
 static void emit_loads(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     for (size_t i = 0; i < g->n_inputs; i++) {
@@ -273,8 +275,8 @@ static void emit_body(const pointwise_group *g, const pointwise_layout *l, strbu
                       dtype_find(pointwise_dtype(g, g->outputs[i]))->name, i, g->outputs[i]);
 }
 
-/* Splits the number `from` into places d0.. of the first `rank` dimensions and sums up offsets
- * o<pattern>. */
+/* Emits code that splits index `from` into coordinates d0.. of the first `rank` dimensions and
+ * computes offsets o<pattern>. */
 static void emit_places(const pointwise_layout *l, const char *from, int rank, strbuf *out)
 {
     strbuf_printf(out, "        idx rest = %s;\n", from);
@@ -316,7 +318,8 @@ static void emit_rows(const pointwise_group *g, const pointwise_layout *l, strbu
     strbuf_append(out, "        }\n    }\n");
 }
 
-/* Goes on to the next element: places like an odometer, offsets with them. */
+/* Emits the step to the next element: increments coordinates like an odometer, and offsets with
+ * them. */
 static void emit_step(const pointwise_layout *l, strbuf *out)
 {
     for (int d = l->rank - 1; d >= 0; d--) {
@@ -348,7 +351,7 @@ static void emit_single(const pointwise_group *g, const pointwise_layout *l, str
                        "            const int count = (int)min((idx)P_VEC, n - at);\n");
     for (size_t p = 0; p < l->n_patterns; p++)
         if (has_strides(l, p)) strbuf_printf(out, "            idx at%zu[P_VEC];\n", p);
-    /* Lanes past the end repeat the last element, which is there to be read. */
+    /* Lanes past the end read the last element again, which is valid memory. */
     strbuf_append(out, "            for (int l = 0; l < P_VEC; ++l) {\n");
     for (size_t p = 0; p < l->n_patterns; p++)
         if (has_strides(l, p)) strbuf_printf(out, "                at%zu[l] = o%zu;\n", p, p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of pointwise instructions on the host: element by element, for the small tensors of shape
- * arithmetic. Every result is truncated to its dtype, as a kernel's is.
+ * Evaluates groups of pointwise instructions on the host, element by element, for the small tensors
+ * of shape arithmetic. Every result is truncated to its dtype, as in a kernel.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A register: both readings of one number. */
+/* A register: the number as float and as integer. */
 typedef struct number {
     double f;
     int64_t i;
@@ -51,7 +51,7 @@ static double round_float(double x, clg_dtype dtype)
     }
 }
 
-/* A number of one kind as a register of `dtype`. */
+/* Converts a number to a register of `dtype`. */
 static number as_dtype(number x, bool is_float, clg_dtype dtype)
 {
     const dtype_info *to = dtype_find(dtype);
@@ -110,7 +110,7 @@ static number read_number(const tensor *t, int64_t at)
     return x;
 }
 
-/* Where an input that is broadcast to dims has its element number `at`. */
+/* Returns the index in t of element `at` after broadcasting to dims. */
 static int64_t broadcast_place(const tensor *t, const shape *dims, int64_t at)
 {
     int64_t place = 0, stride = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of pointwise instructions: building them, and writing them down as attributes of
+ * Groups of pointwise instructions: builds them, and writes and reads them as attributes of
  * clgraph.Pointwise.
  *
  *   ops     strings, one an instruction: names of rows
@@ -152,8 +152,8 @@ static bool is_register(const pointwise_group *g, int64_t r)
                                                : r < (int64_t)POINTWISE_RESULT(g->n_instructions));
 }
 
-/* One instruction of a node that anybody may have written: everything the generator relies on is
- * checked. */
+/* Reads one instruction of a node, which may come from a file: checks everything that the generator
+ * relies on. */
 static clg_status read_instruction(pointwise_group *g, const char *name, const int64_t *w,
                                    size_t n_scalars)
 {

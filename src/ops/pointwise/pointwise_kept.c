@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel texts of groups, generated once and found again by what shapes them: planning a new shape
- * then writes no text.
+ * Caches kernel texts of groups by the properties that determine them: planning a new shape then
+ * generates no text.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -16,7 +16,8 @@ typedef struct text_key {
 
 static void add(text_key *k, size_t word) { k->words[k->count++] = (uint32_t)word; }
 
-/* All that pointwise_text and pointwise_label read, word by word: structs have gaps. */
+/* Writes the key: all fields that pointwise_text and pointwise_label read, word by word, since
+ * structs have padding. */
 static void make_key(const pointwise_group *g, const pointwise_layout *l, bool label, text_key *k)
 {
     k->count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a group and its operands in memory to kernel steps: which inputs walk alike, how the kernel
- * walks, and the arguments for it.
+ * Lowers a group and its operands to kernel steps: finds inputs with equal strides, chooses the
+ * iteration, sets the arguments.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -31,7 +31,8 @@ static bool same_walk(const grid_dims *g, size_t a, size_t b)
     return true;
 }
 
-/* The grid over the output's dims with one operand for each distinct way in which inputs walk. */
+/* Builds the grid over the output's dims, with one operand for each distinct stride pattern of the
+ * inputs. */
 static clg_status find_patterns(lower_context *c, const pointwise_group *g,
                                 const pointwise_binding *inputs, const lower_operand *output,
                                 launch *out)
@@ -46,7 +47,7 @@ static clg_status find_patterns(lower_context *c, const pointwise_group *g,
         layout->pattern_of[i] = (uint8_t)p;
         if (p == layout->n_patterns) layout->n_patterns++;
     }
-    /* The output itself walks densely; it keeps apart what the inputs alone would merge. */
+    /* Include the dense output: dimensions merge only if they are contiguous in it, too. */
     grid_set_operand(all, layout->n_patterns, output);
     all->n_operands = layout->n_patterns + 1;
     grid_collapse(all);
@@ -87,8 +88,8 @@ static bool is_heavy(const pointwise_group *g)
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
-/* Rows of just one vector, as blocks of channels have them, become one row with the dimension
- * before them, where all operands either go on from one to the next, or begin again. */
+/* Merges rows of a single vector, as channel-blocked layouts have them, with the dimension before
+ * them, if each operand is contiguous across both or repeats the vector. */
 static void join_vectors(launch *l)
 {
     grid_dims *g = l->grid;
@@ -136,7 +137,7 @@ static void set_range(lower_context *c, step *s, const launch *l)
                         (rows + l->block - 1) / l->block);
 }
 
-/* Kernel arguments that the layout needs. */
+/* Returns the number of kernel arguments that the layout needs. */
 static size_t count_args(const pointwise_group *g, const launch *l)
 {
     size_t n = (size_t)l->grid->rank + 2 + g->n_inputs + g->n_outputs + g->n_scalars;
@@ -163,7 +164,7 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
 {
     const char *body, *label;
     CLG_TRY(pointwise_kept_texts(c, g, &l->layout, &body, &label));
-    /* P_T and P_FMA are for common/types.clh, which precedes all generated kernels. */
+    /* P_T and P_FMA are required by common/types.clh, which precedes all generated kernels. */
     const char *prelude = prelude_text(&c->build, "P_T=1 P_FMA=0 P_VEC=%d P_FP64=%d P_INDEX=%d",
                                        l->vec, uses_fp64(g), l->wide_index ? 64 : 32);
     step *s = step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, body);
@@ -189,8 +190,8 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
     return c->build.status;
 }
 
-/* Elements as unsigned integers of their size where only that matters: float64 then needs no
- * device with double. */
+/* Replaces dtypes by unsigned integers of their size where only the size matters: float64 then
+ * needs no device with double. */
 static void forget_meaning(pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
@@ -205,8 +206,8 @@ static void forget_meaning(pointwise_group *g)
     }
 }
 
-/* One input copied to scratch in the output's shape, for groups whose inputs walk in too many
- * implementations together. */
+/* Copies one input to scratch in the output's shape, for groups whose inputs have too many stride
+ * patterns. */
 static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding *input,
                              const lower_operand *output, lower_operand *out_operand)
 {
@@ -231,7 +232,7 @@ static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding 
 
 /* ---- one operator after the other ------------------------------------------------------------ */
 
-/* Which output register r is; n_outputs when it is not one. */
+/* Returns the index of the output that register r is; n_outputs when it is not one. */
 static size_t output_of(const pointwise_group *g, pointwise_register r)
 {
     size_t o = 0;
@@ -239,7 +240,7 @@ static size_t output_of(const pointwise_group *g, pointwise_register r)
     return o;
 }
 
-/* Whether each output is the result of an instruction, and of another one. */
+/* Returns whether each output is the result of an instruction, all distinct. */
 static bool may_split(const pointwise_group *g)
 {
     for (size_t o = 0; o < g->n_outputs; o++)
@@ -247,8 +248,8 @@ static bool may_split(const pointwise_group *g)
     return g->n_instructions > 1;
 }
 
-/* Instruction i as its own group; `from` gets the registers of the whole group that it
- * reads. */
+/* Makes instruction i a separate group; `from` gets the registers of the whole group that it reads.
+ */
 static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
                        pointwise_register from[POINTWISE_MAX_OPERANDS])
 {
@@ -267,7 +268,7 @@ static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
     out->outputs[0] = POINTWISE_RESULT(0);
 }
 
-/* Memory for what instruction i computes: an output, or scratch in the output's shape. */
+/* Assigns memory to the result of instruction i: an output, or scratch in the output's shape. */
 static clg_status place_result(lower_context *c, candidate *to, const pointwise_group *g, size_t i,
                                const pointwise_binding *outputs, pointwise_binding *out)
 {
@@ -289,7 +290,7 @@ static clg_status place_result(lower_context *c, candidate *to, const pointwise_
     return CLG_OK;
 }
 
-/* A kernel for each instruction. */
+/* Appends a kernel for each instruction. */
 static clg_status lower_apart(lower_context *c, candidate *to, const pointwise_group *g,
                               const pointwise_binding *inputs, const pointwise_binding *outputs)
 {

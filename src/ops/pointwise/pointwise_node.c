@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node as a group of instructions: its shapes, its arithmetic on the host, its lowering. The same
- * for every pointwise operator; what differs is in its row (op_pointwise.c).
+ * Infers, evaluates and lowers a node as a group of instructions, in the same way for every
+ * pointwise operator; the differences are in its row (op_pointwise.c).
  */
 #include "ops/lowering/work.h"
 #include "ops/ml/strings.h"
@@ -12,7 +12,7 @@
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* clgraph.Pointwise, which has no its own row, broadcasts. */
+/* Returns how shapes combine; clgraph.Pointwise, whose row has no param, broadcasts. */
 static pointwise_shapes shapes_of(const op_row *row)
 {
     const pointwise_op *op = row->param;
@@ -54,7 +54,7 @@ clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwi
     return CLG_OK;
 }
 
-/* The group of one node: inputs[i] is its input i, and inputs that are absent have no register. */
+/* Builds the group of one node: inputs[i] is its input i; absent inputs have no register. */
 static clg_status group_of_node(const node *n, const op_row *row, const clg_dtype *dtypes,
                                 const tensor *const *known, pointwise_group *g)
 {
@@ -72,8 +72,8 @@ static clg_status group_of_node(const node *n, const op_row *row, const clg_dtyp
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* The shape of input 1 as broadcasting of opset 7 needs it: `axis` of input 0 is where its first
- * dimension belongs, so dimensions of 1 are put after it. */
+/* Aligns the shape of input 1 for opset 7 broadcasting: its first dimension belongs at `axis` of
+ * input 0, so dimensions of 1 are appended. */
 static void align(const node *n, const op_row *row, const shape *first, shape *second)
 {
     const bool is_slope = shapes_of(row) == POINTWISE_ALIGNED_SLOPE && second->rank == 1;
@@ -117,7 +117,7 @@ static clg_status infer_fused(op_context *c, const shape *dims)
     return CLG_OK;
 }
 
-/* What broadcasting allows and the operator does not. */
+/* Rejects shapes that broadcasting would allow but the operator does not. */
 static clg_status check_shapes(const op_context *c, const shape *dims)
 {
     const pointwise_shapes shapes = shapes_of(c->row);
@@ -147,7 +147,7 @@ clg_status pointwise_infer_node(op_context *c)
 
 /* ---- host arithmetic ------------------------------------------------------------------------- */
 
-/* Equal, Cast and CastLike. */
+/* Evaluates Equal, Cast and CastLike on strings. */
 static clg_status eval_strings(op_context *c, tensor **out_tensors)
 {
     const value_fact *out = &c->outputs[0];
@@ -177,8 +177,8 @@ clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Leaves out inputs that no instruction reads: absent ones, exponents that were known,
- * CastLike's second. */
+/* Binds inputs, and drops those that no instruction reads: absent ones, known exponents, CastLike's
+ * second. */
 static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwise_binding *bound)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];
@@ -189,8 +189,7 @@ static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwi
             bound[moved[i]] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
 }
 
-/* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far is in the
- * output. */
+/* Lowers a Sum, Mean, Min or Max of more inputs than a group takes: accumulates in the output. */
 static clg_status lower_many(lower_context *c, candidate *to)
 {
     const pointwise_binding output = {operand_output(0), &c->outputs[0]};
@@ -219,7 +218,7 @@ static clg_status lower_many(lower_context *c, candidate *to)
     return CLG_OK;
 }
 
-/* Whether the group only hands its input on: a view will do. */
+/* Returns whether the group only copies its input, so that a view suffices. */
 static bool is_nothing(const lower_context *c, const pointwise_group *g,
                        const pointwise_binding *bound)
 {

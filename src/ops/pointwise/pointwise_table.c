@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of pointwise expressions. An operator is added here (unless it is made of rows that are
- * here) and in op_pointwise.c, which says its ONNX row. Formulas are those of the ONNX
- * operators of the same name; a NaN comes out of every one of them that ONNX does not define
- * otherwise, and no integer traps.
+ * The table of pointwise expressions. To add an operator, add its rows here (unless existing ones
+ * suffice) and its ONNX row in op_pointwise.c. Formulas are those of the ONNX operators of the same
+ * name; all propagate NaN unless ONNX defines otherwise, and no integer operation traps.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -46,7 +45,7 @@ static int64_t modulo(int64_t a, int64_t b)
     return r != 0 && (r ^ b) < 0 ? r + b : r;
 }
 
-/* The sign of the divisor, a zero's too. */
+/* Computes a modulo b with the sign of the divisor, also of a zero result. */
 static double modulo_of(double a, double b)
 {
     const double r = fmod(a, b);
@@ -128,7 +127,8 @@ const pointwise_def pointwise_defs[] = {
     {"Where", 3, 0, POINTWISE_KIND_OF_B | POINTWISE_MOVES_BITS, ALL("$m($a) != ($M)0 ? $b : $c"),
      ON_HOST(where)},
 
-    /* Signed integers add, subtract and multiply as unsigned ones, where overflow is defined. */
+    /* Signed integers are added, subtracted and multiplied as unsigned ones, whose overflow is
+     * defined. */
     {"Add", 2, 0, 0, FLOATS("$a + $b"), INTEGERS("$t($u($a) + $u($b))"), ON_HOST(add)},
     {"Sub", 2, 0, 0, FLOATS("$a - $b"), INTEGERS("$t($u($a) - $u($b))"), ON_HOST(sub)},
     {"Mul", 2, 0, 0, FLOATS("$a * $b"), INTEGERS("$t($u($a) * $u($b))"), ON_HOST(mul)},
@@ -147,7 +147,7 @@ const pointwise_def pointwise_defs[] = {
      .on_signed = "POWER_OF($S, $a, $b)", ON_HOST(pow)},
     {"Pow.float", 2, 0, LANES | POINTWISE_MIXED, .on_signed = "POWER_OF_FLOAT($S, $a, $b)"},
     {"Square", 1, 0, 0, FLOATS("$a * $a"), BY_FLOAT(square)},
-    /* The root, but for pow's zero and infinity. */
+    /* The square root, except for pow's zero and infinity. */
     {"Pow.half", 1, 0, 0, FLOATS("$a == -($T)INFINITY ? ($T)INFINITY : fabs(sqrt($a))")},
     {"Cube", 1, 0, 0, FLOATS("$a * $a * $a")},
     {"Min", 2, 0, 0, FLOATS("MIN_OF($a, $b)"), INTEGERS("min($a, $b)"), ON_HOST(min)},
@@ -167,11 +167,11 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Floor", "floor($a)", 0, BY_FLOAT(floor)),
     UNARY_FLOAT("Ceil", "ceil($a)", 0, BY_FLOAT(ceil)),
     UNARY_FLOAT("Round", "rint($a)", 0, BY_FLOAT(round)),
-    /* Of float32: rint within 1024, beyond it some number that 8 bits have not either. On CPUs
-     * rint is 20 instructions. */
+    /* Rounds float32 as rint within 1024; larger numbers become any number beyond 8 bits. On CPUs
+     * rint takes 20 instructions. */
     {"RoundNear", 1, 0, 0,
      FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)")},
-    /* Of one zero point, $p, and scale, $q; what is quantised is not saturated yet. */
+    /* With zero point $p and scale $q; the quantised result is not saturated yet. */
     {"Dequantize", 1, 2, 0, FLOATS("($a - $p) * $q")},
     {"Quantize", 1, 2, 0,
      FLOATS("CLAMP_OF($a / $q, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0) + $p")},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers casts from and to the storage types of a byte and less.
+ * Lowers casts from and to storage types of one byte or less.
  */
 #include "ops/quant/narrow.h"
 
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Before opset 24 the types without -0 have no number for an infinity, later infinity saturates
- * as all else. */
+/* Before opset 24, infinity has no representation in types without -0 (it becomes NaN); later it
+ * saturates like other values. */
 int narrow_saturation(const node *n)
 {
     if (node_int(n, "saturate", 1) == 0) return 0;
@@ -26,7 +26,7 @@ bool narrow_round_mode(const node *n, int *out_mode)
     return false;
 }
 
-/* An input that is not dense, copied to scratch. */
+/* Copies an input that is not dense to scratch. */
 static clg_status make_dense(lower_context *c, candidate *impl, operand *out_where)
 {
     lower_operand from = c->inputs[0], to = from;

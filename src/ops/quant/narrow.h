@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Casts from and to the storage types of a byte and less (DTYPES_NARROW), which are codes to look
- * up in place of numbers to compute with. See cl/quant/narrow.cl and
+ * Casts from and to storage types of one byte or less (DTYPES_NARROW), whose elements are converted
+ * by look-up and not computed with. See cl/quant/narrow.cl and
  * docs/decisions/0022-narrow-types-are-packed.md.
  */
 #ifndef CLG_OPS_NARROW_H
@@ -14,18 +14,19 @@ static inline bool narrow_is(clg_dtype dtype)
     return dtype > CLG_DTYPE_NONE && dtype < 32 && (DTYPE_BIT(dtype) & DTYPES_NARROW) != 0;
 }
 
-/* Whether several of its numbers share a byte. */
+/* Returns whether several elements share a byte. */
 static inline bool narrow_is_packed(clg_dtype dtype)
 {
     return narrow_is(dtype) && dtype_find(dtype)->bits < 8;
 }
 
-/* P_SATURATE of quant/narrow.clh for a node with the attribute `saturate`. */
+/* Returns P_SATURATE of quant/narrow.clh for a node with the attribute `saturate`. */
 int narrow_saturation(const node *n);
-/* Attribute round_mode as P_MODE of quant/narrow.clh; false when it is not one of ONNX's words. */
+/* Returns attribute round_mode as P_MODE of quant/narrow.clh; false when it is not one of ONNX's
+ * words. */
 bool narrow_round_mode(const node *n, int *out_mode);
 
-/* Cast or CastLike of input 0 to output 0, one of which is narrow. */
+/* Lowers Cast or CastLike of input 0 to output 0, one of which is narrow. */
 clg_status narrow_lower_cast(lower_context *c);
 
 #endif

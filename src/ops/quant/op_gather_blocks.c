@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.GatherBlockQuantized: rows of a table that stays in 2, 4 or 8 bits, as decoders
- * have for their embedding. Bytes hold as many numbers as fit. See cl/quant/gather_blocks.cl.
+ * com.microsoft.GatherBlockQuantized: gathers rows of a table that stays in 2, 4 or 8 bits, as
+ * embedding tables of decoders are. Bytes are fully packed. See cl/quant/gather_blocks.cl.
  */
 #include "ops/lowering/work.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit numbers with int32
- * sums, exact; see cl/quant/qconv.cl. That of com.microsoft may have its channels last: a pass
- * makes it one with channels first (passes/quant/pass_quantized.c).
+ * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit integers with exact
+ * int32 sums; see cl/quant/qconv.cl. com.microsoft.QLinearConv may be channels-last: a pass makes
+ * it channels-first (passes/quant/pass_quantized.c).
  */
 #include "ops/conv/conv_desc.h"
 #include "ops/lowering/work.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's operators on quantised numbers that are neither GEMMs nor convolutions:
- * QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool,
- * QLinearGlobalAveragePool. Numbers are dequantised to float32, computed with, and quantised, in a
- * pointwise group where the operator is one. A pass transposes windows over channels that are last
- * (passes/quant/pass_quantized.c).
+ * com.microsoft's quantised operators other than GEMMs and convolutions: QLinearAdd, QLinearMul,
+ * QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool, QLinearGlobalAveragePool.
+ * They dequantise to float32, compute, and quantise, in one pointwise group where the operator is
+ * pointwise. A pass transposes channels-last windows (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -15,7 +14,7 @@
 
 #include <inttypes.h>
 
-/* A group in the making: what its inputs are. */
+/* A group under construction, with the node inputs that its registers read. */
 typedef struct qlinear {
     lower_context *context;
     pointwise_group group;
@@ -23,11 +22,11 @@ typedef struct qlinear {
     lower_operand operands[POINTWISE_MAX_INPUTS];
 } qlinear;
 
-/* param of the rows of one and two operands: what is computed. */
+/* op_row.param of the unary and binary rows: the operation. */
 typedef struct qlinear_op {
     const char *def;
     int n_operands;
-    const char *scalar; /* the attribute that def takes; NULL: none */
+    const char *scalar; /* the attribute that is the def's scalar; NULL: none */
     float fallback;
 } qlinear_op;
 
@@ -43,7 +42,7 @@ static clg_status add_input(qlinear *q, operand where, const lower_operand *what
     return CLG_OK;
 }
 
-/* Input i of the node, one number, as float32. */
+/* Adds input i of the node, a scalar, as float32. */
 static clg_status add_number(qlinear *q, uint32_t i, pointwise_register *out)
 {
     lower_operand one = *lower_input(q->context, i);
@@ -59,7 +58,7 @@ static clg_status combine(qlinear *q, const char *def, pointwise_register a, poi
     return pointwise_add(&q->group, def, (pointwise_register[]){a, b}, NULL, out);
 }
 
-/* (x - zero) * scale; scale is input `at`, the zero point the one after it, which may be
+/* Computes (x - zero) * scale; scale is input `at`, the zero point the input after it, which may be
  * absent. */
 static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, pointwise_register *out)
 {
@@ -75,7 +74,7 @@ static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, poin
     return combine(q, "Mul", *out, scale, out);
 }
 
-/* saturate(round(x / scale) + zero) as the group's output. */
+/* Makes saturate(round(x / scale) + zero) the group's output. */
 static clg_status quantize(qlinear *q, pointwise_register x, uint32_t at)
 {
     const clg_dtype dtype = q->context->outputs[0].dtype;
@@ -109,7 +108,7 @@ static qlinear *start(lower_context *c)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Scale `at` is there; it and the zero point after it are one number each. */
+/* Checks that scale `at` is present, and that it and the zero point after it are scalars. */
 static clg_status check_numbers(const op_context *c, size_t at)
 {
     if (!op_has_input(c, at))
@@ -221,7 +220,7 @@ static clg_status window_pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* A dense operand of float32 in scratch memory, of the shape of `like`. */
+/* Returns a dense float32 operand in scratch memory, of the shape of `like`. */
 static clg_status float_scratch(lower_context *c, candidate *impl, const lower_operand *like,
                                 lower_operand *what, operand *out)
 {
@@ -268,7 +267,7 @@ static clg_status window_pool_lower(lower_context *c)
 
 static bool is_quantized(clg_dtype dtype) { return dtype == CLG_INT8 || dtype == CLG_UINT8; }
 
-/* Tensor i of a node: the first of its three inputs. */
+/* Index of a node's tensor i, the first of its three inputs. */
 #define PART(i) (2 + 3 * (i))
 
 static clg_status concat_infer(op_context *c)
@@ -305,7 +304,7 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Part k, quantised again in scratch, and from there to its place. */
+/* Requantises part k in scratch, and copies it to its position in the output. */
 static clg_status concat_part(lower_context *c, candidate *impl, uint32_t k, int axis,
                               int64_t *place)
 {

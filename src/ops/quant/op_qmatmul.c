@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulInteger and QLinearMatMul: products of 8-bit matrices with int32 sums, exact; see
- * cl/quant/qmatmul.cl. And com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a
- * bias, and DynamicQuantizeMatMul, which quantises its first operand before.
+ * MatMulInteger and QLinearMatMul: products of 8-bit matrices with exact int32 sums; see
+ * cl/quant/qmatmul.cl. Also com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a
+ * bias, and DynamicQuantizeMatMul, which first quantises its first operand.
  */
 #include "ops/matmul/matmul_shape.h"
 #include "ops/quant/qmatmul.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * QuantizeLinear and DequantizeLinear, for a tensor, along an axis, in blocks;
- * DynamicQuantizeLinear, which finds scale and zero point first. See cl/quant/quantize.cl.
+ * DynamicQuantizeLinear, which first finds scale and zero point. See cl/quant/quantize.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/quant/narrow.h"
@@ -10,14 +10,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Which scale belongs to which element: x as [outer, n, inner], scale of (o, a) at o * s_outer +
- * a / block * s_n; with `step`, of (o, a, i) as many further. */
+/* The mapping of scales to elements: x is [outer, n, inner], the scale of (o, a) is at o * s_outer
+ * + a / block * s_n; with `step`, that of (o, a, i) is i further. */
 typedef struct quantize_shape {
     int64_t outer, n, inner, s_outer, s_n, block;
     bool step;
 } quantize_shape;
 
-/* What numbers and scales may be, and what they are quantised to. */
+/* The dtypes of real numbers and scales, and of quantised numbers. */
 #define SCALES (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 #define QUANTIZED                                                                                  \
     (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16) |   \
@@ -149,11 +149,11 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
     return CLG_OK;
 }
 
-/* Where the three come from; `zero` counts with has_zero only. */
+/* The operands; `zero` is valid with has_zero only. */
 typedef struct quantize_operands {
     operand x, y, scale, zero;
     clg_dtype in, out, scale_dtype;
-    clg_dtype quotient; /* what x / scale is rounded to */
+    clg_dtype quotient; /* dtype to which x / scale is rounded */
     int saturate;       /* P_SATURATE of quant/narrow.clh */
     bool has_zero;
 } quantize_operands;
@@ -208,7 +208,7 @@ static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
     work_range_1d(c, s, (total + 7) / 8, lower_is_simd(c) ? 16 : 64);
 }
 
-/* From opset 23 on a quotient is as precise as the scale, or as requested. */
+/* Returns the dtype of the quotient: from opset 23, that of the scale, or the attribute's. */
 static clg_dtype quotient_dtype(const lower_context *c)
 {
     const int64_t requested = node_int(c->node, "precision", 0);
@@ -310,7 +310,7 @@ static clg_status dynamic_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* float8e8m0 is a scale alone. */
+/* float8e8m0 is supported for scales only. */
 #define ALL_SCALES (SCALES | DTYPE_BIT(CLG_FLOAT8E8M0))
 static const op_types types[] = {
     {'T', SCALES | DTYPE_BIT(CLG_INT32)}, {'S', ALL_SCALES}, {'Q', QUANTIZED}, {0}};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of com.microsoft that ONNX Runtime's quantisation writes and that are others in a row:
- * QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM, NhwcMaxPool.
- * Checks and shapes; a pass that always runs decomposes them (passes/quant/pass_quantized.c), so
- * that they have no kernels.
+ * Operators of com.microsoft, written by ONNX Runtime's quantiser, that are compositions of other
+ * operators: QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM,
+ * NhwcMaxPool. Checks and shapes only; a pass that always runs decomposes them
+ * (passes/quant/pass_quantized.c), so that they have no kernels.
  */
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"
@@ -15,7 +15,7 @@ static clg_status not_decomposed(lower_context *c)
     return lower_error(c, CLG_ERROR_INTERNAL, "no pass decomposed it into other operators");
 }
 
-/* One number, or one for each of n; n is 1 for one number alone. */
+/* Checks that an input is a scalar, or a list of n; with n 1 a scalar only. */
 static clg_status check_list(const op_context *c, size_t input, int64_t n)
 {
     int64_t count;
@@ -140,7 +140,7 @@ static clg_status lstm_check(const node *n)
     return recurrent_read(n, &r);
 }
 
-/* A list that has a number for each direction, or for each column of each direction. */
+/* Checks a list of one number per direction, or per column of each direction. */
 static clg_status check_columns(const op_context *c, size_t input, int64_t n_dirs, int64_t columns)
 {
     const shape *s = &op_input(c, input)->dims;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments and the work that kernels of 8-bit convolutions share.
+ * Kernel arguments and operation counts common to 8-bit convolutions.
  */
 #include "ops/quant/qconv.h"
 
@@ -17,7 +17,7 @@ void qconv_size_args(step_builder *b, step *s, const qconv_job *j)
     window_args(b, s, j->axes);
 }
 
-/* `unused` stands in for an input that is left out. */
+/* Adds an input as an argument; `unused` for an absent one. */
 static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused, clg_dtype dtype)
 {
     step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are divided for it, and how it wants to
- * be called.
+ * Lowers 8-bit convolutions to cl/quant/qconv_simd.cl: tiling, packing, and the kernels' arguments.
  */
 #include "ops/conv/conv_tiling.h"
 #include "ops/lowering/dot.h"
@@ -52,7 +51,8 @@ static bool is_depthwise(const qconv_job *j)
     return j->ic == 1 && j->groups > 1 && j->oc <= 4 && window_count_taps(j->axes) <= MAX_TAPS;
 }
 
-/* Kernels count in 32 bits; what is larger is left to the plain one. */
+/* Returns whether the sizes fit the 32-bit counters of these kernels; larger problems use the plain
+ * kernel. */
 static bool counts_fit(const qconv_job *j)
 {
     const window_axis *a = j->axes;
@@ -66,7 +66,7 @@ static bool counts_fit(const qconv_job *j)
     return j->groups <= WORK_MAX_ITEMS && j->batch <= max / j->groups && j->oc <= max / j->groups;
 }
 
-/* A convolution of single pixels sees an image as one line. */
+/* Joins the lines of an image for a 1x1 convolution. */
 static void join_lines(qconv_job *j)
 {
     int64_t pixels = 1;
@@ -117,7 +117,8 @@ static bool count_bytes(const qconv_job *j, const conv_tiling *t, dot_unit unit,
     return rows <= INT32_MAX && dtype_bytes(CLG_INT32, rows * words, out);
 }
 
-/* The weights in the form of qconv_pack_w: a separate program, the same whatever the epilogue. */
+/* Packs the weights for qconv_simd by qconv_pack_w: a separate program, the same for all epilogues.
+ */
 static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *j,
                             const conv_tiling *t, dot_unit unit, size_t size_bytes)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementations qconv_simt and qconv_dot: cl/quant/qconv_simt.cl.
+ * Lowers 8-bit convolutions to cl/quant/qconv_simt.cl: the implementations qconv_simt and
+ * qconv_dot.
  */
 #include "ops/lowering/dot.h"
 #include "ops/lowering/work.h"
@@ -15,7 +16,8 @@ typedef struct conv_words {
     int64_t x_bytes, w_bytes;            /* packed */
 } conv_words;
 
-/* Depthwise convolutions have no sums over channels that four bytes could be part of. */
+/* Computes the sizes; false when they are too large, and for depthwise convolutions, which have no
+ * sum over channels to pack. */
 static bool measure_words(const qconv_job *j, conv_words *out)
 {
     const window_axis *a = j->axes;
@@ -35,7 +37,7 @@ static bool measure_words(const qconv_job *j, conv_words *out)
                       QTILE_WORD_BYTES);
 }
 
-/* x in words, into scratch memory. */
+/* Packs x in words, into scratch memory. */
 static operand pack_x(lower_context *c, candidate *impl, const qconv_job *j, const conv_words *z)
 {
     step_builder *b = &c->build;

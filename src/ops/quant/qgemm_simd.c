@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qgemm_simd.cl: how products of 8-bit matrices are divided for it, and how it wants to be
- * called.
+ * Lowers products of 8-bit matrices to cl/quant/qgemm_simd.cl: tiling, packing, and the kernels'
+ * arguments.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -19,7 +19,8 @@ typedef struct tile_plan {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } tile_plan;
 
-/* A few groups for each core even out what they take; in one, many panels share its copy of A. */
+/* Chooses the tiling: several groups per core, which balances the load; in a group, many panels
+ * share its copy of A. */
 static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
 {
     const int64_t wanted = GROUPS_PER_UNIT * work_units(c), batch = grid_n_elements(z->batches);
@@ -64,7 +65,7 @@ static operand pack_right(lower_context *c, candidate *impl, const qmatmul_job *
 {
     static const number_list none = {0};
     step_builder *b = &c->build;
-    qmatmul_job any = *j; /* a separate program, the same whatever is done with it */
+    qmatmul_job any = *j; /* a separate program, the same for all epilogues */
     char recipe[96];
     any.a_dtype = CLG_UINT8;
     any.y_dtype = CLG_INT32;

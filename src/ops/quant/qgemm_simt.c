@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementations qgemm_simt and qgemm_dot: cl/quant/qgemm_simt.cl.
+ * Lowers products of 8-bit matrices to cl/quant/qgemm_simt.cl: the implementations qgemm_simt and
+ * qgemm_dot.
  */
 #include "ops/lowering/work.h"
 #include "ops/quant/qmatmul.h"
@@ -8,7 +9,7 @@
 
 #include <stdio.h>
 
-/* The matrices of B one after the other, as they are in memory. */
+/* Counts the matrices of B, which are contiguous in memory. */
 static bool count_matrices(const qmatmul_job *j, int64_t *out)
 {
     return qtile_fits((size_t)(j->b_dims.rank > 2 ? j->b_dims.rank - 2 : 0), j->b_dims.dims,

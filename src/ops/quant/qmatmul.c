@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of 8-bit matrices with int32 sums: the choice of an implementation, and what may follow
+ * Products of 8-bit matrices with int32 sums: chooses an implementation and adds the steps after
  * the sums.
  */
 #include "ops/quant/qmatmul.h"
@@ -36,7 +36,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     grid_range(c, s, 3, pieces, local);
 }
 
-/* Strides of a matrix' leading dimensions. */
+/* Returns an operand with the leading dimensions of x and their strides. */
 static lower_operand batches_of(const shape *x)
 {
     lower_operand o = {.dims = matmul_leading(x)};
@@ -71,7 +71,7 @@ static clg_status add_gemm(lower_context *c, candidate *impl, const qmatmul_job 
     return CLG_OK;
 }
 
-/* The product of the node's inputs, its sums or bytes in output 0. */
+/* Returns the job of the node's inputs, with sums or bytes in output 0. */
 static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
 {
     return (qmatmul_job){.a = operand_input(at->a),
@@ -91,7 +91,7 @@ static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
                          .b_scale = qmatmul_list(c, at->b_scale)};
 }
 
-/* The kernel's scales are float32: one of another dtype is cast before it. */
+/* Casts a scale to float32, the dtype that the kernel reads, if it has another one. */
 static clg_status widen_scale(lower_context *c, candidate *impl, uint32_t input, operand *at)
 {
     const lower_operand *given = lower_input(c, input);
@@ -128,7 +128,7 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
 
 /* ---- GEMMs that end in float32 ------------------------------------------------------------ */
 
-/* A list as an operand of a pointwise group: along the last axis, or one number. */
+/* Adds a list to a pointwise group as an input: along the last axis, or a scalar. */
 static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_operand *what,
                            number_list list, int64_t n, pointwise_register *out)
 {
@@ -139,7 +139,7 @@ static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_
     return pointwise_add_input(g, CLG_FLOAT32, out);
 }
 
-/* y = sums * (a_scale * b_scale) + bias, dense, of `dims`. */
+/* Appends y = sums * (a_scale * b_scale) + bias, dense, of `dims`. */
 static clg_status scale_sums(lower_context *c, candidate *impl, const qmatmul_job *j,
                              number_list bias, operand y, const shape *dims)
 {

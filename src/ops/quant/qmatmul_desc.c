@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shapes, arguments and work that kernels of 8-bit matrix products share.
+ * Shapes, kernel arguments and operation counts common to 8-bit matrix products.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -12,8 +12,7 @@ number_list qmatmul_list(const lower_context *c, uint32_t input)
         operand_input(input)};
 }
 
-/* A buffer of one number or a list, and the step from one to the next; `unused` stands in for
- * one that is left out. */
+/* Adds a scalar or list: its buffer and the step between entries; `unused` for an absent one. */
 static void list_args(lower_context *c, step *s, number_list list, clg_dtype dtype, operand unused)
 {
     step_arg_buffer(&c->build, s, list.given ? list.at : unused, dtype);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tiled kernels of 8-bit GEMM and convolutions share.
+ * Helpers of the tiled kernels of 8-bit GEMMs and convolutions. See qtile_simt.h.
  */
 #include "ops/quant/qtile_simt.h"
 

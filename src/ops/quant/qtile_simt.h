@@ -10,25 +10,25 @@
 #include "ops/lowering/simt_tile.h"
 
 #define QTILE_WORD_BYTES 4
-/* Lengths that kernels count in 32 bits and round up to tiles. */
+/* The maximum of lengths, which kernels count in 32 bits and round up to tiles. */
 #define QTILE_MAX_COUNT (INT32_MAX - 1024)
 
-/* Computes the product of the factors, none negative. False where it is larger than `most`; *out
- * is 0 after an overflow. */
+/* Computes the product of the factors, none negative. Returns false where it exceeds `max`; *out is
+ * 0 after an overflow. */
 bool qtile_fits(size_t n, const int64_t *factors, int64_t max, int64_t *out);
 #define QTILE_FITS(max, out, ...)                                                                  \
     qtile_fits(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, max,  \
                out)
 
-/* Packing is the same for all tiles: one program. */
+/* The tile with which packing programs are built: packing does not depend on tiles. */
 extern const simt_tile qtile_packing;
 
 typedef struct qtile_dtypes {
     clg_dtype a, b, y;
-    bool a_zero, b_zero; /* whether there are zero points */
+    bool a_zero, b_zero; /* which zero points are present */
 } qtile_dtypes;
 
-/* The prelude of a tiled kernel, with one parameter more. */
+/* Returns the prelude of a tiled kernel, with one more parameter, name=value. */
 const char *qtile_prelude(step_builder *b, const qtile_dtypes *d, const simt_tile *t, int dot,
                           const char *name, int value);
 /* Sets the index space: a work-group for each tile of m x n, `deep` times. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quantising for operators of which it is one part.
+ * Quantisation, as a part of operators.
  */
 #ifndef CLG_OPS_QUANTIZE_H
 #define CLG_OPS_QUANTIZE_H

@@ -6,11 +6,11 @@
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* The functions that ONNX names for recurrent cells, in the order of their codes. */
+/* The activation functions that ONNX defines for recurrent cells, in the order of their codes. */
 static const struct activation_row {
     const char *name;
     bool has_alpha, has_beta;
-    float alpha, beta; /* defaults; NAN: ONNX has none */
+    float alpha, beta; /* defaults; NAN: ONNX defines none */
 } activation_rows[] = {
     {"Relu", false, false, 0, 0},         {"Tanh", false, false, 0, 0},
     {"Sigmoid", false, false, 0, 0},      {"Affine", true, true, 1, 0},
@@ -28,8 +28,8 @@ static int find_activation(const char *name)
     return code;
 }
 
-/* Numbers of activation_alpha or activation_beta, taken one by one by the activations that have
- * such a number. */
+/* The list activation_alpha or activation_beta, whose entries belong to the activations that have
+ * such a parameter, in order. */
 typedef struct number_list {
     const float *numbers;
     size_t count, next;

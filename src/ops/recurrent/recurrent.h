@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a node RNN, GRU or LSTM says, as numbers; and its candidates. Gates in ONNX's order: RNN i,
- * LSTM iofc, GRU zrh.
+ * RNN, GRU and LSTM: the descriptor read from a node, and its candidates. Gates in ONNX's order:
+ * RNN i, LSTM iofc, GRU zrh.
  */
 #ifndef CLG_OPS_RECURRENT_H
 #define CLG_OPS_RECURRENT_H
@@ -13,7 +13,7 @@ typedef enum recurrent_cell { CELL_RNN, CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU } r
 
 #define RECURRENT_MAX_ACTIVATIONS 3
 
-/* What the rows of one operator have in common: op_row.param. */
+/* op_row.param: the properties of an operator. */
 typedef struct recurrent_kind {
     recurrent_cell cell; /* CELL_GRU_LINEAR is an attribute's doing */
     int n_gates, n_activations;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Candidates for recurrent cells: X W + biases for all gates, directions and many time steps is one
- * matrix product; what is left runs in one launch over these steps. Only where the product would
- * take too much memory is time divided into chunks, and only then, or where directions differ in
- * their activations, are directions launched one by one.
+ * matrix product; the rest runs in one launch over these steps. Time is divided into chunks only
+ * where the product would take too much memory; only then, or where directions differ in their
+ * activations, are directions launched separately.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -41,7 +41,7 @@ typedef struct recurrent_plan {
     recurrent_desc desc;
     clg_dtype dtype, state_dtype;
     int64_t length, batch, input, hidden;
-    int64_t width;   /* gates * hidden: what a direction has of product columns */
+    int64_t width;   /* gates * hidden: columns of the product of a direction */
     int64_t chunk;   /* time steps of a launch */
     bool one_launch; /* for all directions */
     bool simd, blas;
@@ -58,7 +58,7 @@ typedef struct recurrent_plan {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Both directions then run the same kernel. */
+/* Returns whether both directions have equal activations and so run in one launch. */
 static bool directions_agree(const recurrent_desc *r)
 {
     for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
@@ -88,8 +88,8 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->chunk = max < 1 ? 1 : max < p->length ? max : p->length;
 }
 
-/* A slice of the batch for each unit of the device: rows of one slice share what is read of R,
- * slices run side by side. */
+/* Divides the batch in slices, one for each unit of the device: rows of a slice share loads of R,
+ * slices run concurrently. */
 static void size_simd(const lower_context *c, recurrent_plan *p)
 {
     static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
@@ -139,7 +139,7 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
     return s;
 }
 
-/* Gates gate0.. of R as panels of `units` vectors of hidden units each. */
+/* Packs gates gate0.. of R as panels of `units` vectors of hidden units each. */
 static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, int gate0, int gates)
 {
     const int units = p->tile_vectors / gates;
@@ -178,7 +178,7 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
                   work_ceil_div(p->hidden, 4), 1, p->desc.n_gates);
 }
 
-/* Wb + Rb, where the equations add them up before anything else happens to them. */
+/* Packs Wb + Rb, for gates whose equations add them directly. */
 static void pack_bias(lower_context *c, recurrent_plan *p)
 {
     step_builder *b = &c->build;
@@ -202,7 +202,8 @@ typedef struct launch {
     int64_t t0, n;
 } launch;
 
-/* product = X W + bias: [t][b] or, batch first, [b][t] rows of n_dirs * width columns. */
+/* Returns the job of product = X W + bias: [t][b] or, batch first, [b][t] rows of n_dirs * width
+ * columns. */
 static gemm_job gemm_job_of(const lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const int64_t columns = l->n_dirs * p->width;
@@ -246,7 +247,7 @@ static int parts_of(const lower_context *c, const recurrent_plan *p, const launc
     return parts;
 }
 
-/* Buffers of RECURRENT_ARGS; what is not there is replaced by the GEMM. */
+/* Adds the buffers of RECURRENT_ARGS; the product stands in for absent ones. */
 static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
@@ -266,7 +267,7 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_arg_long(b, s, p->desc.n_dirs * p->batch * p->padded);
 }
 
-/* The rest of RECURRENT_ARGS. */
+/* Adds the remaining RECURRENT_ARGS. */
 static void number_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */
@@ -364,7 +365,7 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
     const int64_t dirs = p->one_launch ? p->desc.n_dirs : 1;
     const int64_t product = p->chunk * p->batch * dirs * p->width;
     p->impl = step_candidate(b, variant);
-    /* A sequence of no steps has no product, and the kernel gets a buffer all the same. */
+    /* A sequence of length 0 has no product, but the kernel needs a buffer. */
     p->product =
         step_scratch(b, p->impl, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
     p->state = step_scratch(b, p->impl,

@@ -11,8 +11,8 @@
 /* P_KIND of cl/reduce/moments.cl. */
 typedef enum moments_kind { MOMENTS_PLAIN, MOMENTS_BATCH } moments_kind;
 
-/* x and y are [outer, channels, inner] of input 0's dtype. MOMENTS_BATCH takes inputs 1 to 4 and
- * gives the outputs 1 to 4 that are requested. */
+/* A normalisation of x to y, both [outer, channels, inner] of input 0's dtype. MOMENTS_BATCH reads
+ * inputs 1 to 4 and writes those of the outputs 1 to 4 that the node has. */
 typedef struct moments_job {
     moments_kind kind;
     operand x, y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that walk along one axis and keep its order: ArgMax, ArgMin, CumSum, CumProd. See
- * cl/reduce/arg.cl.
+ * Operators along one axis whose result depends on the order of elements: ArgMax, ArgMin, CumSum,
+ * CumProd. See cl/reduce/arg.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

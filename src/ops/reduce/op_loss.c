@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be
- * a separate output, with the former after it.
+ * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be a
+ * separate output, followed by the former.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct loss_op {
-    bool of_scores; /* takes logits, not log-probabilities */
+    bool of_scores; /* input: logits, not log-probabilities */
 } loss_op;
 
 static const char *reduction_of(const node *n) { return node_string(n, "reduction", "mean"); }
@@ -68,7 +68,7 @@ static step *loss_step(lower_context *c, const loss_job *j, const char *entry)
                                     whole == CLG_INT32 ? 32 : 64, lower_has_input(c, 2)));
 }
 
-/* LOSS_ARGS of the kernels. */
+/* Adds LOSS_ARGS of the kernels. */
 static void loss_args(lower_context *c, const loss_job *j, step *k)
 {
     step_builder *b = &c->build;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MeanVarianceNormalization, and the mechanism that it shares with BatchNormalization in training:
- * statistics in parts, a table for each channel, and a walk that applies it.
+ * MeanVarianceNormalization, and the steps that it shares with BatchNormalization in training:
+ * partial statistics, a table with entries for each channel, and the step that applies it.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -110,8 +110,8 @@ void moments_append(lower_context *c, candidate *impl, const moments_job *j)
     p.scale = batch ? c->inputs[1].dtype : p.dtype;
     p.mean = batch ? c->inputs[3].dtype : p.dtype;
     p.n_parts = count_parts(c, j);
-    /* Adjacent work-items read adjacent elements: elements of a channel, or channels where these
-     * are adjacent. */
+    /* Adjacent work-items read adjacent elements: of a channel or, where channels are adjacent, of
+     * several. */
     p.local = lower_is_simd(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
     const size_t rows = (size_t)(j->channels > 0 ? j->channels : 1) * dtype_size(p.sums);
     p.parts = step_scratch(&c->build, impl, (size_t)p.n_parts * rows * 3);
@@ -151,7 +151,8 @@ static clg_status mvn_infer(op_context *c)
     return CLG_OK;
 }
 
-/* [outer, channels, inner] when kept dimensions are adjacent; false when they are not. */
+/* Describes the reduction as [outer, channels, inner] if kept dimensions are adjacent; false when
+ * they are not. */
 static bool measure(const shape *x, const bool *reduced, moments_job *j)
 {
     j->outer = j->channels = j->inner = 1;
@@ -165,14 +166,14 @@ static bool measure(const shape *x, const bool *reduced, moments_job *j)
             at = AFTER;
         *(at == BEFORE ? &j->outer : at == AMONG ? &j->channels : &j->inner) *= x->dims[i];
     }
-    if (at == BEFORE) { /* all in one */
+    if (at == BEFORE) { /* a single row */
         j->inner = j->outer;
         j->outer = 1;
     }
     return true;
 }
 
-/* Kept dimensions to the front; strides are those of x. */
+/* Returns a grid that moves kept dimensions to the front; strides are those of x. */
 static grid_dims *gathering(lower_context *c, const bool *reduced, size_t side)
 {
     const shape *x = &c->inputs[0].dims;

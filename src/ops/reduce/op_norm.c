@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisations: BatchNormalization (in training by moments.h), and those that find mean and
- * variance of rows: LayerNormalization, InstanceNormalization, GroupNormalization; LRN across
- * channels.
+ * Normalisations: BatchNormalization (in training by moments.h), and those by mean and variance of
+ * rows: LayerNormalization, InstanceNormalization, GroupNormalization; LRN across channels.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/moments.h"
@@ -11,7 +10,7 @@
 
 /* P_FORM of cl/reduce/norm.cl. */
 typedef enum norm_form { FORM_BATCH, FORM_ROWS, FORM_GROUPS, FORM_LRN } norm_form;
-/* P_SCALE: which element of scale and bias belongs to an element of a row. */
+/* P_SCALE: the element of scale and bias for an element of a row. */
 typedef enum scale_rule { SCALE_BY_COL, SCALE_BY_ROW, SCALE_BY_BOTH } scale_rule;
 
 static const char *norm_prelude(lower_context *c, norm_form form, scale_rule rule, uint64_t local,
@@ -42,8 +41,8 @@ static bool asks_for_statistics(const node *n)
     return false;
 }
 
-/* By training_mode from opset 14 on, by outputs that only training gives from 7 on, by both
- * is_test and these before. */
+/* Returns whether the node trains: by training_mode from opset 14, by its training-only outputs
+ * from 7, by both is_test and these before. */
 static bool batch_trains(const node *n)
 {
     return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
@@ -59,8 +58,8 @@ static clg_status batch_check(const node *n)
                      node_text(n, shown), is_test, is_test ? "has" : "none of the");
 }
 
-/* Channels that have their own statistics: C, or before opset 9 with spatial = 0 every
- * element of a sample. */
+/* Returns the number of channels with separate statistics: C, or before opset 9 with spatial = 0
+ * every element of a sample. */
 static int64_t batch_channels(const node *n, const shape *x)
 {
     int64_t channels = x->rank > 1 ? x->dims[1] : 1;
@@ -118,7 +117,7 @@ static clg_status batch_lower(lower_context *c)
     STEP_INTS(b, k, planes, channels, inner);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
     if (simd) {
-        /* Long planes are one work-item each, many short ones go to a group. */
+        /* Long planes are one work-item each, several short ones share a group. */
         work_range_2d(c, k, inner > 0 ? 1 : 0, 1, planes, inner < 256 ? 16 : 1);
     } else {
         work_range_rows(c, k, inner, planes);
@@ -128,7 +127,7 @@ static clg_status batch_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* x as rows with a mean and a variance each, and where scale and bias come from. */
+/* x as rows that are normalised, and the mapping of scale and bias. */
 typedef struct norm_rows {
     int64_t rows, cols, row_mod, row_mul, col_div;
     scale_rule rule;
@@ -154,7 +153,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     STEP_BUFFERS(b, k, {operand_input(0), x->dtype}, {operand_output(0), x->dtype},
                  {operand_input(1), scale->dtype}, {operand_input(bias ? 2 : 1), scale->dtype});
     for (uint32_t i = 1; i < 3; i++) {
-        /* The kernel writes both or none. */
+        /* The kernel writes both or neither. */
         operand to = operand_output(0);
         if (work_has_output(c, i))
             to = operand_output(i);
@@ -213,7 +212,7 @@ static clg_status layer_lower(lower_context *c)
 
 /* ---- InstanceNormalization, GroupNormalization ----------------------------------------------- */
 
-/* How many scales there are: one a channel, or one a group (GroupNormalization 18). */
+/* Returns the number of scales: one per channel, or one per group (GroupNormalization 18). */
 static int64_t n_scales(const node *n, int64_t channels)
 {
     return strcmp(n->op_type, "GroupNormalization") == 0 && n->opset < 21

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions: ReduceSum and its like, the global pools, and LpNormalization, which divides by one.
- * Each is a row of map, combine and finish; shapes, host arithmetic and lowering are the same for
- * all. See cl/reduce/reduce.cl for the kernels.
+ * Reductions: ReduceSum and the like, the global pools, and LpNormalization, which divides by a
+ * reduction. Each is a row of map, combine and finish; shapes, host arithmetic and lowering are the
+ * same for all. See cl/reduce/reduce.cl for the kernels.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The numbers are those of P_MAP, P_COMBINE, P_FINISH. */
+/* Values are those of P_MAP, P_COMBINE, P_FINISH. */
 typedef enum reduce_map { TAKE_NONE, TAKE_ABS, TAKE_SQUARE, TAKE_EXP, TAKE_POWER } reduce_map;
 typedef enum reduce_combine {
     COMBINE_SUM,
@@ -38,7 +38,7 @@ typedef struct reduce_op {
 
 /* ---- axes and shapes ------------------------------------------------------------------------- */
 
-/* Which axes are reduced. given: the content of the axes input, NULL where absent. */
+/* Finds the reduced axes. given: the content of the axes input, NULL where absent. */
 static clg_status find_axes(const node *n, const tensor *given, int rank,
                             bool out_reduced[CLG_MAX_RANK])
 {
@@ -99,7 +99,7 @@ static total combine(reduce_combine how, total a, total b)
     }
 }
 
-/* Sums, products, maxima and minima of what shape arithmetic has: not of nothing. */
+/* Evaluates sums, products, maxima and minima of shape arithmetic; not of empty sets. */
 static clg_status reduce_eval(op_context *c, tensor **out_tensors)
 {
     bool reduced[CLG_MAX_RANK];
@@ -150,11 +150,11 @@ typedef struct reduce_dim {
     int64_t n, stride;
 } reduce_dim;
 
-/* One launch: which kernel, over which dimensions. */
+/* One launch: its kernel and dimensions. */
 typedef struct reduce_launch {
     bool by_columns;
     reduce_dim kept[CLG_MAX_RANK],
-        reds[CLG_MAX_RANK]; /* around the last one; columns: reds are all */
+        reds[CLG_MAX_RANK]; /* other than the last one; columns: all reduced dimensions */
     int n_kept, n_reds;
     int64_t n; /* the last dimension */
     int64_t results, reduced;
@@ -245,7 +245,7 @@ static void set_range(lower_context *c, step *s, const reduce_launch *l, int64_t
     }
 }
 
-/* One kernel step, into parts or finished. */
+/* Appends one kernel step, which writes parts or final results. */
 static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
 {
     step_builder *b = &c->build;
@@ -263,7 +263,7 @@ static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
         grid_arg(c, s, l->wide_index, l->kept[i].stride);
     }
     for (int i = 0; i < l->n_reds; i++) {
-        /* Kernels divide by lengths, also where there is nothing to reduce. */
+        /* Kernels divide by lengths even where there is nothing to reduce: pass at least 1. */
         grid_arg(c, s, l->wide_index, l->reds[i].n > 0 ? l->reds[i].n : 1);
         grid_arg(c, s, l->wide_index, l->reds[i].stride);
     }
@@ -291,7 +291,7 @@ static clg_status scratch(lower_context *c, candidate *to, clg_dtype dtype, int6
     return CLG_OK;
 }
 
-/* The reduction in one launch, or in parts and a second launch that combines them. */
+/* Appends the reduction in one launch, or in parts and a second launch that combines them. */
 static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
 {
     size_launch(c, &l);
@@ -325,8 +325,8 @@ static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
     return CLG_OK;
 }
 
-/* Sorts the input's dimensions into kept and reduced ones; adjacent elements of a kind that are
- * contiguous are one. False when the last one is not dense. */
+/* Sorts the input's dimensions into kept and reduced ones, and merges adjacent contiguous ones of a
+ * kind. False when the last one is not dense. */
 static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launch *l)
 {
     reduce_dim dims[CLG_MAX_RANK + 1];
@@ -357,7 +357,7 @@ static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launc
     return dims[n - 1].stride == 1;
 }
 
-/* Strided inputs whose last dimension is not dense are copied first. */
+/* Copies a strided input whose last dimension is not dense. */
 static clg_status densify(lower_context *c, candidate *to, lower_operand *in, operand from,
                           operand *out)
 {
@@ -373,8 +373,7 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     return CLG_OK;
 }
 
-/* Fills in which dimensions a launch over l->x, which is as `in` says, has: after a copy
- * where need be. */
+/* Sets the dimensions of a launch over l->x, described by `in`; copies it first if necessary. */
 static clg_status place_input(lower_context *c, candidate *to, lower_operand in,
                               const bool *reduced, reduce_launch *l)
 {
@@ -472,7 +471,7 @@ static clg_status normalize_infer(op_context *c)
     return CLG_OK;
 }
 
-/* x / norm in the norm's dtype; 0 where the norm is. */
+/* Builds x / norm in the norm's dtype; 0 where the norm is 0. */
 static clg_status divide_group(clg_dtype in, clg_dtype acc, pointwise_group *g)
 {
     pointwise_register r[2];
@@ -541,7 +540,7 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
     .infer = reduce_infer, .eval = reduce_eval, .lower = reduce_lower, .flags = OP_STRIDED_INPUTS
 #define OP(...)                                                                                    \
     .param = &(const reduce_op) { __VA_ARGS__ }
-/* Axes are an attribute up to opset `last`, then an input. */
+/* A reduction whose axes are an attribute up to opset `last`, then an input. */
 #define REDUCE(op_name, last, set, ...)                                                            \
     {.name = op_name,                                                                              \
      .since = 1,                                                                                   \

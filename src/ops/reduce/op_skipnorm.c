@@ -95,7 +95,7 @@ static clg_status rms_lower(lower_context *c)
 
 /* ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization -------------------------------- */
 
-/* Indices of the inputs; 0: there is none. */
+/* Indices of the inputs; 0: absent. */
 typedef struct skip_inputs {
     uint32_t gamma, beta, bias;
 } skip_inputs;
@@ -292,7 +292,7 @@ static const op_attribute embed_attributes[] = {
 
 const op_row op_rows_skipnorm[] = {
     {.name = "RMSNormalization", .since = 23, RMS},
-    /* ONNX Runtime has it in ONNX's own domain. */
+    /* ONNX Runtime registers it in ONNX's own domain. */
     {.name = "SimplifiedLayerNormalization", .since = 1, RMS},
     {.name = "SimplifiedLayerNormalization", MICROSOFT, RMS},
     {.name = "SkipLayerNormalization",

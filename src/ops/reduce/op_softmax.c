@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax, LogSoftmax and Hardmax. From opset 13 they work along one axis; before, the input is
- * taken as a matrix whose rows are all axes from `axis` on.
+ * Softmax, LogSoftmax and Hardmax. From opset 13 along one axis; before, over the rows of a matrix,
+ * which join all axes from `axis`.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -50,7 +50,7 @@ static clg_status measure(const lower_context *c, softmax_shape *out)
     return CLG_OK;
 }
 
-/* The form of the kernel (P_FORM) and the work-group that suits it. */
+/* The kernel's form (P_FORM), which determines the work-group. */
 typedef enum softmax_form { ROWS, GROUPS, LANES } softmax_form;
 
 static void add_step(lower_context *c, candidate *impl, const softmax_job *j, softmax_form form)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TopK: the k largest or smallest along an axis and where they are, best first, of equals the one
- * of lower index. See cl/reduce/topk.cl.
+ * TopK: the k largest or smallest elements along an axis and their indices, best first; of equal
+ * ones the lower index comes first. See cl/reduce/topk.cl.
  */
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
 
-/* Before opset 10 an attribute, then an input; false while it is not known. */
+/* Reads k, an attribute before opset 10, then an input; false while it is unknown. */
 static bool find_k(op_context *c, int64_t *out_k, clg_status *status)
 {
     int64_t values[OP_MAX_INTS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums for operators of which a reduction is one part.
+ * Sums, as parts of operators.
  */
 #ifndef CLG_OPS_REDUCE_H
 #define CLG_OPS_REDUCE_H
@@ -12,7 +12,7 @@
  * integers, whose sums are exact. */
 clg_status reduce_append_sum(lower_context *c, candidate *to, const bool reduced[CLG_MAX_RANK],
                              operand *out_sums, clg_dtype *out_dtype);
-/* The same of any x, which is as `in` says, into y: dense, of x's dtype. */
+/* As reduce_append_sum, for any x, described by `in`, to y: dense, of x's dtype. */
 clg_status reduce_append_sum_to(lower_context *c, candidate *to, const lower_operand *in, operand x,
                                 const bool reduced[CLG_MAX_RANK], operand y);
 

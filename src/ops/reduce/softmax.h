@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax and its like as a part of larger operators.
+ * Softmax, LogSoftmax and Hardmax, as parts of operators.
  */
 #ifndef CLG_OPS_SOFTMAX_H
 #define CLG_OPS_SOFTMAX_H
@@ -13,7 +13,7 @@ typedef enum softmax_op {
     HARDMAX
 } softmax_op; /* P_OP of cl/reduce/softmax.cl */
 
-/* The input as [outer, cols, inner]; cols are what sums up to 1. */
+/* The input as [outer, cols, inner]; probabilities along cols sum to 1. */
 typedef struct softmax_shape {
     int64_t outer, cols, inner;
 } softmax_shape;

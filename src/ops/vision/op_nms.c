@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression: the boxes of best score, without those that overlap a better one. How many
- * there are is known when they have been chosen: the row is planned in two stages (op_row.stages).
- * See cl/vision/nms.cl.
+ * NonMaxSuppression: the boxes of best score, without those that overlap a better one. Their number
+ * is known after they were chosen: the row is planned in two stages (op_row.stages). See
+ * cl/vision/nms.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -12,7 +12,7 @@
 
 enum { BOXES, SCORES, MAX_PER_CLASS, IOU, SCORE, N_INPUTS };
 
-/* A limit or threshold is one number, as a scalar or a list. */
+/* Checks that a limit or threshold is one number, as a scalar or a list. */
 static clg_status check_number(op_context *c, size_t i, const char *what)
 {
     const shape *dims = &op_input(c, i)->dims;
@@ -60,7 +60,8 @@ static clg_status nms_check(const node *n)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* The count; the boxes chosen of each batch and class; where those of each begin among all. */
+/* Infers stage 0: the count; the boxes chosen for each batch and class; the start of each among
+ * all. */
 static clg_status choose_infer(op_context *c)
 {
     const shape *scores = &c->inputs[SCORES].dims;

@@ -26,7 +26,7 @@ static clg_status pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* P_P of the kernel: powers that need no pow(). */
+/* Returns P_P of the kernel: a power that needs no pow(), or the general one. */
 static int power_form(pool_op op, int64_t p)
 {
     return op == POOL_LP && (p == 1 || p == 2) ? (int)p : 0;
@@ -40,7 +40,7 @@ static void add_sizes(step_builder *b, step *k, const window_axis *axes)
     }
 }
 
-/* What a pool reads and writes; indices with the maximum alone. */
+/* The operands of a pool; indices only for a maximum. */
 typedef struct pool_job {
     pool_op op;
     operand x, y;
@@ -53,8 +53,8 @@ typedef struct pool_job {
 #define LINE_ROOM 4096    /* P_LINE: floats of a work-item's rows: 16 KiB, half of an L1 */
 #define GROUPS_PER_UNIT 8 /* work-items for each core at least: they balance it */
 
-/* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough
- * groups are left for all units. */
+/* Returns how many rows of outputs a work-item computes, in vectors of `lanes`; 0: not even one
+ * fits. Keeps enough groups for all units. */
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
     const int64_t length = window_seen(w, w->out) + lanes;
@@ -63,7 +63,7 @@ static int64_t rows_at_once(const lower_context *c, const window_axis *w, int la
     return share < max && share > 0 ? share : max;
 }
 
-/* way: NULL makes a candidate. */
+/* Adds the steps of a pool to `impl`; NULL creates a candidate. */
 static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
 {
     static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis gets a table on the
- * device (which elements, which weights); runs of up to three adjacent axes are resized in one
+ * Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis has a table on the
+ * device (the elements and their weights); runs of up to three adjacent axes are resized in one
  * pass.
  */
 #include "ops/lowering/work.h"
@@ -21,7 +21,7 @@ static const char *const nearest_words[] = {"round_prefer_floor", "round_prefer_
                                             "ceil"};
 static const char *const policy_words[] = {"stretch", "not_larger", "not_smaller"};
 
-/* The attributes of any version. */
+/* The attributes of all versions. */
 typedef struct resize_setting {
     resize_mode mode;
     nearest_mode nearest;
@@ -32,9 +32,9 @@ typedef struct resize_setting {
     float cubic_a, extrapolation;
 } resize_setting;
 
-/* Indices of the inputs in a version: which is what. */
+/* Indices of the inputs in a version. */
 typedef struct resize_inputs {
-    size_t roi, scales, sizes; /* NO_INPUT: there is none */
+    size_t roi, scales, sizes; /* NO_INPUT: not in this version */
 } resize_inputs;
 #define NO_INPUT ((size_t)99)
 
@@ -43,7 +43,7 @@ static const resize_inputs upsample_7 = {NO_INPUT, NO_INPUT,
 static const resize_inputs resize_10 = {NO_INPUT, 1, NO_INPUT}; /* and Upsample 9 */
 static const resize_inputs resize_11 = {1, 2, 3};
 
-/* The position of a word in a list, n when it is not there. */
+/* Returns the index of a word in a list, n when it is not found. */
 static int find_word(const char *word, const char *const *words, int n)
 {
     int i = 0;
@@ -104,7 +104,7 @@ static clg_status resize_check(const node *n)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* What inputs and attributes say, for each axis of x. */
+/* The request of inputs and attributes, for each axis of x. */
 typedef struct resize_request {
     int rank;
     float scales[CLG_MAX_RANK]; /* 1 where an axis is not named; from sizes: not set */
@@ -112,11 +112,11 @@ typedef struct resize_request {
     float roi[2 * CLG_MAX_RANK]; /* starts, ends */
     bool from_sizes;
     int64_t ratio_num,
-        ratio_den; /* from sizes with an aspect policy: the scale of all named axes; else 0 */
+        ratio_den; /* from sizes with an aspect policy: the scale of all given axes; else 0 */
     bool named[CLG_MAX_RANK];
 } resize_request;
 
-/* The contents of the three inputs other than the image; NULL where absent. */
+/* The contents of the inputs other than the image; NULL where absent. */
 typedef struct resize_contents {
     const tensor *roi, *scales, *sizes;
     const float *scale_list; /* Upsample 7 */
@@ -249,7 +249,7 @@ static clg_status resize_infer(op_context *c)
     for (int i = 0; i < y.rank; i++) y.dims[i] = DIM_UNKNOWN;
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     contents.scale_list = node_floats(c->node, "scales", &contents.n_scale_list);
-    /* An empty list stands for an input that is left out. */
+    /* An empty list stands for an absent input. */
     const bool by_sizes =
         op_has_input(c, where->sizes) && op_input(c, where->sizes)->dims.dims[0] != 0;
     if (by_sizes)
@@ -268,22 +268,22 @@ static clg_status resize_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Resized axes that are adjacent: [outer, axes, inner]. */
+/* A run of adjacent resized axes: [outer, axes, inner]. */
 typedef struct resize_pass {
     int first, n_axes;
     int64_t outer, inner;
 } resize_pass;
 
-/* What all passes of a node share. */
+/* The state that all passes of a node share. */
 typedef struct resize_job {
     resize_setting setting;
     resize_axis axes[CLG_MAX_RANK];
-    int64_t dims[CLG_MAX_RANK]; /* as they are before the next pass */
+    int64_t dims[CLG_MAX_RANK]; /* before the next pass */
     int rank;
     clg_dtype dtype;
 } resize_job;
 
-/* Taps of an axis, how many are before the place, and by how much the filter is stretched. */
+/* Taps of an axis: their number, how many come before the position, and the filter's stretch. */
 typedef struct resize_taps {
     int64_t n, before;
     double shrink;
@@ -310,7 +310,7 @@ static const char *resize_prelude(lower_context *c, const resize_job *job, int n
         s->coordinates == COORDINATES_CROP, (int)job->dtype);
 }
 
-/* The tables of a pass: firsts and weights of its axes after each other. */
+/* The tables of a pass: firsts and weights of its axes, one axis after the other. */
 typedef struct resize_tables {
     operand firsts, weights;
     clg_dtype weight_dtype;
@@ -376,7 +376,7 @@ static void add_pass(lower_context *c, candidate *impl, const resize_job *job, c
     work_range_rows(c, k, out[2] * p->inner, p->outer * out[0] * out[1]);
 }
 
-/* The next run of at most three resized axes from axis `from` on; n_axes 0: there is none. */
+/* Returns the next run of at most three resized axes from axis `from`; n_axes 0: no more. */
 static resize_pass next_pass(const resize_job *job, int from)
 {
     resize_pass p = {.first = from, .outer = 1, .inner = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign and MaxRoiPool: parts of images, brought to one size. See cl/vision/roi.cl.
+ * RoiAlign and MaxRoiPool: pool regions of images to a fixed size. See cl/vision/roi.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -58,8 +58,7 @@ static clg_status align_check(const node *n)
     return CLG_OK;
 }
 
-/* Both operators: [n_rois, channels, height, width] of parts that are lists of `columns`
- * numbers. */
+/* Infers [n_rois, channels, height, width] for regions that are rows of `columns` numbers. */
 static clg_status parts_infer(op_context *c, int columns, int64_t height, int64_t width)
 {
     const shape *x = &op_input(c, 0)->dims, *rois = &op_input(c, 1)->dims;
@@ -83,7 +82,7 @@ static clg_status align_infer(op_context *c)
                        node_int(c->node, "output_width", 1));
 }
 
-/* The sizes that both kernels take. */
+/* Adds the sizes that both kernels have as arguments. */
 static void size_args(lower_context *c, step *s)
 {
     const shape *x = &lower_input(c, 0)->dims, *y = &c->outputs[0].dims;

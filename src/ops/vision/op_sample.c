@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GridSample and AffineGrid: images of one to three axes, read at places that a tensor gives. See
+ * GridSample and AffineGrid: sample images of one to three axes at positions given by a tensor. See
  * cl/vision/sample.cl.
  */
 #include "ops/lowering/work.h"
@@ -14,7 +14,7 @@
 #define SIMD_ITEMS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
 #define SIMT_ITEMS_PER_UNIT 2048 /* and for each compute unit of a GPU: its threads, and latency */
 
-/* P_MODE and P_PAD of the kernel; -1 for a word that is not one of them. */
+/* Return P_MODE and P_PAD of the kernel; -1 for an unknown word. */
 static int find_mode(const node *n)
 {
     const char *word = node_string(n, "mode", "linear");
@@ -89,7 +89,8 @@ static clg_status sample_lower(lower_context *c)
     const int64_t batch = x->dims.dims[0], channels = x->dims.dims[1],
                   points = shape_product(&g->dims, 1, g->dims.rank - 1),
                   plane = shape_product(&x->dims, 2, x->dims.rank);
-    /* Channels share places; where these are few, channels are shared out. */
+    /* A work-item computes all channels of a position; where positions are few, channels are
+     * divided. */
     const int64_t blocks = (points + block - 1) / block * batch,
                   wanted = (simd ? SIMD_ITEMS_PER_UNIT : SIMT_ITEMS_PER_UNIT) * work_units(c);
     int64_t per_part = channels;

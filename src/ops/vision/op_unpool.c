@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxUnpool: what MaxPool took is put back where its indices say, zeros around it. Indices count in
- * the smallest tensor that the windows cover; an output_shape may be larger, with zeros at the end
- * of each axis.
+ * MaxUnpool: writes each element of a MaxPool's result to the position given by its index, and
+ * zeros elsewhere. Indices refer to the smallest tensor that the windows cover; output_shape may be
+ * larger, which adds zeros at the end of each axis.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/window.h"
@@ -15,8 +15,8 @@
 #define SIMD_CHUNK 4096 /* elements, each written to another place */
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-/* The spatial axis' size that the windows cover, DIM_UNKNOWN where the input's is; negative:
- * they do not fit. */
+/* Returns the size of a spatial axis that the windows cover, DIM_UNKNOWN where the input's is;
+ * negative: they do not fit. */
 static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
 {
     size_t n_kernel, n_strides, n_pads;
@@ -31,7 +31,7 @@ static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
     return in == 0 ? 0 : size < 0 ? -2 : size;
 }
 
-/* The tensor that the indices count in. */
+/* Returns the shape of the tensor to which the indices refer. */
 static clg_status covered_shape(const node *n, const shape *x, shape *out)
 {
     char shown[NODE_TEXT_BYTES];

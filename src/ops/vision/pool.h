@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools for operators of which one is a part.
+ * Pooling, as a part of operators.
  */
 #ifndef CLG_OPS_POOL_H
 #define CLG_OPS_POOL_H

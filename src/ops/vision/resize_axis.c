@@ -10,7 +10,7 @@ const char *const resize_coordinate_words[N_COORDINATES] = {
     "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
 };
 
-/* A rational number, and near it a double that goes on where 64 bits do not suffice. */
+/* A rational number, and a double near it that is used where 64 bits do not suffice. */
 typedef struct quotient {
     double near;
     int64_t num, den; /* den > 0 */
@@ -44,7 +44,7 @@ static quotient of_ratio(int64_t num, int64_t den)
 }
 static quotient of_int(int64_t i) { return of_ratio(i, 1); }
 
-/* Every float is a whole number times a power of two. */
+/* Converts a float exactly: an integer times a power of two. */
 static quotient of_float(float value)
 {
     int exponent;
@@ -81,7 +81,7 @@ static quotient over(quotient a, quotient b)
     return times(a, inverse);
 }
 
-/* The line in doubles, in steps of a power of two as fine as 62 bits allow. */
+/* Computes the line in doubles, in steps of a power of two as fine as 62 bits allow. */
 static void place_near(resize_axis *a, double step, double shift)
 {
     const double reach = fabs(step) * (double)a->out + fabs(shift) + 1.0;
@@ -148,6 +148,6 @@ void resize_axis_place(resize_axis *a, resize_coordinates mode)
     case COORDINATES_ASYMMETRIC:
     case N_COORDINATES: place(a, step, zero); break;
     }
-    /* One element has one place, whatever the line's slope. */
+    /* A single element has one position, whatever the line's slope. */
     if (a->in == 1 && a->out == 1 && mode != COORDINATES_CROP) a->identity = true;
 }

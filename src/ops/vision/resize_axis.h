@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the outputs of a resized axis are in the input: Resize's coordinate transformations as a
- * line (o * step + shift) / unit in integers, exact wherever the numbers allow it. With rounding,
- * the place of an output between two elements, or on one, would be a matter of luck.
+ * Positions of a resized axis' outputs in the input: Resize's coordinate transformations as a line
+ * (o * step + shift) / unit in integers, exact wherever the numbers allow it. With floating-point
+ * rounding, it would be arbitrary whether an output lies on an element or between two.
  */
 #ifndef CLG_OPS_RESIZE_AXIS_H
 #define CLG_OPS_RESIZE_AXIS_H
@@ -31,9 +31,9 @@ typedef struct resize_axis {
     bool identity;             /* output o is element o */
 } resize_axis;
 
-/* in and out are at least 1, scale positive, roi finite and moderate. */
+/* Computes the line. in and out must be at least 1, scale positive, roi finite and moderate. */
 void resize_axis_place(resize_axis *a, resize_coordinates mode);
-/* The scale as a number. */
+/* Returns the scale as a number. */
 double resize_axis_scale(const resize_axis *a);
 
 #endif
