@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/windows/spawn_windows.h"
 #include "base/system.h"
+#include "base/windows/spawn_windows.h"
 #include "base/windows/utf16_windows.h"
 
 #define SLICE_MS 50
