@@ -59,10 +59,11 @@
 
 #define DV_VECS ((P_DV + P_VEC - 1) / P_VEC)
 #define LANE(v, l) (((const float *)&(v))[l])
-// A single query is multiplied along the heads' numbers: transposing keys into lanes would not pay.
+// A single query is multiplied along the head's elements: transposing keys into lanes would not
+// pay.
 #define ONE_QUERY (P_ROWS == 1 && P_D % P_VEC == 0)
 
-// Up to P_VEC floats of a row of P_DV.
+// Returns up to P_VEC floats of a row of P_DV.
 static inline vec load_part(__global const elem *p, const int count)
 {
     if (count >= P_VEC) return VLOAD(p);
@@ -80,8 +81,8 @@ __kernel void attention_rows(ATTENTION_ARGS)
                  first += (int)get_num_groups(0) * P_ROWS) {
                 __global const elem *keys = k + k_off + b * kb + h / group * kh;
                 __global const elem *values = v + v_off + b * vb + h / group * vh;
-                // A constant where P_ROWS is 1: Intel's CPU runtime 2026.2 takes what a loop of
-                // unknown length leaves in registers from the iteration after the last one
+                // A constant where P_ROWS is 1: in a loop of unknown length, Intel's CPU runtime
+                // 2026.2 returns registers from the iteration after the last one
                 // (docs/portability.md).
                 const int rows = P_ROWS == 1 ? 1 : min(P_ROWS, q_len - first);
                 __attribute__((aligned(64))) float query[P_ROWS][P_D];
@@ -103,7 +104,7 @@ __kernel void attention_rows(ATTENTION_ARGS)
                     const int count = min(P_VEC, last - j);
 #if !ONE_QUERY
                     for (int l = 0; l < P_VEC;
-                         ++l) /* a lane a key; lanes beyond repeat the last one */
+                         ++l) /* one lane per key; lanes beyond the last repeat it */
                         for (int d = 0; d < P_D; ++d)
                             ((float *)&across[d])[l] = LOAD1(keys + min(j + l, last - 1) * kj + d);
 #endif
@@ -163,7 +164,7 @@ __kernel void attention_groups(ATTENTION_ARGS)
 {
     __local float query[P_ROWS][P_D], weights[P_ROWS][P_LOCAL], shared[P_LOCAL];
     const int me = get_local_id(0);
-    // b, h and first are the same for all items of the group, so barriers are met by all.
+    // b, h and first are uniform across the group, so that all items reach the barriers.
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))
         for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
             for (int first = (int)get_group_id(0) * P_ROWS; first < q_len;
@@ -229,7 +230,7 @@ __kernel void attention_groups(ATTENTION_ARGS)
 
 #if P_VEC == 1
 
-// The scores, where they are an output.
+// Writes the scores, where they are an output.
 __kernel void attention_scores(ATTENTION_ARGS)
 {
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))

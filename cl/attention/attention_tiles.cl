@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention (see attention.cl) as products of tiles, for many queries on CPUs: keys and values are
-// packed once into panels, then each work-item takes a block of queries through all panels, SPAN of
-// them at a time: a tile's scores stay in L1, and maximum, sum and rescaling of a row
-// are there once for some 128 keys.
+// packed once into panels, then each work-item computes a block of queries with all panels, SPAN
+// panels at a time: a tile's scores stay in L1, and maximum, sum and rescaling of a row are
+// computed only once per 128 keys or so.
 //
 //   panel of KEYS = P_NRV * P_VEC keys: their transposed rows [P_D][KEYS], then their values
 //   [KEYS][DV_ALL], zeros where there is no key and after P_DV; DV_ALL is P_DV rounded up to KEYS
@@ -60,7 +60,7 @@ static inline void put(__global float *to, const vec x)
     ((__global CAT(loose, P_VEC) *)to)->v = x;
 }
 
-// One panel: `count` keys and values, whose rows are kj and vj apart.
+// Packs one panel: `count` keys and values, whose rows are kj and vj apart.
 static __attribute__((noinline)) void pack_panel(__global float *keys, __global const elem *k,
                                                  const long kj, __global const elem *v,
                                                  const long vj, const int count)
@@ -117,7 +117,7 @@ static inline CAT(int, P_VEC) positions(const int j)
 
 #define PLAIN_MASKS (P_MASK == 0 || P_MASK == 2) && !P_BIAS && !P_WINDOW && !P_KEYS
 
-// What masks add to the scores of query i and the keys from j on.
+// Returns what masks add to the scores of query i and the keys from j on.
 static inline vec added_lanes(const view *see, const int i, const int j, const int last)
 {
     vec sum = (vec)0.0f;
@@ -140,8 +140,8 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
     return positions(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
 }
 
-// Converts the scores of a row, n vectors, to weights; gives what the row's sum so far is to be
-// multiplied by.
+// Converts the scores of a row, n vectors, to weights; returns the factor by which the row's
+// previous sum must be multiplied.
 static inline float weight_of(const view *see, vec *scores, const int n, const int i, const int j,
                               const int last, float *high, float *total)
 {

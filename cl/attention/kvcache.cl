@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The present keys or values of an attention: past ones with new ones appended.
+// Appends new keys or values of an attention to the past ones.
 //
 //   present[b, h, j] = fresh[b, h, j - start] for start <= j < start + count, past[b, h, j] for j <
 //   start, and after the new ones past where P_KEEP and there is a past, else 0; start is the same

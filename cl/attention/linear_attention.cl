@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LinearAttention (ONNX 27), one token after the other; for each batch b, head g of keys and column
-// m of its state S:
+// Computes LinearAttention (ONNX 27) token by token; for each batch b, head g of keys and column m
+// of its state S:
 //
 //   S[d] = exp(decay[d]) * S[d]                          where there is a decay
 //   u    = beta * (v - sum over d of S[d] * k[d])        where there is a beta; else u = v

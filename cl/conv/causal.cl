@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CausalConvWithState (ONNX 27): each channel's sequence, after its state, is multiplied by
-// its own window.
+// Computes CausalConvWithState (ONNX 27): convolves each channel's sequence, preceded by its state,
+// with its own window.
 //
 //   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]),  z[r] = state[r] then x[r]; c = r
 //                                                                  % channels
@@ -24,7 +24,7 @@
 typedef CAT(ELEM_, P_T) elem;
 ELEMENTS_OF(elem, P_T)
 
-// One of z, by its place after the state; negative places are the state's.
+// Returns an element of z by its index after the state; negative indices are in the state.
 static inline float element(__global const elem *x, __global const elem *state_end, const int at)
 {
 #if P_STATE

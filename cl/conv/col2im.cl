@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows added up to an image: what ConvTranspose does after its matrix product, and Col2Im (ONNX
-// 18).
+// Computes Col2Im (ONNX 18), which adds windows up to an image; also the step after ConvTranspose's
+// matrix product.
 //
 //   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i *
 //   stride - pad + tap * dilation
@@ -32,7 +32,7 @@
         const long cols_off, __global const elem *bias, const long bias_off, __global elem *y,     \
         const long y_off
 
-// The window whose tap k falls on pixel o, or -1.
+// Returns the window whose tap k contributes to pixel o, or -1.
 static inline int window_at(const int o, const int k, const int stride, const int dilation,
                             const int pad, const int n)
 {
@@ -45,9 +45,8 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #define MAX_RUNS 32
 
-// What a tap adds to a line: `count` adjacent windows from `first` on, to adjacent places
-// from `to` on. Pixels that are a stride apart are adjacent there, `length` of each
-// phase.
+// The contribution of a tap to a line: `count` adjacent windows from `first`, added to adjacent
+// positions from `to`. Pixels that are a stride apart are adjacent there, `length` of each phase.
 struct run {
     int first, count, to;
 };

@@ -68,7 +68,7 @@
 
 #define MAX_TAPS 256
 #define MIN_PREFETCH 4         // tiles
-#define STEP (P_STRIDE * P_IN) // from the pixels of one output to those of the next
+#define STEP (P_STRIDE * P_IN) // distance between the input pixels of adjacent outputs
 
 #if P_PATCH
 typedef const float *pixel_ptr;
@@ -104,8 +104,8 @@ typedef __global const float *pixel_ptr;
 #define GET(p) VLOAD(p)
 #endif
 
-// One slice's pixels, height x width from (y0, x0) on, to p; zeros outside of the feature map x of
-// ih x iw.
+// Copies one slice's pixels, height x width from (y0, x0), to p; zeros outside of the feature map x
+// of ih x iw.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height,
                                                  const int width, const int y0, const int x0,
                                                  const int ih, const int iw)
@@ -183,8 +183,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 #endif
                         __global const float *w =
                             packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
-                        // Weights are read from DRAM, once: the next ones are prefetched during
-                        // accumulation, by each tile its share.
+                        // Weights are read from DRAM, once: each tile prefetches its share of the
+                        // next ones during accumulation.
                         const int next_step = prefetch_share(NR, height * parts, MIN_PREFETCH);
                         __global const float *next = w + (long)n * taps * P_IN * NR;
                         for (int r = 0; r < height; ++r)

@@ -89,7 +89,7 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
                                at_y = (plane * oh + i) * ow * P_VEC;
                     const int y0 = i * sh - ph;
                     const struct taps rows = taps_within(y0, kh, dh, ih);
-                    // A pointer outside of the feature map is never read.
+                    // The pointer may be outside of the feature map, where it is never read.
                     __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
                     __global const elem *w =
                         packed_w + packed_w_off + (long)block * kh * kw * P_VEC;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution straight from its formula (ONNX Conv), one work-item a result, for dtypes and sizes
-// that the tiled kernels do not take. x: [batch, groups*ic, D, H, W], w: [groups*oc, ic, KD, KH,
-// KW], y: [batch, groups*oc, OD, OH, OW], W fastest; one or two axes are done with the missing
-// sizes 1.
+// Computes direct convolution (ONNX Conv), one work-item per result, for dtypes and sizes that the
+// tiled kernels do not support. x: [batch, groups*ic, D, H, W], w: [groups*oc, ic, KD, KH, KW], y:
+// [batch, groups*oc, OD, OH, OW], W fastest; with one or two axes the missing sizes are 1.
 //
 //   y = act(alpha * sum w * x + beta * bias[channel] + residual)
 //
@@ -26,7 +25,7 @@
 #include "common/conv.clh"
 #include "common/epilogue.clh"
 
-// The taps of an axis that are inside x: from x to below y. start: where tap 0 is.
+// Returns the taps of an axis that are inside x, from .x to below .y. start: position of tap 0.
 static inline int2 taps_inside(const int start, const int size, const int kernel_size,
                                const int dilation)
 {

@@ -2,8 +2,9 @@
 //
 // A 1x1 convolution and the depthwise one after it, over channel-blocked feature maps as
 // conv_blocked.cl has them, for the SIMD class. The feature map between them, several times as
-// large as those around it, is never whole: a group computes what it needs of NR channels into
-// private memory, with zeros at the sides, and takes the depthwise sums from there.
+// large as those around it, is never stored as a whole: a group computes the pixels that it needs
+// of NR channels into private memory, with zeros at the sides, and reads them there for the
+// depthwise sums.
 //
 //   conv_expand_blocked    e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + bias[c])
 //                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] +
@@ -79,14 +80,14 @@
 #define PIXEL_AT(p) (*(p))
 #include "conv/depthwise_blocked.clh"
 
-// The part of e that a group has: of P_NRV blocks, `lines` x `pitch` pixels each. Line 0 is line
-// `top` of e; of a line, `first` pixels are zeros, then `count` are there, then zeros.
+// The part of e that a group stores: P_NRV blocks, `lines` x `pitch` pixels each. Line 0 is line
+// `top` of e; a line has `first` zeros, then `count` pixels, then zeros.
 struct part {
     int top, lines, pitch, first, count;
 };
 
-// The sums t of `rows` adjacent pixels of e to its part, from pixel `at` of those that are
-// there on, counted along the lines.
+// Stores the sums t of `rows` adjacent pixels of e in its part, from its valid pixel `at`, counted
+// along the lines.
 static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t,
                                                  const int rows, const int at,
                                                  __global const elem *bias, const int channels,
@@ -116,7 +117,7 @@ static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, 
     }
 }
 
-// Zeros at the sides of the lines.
+// Clears the zeros at the sides of the lines.
 static inline void clear_sides(vec *map, const struct part m)
 {
     for (int i = 0; i < P_NRV * m.lines; ++i, map += m.pitch) {
@@ -159,7 +160,7 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
                 m.count = clamp(iw - x0, m.first, m.pitch) - m.first;
                 clear_sides(map, m);
 
-                // Where whole lines are wanted they are one long line.
+                // Whole lines are contiguous: one long line.
                 const int whole = m.count == iw, runs = whole ? min(m.lines, 1) : m.lines;
                 const int length = whole ? m.lines * iw : m.count;
                 const int tiles = (length + P_MR - 1) / P_MR,

@@ -78,9 +78,9 @@
 #if FLOATS_COPIED
 #define WEIGHTS 16384 // weights of a register tile that are at hand at a time
 #else
-#define WEIGHTS INT_MAX // all of them, in place
+#define WEIGHTS INT_MAX // all weights, read in place
 #endif
-#define STRIP 4                         // vectors a depthwise filter takes at a time
+#define STRIP 4                         // vectors that a depthwise filter computes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
 
 #define MICRO_PARAMS                                                                               \
@@ -110,7 +110,7 @@ static inline void put_zeros(float *p, const int count)
 }
 
 // Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up
-// to P_VEC - 1 floats too many: what is there is written later.
+// to P_VEC - 1 floats too many: they are overwritten later.
 static inline void put_run(float *p, __global const elem *x, const int count, const int stride,
                            const long left)
 {
@@ -129,8 +129,8 @@ static inline void put_run(float *p, __global const elem *x, const int count, co
     }
 }
 
-// One channel's patch [phase of h][phase of w][h.length][w.length] from its plane x, of which and
-// of what follows `left` elements may be read; x is NULL for a plane outside the image.
+// Copies one channel's patch [phase of h][phase of w][h.length][w.length] from its plane x, from
+// which `left` elements may be read; x is NULL for a plane outside the image.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const long left,
                                                  const struct side h, const struct side w)
 {
@@ -154,8 +154,8 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
     }
 }
 
-// Epilogue and store of rows x (height x width) sums; row i of the output tile starts at t[i *
-// pitch].
+// Applies the epilogue to rows x (height x width) sums and stores them; row i of the output tile
+// starts at t[i * pitch].
 static __attribute__((noinline)) void finish(const vec *t, const int t_row, const int rows,
                                              const int height, const int width, const int pitch,
                                              __global elem *y, const long y_row, const int y_line,
@@ -228,7 +228,7 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
                     for (int tile = tile0; tile < tile1; ++tile) {
                         const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
                         vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
-                        // Some taps of all slices, or one tap of some.
+                        // Either some taps of all slices, or one tap of some slices.
                         const int part = clamp(WEIGHTS / tile_m, 1, max(sc, 1));
                         const int part_taps = clamp(WEIGHTS / (part * tile_m), 1, TAPS);
                         int tap0 = 0, at = 0;
@@ -276,7 +276,7 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_simd(CONV_SIMD_PARAMS) { convolve(BODY_GROUPS, CONV_SIMD_PASSED); }
 
-// t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]
+// Computes t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane].
 static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps, float_ptr w,
                                              const float *patch, const int *offsets,
                                              const int first)
@@ -331,7 +331,7 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
                 const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
                 const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
                 const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
-                // Three sweeps, not one: memory just written in one alignment is slow to read in
+                // Three loops, not one: memory just written at one alignment is slow to read at
                 // another.
                 for (int i = 0; i < (g1 - g0) * kd; ++i) {
                     const int d = d0 * sd - pd + i % kd * dd;

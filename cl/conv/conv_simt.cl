@@ -59,7 +59,7 @@
 #define RIGHT_ALONG_K 0
 #include "common/im2col_simt.clh"
 
-// Bias, residual and store of one sum; `at` is its place in y and in the residual.
+// Applies the epilogue to one sum and stores it; `at` is its index in y and in the residual.
 static inline void finish(const float acc, __global elem *y, const long at,
                           __global const elem *bias, const long channel,
                           __global const elem *residual, const long residual_off, const float alpha,

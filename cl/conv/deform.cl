@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at the place that its
-// offset moves it to, by linear interpolation with zeros around the image, times its mask. A matrix
-// GEMM with the weight does the rest.
+// The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at its offset
+// position, by linear interpolation with zeros around the image, times its mask. A GEMM with the
+// weight follows.
 //
 // Parameters
 //   P_MASK   1: there is a mask
@@ -36,14 +36,14 @@ __kernel void deform_columns(__global const elem *x, const long x_off, __global 
             const int tap = row % taps, group = row / taps % groups, image = row / taps / groups;
             const int count = min(P_BLOCK, pixels - start);
             __global const elem *moves = offset + offset_off + (long)row * 2 * pixels;
-            // Of each pixel four adjacent pixels, -1 for one outside.
+            // The four adjacent pixels of each position, -1 for one outside.
             int at[4 * P_BLOCK];
             num weight[4 * P_BLOCK];
             for (int i = 0; i < P_BLOCK; ++i) {
                 const int p = min(start + i, pixels - 1);
                 num y = (num)(p / ow * sh - top + tap / kw * dh) + LOAD1(moves + p);
                 num z = (num)(p % ow * sw - left + tap % kw * dw) + LOAD1(moves + pixels + p);
-                // Far outside stays outside, and fits an int; so does a NaN.
+                // Clamps positions far outside, and NaN, to an int that is still outside.
                 y = y >= -1 && y <= (num)h ? y : -2;
                 z = z >= -1 && z <= (num)w ? z : -2;
                 const int y0 = (int)floor(y), z0 = (int)floor(z);

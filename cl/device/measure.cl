@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device can do at best, for `cltool devices --measure`.
+// Measures peak rates of a device, for `cltool devices --measure`.
 //
 //   P_T    arithmetic: 1 float, 10 half (needs cl_khr_fp16)
 //   P_VEC  lanes of a vector: 4, 8 or 16

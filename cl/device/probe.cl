@@ -48,7 +48,7 @@
 #define P_T 10
 #include "common/matrix_units.clh"
 
-// Bits of a half from -3 to 3, and two of them as a word.
+// Return the bits of a half from -3 to 3, and two of them as a word.
 static inline uint half_bits(const int x)
 {
     const uint size = abs(x), sign = x < 0 ? 0x8000 : 0;
@@ -79,8 +79,8 @@ static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vin
                      : "=a"(a), "=&r"(b), "=c"(c), "=d"(d)                                         \
                      : "0"(leaf), "2"(sub))
 
-// What an instruction is called that a processor has not ends the process: ask first. The driver's
-// compiler knows of shorts.
+// Returns whether the processor has the instruction: an instruction that it lacks would end the
+// process. For shorts the driver's compiler knows.
 static inline int has_instruction(void)
 {
 #if P_PROBE == 9

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which elements are not zero: how many, and where. The elements are divided into blocks:
-// compact_count counts in each, compact_offsets converts the counts to where each block's begin,
-// compact_write goes over the blocks once more.
+// Counts non-zero elements and writes their positions. The elements are divided into blocks:
+// compact_count counts in each, compact_offsets converts the counts to the start of each block's
+// results, compact_write reads the blocks again.
 //
 // Parameters
 //   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; 1, 0, 32 but for P_SIZE

@@ -19,7 +19,7 @@
 #include "common/types.clh"
 #include "common/epilogue.clh"
 
-// Elements `stride` apart from p, `count` of them; the other lanes are zero.
+// Loads `count` elements from p, `stride` apart; the other lanes are zero.
 static inline vec load_some(__global const elem *p, const int stride, const int count)
 {
     if (stride == 1 && count >= P_VEC) return VLOAD(p);

@@ -51,14 +51,14 @@
 #define TILE_N (P_WARPS_N * P_FN * UNIT_N)
 #define PAIRS (P_TK / 2)
 #define LINE (PAIRS + 4)
-// On their way out, sums are in the same memory: a row of fragments of each warp.
+// The sums are stored through the same memory: a row of fragments of each warp.
 #define SUM_ROWS (P_WARPS_M * UNIT_M)
 #define SUM_LINE (TILE_N + 8)
 #if SUM_ROWS * SUM_LINE > (TILE_M + TILE_N) * LINE
 #error "P_TK: the tiles' memory holds a row of fragments"
 #endif
-// A work-item carries pieces of eight words: of one line, or, where a matrix is contiguous across
-// lines, of eight.
+// A work-item copies pieces of eight words: of one line or, where a matrix is contiguous across
+// lines, of eight lines.
 #define SHARE_A (TILE_M * PAIRS / 8 / ITEMS)
 #define SHARE_B (TILE_N * PAIRS / 8 / ITEMS)
 #if TILE_M * PAIRS % (8 * ITEMS) != 0 || TILE_N * PAIRS % (8 * ITEMS) != 0
@@ -69,8 +69,8 @@
 
 static inline bool is_aligned(__global const ushort *p) { return ((size_t)p & 15) == 0; }
 
-// Piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left; zeros
-// beyond.
+// Loads piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left;
+// zeros beyond.
 static inline uint8 load_piece(const int transposed, const int e, __global const ushort *x,
                                const int lines, const int line_step, const int depth,
                                const int k_step)
@@ -87,8 +87,8 @@ static inline uint8 load_piece(const int transposed, const int e, __global const
         words.lo = *(__global const uint4 *)from;
         words.hi = *(__global const uint4 *)(from + 8);
     } else {
-        // Word by word, from the end of the vector: unrolled it takes more registers than there
-        // are.
+        // Word by word, shifted in at the end of the vector: unrolled code would exceed the
+        // registers.
         words = 0;
 #pragma unroll 1
         for (int w = 0; w < 8; ++w) {
@@ -143,7 +143,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
     __local uint4 tiles[(TILE_M + TILE_N) * LINE / 4];
     __local uint4 *a_tile = tiles, *b_tile = tiles + TILE_M * LINE / 4;
     __local uint *sums =
-        (__local uint *)tiles; // bits of floats: the same memory holds words of A and B
+        (__local uint *)tiles; // bits of floats: the same memory has words of A and B
     const int item = get_local_id(0), warp = item / UNIT_ITEMS, lane = item % UNIT_ITEMS;
 #if UNIT_SHARED
     __local uint exchange[WARPS * UNIT_SHARED];
@@ -176,7 +176,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                     }
                 }
 
-                // While the units multiply a tile, the next one is on its way into registers.
+                // While the units multiply a tile, the next one is being loaded into registers.
                 uint8 a_next[SHARE_A], b_next[SHARE_B];
                 load_share(a_next, SHARE_A, P_TA, item, a_z, rows, a_rs, k, a_cs);
                 load_share(b_next, SHARE_B, !P_TB, item, b_z, cols, b_cs, k, b_rs);
@@ -222,8 +222,8 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
-                // The epilogue a row of fragments at a time, through local memory: adjacent
-                // work-items store adjacent elements, and its code is short.
+                // Applies the epilogue one row of fragments at a time, through local memory:
+                // adjacent work-items store adjacent elements, and the code is short.
 #pragma unroll
                 for (int i = 0; i < P_FM; ++i) {
 #pragma unroll

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product of any numeric dtype, one work-item a result: integers (which wrap as ONNX's do)
-// and double, for which no tiled kernel exists.
+// Matrix product of any numeric dtype, one work-item per result: for integers (which wrap as ONNX's
+// do) and double, for which no tiled kernel exists.
 //
 //   C[z] = alpha * A[z] x B[z] + beta * bias, A [m,k], B [k,n], C [m,n]
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that are computed from places: Range, EyeLike, Trilu, OneHot.
+// Computes tensors from positions: Range, EyeLike, Trilu, OneHot.
 //
 //   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 10, 11, 16); else 0.
 //            16-bit floats are computed in float
@@ -81,7 +81,7 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
     }
 }
 
-// An index, and the type in which it is compared: no wider than need be, since Mesa 22.3 compares
+// An index, and the type in which it is compared: no wider than necessary, since Mesa 22.3 compares
 // an int that was widened to long wrongly.
 #if P_VALUE >= 2 && P_VALUE <= 6
 typedef int compared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gather, GatherElements and GatherND: elements or rows of them, picked by indices.
+// Computes Gather, GatherElements and GatherND: reads elements or rows of elements at indices.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT    width of an index: 32 or 64. Negative ones count from the end.

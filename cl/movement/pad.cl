@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pad: the output walks over places of the input, some of which do not exist and are made up.
+// Computes Pad: each output position maps to a position of the input or, outside of it, to a
+// padding value.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   dimensions around the last one, 0..7
@@ -24,7 +25,8 @@
 #include "common/for_each_dim.clh"
 #include "common/untyped.clh"
 
-// The place in a dimension of n that stands for place i: outside of 0..n-1 only in constant mode.
+// Returns the input position, in a dimension of n, for position i: outside of 0..n-1 only in
+// constant mode.
 static inline idx place(idx i, const idx n)
 {
 #if P_MODE == 1

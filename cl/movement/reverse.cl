@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReverseSequence (ONNX 10): the first length[b] steps of each sequence of a batch in the other
-// order.
+// Computes ReverseSequence (ONNX 10): reverses the first length[b] steps of each sequence of a
+// batch.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //

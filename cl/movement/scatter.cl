@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ScatterElements, ScatterND and TensorScatter: elements or rows of them, put where indices say. y
-// holds a copy of the data before.
+// Computes ScatterElements, ScatterND and TensorScatter: writes elements or rows of elements at
+// indices. y initially has a copy of the data.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT     width of an index: 32 or 64. Negative ones count from the end.

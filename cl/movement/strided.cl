@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies from one strided place to another: Transpose, Concat, Tile, dense copies of views and
-// their like. The host has merged dimensions that are contiguous (src/ops/movement/strided.c).
+// Copies between strided tensors: Transpose, Concat, Tile, dense copies of views and the like. The
+// host has merged dimensions that are contiguous (src/ops/movement/strided.c).
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
@@ -46,7 +46,7 @@
     rest /= n##i;                                                                                  \
     from += o##i * s##i;                                                                           \
     to += o##i * d##i;
-// One row on: the last dimension of those around, with a carry to the ones before it.
+// Advances by one row: increments the last outer dimension, with a carry to the ones before it.
 #define ODOMETER_STEP(i)                                                                           \
     if (carry) {                                                                                   \
         from += s##i;                                                                              \
@@ -96,7 +96,7 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
 
 #if P_TILE == 0
 
-// A square of P_VEC vectors is transposed in registers: log2(P_VEC) rounds that each interleave the
+// Transposes a square of P_VEC vectors in registers: log2(P_VEC) rounds that each interleave the
 // lower half of the rows with the upper one.
 #if P_VEC == 16
 #define LOW(a, b)                                                                                  \
@@ -137,7 +137,7 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
 #define STORE_ROW1(v, i) STORE_ROW2(v, i)
 #define STORE_ROW(i) STORE_ROW1(TRANSPOSED, i)
 
-// dst[a * da + b] = src[a + b * sb] for a < na, b < nb, neither above P_VEC.
+// Computes dst[a * da + b] = src[a + b * sb] for a < na, b < nb, neither above P_VEC.
 static inline void transpose_square(__global const word *src, const idx sb, const int na,
                                     const int nb, __global word *dst, const idx da)
 {

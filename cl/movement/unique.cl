@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unique (ONNX 11): rows of x: [outer, n, inner], of which row j is x[o, j, i] for all o and i, in
-// an order, and which of them are equal to the one before. Rows compare number by number; a NaN is
-// equal to a NaN and larger than all else.
+// Computes Unique (ONNX 11): sorts rows of x: [outer, n, inner], where row j is x[o, j, i] for all
+// o and i, and finds those that are equal to the previous one. Rows compare lexicographically; a
+// NaN is equal to a NaN and larger than all numbers.
 //
 // Parameters
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
@@ -32,7 +32,8 @@
 #define ROWS                                                                                       \
     __global const elem *x, const long x_off, const long outer, const int n, const long inner
 
-// Less than, equal to or larger than 0 as row a is less than, equal to or larger than row b.
+// Returns a number less than, equal to or larger than 0 as row a is less than, equal to or larger
+// than row b.
 static inline int compare(__global const elem *x, const long outer, const int n, const long inner,
                           const int a, const int b)
 {
@@ -79,7 +80,7 @@ __kernel void unique_merge(ROWS, const long width, __global const int *order, co
         const long start = p / (2 * width) * (2 * width), middle = min(start + width, (long)n);
         const bool left = p < middle;
         const int row = order[p];
-        // how many rows of the other piece are before this one
+        // number of rows of the other block that come before this one
         const long from = left ? middle : start;
         long low = from, high = left ? min(start + 2 * width, (long)n) : middle;
         while (low < high) {
@@ -111,7 +112,7 @@ __kernel void unique_flags(ROWS, __global const int *order, const long order_off
 
 #else
 
-// The first place from `low` on, below n, whose group is not less than `wanted`.
+// Returns the first position from `low`, below n, whose group is not less than `wanted`.
 static inline int lower_bound(__global const int *group, int low, const int n, const int wanted)
 {
     int high = n;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of recurrent cells in the form that recurrent_simd.cl and recurrent_simt.cl read.
-// r: ONNX's R [n_dirs][gates][hidden units][hidden], of `all_gates` gates; b: ONNX's B
-// [n_dirs][2][gates * hidden].
+// Packs weights of recurrent cells for recurrent_simd.cl and recurrent_simt.cl. r: ONNX's R
+// [n_dirs][gates][hidden units][hidden], of `all_gates` gates; b: ONNX's B [n_dirs][2][gates *
+// hidden].
 //
 //   recurrent_pack_lanes  gates gate0 .. gate0 + gates - 1 of r as panels, zeros where there is no
 //                         unit: [d: dir_elems][panel][k][vector][lane], vector = which of `units` *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one launch. A
-// work-group is one work-item; it takes one direction of a slice of the batch and never waits for
-// another. What the input gives to the gates was computed before (`x`).
+// work-group is one work-item; it computes one direction of a slice of the batch and never waits
+// for another. The input's contribution to the gates was computed before (`x`).
 //
 // Parameters (also those of common/types.clh and recurrent/cell.clh)
 //   P_MR   rows (places in the batch) of the largest register tile: 4, 6, 8 or 12
@@ -51,7 +51,7 @@
 #define STATE_LOAD(p) CAT(vload, P_VEC)(0, p)
 #define STATE_STORE(x, p) (((__global CAT(loose, P_VEC) *)(p))->v = (x))
 
-// Panels that a single row reads side by side.
+// Panels that a single row reads in parallel.
 #if P_NRV == 2
 #define LINES 4
 #define FOR_LINES FOR_ROWS_4
@@ -64,8 +64,8 @@
 #define LINE_MAD(i, j) acc##i##_##j = MAD(v, VLOAD(b##i + j * P_VEC), acc##i##_##j);
 #define LINE_PUT(i, j) t[i * P_NRV + j] = acc##i##_##j;
 
-// t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels after the
-// first, step apart.
+// Computes t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels after
+// the first, step apart.
 static __attribute__((noinline)) void line(const int k, __global const float *h,
                                            __global const elem *b, const long step, const int last,
                                            vec *t)
@@ -88,7 +88,7 @@ static __attribute__((noinline)) void line(const int k, __global const float *h,
     FOR_LINES(LINE_PUT)
 }
 
-// One direction of one slice of the batch.
+// The job of a work-group: one direction of one slice of the batch.
 typedef struct {
     int rows, padded; // of the slice; units of a line of the state
     int hidden, parts, length, t0, tile_rows;
@@ -112,12 +112,12 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
     if (j->parts & WANT_Y) store_lanes(j->y + t * j->y_t + row * j->y_b + u, 1, j->hidden - u, h);
 }
 
-// What the input gives to gate g, from unit u on.
+// The input's contribution to gate g, from unit u.
 #define INPUT_GATE(g) load_lanes(x + (g)*j->hidden + u, 1, j->hidden - u)
 #define PEEPHOLE(g) load_lanes(j->peep + (g)*j->hidden + u, 1, j->hidden - u)
 
-// The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, after z
-// and r.
+// Applies the cell's equations to panel p of a row, whose sums are t. `second`: a GRU's gate h,
+// after z and r.
 static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row,
                                              const int time, const int p, const int second)
 {
@@ -168,7 +168,7 @@ static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, co
 #endif
 }
 
-// finish, or for a row whose sequence is over: its state goes on as it is.
+// Calls finish or, for a row whose sequence has ended, keeps its state.
 static inline void finish_if(const cell_job *j, const vec *t, const int row, const int time,
                              const int p, const int second)
 {
@@ -184,7 +184,7 @@ static inline void finish_if(const cell_job *j, const vec *t, const int row, con
 #endif
 }
 
-// One time step of all rows, or half a step of a GRU.
+// Computes one time step of all rows, or half a step of a GRU.
 static __attribute__((noinline)) void advance(const cell_job *j, const int time, const int second)
 {
     vec t[P_MR * P_NRV < 8 ? 8 : P_MR * P_NRV];
@@ -210,7 +210,7 @@ static __attribute__((noinline)) void advance(const cell_job *j, const int time,
     }
 }
 
-// The state of a slice before its first step.
+// Sets the state of a slice before its first step.
 static void start(const cell_job *j, __global const elem *h0, __global const elem *c0)
 {
     for (int row = 0; row < j->rows; ++row) {
@@ -225,7 +225,7 @@ static void start(const cell_job *j, __global const elem *h0, __global const ele
     }
 }
 
-// What is reported of the state after the last step, and zeros in Y after the ends of sequences.
+// Writes the final state after the last step, and zeros in Y after the ends of sequences.
 static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
 {
     for (int row = 0; row < j->rows; ++row) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both: all time
-// steps in one launch. A work-group takes one direction of a slice of the batch, and a barrier ends
-// each step (GRU without linear_before_reset: each half of one). No work-group waits for another.
-// What the input gives to the gates was computed before (`x`).
+// steps in one launch. A work-group computes one direction of a slice of the batch, and a barrier
+// ends each step (GRU without linear_before_reset: each half of a step). No work-group waits for
+// another. The input's contribution to the gates was computed before (`x`).
 //
 // Parameters (also those of common/number.clh, with P_VEC=4, and of recurrent/cell.clh)
 //   P_FMA    1 where fma() is an instruction, else 0
@@ -47,8 +47,9 @@
 #define MAD(a, b, c) ((a) * (b) + (c))
 #endif
 
-// One direction of one slice of the batch, as one work-item sees it. Lengths of sequences are kept
-// apart: a row number that is not a constant keeps what it selects from out of registers.
+// The job of a work-item: one direction of one slice of the batch. Lengths of sequences are
+// separate: a row index that is not a constant keeps the array that it selects from out of
+// registers.
 typedef struct {
     int me, rows, hidden, padded, parts, length;
     long x_t, x_b, y_t, y_b, s_b;
@@ -58,7 +59,7 @@ typedef struct {
     cell_numbers numbers;
 } cell_job;
 
-// sums[row][g] = R of gate gate0 + g of unit u times h of each row, for g < gates.
+// Computes sums[row][g] = R of gate gate0 + g of unit u times h of each row, for g < gates.
 static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const int gate0,
                             const int gates, const int u, SHARED const num *h)
 {
@@ -76,7 +77,7 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
         for (int g = 0; g < GATES; ++g) weights[g] = g < gates ? VLOAD(r + g * gate) : (vec)0;
 #pragma unroll
         for (int row = 0; row < P_ROWS; ++row) {
-            // A row that is not there repeats the last.
+            // Rows beyond the last repeat it.
             const vec v = vload4(0, h + min(row, j->rows - 1) * j->padded + k);
 #pragma unroll
             for (int g = 0; g < GATES; ++g) {
@@ -87,7 +88,8 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
             }
         }
     }
-    // The caller walks over rows, which would keep an array of sums out of registers.
+    // The caller iterates over rows: without unrolling, the array of sums would not be in
+    // registers.
 #pragma unroll
     for (int row = 0; row < P_ROWS; ++row) {
 #pragma unroll
@@ -100,11 +102,11 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
     if (j->parts & WANT_Y) STORE1(h, j->y + t * j->y_t + row * j->y_b + u);
 }
 
-// What the input gives to gate g of unit u.
+// The input's contribution to gate g of unit u.
 #define INPUT_GATE(g) ((num)LOAD1(x + (long)(g)*j->hidden + u))
 
-// Ht of unit u of a row from its sums; h: Ht-1 of the row's unit. GRU without linear_before_reset:
-// z and r * Ht-1.
+// Returns Ht of unit u of a row from its sums; h: Ht-1 of the row's unit. GRU without
+// linear_before_reset: z and r * Ht-1.
 static inline num unit_step(const cell_job *j, const num *sums, __global const elem *x, const int u,
                             const num h, __global num *own)
 {
@@ -134,8 +136,8 @@ static inline num unit_step(const cell_job *j, const num *sums, __global const e
 #endif
 }
 
-// One time step (P_CELL 3: its first half) of the work-item's units; `since` counts from the
-// launch's first time.
+// Computes one time step (P_CELL 3: its first half) of the work-item's units; `since` counts from
+// the launch's first time.
 static inline void advance(const cell_job *j, const int lengths[P_ROWS], const int time,
                            const int since, SHARED const num *h, SHARED num *next)
 {
@@ -159,7 +161,7 @@ static inline void advance(const cell_job *j, const int lengths[P_ROWS], const i
 }
 
 #if P_CELL == 3
-// The second half of a step: gate h, from r * Ht-1 in `reset`.
+// Computes the second half of a step: gate h, from r * Ht-1 in `reset`.
 static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], const int time,
                                   const int since, SHARED num *h, SHARED const num *reset)
 {
@@ -178,13 +180,14 @@ static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], 
 }
 #endif
 
-// The work-item's units of each row. Conditions stay outside of these loops, and the functions out
-// of the kernel: PoCL would compile much longer.
+// Iterates over the work-item's units of each row. Conditions stay outside of these loops, and the
+// functions outside of the kernel: PoCL would compile much longer.
 #define EACH_UNIT(end)                                                                             \
     for (int row = 0; row < j->rows; ++row)                                                        \
         for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
 
-// The state before the first step. Units after the last are zeros, which meet the zeros of r.
+// Sets the state before the first step. Units after the last are zeros, which are multiplied by
+// zeros of r.
 static __attribute__((noinline)) void start(const cell_job *j, __global const elem *h0,
                                             __global const elem *c0, SHARED num *h,
                                             SHARED num *next)
@@ -214,8 +217,8 @@ static __attribute__((noinline)) void start(const cell_job *j, __global const el
 #endif
 }
 
-// The state after the last step, for the next launch or for good, and zeros in Y after the ends of
-// sequences.
+// Stores the state after the last step, for the next launch or as the result, and zeros in Y after
+// the ends of sequences.
 static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS],
                                            __global elem *y_h, __global elem *y_c,
                                            SHARED const num *h)

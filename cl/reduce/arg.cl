@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ArgMax and ArgMin: y[o, i] = where x[o, :, i] is largest or smallest. A NaN is larger and smaller
-// than anything, as for NumPy. And CumSum, which walks the same way: y[o, k, i] = x[o, 0, i] + .. +
-// x[o, k, i]. And CumProd, which multiplies in place of adding.
+// Computes ArgMax and ArgMin: y[o, i] = index of the largest or smallest x[o, :, i]; a NaN counts
+// as the extreme, as in NumPy. Also CumSum, y[o, k, i] = x[o, 0, i] + .. + x[o, k, i], and CumProd,
+// the product in place of the sum.
 //
 //   P_T      dtype by its ONNX number; 16-bit floats are compared and summed in float
 //   P_FP64   1 when P_T is 11
@@ -38,7 +38,7 @@ ELEMENTS_OF(element, P_T)
 #define BEYOND(a, b) ((a) < (b))
 #endif
 #define IS_NAN(a) ((a) != (a))
-// Whether (a, at_a) is to be preferred to (b, at_b).
+// Returns whether (a, at_a) is better than (b, at_b).
 static inline bool is_better(const reg_t a, const idx at_a, const reg_t b, const idx at_b)
 {
     if (BEYOND(a, b) || (IS_NAN(a) && !IS_NAN(b))) return true;
@@ -87,7 +87,7 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
     x += x_off;
     y += y_off;
     for (idx o = get_group_id(0); o < outer; o += get_num_groups(0)) {
-        // Items without their own element start with the first, which changes nothing.
+        // Items without elements start with the first element, which does not change the result.
         idx best_at = item < n ? item : 0;
         reg_t best = load_element(x + (o * n + best_at), 1);
         for (idx k = item + P_GROUP; k < n; k += P_GROUP) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NegativeLogLikelihoodLoss (ONNX 13): loss[p] = -x[o, target[p], i] * weight[target[p]], p = o *
-// inner + i, and sums of it. A target that is ignored has loss and weight 0, whatever x is there.
+// inner + i, and sums of it. An ignored target has loss and weight 0, whatever x is.
 //
 //   P_T       a float type, of x, weight and y; P_VEC 1: see common/number.clh. Sums are of `num`.
 //   P_INT     32 or 64: width of targets
@@ -32,7 +32,7 @@ typedef CAT(INT_, P_INT) whole;
         const int classes, const int inner, const int has_ignore, const long ignore,               \
         __global int *fault, const int code
 
-// The loss at position p; its weight in *out_weight.
+// Returns the loss at position p; its weight in *out_weight.
 static inline num loss_at(const int p, num *out_weight, LOSS_ARGS)
 {
     const whole t = target[target_off + p];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mean and variance of channels over a whole batch, and what is made of them:
-// MeanVarianceNormalization 13 and BatchNormalization 15 in training mode. x, y: [outer, channels,
-// inner], statistics over outer and inner.
+// Computes MeanVarianceNormalization 13 and BatchNormalization 15 in training mode, by mean and
+// variance of channels over a whole batch. x, y: [outer, channels, inner], statistics over outer
+// and inner.
 //
 // Each channel is divided into parts of adjacent elements e = o * inner + i. A part's mean comes
 // first, then squares of deviations from it, whose sum also corrects the mean; parts are combined
@@ -49,7 +49,7 @@ typedef CAT(NUM, 2) sums;
 LANES_SUM(lanes_sum, num)
 #define MEET(v) (v)
 #else
-// One fold for both sums, not one after the other over one array.
+// A single reduction for both sums, rather than two reductions over one array.
 GROUP_FOLD(group_sums, sums, P_LOCAL, FOLD_SUM)
 #define MEET(v) group_sums(v, shared)
 #endif
@@ -141,7 +141,7 @@ __kernel void moments_finish(__global const num *parts, const long parts_off, __
                              const float epsilon, const float momentum)
 {
     for (int c = get_global_id(0); c < channels; c += get_global_size(0)) {
-        // The mean of what has been seen is center + off.
+        // The mean of the elements so far is center + off.
         num center = NAN, off = 0, squares = NAN;
         for (int part = 0; part < n_parts; ++part) {
             __global const num *from = parts + parts_off + ((long)part * channels + c) * 3;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Normalisations. Mean and variance are found in two passes over the data: the deviations are
-// squared, never a difference of large squares taken.
+// Computes normalisations. Mean and variance are computed in two passes over the data: the variance
+// is the mean of squared deviations, never a difference of large squares.
 //
 // Parameters
 //   P_FORM  0 batch: y = (x - mean[c]) * scale[c] / sqrt(var[c] + epsilon) + bias[c] over x:
@@ -121,7 +121,7 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 #endif
 }
 
-// One element at `col` of the row, normalised.
+// Element `col` of the row, normalised.
 #define NORMALISED(v, col)                                                                         \
     (((v)-center) * inverse *                                                                      \
          (num)LOAD_SCALE(scale + scale_off + scale_at(row, col, row_mod, row_mul, col_div)) +      \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions: y[kept] = finish(combine over reduced of map(x[kept, reduced])).
+// Computes reductions: y[kept] = finish(combine over reduced of map(x[kept, reduced])).
 //
 //   P_IN, P_OUT  dtypes by ONNX number. 16-bit floats are computed in float; integers in 64 bits,
 //                so that they wrap only at the end.
@@ -61,7 +61,7 @@ typedef CAT(ELEM_, P_OUT) out_t;
 ELEMENTS_OF(input, P_IN)
 ELEMENTS_OF(output, P_OUT)
 
-// Of the input: 1 float, 2 double, 3 signed, 4 unsigned
+// Kind of the input: 1 float, 2 double, 3 signed, 4 unsigned
 #if P_IN == 1 || P_IN == 10 || P_IN == 16
 #define KIND 1
 #elif P_IN == 11
@@ -123,7 +123,7 @@ typedef vulong vacc;
 #endif
 
 #if P_FINISH == 2 && KIND > 2
-// The root of a whole number, rounded down.
+// Returns the root of an integer, rounded down.
 static inline acc whole_root(const acc x)
 {
     ulong r = (ulong)sqrt((float)x);
@@ -155,7 +155,7 @@ static inline acc finish(const acc a, const long count, const float parameter, c
 #endif
 }
 
-// What is taken off before exp: nothing where the maximum is infinite.
+// Returns what is subtracted before exp: 0 where the maximum is infinite.
 static inline acc usable_shift(__global const acc *shift, const idx at)
 {
 #if P_MAP == 3 || P_FINISH == 4
@@ -206,7 +206,7 @@ GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
         }                                                                                          \
     }
 
-// One run: elements begin..end-1 of the last dimension, P_GROUP * P_VEC apart.
+// Reduces one run: elements begin..end-1 of the last dimension, P_GROUP * P_VEC apart.
 static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx end,
                               const int item, const acc shift_by, const float parameter)
 {
@@ -218,8 +218,8 @@ static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx
     }
 #if P_VEC > 1
     if (i < end) {
-        // In its own vector: PoCL 3.1 loses single lanes that are written into a sum over a
-        // loop.
+        // In a separate vector: PoCL 3.1 loses single lanes that are written into a sum carried
+        // across iterations.
         const int count = (int)(end - i);
         const vacc v = to_vacc(load_input(x + i, count)), mapped = MAP(v);
         vacc rest = (vacc)(acc)IDENTITY;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RMSNormalization (ONNX 23) and com.microsoft's normalisations of a sum:
+// Computes RMSNormalization (ONNX 23) and com.microsoft's normalisations of a sum:
 //
 //   s = x + skip + bias, y = (s - mean) / sqrt(variance + epsilon) * gamma + beta, or s / sqrt(mean
 //   of s^2 + epsilon) * gamma
@@ -30,7 +30,7 @@
 LANES_SUM(sum_lanes, float)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
-// s at col: P_VEC elements, or one.
+// Returns s at col: P_VEC elements, or one.
 #if P_SKIP
 #define WITH_SKIP(LOAD) +LOAD(other + col)
 #else
@@ -43,7 +43,8 @@ GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 #endif
 #define SUM(LOAD) (LOAD(from + col) WITH_SKIP(LOAD) WITH_BIAS(LOAD))
 
-// Work-item `me` has the vectors me, me + P_LOCAL.. of the row and then what is left, one by one.
+// Iterates over the vectors me, me + P_LOCAL.. of work-item `me`, and over single elements at the
+// end of the row.
 #define EACH_VECTOR for (int col = me * P_VEC; col < full; col += P_LOCAL * P_VEC)
 #define EACH_REST for (int col = full + me; col < cols; col += P_LOCAL)
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Softmax, LogSoftmax and Hardmax (ONNX 13) along the middle axis of x, y: [outer, cols, inner].
-// The row's maximum is subtracted first. A NaN or +inf makes its row NaN, as the formula does.
+// Computes Softmax, LogSoftmax and Hardmax (ONNX 13) along the middle axis of x, y: [outer, cols,
+// inner]. The row's maximum is subtracted first. A NaN or +inf makes its row NaN, as the formula
+// does.
 //
 // Parameters
 //   P_OP    0 Softmax, 1 LogSoftmax, 2 Hardmax (one at the first largest element; a NaN counts as
@@ -40,7 +41,7 @@ EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
 #define exp_lanes exp
 #endif
 
-// The answer for one element, given the row's maximum and what its exponentials sum up to.
+// Returns the result for one element, given the row's maximum and the sum of its exponentials.
 static inline num finish(const num x, const num high, const num total)
 {
 #if P_OP == 0
@@ -50,13 +51,13 @@ static inline num finish(const num x, const num high, const num total)
 #endif
 }
 
-// True where x takes the place of the largest element seen so far, in the order of Hardmax.
+// Returns whether x replaces the largest element so far, in the order of Hardmax.
 static inline int beats(const num x, const num high)
 {
     return x > high || (x != x && high == high);
 }
 
-// One row whose elements are `step` apart, by one work-item.
+// Computes one row, whose elements are `step` apart, by one work-item.
 static inline void row_serial(__global const elem *x, __global elem *y, const int cols,
                               const long step)
 {
@@ -152,7 +153,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
     __local uint shared_at[P_LOCAL];
 #endif
     const int me = get_local_id(0);
-    // A row is (o, i): the same for all items of the group, so barriers are met by all.
+    // A row is (o, i), uniform across the group, so that all items reach the barriers.
     for (long row = get_group_id(0); row < (long)outer * inner; row += get_num_groups(0)) {
         const long start = row / inner * cols * inner + row % inner;
         __global const elem *from = x + x_off + start;
@@ -164,7 +165,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         }
         high = group_max(high, shared);
 #if P_OP == 2
-        // NaNs by their place, the largest elements after them: one fold for both.
+        // One reduction for both: NaNs by their index, then the largest elements.
         uint at = 2 * (uint)cols;
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);

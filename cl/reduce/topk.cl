@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TopK (ONNX 11) along the middle axis of x: [outer, n, inner]: y and index: [outer, k, inner],
-// best first, of equals the lower index first. A NaN is larger than every number.
+// Computes TopK (ONNX 11) along the middle axis of x: [outer, n, inner]: y and index: [outer, k,
+// inner], best first; of equal elements the lower index comes first. A NaN is larger than every
+// number.
 //
 // Parameters
 //   P_LARGEST  1: the largest are best, 0: the smallest
@@ -25,7 +26,7 @@
 #include "common/group_scan.clh"
 #include "common/topk_keys.clh"
 
-// A number whose order is that of the elements: larger is better.
+// Returns a number in the order of the elements: larger is better.
 static inline key key_of(__global const elem *p)
 {
     const key u = order_key(p);
@@ -39,7 +40,7 @@ static inline key key_of(__global const elem *p)
 
 #if P_FORM == 0
 
-// The worst of the heap is at 0.
+// Returns whether an entry is worse than another; the worst of the heap is at 0.
 static inline int is_worse(__global const elem *y, __global const long *index, const long step,
                            const int a, const int b)
 {
@@ -100,12 +101,12 @@ __kernel void topk_rows(TOPK_ARGS)
 
 #else
 
-// The k-th best key of the row; *out_better: how many are better than it.
+// Returns the k-th best key of the row; *out_better: the number of better ones.
 static inline key find_limit(__global const elem *x, const long step, const int n, const int k,
                              __local int *counts, __local int *found, int *out_better)
 {
     const int me = get_local_id(0);
-    key prefix = 0, known = 0; // digits of the limit, and the bits where they are
+    key prefix = 0, known = 0; // digits of the limit, and which bits are known
     int better = 0;
     for (int shift = KEY_BITS - 8; shift >= 0; shift -= 8) {
         for (int i = me; i < 256; i += P_LOCAL) counts[i] = 0;
@@ -136,7 +137,7 @@ __kernel void topk_groups(TOPK_ARGS)
 {
     __local int counts[256], found[2], sums[P_LOCAL];
     const int me = get_local_id(0);
-    // A row is the same for all items of the group, so barriers are met by all.
+    // The row is uniform across the group, so that all items reach the barriers.
     for (int row = get_group_id(0); row < outer * inner; row += get_num_groups(0)) {
         const long step = inner, o = row / inner, i = row % inner;
         __global const elem *from = x + x_off + o * n * step + i;
@@ -149,7 +150,7 @@ __kernel void topk_groups(TOPK_ARGS)
             const int j = first + me;
             const key u = j < n ? key_of(from + j * step) : 0;
             const int is_better = j < n && u > limit, is_equal = j < n && u == limit;
-            // each value holds two counts below 2^16
+            // each value packs two counts below 2^16
             const int before = group_scan(is_better + (is_equal << 16), sums, &total);
             if (is_better) list[n_better + (before & 0xffff)] = j;
             if (is_equal && better + n_equal + (before >> 16) < k)
@@ -163,8 +164,8 @@ __kernel void topk_groups(TOPK_ARGS)
             const key u = key_of(from + j * step);
             int rank = 0;
             for (int other = 0; other < k; ++other) {
-                // Mesa 26's llvmpipe loads one element past a loop's end, and with it what the
-                // element points at.
+                // Mesa 26's llvmpipe loads one element past a loop's end, and the element at that
+                // index.
                 const int at_other = clamp(list[other], 0, n - 1);
                 const key v = key_of(from + at_other * step);
                 rank += v > u || (v == u && at_other < j);

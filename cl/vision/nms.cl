@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches, classes,
-// n]. For each batch and class, again and again the best score that is left, of equals the lower
-// index, and out with all boxes that overlap it.
+// n]. Repeatedly selects, for each batch and class, the best remaining score (of equal ones the
+// lower index), and removes all boxes that overlap it.
 //
 // Parameters
 //   P_LOCAL   work-items of a group, a power of two
@@ -23,7 +23,7 @@
 #include "common/group_scan.clh"
 #include "common/work_group.clh"
 
-// y0, x0, y1, x1 with y0 <= y1 and x0 <= x1
+// Returns y0, x0, y1, x1 with y0 <= y1 and x0 <= x1.
 static inline float4 corners(__global const float *boxes, const long at)
 {
     const float4 b = vload4(at, boxes);
@@ -45,7 +45,7 @@ static inline bool overlap(const float4 a, const float4 b, const float threshold
     return of_a > 0 && of_b > 0 && both / (of_a + of_b - both) > threshold;
 }
 
-// The boxes that may be chosen, in order, into `rest`; gives how many there are.
+// Writes the boxes that may be chosen, in order, to `rest`; returns their number.
 static inline int candidates(__global const float *of, const int n, __global const float *score,
                              __global int *rest, __local int *sums)
 {
@@ -65,8 +65,8 @@ static inline int candidates(__global const float *of, const int n, __global con
     return n_left;
 }
 
-// What overlaps `last` goes (any: there is one). The place in `rest` of the best score of this
-// work-item's share, or -1.
+// Removes boxes that overlap `last` (any: there is one). Returns the index in `rest` of the best
+// score of this work-item's share, or -1.
 static inline int best_of_share(__global const float *boxes, const long first_box,
                                 __global const float *of, __global int *rest, int *n_left,
                                 const bool any, const float4 last, const float threshold,
@@ -99,7 +99,7 @@ static inline int best_of_share(__global const float *boxes, const long first_bo
 }
 
 #if P_LOCAL > 1
-// The best of all work-items; of equals the lower place.
+// Returns the best of all work-items; of equal ones the lower index.
 static inline int best_of_group(const int best, const float score, __local int *places,
                                 __local float *scores)
 {

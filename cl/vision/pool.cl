@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxPool, AveragePool and LpPool (ONNX 19) over x: [planes, D, H, W] to y: [planes, OD, OH, OW], W
-// fastest. planes = N * C; pooling over one or two axes is done with the missing sizes 1.
-// A NaN in the window makes the maximum NaN. Padding never enters a maximum or a Lp sum.
+// Computes MaxPool, AveragePool and LpPool (ONNX 19) over x: [planes, D, H, W] to y: [planes, OD,
+// OH, OW], W fastest. planes = N * C; pooling over one or two axes is done with the missing sizes
+// 1. A NaN in the window makes the maximum NaN. Padding never enters a maximum or a Lp sum.
 //
 // Parameters
 //   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its
@@ -42,7 +42,7 @@
 
 #if P_OP == 0
 #define START ((vec)NUM_LOWEST)
-// A NaN takes over and nothing takes over from it.
+// A NaN replaces any maximum, and is never replaced.
 #if NUM_FLOAT
 #define TAKES(v, best) ((v) > (best) || ((v) != (v)))
 #else
@@ -52,12 +52,12 @@
 #define START ((vec)(num)0)
 #endif
 
-// One axis of the window at one output: the taps from `first` to below `last` are inside x.
+// One axis of the window of an output: the taps from `first` to below `last` are inside x.
 typedef struct {
     int start, first, last, counted;
 } window_axis;
 
-// n / dilation, rounded up.
+// Returns n / dilation, rounded up.
 static inline int steps(const int n, const int dilation)
 {
     return dilation == 1 ? n : (n + dilation - 1) / dilation;
@@ -159,7 +159,7 @@ __kernel void pool_items(POOL_ARGS)
 #if P_OP == 0
                         const int takes = TAKES(v, best);
 #if P_INDICES
-                        // The first element counts even when it is the lowest number there is.
+                        // The first element counts even when it is the lowest number of the dtype.
                         if (takes || found < 0) {
                             found = 1;
                             found_z = iz;
@@ -196,7 +196,7 @@ typedef struct __attribute__((packed)) {
     vec v;
 } line_vec;
 
-// Elements that a line has fewer of than a vector.
+// Loads a vector from a line that has fewer elements.
 static inline vec load_few(__global const elem *x, const int n)
 {
     vec v = START;
@@ -205,8 +205,8 @@ static inline vec load_few(__global const elem *x, const int n)
     return v;
 }
 
-// The taps along D and H of all columns: line[i] is those of column i - pad, where x has that, else
-// START; i < length.
+// Reduces the taps along D and H of all columns: line[i] is the result of column i - pad inside x,
+// else START; i < length.
 static inline void fold_lines(num *line, __global const elem *x, const window_axis az,
                               const window_axis ay, const int dd, const int dh, const int h,
                               const int w, const int pad, const int length, const float p)
@@ -227,7 +227,7 @@ static inline void fold_lines(num *line, __global const elem *x, const window_ax
     for (int i = pad + there; i < length; i += P_VEC) ((line_vec *)(line + i))->v = START;
 }
 
-// P_VEC elements `stride` apart.
+// Loads P_VEC elements `stride` apart.
 static inline vec line_columns(const num *line, const int stride)
 {
     if (stride == 1) return ((const line_vec *)line)->v;
@@ -245,7 +245,7 @@ static inline vec line_columns(const num *line, const int stride)
     return v;
 }
 
-// The elements that each of P_VEC outputs from ox on counts along W.
+// Returns how many elements along W each of P_VEC outputs from ox counts.
 static inline vec count_columns(const int ox, const int w, const int kw, const int sw, const int dw,
                                 const int pw, const int pw_end)
 {
@@ -267,13 +267,14 @@ static inline vec count_columns(const int ox, const int w, const int kw, const i
     return v;
 }
 
-// What a line becomes: OW outputs at y. `counted`: elements that count along D and H.
+// Reduces a line along W and stores OW outputs at y. `counted`: elements that count along D and H.
 static inline void store_outputs(const num *line, __global elem *y, const num counted, const int w,
                                  const int ow, const int kw, const int sw, const int dw,
                                  const int pw, const int pw_end, const float p)
 {
     for (int ox = 0; ox < ow; ox += P_VEC) {
-        // The last vector moves back to end with the row: some outputs are computed twice, alike.
+        // The last vector is moved back to end with the row: some outputs are computed twice, with
+        // the same result.
         const int at = min(ox, ow - P_VEC);
         vec best = START;
         for (int kx = 0; kx < kw; ++kx)
@@ -287,7 +288,7 @@ static inline void store_outputs(const num *line, __global elem *y, const num co
     }
 }
 
-// All lines before the first of them is read: what was just stored in other pieces is slow to load.
+// Writes all lines before it reads the first: data just stored in other pieces is slow to load.
 BODY void pool_lines(BODY_PARAMS, POOL_ARGS)
 {
     num lines[LINE_ROOM];

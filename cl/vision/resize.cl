@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resize (ONNX 19) along one to three adjacent axes of x: [outer, A0, A1, A2, inner], in two
-// steps. `resize_table` works out, for one axis, which elements each output takes and their
-// weights; `resize_gather` applies the tables of all axes. Axes that are not resized together go in
-// passes.
+// Computes Resize (ONNX 19) along one to three adjacent axes of x: [outer, A0, A1, A2, inner], in
+// two steps. `resize_table` computes, for one axis, the elements that each output reads and their
+// weights; `resize_gather` applies the tables of all axes. Axes that are not adjacent are resized
+// in separate passes.
 //
 // Where output `o` of an axis is in the input is the fraction (o * step + shift) / unit, in
 // integers: exact for sizes and for scales that divide well, so that no rounding of a coordinate
@@ -39,7 +39,7 @@ typedef float weight;
 
 #define OUTSIDE INT_MIN
 
-// The interpolating kernel at distance t from the place wanted.
+// Returns the weight of an element at distance t from the sampling position.
 static inline weight tap_weight(weight t, const weight cubic_a)
 {
     t = fabs(t);
@@ -106,7 +106,7 @@ __kernel void resize_table(__global int *firsts, const long firsts_off, __global
     }
 }
 
-// Sums are kept in float for integers, which are truncated at the end.
+// Sums of integers are in float, and truncated at the end.
 #if P_MODE == 0 || NUM_FLOAT
 typedef num result;
 #define STORE_RESULT(v, to) STORE1(v, to)
@@ -115,10 +115,10 @@ typedef float result;
 #define STORE_RESULT(v, to) STORE1(CAT(CAT(convert_, ELEM), _sat_rtz)(v), to)
 #endif
 
-// Tap i of an axis from `first`: the nearest element that there is.
+// Returns tap i of an axis from `first`: the nearest valid element.
 #define TAP(first, i, size) clamp(first + i, 0, size - 1)
 
-// The taps of A2 on the line at `from`.
+// Applies the taps of A2 to the line at `from`.
 static inline result gather_line(__global const elem *from, const int first,
                                  __global const weight *w, const int taps, const int size,
                                  const int inner)
@@ -126,7 +126,7 @@ static inline result gather_line(__global const elem *from, const int first,
     result total = 0;
     for (int i = 0; i < taps; ++i) {
         const result v = LOAD1(from + (long)TAP(first, i, size) * inner);
-        // A weight of 0 keeps an infinite adjacent pixel out.
+        // A weight of 0 excludes an adjacent pixel that is infinite.
         total += w[i] == 0 ? 0 : w[i] * v;
     }
     return total;

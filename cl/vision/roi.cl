@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoiAlign (ONNX 10, 16, 22) and MaxRoiPool (ONNX 1): parts of images, brought to one size.
+// Computes RoiAlign (ONNX 10, 16, 22) and MaxRoiPool (ONNX 1): pools regions of images to a fixed
+// size.
 //
 // Parameters
 //   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of
@@ -26,8 +27,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 #include "common/number.clh"
 
-// The samples of a bin along an axis: `n` of them, `space` apart from `first` on; begin .. end - 1
-// may be in the image.
+// The samples of a bin along an axis: `n` of them, `space` apart from `first`; begin .. end - 1 may
+// be in the image.
 typedef struct {
     num first, space, n;
     int begin, end;
@@ -41,7 +42,7 @@ static inline samples samples_of(const num start, const num size, const int at, 
     s.n = ratio > 0 ? (num)ratio : fmax(ceil(bin), (num)0);
     s.space = bin / s.n;
     s.first = start + (num)at * bin;
-    // With one to spare at either end: roi_align looks at each.
+    // With one more at either end, since roi_align checks each sample.
     num from = (-1 - s.first) / s.space - 2, to = ((num)length - s.first) / s.space + 2;
     if (!(s.space > 0)) {
         from = 0;
@@ -52,8 +53,8 @@ static inline samples samples_of(const num start, const num size, const int at, 
     return s;
 }
 
-// The two elements of an axis of n around a place, and the weight of the second. 0 when it is
-// outside.
+// Finds the two elements of an axis of n around a position, and the weight of the second. Returns 0
+// when it is outside.
 static inline int around(num x, const int n, int *low, int *high, num *part)
 {
     if (!(x >= -1 && x <= (num)n)) return 0;
@@ -136,7 +137,7 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
         }
 }
 
-// Where bin `at` of n_bins begins or ends in an axis of `length`.
+// Returns where bin `at` of n_bins begins or ends in an axis of `length`.
 static inline int edge(const num start, const num at_bin, const int length)
 {
     return (int)clamp(at_bin + start, (num)0, (num)length);

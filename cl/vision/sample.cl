@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridSample (ONNX 16, 20, 22) and AffineGrid (ONNX 20): images read at places that a tensor gives.
+// Computes GridSample (ONNX 16, 20, 22) and AffineGrid (ONNX 20): samples images at positions given
+// by a tensor.
 //
 // Parameters
 //   P_AXES   spatial axes: 1, 2, 3
@@ -62,7 +63,7 @@ typedef float grid_elem;
 #define COMBINATIONS (TAPS * TAPS * TAPS)
 #endif
 
-// x mirrored at low and high until it is between.
+// Reflects x at low and high until it is between them.
 static inline real reflect(const real x, const real low, const real high)
 {
     const real span = high - low;
@@ -73,7 +74,7 @@ static inline real reflect(const real x, const real low, const real high)
     return low + clamp(t, (real)0, span);
 }
 
-// Element i of an axis of n, -1 where it counts as zero.
+// Returns element i of an axis of n, -1 where it counts as zero.
 static inline int element(const int i, const int n, const int align)
 {
     if (i >= 0 && i < n) return i;
@@ -91,8 +92,8 @@ static inline int element(const int i, const int n, const int align)
 
 #define PLACE(a, t, i) (((a)*TAPS + (t)) * P_BLOCK + (i))
 
-// Where a coordinate of the grid is in an axis of n: elements (with `stride`) and their weights,
-// P_BLOCK apart from `to` on.
+// Finds the position of a grid coordinate in an axis of n: elements (with `stride`) and their
+// weights, P_BLOCK apart from `to`.
 static inline void place(const real given, const int n, const int stride, const int align, int *at,
                          real *weight, const int to)
 {
@@ -109,7 +110,7 @@ static inline void place(const real given, const int n, const int stride, const 
         x = reflect(x, low, high);
 #endif
     }
-    // Far outside stays outside, and fits an int.
+    // Clamps positions far outside, so that they fit an int; they stay outside.
     x = clamp(x, (real)-1e9f, (real)1e9f);
 #if P_MODE == 0
     const int first = (int)rint(x);
@@ -148,7 +149,7 @@ __kernel void grid_sample(__global const elem *x, const long x_off, __global con
             const int b = row / parts, begin = row % parts * per_part,
                       end = min(begin + per_part, channels);
             const int count = min(P_BLOCK, points - start);
-            // Of axis a, tap t, point i at PLACE(a, t, i).
+            // The entry of axis a, tap t, point i is at PLACE(a, t, i).
             int at[P_AXES * TAPS * P_BLOCK];
             real weight[P_AXES * TAPS * P_BLOCK];
             for (int i = 0; i < P_BLOCK; ++i) {

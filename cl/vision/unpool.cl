@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxUnpool (ONNX 9, 11, 22): elements put where indices into a smaller tensor say. y holds zeros
-// before.
+// Computes MaxUnpool (ONNX 9, 11, 22): writes elements at positions given by indices into a smaller
+// tensor. y initially has zeros.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_VEC is 1, P_FP64 0
 // Arguments: n (elements), d, h, w (sizes that the indices count in, leading planes), od, oh, ow

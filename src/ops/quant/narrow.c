@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Before opset 24, infinity has no representation in types without -0 (it becomes NaN); later it
- * saturates like other values. */
+/* Returns P_SATURATE. Before opset 24, infinity has no code in types without -0; later it saturates
+ * like other values. */
 int narrow_saturation(const node *n)
 {
     if (node_int(n, "saturate", 1) == 0) return 0;
