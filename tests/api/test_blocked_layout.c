@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks whose feature maps are in blocks of channels on the way (pass `blocked`), beside the
- * same ones without: the numbers agree, for several batches, and what is kept or given out has
- * ONNX's order.
+ * Compares networks in channel-blocked layout (pass `blocked`) with the same ones without: equal
+ * results for several batches, and kept values and outputs in ONNX's order.
  */
 #include "support/unit.h"
 
@@ -157,7 +156,7 @@ static void run(clg_session *s, int64_t batch)
     assert_ok(clg_session_run(s));
 }
 
-/* An output of `n` elements an image. */
+/* Compares an output of two sessions, of `n` elements per image. */
 static void expect_same(clg_session *a, clg_session *b, const char *name, int64_t n)
 {
     static float mine[5 * 64 * 15 * 15], plain[5 * 64 * 15 * 15];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights that are computed from constants when a session is made: on the device once, however they
- * came about, and there again when another shape wants them in another form.
+ * Tests weights that are computed from constants when a session is created: computed once on the
+ * device, in any way that graphs compute them, and again when another shape needs them in another
+ * packed form.
  */
 #include "support/unit.h"
 

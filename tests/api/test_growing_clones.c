@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clones of one session and sessions of another context, each in a thread, over shapes that grow:
- * PoCL before version 4 ends the process when one queue launches a kernel wider than ever while
- * another one runs it (decision 15). What happened before in a process decides, so each try is a
- * process of its own. CLG_TEST_TRIES says how many.
+ * Runs clones of one session and sessions of another context, each in a thread, over growing
+ * shapes: PoCL before version 4 ends the process when one queue launches a kernel wider than ever
+ * while another one runs it (decision 15). Earlier launches of a process matter, so each try is a
+ * separate process. CLG_TEST_TRIES is their number.
  */
 #include "support/unit.h"
 

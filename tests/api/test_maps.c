@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps through the public interface: made, and given by ZipMap; refused where they cannot be.
+ * Tests maps through the public interface: creates them, gets them from ZipMap, and checks that
+ * invalid uses are rejected.
  */
 #include "support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measured choices through the public interface: what a profile says of implementations and
- * problems, that sessions follow what was added and what they prefer, that all implementations give
- * the same numbers, and that a context finds what another one kept.
+ * Tests measured choices through the public interface: profiles report implementations and
+ * problems, sessions follow added choices and their own preferences, all implementations give the
+ * same results, and a context finds the choices that another one stored.
  */
 #include "support/unit.h"
 

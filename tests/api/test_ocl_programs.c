@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs: built once, stored, loaded, refused; and the promise that a warm start compiles
- * nothing.
+ * Tests programs: built once, cached, loaded, rejected; and that a warm start compiles nothing.
  *
  * Started as `test_ocl_programs child LOCAL FILE`, the program is one such start on PoCL: it runs a
- * kernel with that local size and writes what it cost into the file.
+ * kernel with that local size and writes its costs to the file.
  */
 #include "support/unit.h"
 

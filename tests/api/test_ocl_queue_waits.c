@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transfers and queues that are waited for by events, as on drivers with the quirk
- * finished-queue-used: on every OpenCL platform of the machine, with the quirk set by the test.
+ * Tests transfers and queues that wait by events, as on drivers with the quirk finished-queue-used:
+ * on every OpenCL platform of the machine, with the quirk set by the test.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sharing OpenCL with an application: its context, queue, memory and events. What it gives is
- * retained and given back; its kernels before and after a run see and are seen.
+ * Tests sharing OpenCL with an application: its context, queue, memory and events are retained and
+ * released, and its kernels before and after a run are ordered with the run's.
  */
 #include "support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What passes recognise, and what only looks like it: each expression is built as exporters write
- * it, node by node, and run with all passes and with none. The numbers must agree, and the plan
- * must hold the operator, or must not.
+ * Tests the patterns that passes recognise, and similar ones that they must not: each expression is
+ * built as exporters write it, node by node, and run with all passes and with none. The results
+ * must agree, and the plan must contain the fused operator, or must not.
  */
 #include "support/unit.h"
 

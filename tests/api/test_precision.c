@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The option `precision`: how far fp16 is from fp32, what it saves, and what stays as it is.
+ * Tests the option `precision`: the difference of fp16 from fp32, its memory, and what it does not
+ * change.
  */
 #include "support/unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order between queues, on PoCL under a layer that runs the commands of some queues as late as
- * OpenCL allows (layers/opencl_delay.c). Whatever one queue wrote and another reads must be
- * ordered by events or a finish. That the layer finds what is not is shown with two queues of
- * OpenCL's, and with a context in which uploads are not waited for.
+ * Tests ordering between queues, on PoCL under a layer that runs the commands of some queues as
+ * late as OpenCL allows (layers/opencl_delay.c). Writes of one queue that another reads must be
+ * ordered by events or a finish. That the layer detects missing order is shown with two plain
+ * OpenCL queues, and with a context in which queues do not wait for uploads.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random graphs on the device, twice each: as they are planned, where values share memory, are in
- * each other and are fused; and with every value kept as a separate output. Both must give the
- * same numbers. The tolerance is for GEMMs that a fused kernel rounds once and two kernels round
- * twice, over chains of some twenty nodes. CLG_TEST_SEEDS=FIRST:COUNT takes these seeds instead; an
- * argument, a pattern of names, takes these tests alone.
+ * Runs random graphs on the device, twice each: as planned, with shared memory, in-place results
+ * and fusion; and with every value kept as a separate output. Both must give the same results. The
+ * tolerance is for GEMMs that a fused kernel rounds once and two kernels round twice, over chains
+ * of some twenty nodes. CLG_TEST_SEEDS=FIRST:COUNT selects other seeds; an argument, a pattern of
+ * names, selects tests.
  */
 /* ctest: label slow timeout 600 */
 #include "support/unit.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers that refuse kernels (support/fakes/wrong_driver.h): where the compiler gives up, or the
- * device has no registers for a group's work-items, another implementation of the node serves;
- * groups shrink where the kernel does not mind; and what is left without an implementation is
- * reported with the kernel's name. Refusals are not remembered: the next process asks again.
+ * Tests drivers that reject kernels (support/fakes/wrong_driver.h): where the compiler fails, or
+ * the device lacks registers for a group's work-items, another implementation of the node is used;
+ * groups shrink where the kernel allows it; and a node without an implementation is reported with
+ * the kernel's name. Rejections are not recorded: the next process tries again.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals through the public interface: made, given to sessions, taken from them,
- * refused.
+ * Tests sequences and optionals through the public interface: created, used as inputs and outputs,
+ * rejected.
  */
 #include "support/unit.h"
 
@@ -243,7 +243,8 @@ TEST(session__gives_what_planning_knows)
     clg_session_free(s);
 }
 
-/* has: whether there is something in o; got: what is, made negative, or 0 */
+/* Makes a model with an optional input o. Output `has`: whether o has an element; `got`: the
+ * element negated, or 0. */
 static clg_session *optional_session(void)
 {
     ow_model m = {.ir_version = 8, .opset = 18}, then_ = {0}, else_ = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions through the public interface: inputs and outputs in every form, links, clones,
- * asynchronous runs, shapes that change, and what is refused.
+ * Tests sessions through the public interface: inputs and outputs in every form, links, clones,
+ * asynchronous runs, changing shapes, and errors.
  */
 #include "support/unit.h"
 

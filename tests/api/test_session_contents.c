@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contents that decide: shapes that are inputs or that the device computes, indices out of range. A
- * run that needs to know them waits for them, and shapes that were met do not pile up.
+ * Tests contents that determine shapes, as inputs or computed on the device, and indices out of
+ * range. A run that needs contents waits for them, and plans for earlier shapes do not accumulate.
  */
 #include "support/unit.h"
 

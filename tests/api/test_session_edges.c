@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions where inputs, outputs and their memory meet in unusual ways: each way gives right
- * numbers or a message, never stale or foreign ones.
+ * Tests sessions where inputs, outputs and their memory overlap in unusual ways: each gives right
+ * results or an error, never stale or foreign data.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: every row once and in order, whatever the number of rows, batches, sessions and the way
- * of memory; short batches without compiling; outputs by name; what is refused.
+ * Tests streams: every row once and in order, for any number of rows, batches, sessions and kinds
+ * of memory; short batches without compiling; outputs by name; errors.
  */
 #include "support/unit.h"
 

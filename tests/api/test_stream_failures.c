@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams that end early: callbacks that fail or break the rules, runs that fail, cancelling; and
- * the stream runs again afterwards.
+ * Tests streams that end early: callbacks that fail or break the rules, runs that fail, cancelling;
+ * the stream must run again afterwards.
  */
 #include "support/unit.h"
 

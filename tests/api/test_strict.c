@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The option `strict`: what it refuses, and what stays the host's. What the operators give is shown
- * in tests/ops.
+ * Tests the option `strict`: which nodes it rejects, and which stay on the host. tests/ops tests
+ * the operators' results.
  */
 #include "support/unit.h"
 

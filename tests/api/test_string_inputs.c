@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings that are given to a session.
+ * Tests strings as inputs of sessions.
  */
 #include "support/unit.h"
 

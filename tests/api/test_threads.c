@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several threads: sessions of one model made at the same time share what they can, clones run side
- * by side with shapes that change, contexts come and go, and what one thread frees another may
- * still use.
+ * Tests several threads: sessions of one model created concurrently share their resources, clones
+ * run concurrently with changing shapes, contexts are created and freed, and objects freed by one
+ * thread may still be used by another.
  */
 #include "support/unit.h"
 

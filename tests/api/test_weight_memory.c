@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of the device while large weights come to it: how much is there at most, beyond what
- * stays. Each test has a separate context, whose peak begins at nothing.
+ * Tests device memory while large weights are uploaded: the peak beyond the final size. Each test
+ * has a separate context, whose peak starts at zero.
  */
 #include "support/unit.h"
 

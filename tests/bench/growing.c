@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a step costs when shapes grow by one each time: a model with a key/value cache, its outputs
- * linked to its inputs, so that the state stays on the device. Planning and running are timed
- * apart, in three rounds that each start from an empty cache.
+ * Measures a step's time when shapes grow by one each time: a model with a key/value cache, its
+ * outputs linked to its inputs, so that the state stays on the device. Planning and running are
+ * timed separately, in three rounds that each start from an empty cache.
  *
  *     growing [MODEL|- [STEPS [simd|simt]]]      default: a small decoder, 100 steps
  *

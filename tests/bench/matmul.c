@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the device's multiply-add peak a MatMul model reaches through the library's own
- * interface, and how it compares to oneDNN where the build found libdnnl-dev. They are measured
- * in turn, several times; the ratios within a round count, so that a machine that is slow for a
- * while does not decide.
+ * Measures the share of the device's multiply-add peak that a MatMul model reaches through the
+ * public interface, and compares it with oneDNN where the build found libdnnl-dev. They are
+ * measured in turn, several times; the result is the ratios within a round, so that a temporarily
+ * slow machine does not affect it.
  *
  *     matmul [M N K [ROUNDS [left|right [IN_A_ROW]]]]     default 1024 1024 1024, 9 rounds, right,
  *                                                         1

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ten thousand runs of five models whose shapes change from run to run. Memory must be flat: what
- * the library holds on the host and on the device is the same to the byte at the end of every cycle
- * of shapes, and the process does not grow. Results must be the same bits each time a shape comes
- * round. At the end of a cycle each model is also loaded, run once and freed beside the one that
- * lives on.
+ * Ten thousand runs of five models whose shapes change from run to run. Memory must be flat: the
+ * library's memory on the host and on the device is equal to the byte at the end of every cycle of
+ * shapes, and the process does not grow. Results must be bit-identical each time a shape recurs. At
+ * the end of a cycle each model is also loaded, run once and freed beside the one that lives on.
  *
  *     soak [RUNS [simd|simt [FOLDER...]]]      default 10000 runs of five models, simd
  *

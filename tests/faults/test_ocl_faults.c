@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails every OpenCL call in turn, and every allocation, in the life of a small context with a warm
- * store: each time a negative status with a message, nothing left over, and the next run right
- * again.
+ * Fails every OpenCL call and every allocation in turn, in the life of a small context with a warm
+ * cache: each failure must give a negative status with a message and no leak, and the next run must
+ * succeed.
  */
 /* ctest: timeout 600 */
 #include "support/unit.h"

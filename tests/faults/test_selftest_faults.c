@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A first use of a kernel, self-test included, with each allocation and each OpenCL call failing in
- * turn: an error with a message and never a result, nothing left over, and the same context
- * gives the right answer by the same way afterwards.
+ * Fails each allocation and each OpenCL call in turn, in the first use of a kernel with its
+ * self-test: an error with a message and never a result, no leak, and the same context computes the
+ * right result with the same implementation afterwards.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"

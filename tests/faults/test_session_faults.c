@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole lives of sessions with each allocation and each OpenCL call failing in turn, CLBlast's
- * calls included: a negative status with its own message, nothing left over, every handle
- * still to be freed, and the next run - of a new session, and of the one that failed - right again.
+ * Fails each allocation and each OpenCL call in turn, CLBlast's included, in whole lives of
+ * sessions: a negative status with a message, no leak, every handle can still be freed, and the
+ * next run - of a new session, and of the one that failed - succeeds.
  *
  * Allocations and calls fail within lives in a context that stays, since faults of making contexts
  * are in test_ocl_faults.c. Only CLBlast does more in a fresh context than in an old one: there

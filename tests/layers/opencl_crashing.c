@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that stands for a driver whose compiler dies: on
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver whose compiler crashes: on
  * programs whose text has CLG_CRASH_IN in it, and CLG_CRASH_AND, and not CLG_CRASH_NOT, where these
  * are set; in whatever process. CLG_CRASH_AT: "build" or "launch" (where PoCL compiles as well).
  * CLG_CRASH_BY: abort, fault, exit, loop, memory, kill. Each time a byte is appended to the file

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that gives a device other sizes than its own:
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that reports other sizes for a device than the driver
+ * does:
  *
  *   CLG_DEVICE_FLOATS  floats in a hardware vector
  *   CLG_DEVICE_UNITS   compute units

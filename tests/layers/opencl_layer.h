@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every OpenCL layer of the tests is (OPENCL_LAYERS of ocl-icd): a table like the driver's, in
- * which `fill` puts its own functions, and a name. Included once, at the top of a layer, which
- * defines LAYER_NAME before it and `fill` after it.
+ * The common part of the tests' OpenCL layers (OPENCL_LAYERS of ocl-icd): a copy of the driver's
+ * function table, in which `fill` replaces functions, and a name. Included once, at the top of a
+ * layer, which defines LAYER_NAME before it and `fill` after it.
  */
 #ifndef CLG_TESTS_OPENCL_LAYER_H
 #define CLG_TESTS_OPENCL_LAYER_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the text of each program of clgraph's own
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the text of each of clgraph's programs
  * into the folder CLG_TEXTS, as <kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs
- * that come out of the store have no text: run with an empty CLG_CACHE_DIR. Texts of others
- * (CLBlast) are left out.
+ * loaded from the cache have no text: run with an empty CLG_CACHE_DIR. Programs of other libraries
+ * (CLBlast) are skipped.
  */
 #define LAYER_NAME "clgraph's texts"
 #include "opencl_layer.h"

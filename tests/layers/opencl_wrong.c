@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that stands for a driver which miscompiles: in the
- * text of each program that has CLG_WRONG_IN in it, all of CLG_WRONG_FROM becomes CLG_WRONG_TO
- * before the driver sees it; CLBlast's programs too. CLG_WRONG_DRIVER is appended to the driver's
- * version. Read at each call, so a test may change them.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver which miscompiles: in the text
+ * of each program that has CLG_WRONG_IN in it, all of CLG_WRONG_FROM becomes CLG_WRONG_TO before
+ * the driver sees it; CLBlast's programs too. CLG_WRONG_DRIVER is appended to the driver's version.
+ * Read at each call, so a test may change them.
  */
 #define LAYER_NAME "clgraph's wrong kernels"
 #include "opencl_layer.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text with every `from` replaced; NULL when nothing is to be done. */
+/* Returns the text with every `from` replaced; NULL when no text is to be replaced. */
 static char *altered(const char *text)
 {
     const char *in = getenv("CLG_WRONG_IN"), *from = getenv("CLG_WRONG_FROM"),

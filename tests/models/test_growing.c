@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decoding: a cache of keys and values that grows by one with each run, over a hundred runs. Once
- * warm, nothing is compiled, packed or kept: each step plans, and the memory of the device and of
- * the host is a function of the step alone. The state never has to leave the device. How long
- * planning takes is for tests/bench/growing.c.
+ * warm, nothing is compiled, packed or cached: each step plans, and the memory of the device and of
+ * the host depends only on the step. The state stays on the device. tests/bench/growing.c measures
+ * planning.
  */
 #include "support/unit.h"
 

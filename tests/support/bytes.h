@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes for parsers: from hexadecimal, cut short everywhere, damaged everywhere. Blocks are exactly
- * as long as they say, so that the address sanitizer sees a byte read too many.
+ * Test data for parsers: decodes hexadecimal, truncates it at every length, damages every byte.
+ * Blocks have exactly their stated size, so that the address sanitizer detects reads beyond the
+ * end.
  */
 #ifndef CLG_TESTS_BYTES_H
 #define CLG_TESTS_BYTES_H

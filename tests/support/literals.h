@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists written where they are, for calls that take a number and a list.
+ * List literals for calls with a count and a list.
  */
 #ifndef CLG_TESTS_LITERALS_H
 #define CLG_TESTS_LITERALS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests do differently on POSIX systems and on Windows: platform_posix.c and
- * platform_windows.c. Uses the C library alone, so that it works while the library's functions are
+ * Functions of tests that differ on POSIX systems and on Windows: platform_posix.c and
+ * platform_windows.c. Use only the C library, so that they work while the library's functions are
  * made to fail. Paths are UTF-8.
  */
 #ifndef CLG_TESTS_PLATFORM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests do on POSIX systems.
+ * Functions of platform.h on POSIX systems.
  */
 #include "support/platform.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests do on Windows.
+ * Functions of platform.h on Windows.
  */
 #include "support/platform.h"
 

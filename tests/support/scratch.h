@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A folder of the test's own, made at first use and removed when the program ends.
+ * A temporary folder of the test, created at first use and removed when the program ends.
  */
 #ifndef CLG_TESTS_SCRATCH_H
 #define CLG_TESTS_SCRATCH_H

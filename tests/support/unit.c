@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tests of a program, and a group whose teardown counts: cmocka 1.1 runs it and ignores its
- * result, and a teardown is where a run without a kernel is noticed.
+ * Registers and runs the tests of a program, and groups whose teardown counts: cmocka 1.1 ignores
+ * the result of a group's teardown, in which runs without a kernel are detected.
  */
 #include "support/unit.h"
 

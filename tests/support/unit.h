@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every test includes first: cmocka with the headers it needs, tests that register themselves,
- * checks of statuses that print the error message, and a group whose teardown counts.
+ * The header that every test includes first: cmocka with the headers it needs, tests that register
+ * themselves, checks of statuses that print the error message, and groups whose teardown counts.
  */
 #ifndef CLG_TESTS_UNIT_H
 #define CLG_TESTS_UNIT_H

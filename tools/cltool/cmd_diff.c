@@ -2,8 +2,8 @@
  *
  * cltool diff: runs one model on two sides, which differ in device, kernels or passes, or one of
  * which is files of an earlier run, and reports the first node whose values differ. Keeping every
- * value for that keeps nodes apart; when none differs like that but the outputs of plain runs do,
- * the fault is in fusion, and is searched for there.
+ * value disables fusion; when no value differs then but the outputs of plain runs do, the fault is
+ * in fusion, and is searched for there.
  */
 #include "cltool.h"
 

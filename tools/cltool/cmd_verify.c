@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cltool verify: ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each has
- * its own session and cases do not affect each other. What is not supported is skipped, all else
- * must hold.
+ * its own session and cases do not affect each other. Unsupported cases are skipped, all others
+ * must pass.
  */
 #include "cltool.h"
 
@@ -148,8 +148,8 @@ static clg_status reinterpret(clg_value **value, clg_dtype dtype)
     return CLG_OK;
 }
 
-/* NumPy has no bfloat16 and no float8: cases that it wrote hold their bits as integers, and ONNX's
- * runner compares these. */
+/* Returns whether two dtypes match because NumPy lacks the second: cases written by NumPy hold
+ * bfloat16 and float8 as integers with their bits, and ONNX's runner compares these. */
 static bool holds_bits(clg_dtype integers, clg_dtype floats)
 {
     return (integers == CLG_UINT16 && floats == CLG_BFLOAT16) ||

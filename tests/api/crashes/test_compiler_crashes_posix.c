@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers whose compiler dies, hangs, or takes all memory (layers/opencl_crashing.c) on one kernel:
- * the process lives, another implementation serves or an error names node and driver, and only
- * crashes are remembered. Then compile helpers that are missing, of another version or killed, and
- * host programs that treat children in unusual ways.
+ * Tests drivers whose compiler crashes, hangs, or takes all memory (layers/opencl_crashing.c) on
+ * one kernel: the process survives, another implementation is used or an error names node and
+ * driver, and only crashes are recorded. Also compile helpers that are missing, of another version
+ * or killed, and host programs that treat children in unusual ways.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"

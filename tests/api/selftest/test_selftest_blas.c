@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of CLBlast's kernels, of which it has several and does not say which one it takes:
- * each is tested before the first GEMM that may take it, under a driver that miscompiles one
+ * Tests the self-tests of CLBlast's kernels, of which it has several without reporting which one it
+ * uses: each is tested before the first GEMM that may use it, under a driver that miscompiles one
  * (support/fakes/wrong_driver.h).
  */
 /* ctest: timeout 900 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels for matrix units, emulated on PoCL: offered where there is a unit and not taken unasked;
- * taken when a session prefers them and their self-test passes; and under a driver that
- * miscompiles one (layers/opencl_wrong.c) found wrong and not used.
+ * Tests kernels for matrix units, emulated on PoCL: they are offered where there is a unit, but not
+ * used by default; used when a session prefers them and their self-test passes; and rejected under
+ * a driver that miscompiles one (layers/opencl_wrong.c).
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A product of float32 matrices by oneDNN (libdnnl-dev, version 2), to measure ours beside. Without
- * it at build time there is none: onednn_create says so.
+ * Computes products of float32 matrices by oneDNN (libdnnl-dev, version 2), to compare with.
+ * Without it at build time onednn_create returns an error.
  */
 #ifndef BENCH_PEER_ONEDNN_H
 #define BENCH_PEER_ONEDNN_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Late commands: what layers/opencl_delay.c hands to them, and what makes them run. One lock
- * guards all; functions that are not said to take it are called with it held.
+ * Late commands: the queue of commands that layers/opencl_delay.c holds back, and the conditions on
+ * which they run. One lock guards all state; functions are called with it held unless they are said
+ * to take it.
  */
 #ifndef CLG_TESTS_OPENCL_DELAY_LATE_H
 #define CLG_TESTS_OPENCL_DELAY_LATE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention against the
- * plain formula in double. What a mask hides adds a negative number, later positions are left out;
- * the sizes keep tests few, test_attention.c has the kernel's. float32: 2e-5; float16: 6e-3 of
- * numbers of size 1.
+ * plain formula in double. Masked keys add a negative number, later positions are excluded; sizes
+ * are few, since test_attention.c tests the kernels. float32: 2e-5; float16: 6e-3 of numbers of
+ * size 1.
  */
 #include "support/cases/run_node.h"
 

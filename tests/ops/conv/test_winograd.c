@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * 3x3 convolutions that must be computed in tiles of 2x2 or 4x4 outputs, against the formula in
- * double. Where a class of kernels has no such tiles, its own kernel is held to the same.
+ * double. A class of kernels without such tiles computes the same cases with its default kernel.
  *
  * Tolerance of the larger of the result and sqrt(terms): with 2x2 tiles 2e-6, as for the formula in
- * float; with 4x4 tiles 8e-6: the transforms' sums are up to 84 times as large as what is left of
- * them, and mostly a few times as large. float16 has 11 bits for the result, 5e-4 of it.
+ * float; with 4x4 tiles 8e-6: the transforms' sums are up to 84 times as large as the results,
+ * usually a few times as large. float16 has 11 bits for the result, 5e-4 of it.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

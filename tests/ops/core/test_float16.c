@@ -2,8 +2,8 @@
  *
  * float16 in memory: every float16 as a float, and floats rounded to float16 at and around every
  * tie, by kernels that take vectors and by those that take one element. The test assembles float16
- * values from their fields, and knows where a float is between two of them by having put it there;
- * nothing may be off by a bit, so there is no tolerance.
+ * values from their fields, and places floats between two of them, so that the expected rounding is
+ * known; results must be exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

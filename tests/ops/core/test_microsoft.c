@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's fused operators that rows of other families serve: Gelu, BiasGelu, FastGelu,
+ * Tests com.microsoft's fused operators whose rows are in other families: Gelu, BiasGelu, FastGelu,
  * QuickGelu, FusedConv, FusedGemm, FusedMatMul, against their formulas in double. float32: 5e-6 of
  * numbers of size 1.
  */

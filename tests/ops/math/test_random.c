@@ -247,7 +247,7 @@ TEST(random__dropout)
     run_node_refused(&r, CLG_ERROR_DATA, "ratio");
 }
 
-/* Predicting, or none of the mass on what is dropped. */
+/* Dropout in inference copies its input: by is_test in opset 6, always in opset 7. */
 TEST(random__dropout_is_test)
 {
     run_node r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM by matrix units (cl/matmul/gemm_matrix.cl): by the device's own where it has one, else
- * emulated, which is the same kernel but for the instruction. Its fragments are of 16 x 8 results
- * and sums of 16 terms, its tiles of 64 x 64 or 128 x 128 results, 32 deep; 16 bytes are loaded
- * together where rows are at multiples of them, as those of 8 elements do.
+ * Tests GEMM by matrix units (cl/matmul/gemm_matrix.cl): by the device's where it has one, else
+ * emulated, which is the same kernel except for the instruction. Its fragments have 16 x 8 results
+ * and sums of 16 terms, its tiles 64 x 64 or 128 x 128 results, 32 deep; 16 bytes are loaded
+ * together where rows start at multiples of 8 elements.
  */
 /* ctest: timeout 900 */
 #include "support/cases/gemm_cases.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ai.onnx.ml but for trees: linear models, features, tables of labels. Expectations are sums in
- * double, or written out.
+ * Tests ai.onnx.ml without trees: linear models, features, tables of labels. Expected results are
+ * sums in double, or literals.
  */
 #include "support/cases/run_node.h"
 #include "support/fixtures/onnx_writer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings: the operators on them, moving them, casts, and going to and fro between host and device.
- * Expected strings are written out; what is asked of expressions is what RE2 answers.
+ * Tests strings: the operators on them, moving them, casts, and values that alternate between host
+ * and device. Expected strings are literals; expected matches of expressions are RE2's.
  */
 #include "support/cases/run_node.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gather, GatherElements, GatherND, Pad, and tensors computed from places (Range, EyeLike, Trilu,
- * OneHot), by coordinates worked out here. Elements are numbered; what is compared is exact.
+ * Tests Gather, GatherElements, GatherND, Pad, and tensors computed from positions (Range, EyeLike,
+ * Trilu, OneHot), against coordinates computed here. Elements are numbered; results are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

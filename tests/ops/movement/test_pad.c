@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CenterCropPad against a look at each place of the output. Moves are exact. (Pad itself is in
- * ONNX's cases.)
+ * Tests CenterCropPad against the definition at each position of the output. Moves are exact. (Pad
+ * is tested by ONNX's cases.)
  */
 #include "support/cases/run_node.h"
 

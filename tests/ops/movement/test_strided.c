@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that rearrange: every element must be where coordinates say. Elements are numbered, so
- * that two of them never look alike; what is compared is exact.
+ * Tests operators that move elements: every element must be at its computed coordinates. Elements
+ * are numbered, so that all differ; results are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

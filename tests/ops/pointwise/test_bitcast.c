@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BitCast: the bytes of every element are the same as before. The test writes an element's bytes
- * down as a number of either dtype.
+ * Tests BitCast: the bytes of every element must be unchanged. The test formats an element's bytes
+ * as a number of either dtype.
  */
 #include "support/cases/run_node.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Casts from and to ONNX's storage types of a byte and less, exactly. The reference writes down all
- * numbers of a type from its exponent, mantissa and bias, and looks for the nearest one; of two the
+ * Tests casts from and to ONNX's storage types of one byte or less, exactly. The reference lists
+ * all numbers of a type from its exponent, mantissa and bias, and finds the nearest one; of two the
  * one with the even code.
  */
 #include "support/cases/run_node.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvInteger and QLinearConv by the default implementation, axes that are missing being axes
- * of 1; and by the implementations for CPUs.
+ * Tests ConvInteger and QLinearConv by the default implementation, with missing axes as axes of 1;
+ * and by the implementations for CPUs.
  */
 #include "support/cases/quantized_case.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvInteger and QLinearConv in the tiled way for GPUs and in the plain one: sizes that leave
- * remainders of tiles, of words of four channels and of tiles' depth (16 words), with all four
- * signs of operands.
+ * Tests ConvInteger and QLinearConv by the tiled implementation for GPUs and by the plain one:
+ * sizes that leave remainders of tiles, of words of four channels and of tiles' depth (16 words),
+ * with all four signs of operands.
  */
 /* ctest: timeout 1800 */
 #include "support/cases/quantized_case.h"

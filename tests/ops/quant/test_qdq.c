@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operators between DequantizeLinear and QuantizeLinear, as quantisers write them: with the pass
- * `qdq`, without it, and in double. Where the pass takes them, sums are exact and rounded once; in
- * float32 they are rounded on the way, so that results may differ by one step, in rare ties: one in
- * a hundred is allowed. What the pass only moves must be the same bytes.
+ * `qdq`, without it, and in double. With the pass, sums are exact and rounded once; in float32 each
+ * step is rounded, so that results may differ by one quantisation step, in rare ties: one in a
+ * hundred is allowed. Operators that only move elements must give the same bytes.
  */
 /* ctest: timeout 900 */
 #include "support/cases/qdq_expression.h"

@@ -34,7 +34,8 @@ static bool overlap(box a, box b, double threshold)
     return h * w / (of_a + of_b - h * w) > threshold;
 }
 
-/* The order of candidates: best first, of equals the lower index; out[0..] of those there are. */
+/* Sorts the candidates of p, best first, of equal ones the lower index first, into `out`; returns
+ * their number. */
 static int64_t sort_candidates(const problem *p, const double *scores, double *out)
 {
     int64_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A value of a plan that is replayed: where its elements are, and the number that each of them has
- * in the model of the memory. What is found elsewhere fails the test.
+ * A value of a replayed plan: the position of its elements, and the number that identifies each of
+ * them in the model of memory. Any other number in memory fails the test.
  */
 #ifndef CLG_TESTS_CHECKED_VALUE_H
 #define CLG_TESTS_CHECKED_VALUE_H

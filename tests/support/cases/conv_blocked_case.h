@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions of maps in blocks of channels (clgraph.BlockedConv) as cases of a table, against the
- * formula in double over NCHW order. Channels are counted in blocks, so that cases fit any device;
- * numbers are transposed here. Kernels other than those of the SIMD class must refuse a case;
- * simulators run them too, where it is small.
+ * Convolutions of channel-blocked feature maps (clgraph.BlockedConv) as cases of a table, against
+ * the formula in double over NCHW order. Channels are counted in blocks, so that cases fit any
+ * device; numbers are transposed here. Kernels other than those of the SIMD class must refuse a
+ * case; simulators run them too, where it is small.
  *
  * Tolerance of the larger of the result and sqrt(terms): the formula and 2x2 tiles 2e-6, 4x4 tiles
  * 8e-6, as in test_winograd.c. Long sums, whose rounding would exceed it, are of whole numbers,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One clgraph.Pointwise node, several pointwise rows in one kernel, run at every place of
- * run_node.h and compared with what the test worked out.
+ * Runs one clgraph.Pointwise node, several pointwise rows in one kernel, on every test target of
+ * run_node.h, and compares it with the test's expected result.
  */
 #ifndef CLG_TESTS_FUSED_NODE_H
 #define CLG_TESTS_FUSED_NODE_H

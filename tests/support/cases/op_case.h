@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One node with what is known of its inputs, for tests of operators' rows without a device.
+ * One node with facts of its inputs, for tests of operators' rows without a device.
  *
  *     op_case k;
  *     op_case_start(&k, "Flatten", 13, 1, 1);

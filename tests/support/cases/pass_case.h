@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small graphs built by hand, and what passes make of them.
+ * Builds small graphs and runs passes on them.
  *
  *     pass_case m = pass_case_start();
  *     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});

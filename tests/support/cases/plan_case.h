@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A graph made by hand and the plans for it, without a device: a made-up device, and an owner of
+ * Builds a graph and plans for it without a device: with fictitious capabilities, and an owner of
  * packed weights that only counts.
  *
  *     plan_case k;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Replays a plan without a device. Every element of every value has its own number; a model of
- * the memory notes which number each place holds. A step must find the numbers of its inputs where
- * what it reads is recorded, and what it writes must not hit what is read later. Views come from
- * the operators' host arithmetic, not from the planner. A plan that goes wrong fails the test.
+ * memory records the number at each position. A step must find the numbers of its inputs where it
+ * reads them, and must not overwrite data that is read later. Views are computed by the operators'
+ * host arithmetic, not by the planner. An invalid plan fails the test.
  */
 #ifndef CLG_TESTS_PLAN_CHECKER_H
 #define CLG_TESTS_PLAN_CHECKER_H

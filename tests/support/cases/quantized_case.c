@@ -13,7 +13,8 @@ double *quantized_bytes(int64_t n, bool is_signed)
 /* More multiplications than a simulator does in a test's time. */
 #define MANY_TERMS 2000000
 
-/* `high`: the end where an operand of FURTHEST is. */
+/* Returns n random quantised numbers in a range. `high`: for FURTHEST, the end of the range at
+ * which the operand is. */
 static double *numbers(int64_t n, bool is_signed, quantized_range range, bool high)
 {
     double *x = quantized_bytes(n, is_signed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node RNN, GRU or LSTM with its data, and what it must give: ONNX's equations in double, step by
- * step and unit by unit, with another order of the gates' work than the kernels have.
+ * A node RNN, GRU or LSTM with its data, and its expected result: ONNX's equations in double, step
+ * by step and unit by unit, with the gates computed in another order than in the kernels.
  */
 #ifndef CLG_TESTS_RECURRENT_CASE_H
 #define CLG_TESTS_RECURRENT_CASE_H

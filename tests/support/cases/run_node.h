@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One node, or a chain of them, built with the public interface and run on every OpenCL device of
- * the machine with each class of kernels, its outputs compared with what the test worked out.
+ * the machine with each class of kernels, and compares its outputs with the test's expected
+ * results.
  *
  *     run_node r;
  *     run_node_start(&r, NULL, "Softmax", 13);

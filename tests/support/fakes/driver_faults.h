@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults of drivers that tests must know of, because what they request has no other implementation.
- * docs/portability.md has what was seen. All else is the business of the library's self-tests,
- * quirks and compile helper.
+ * Known driver faults that tests must avoid, because the requested operation has no other
+ * implementation. docs/portability.md lists the observations. Other faults are handled by the
+ * library's self-tests, quirks and compile helper.
  */
 #ifndef CLG_TESTS_DRIVER_FAULTS_H
 #define CLG_TESTS_DRIVER_FAULTS_H

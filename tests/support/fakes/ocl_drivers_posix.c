@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which drivers a test sees: its own folder of .icd files.
+ * Selects the drivers that a test sees: a separate folder of .icd files.
  */
 #include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which drivers a test sees on Windows: those of the registry, which tests leave alone.
+ * Selects the drivers that a test sees on Windows: those of the registry, which tests do not
+ * change.
  */
 #include "support/fixtures/ocl_platforms.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See shadow_memory.h.
+ * The model of memory. See shadow_memory.h.
  */
 #include "support/fakes/shadow_memory.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model of the memory that plans place values in: every byte holds a number that says whose
- * content it is. Reading another number than expected, and going beyond the end, fail the test; so
- * does touching a byte that a step writes, or writing one that a step reads, which the plan lets
- * overlap this one (plan_step.after).
+ * A model of the memory in which plans place values: every byte has a number that identifies its
+ * content. Reading another number than expected, and access beyond the end, fail the test; so does
+ * reading a byte that a concurrent step writes, or writing one that it reads (steps that
+ * plan_step.after does not order).
  */
 #ifndef CLG_TESTS_SHADOW_MEMORY_H
 #define CLG_TESTS_SHADOW_MEMORY_H

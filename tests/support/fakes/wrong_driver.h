@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * PoCL under a layer that changes the text of kernels before it compiles them
- * (layers/opencl_wrong.c): a driver that miscompiles. Models that such a driver computes wrongly,
- * what they should give, and what the library says about it.
+ * (layers/opencl_wrong.c): a driver that miscompiles. Has models that such a driver computes
+ * wrongly, their right results, and the library's log messages.
  */
 #ifndef CLG_TESTS_WRONG_DRIVER_H
 #define CLG_TESTS_WRONG_DRIVER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processors, simulators, and what Mesa shows.
+ * Recorded CPUs, simulators, and devices of Mesa.
  */
 #include "support/recorded/recorded_devices.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Devices as their drivers describe them, one constant each: names, versions, counts and sizes as
- * public reports of such machines report them; extensions shortened to those that somebody here
- * reads. Platform and device indices are set by the machine that a device is put into
+ * public reports of such machines report them; extensions shortened to those that the library or
+ * tests read. Platform and device indices are set by the machine that a device is put into
  * (recordings.h).
  */
 #ifndef CLG_TESTS_SUPPORT_RECORDED_DEVICES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphics cards through their vendors' drivers.
+ * Recorded graphics cards with their vendors' drivers.
  */
 #include "support/recorded/recorded_devices.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The machines, and making records of them that can be freed.
+ * Builds machines from recorded devices, and copies of their records that can be freed.
  */
 #include "support/recorded/recordings.h"
 

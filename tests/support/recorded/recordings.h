@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines as OpenCL shows them, for tests of what is decided from records alone: no OpenCL is
+ * Machines as OpenCL reports them, for tests of code that depends on records only: no OpenCL is
  * needed.
  */
 #ifndef CLG_TESTS_SUPPORT_RECORDINGS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is derived of recorded devices: family, kind, kernel class, limits, ids.
+ * Tests capabilities derived from recorded devices: family, kind, kernel class, limits, ids.
  */
 #include "support/unit.h"
 

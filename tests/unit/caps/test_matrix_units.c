@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a GEMM is offered by matrix units: which devices, dtypes and sizes, in what place, and
- * in which work-groups.
+ * Tests when matrix units are candidates for a GEMM: devices, dtypes and sizes, their position
+ * among candidates, and their work-groups.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of quirks: complete rows, and which recorded devices they are about.
+ * Tests the table of quirks: rows are complete, and apply to the right recorded devices.
  */
 #include "support/unit.h"
 

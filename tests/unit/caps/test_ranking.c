@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `auto` takes and why, on recorded machines and on thousands of made-up ones. The seed of
- * those is printed; CLG_TEST_SEED gives it back.
+ * Tests which device `auto` selects and why, on recorded machines and on thousands of random ones.
+ * Prints the seed of those; CLG_TEST_SEED sets it.
  */
 #include "support/unit.h"
 

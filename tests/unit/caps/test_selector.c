@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What selectors mean on recorded machines: "1:0" is a device by its place, "!words" a refusal that
- * says so.
+ * Tests selectors on recorded machines: "1:0" expects a device by its indices, "!words" an error
+ * that contains the words.
  */
 #include "support/unit.h"
 

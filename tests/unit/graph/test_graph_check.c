@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What graph_check refuses, in which words, and the order that it makes.
+ * Tests what graph_check rejects, its messages, and the order of nodes.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is reported of models without a device: numbers, nodes and places, operations, memory; of
- * models that are not supported too. FLOPs are counted here by hand.
+ * Tests reports about models without a device: statistics, nodes and places, operations, memory;
+ * also of unsupported models. FLOPs are counted here by hand.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The diagnosis of a machine that is not this one: folders made to look like its /sys, /dev and
- * .icd files.
+ * Tests the diagnosis of a simulated machine: folders that mimic its /sys, /dev and .icd files.
  */
 #include "support/unit.h"
 

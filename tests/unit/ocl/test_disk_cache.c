@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store on disk without a device: damage, foreign files, folders that cannot be used, bounds,
- * packs, and concurrent processes.
+ * Tests the disk cache without a device: damage, foreign files, folders that cannot be used, size
+ * limits, packs, and concurrent processes.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages of the compile helper: what is written is read, and what is damaged is refused.
+ * Tests messages of the compile helper: what is encoded is decoded, and damaged messages are
+ * rejected.
  */
 #include "support/unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The guard for PoCL before version 4, against a small copy of what that driver does: a
- * list of at most 128 loaded kernels, found by kernel, local size and width at a command's start,
- * and by kernel and local size alone at its end. Threads launch and end at random; a count below
- * zero is where the driver would end the process.
+ * Tests the launch guard for PoCL before version 4, against a small model of that driver: a list of
+ * at most 128 loaded kernels, found by kernel, local size and width at a command's start, and by
+ * kernel and local size only at its end. Threads launch and end at random; a count below zero is
+ * where the driver would end the process.
  */
 #include "support/unit.h"
 

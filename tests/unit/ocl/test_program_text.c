@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text that a compiler gets: of every kernel file, each kernel alone, on the lines where it
- * is in the file.
+ * Tests the text that is compiled: for every kernel file, each kernel alone, on its line numbers in
+ * the file.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions that a model defines: what calls become, and which are refused.
+ * Tests functions that a model defines: the inlined graphs of calls, and invalid calls and
+ * functions.
  */
 #include "support/unit.h"
 

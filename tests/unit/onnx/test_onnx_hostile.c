@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that are damaged, absurd or made to hurt: a message and nothing lost, whatever the bytes.
- * Random cases print their seed; $CLG_TEST_SEED gives it back.
+ * Tests files that are damaged, invalid or malicious: they must give a message and no leak. Random
+ * cases print their seed; $CLG_TEST_SEED sets it.
  */
 #include "support/bytes.h"
 #include "support/fixtures/onnx_writer.h"

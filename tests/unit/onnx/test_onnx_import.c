@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The importer: what it makes of good files. Bad ones are in test_onnx_hostile.c.
+ * Tests the graphs that the importer reads from valid files. Invalid ones are in
+ * test_onnx_hostile.c.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver of inference over rows made for the purpose: dtypes by letters, what is needed, what
- * is computed on the host, what is refused. And of lowering.
+ * Tests inference with rows made for the purpose: dtypes by letters, needed contents, evaluation on
+ * the host, errors. Also lowering.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes of matrix products, convolutions, pools, normalisations and resizing, and what they
- * refuse.
+ * Tests shape inference of matrix products, convolutions, pools, normalisations and resizing, and
+ * their errors.
  */
 #include "support/unit.h"
 

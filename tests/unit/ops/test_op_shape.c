@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family of shape arithmetic, without a device: what infer decides, what eval computes, what
- * lower writes down.
+ * Tests shape arithmetic without a device: infer, eval and lower.
  */
 #include "support/cases/op_case.h"
 

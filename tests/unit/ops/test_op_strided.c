@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that move data, without a device: shapes with and without contents, which of them are
- * views, contents that shape arithmetic computes, what is refused.
+ * Tests operators that move data, without a device: shapes with and without contents, which of them
+ * are views, contents that eval computes, errors.
  */
 #include "support/cases/op_case.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family of views, without a device: shapes that fit and shapes that do not, contents that are
- * included, strides.
+ * Tests views without a device: valid and invalid shapes, propagated contents, strides.
  */
 #include "support/cases/op_case.h"
 

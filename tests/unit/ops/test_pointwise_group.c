@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise groups without a device: generated texts, how launches are laid out, writing and
- * reading, what a stranger's clgraph.Pointwise may not say, host arithmetic.
+ * Tests pointwise groups without a device: generated texts, layouts of launches, writing and
+ * reading attributes, invalid clgraph.Pointwise nodes in files, host arithmetic.
  */
 #include "support/cases/op_case.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The registry, and what ops_resolve says about nodes that do not fit their operator's table.
+ * Tests the registry, and the messages of ops_resolve about nodes that contradict their operator's
+ * table.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"

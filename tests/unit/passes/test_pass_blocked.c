@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that puts feature maps between convolutions into blocks of channels: which nodes are in
- * a region, where feature maps are transposed, and what stays as it is. That the numbers stay is
- * shown on a device in tests/api/test_blocked_layout.c.
+ * Tests the pass that converts feature maps between convolutions to channel-blocked layout: which
+ * nodes are in a region, where feature maps are transposed, and what is unchanged.
+ * tests/api/test_blocked_layout.c compares results on a device.
  */
 #include "support/cases/pass_case.h"
 

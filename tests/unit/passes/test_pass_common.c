@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that lets one node compute what several would.
+ * Tests the pass that eliminates common subexpressions.
  */
 #include "support/cases/pass_case.h"
 

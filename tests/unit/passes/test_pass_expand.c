@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that joins a 1x1 convolution and the depthwise one after it: which pairs it joins, and
- * what becomes of their inputs and activations. That the numbers stay is shown in
- * tests/ops/conv/test_conv_blocked.c and tests/api/test_blocked_layout.c.
+ * Tests the pass that fuses a 1x1 convolution with the depthwise one after it: which pairs it
+ * fuses, and the fused node's inputs and activations. tests/ops/conv/test_conv_blocked.c and
+ * tests/api/test_blocked_layout.c compare results.
  */
 #include "support/cases/pass_case.h"
 

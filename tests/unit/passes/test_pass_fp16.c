@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass of precision fp16: where float16 begins, how far it goes, and what it leaves alone.
+ * Tests the pass of precision fp16: where float16 starts, how far it extends, and which nodes it
+ * does not change.
  */
 #include "support/cases/pass_case.h"
 

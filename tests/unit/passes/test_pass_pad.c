@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that takes a Pad into the window after it.
+ * Tests the pass that fuses a Pad into the window operator after it.
  */
 #include "support/cases/pass_case.h"
 

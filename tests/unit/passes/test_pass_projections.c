@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that makes MatMuls of one input one GEMM: which it takes, and which it leaves alone.
- * That the numbers stay is shown on devices in tests/api/test_pass_patterns.c.
+ * Tests the pass that merges MatMuls of one input into one GEMM: which it merges, and which it does
+ * not. tests/api/test_pass_patterns.c compares results on devices.
  */
 #include "support/cases/pass_case.h"
 

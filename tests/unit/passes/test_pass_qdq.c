@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The passes for DequantizeLinear and QuantizeLinear: names, values that others read too, and
- * graphs that they leave alone. That rewritten graphs compute the same is shown on devices in
- * tests/ops/quant/test_qdq.c.
+ * Tests the passes for DequantizeLinear and QuantizeLinear: names, values with other readers, and
+ * graphs that must not change. tests/ops/quant/test_qdq.c compares results on devices.
  */
 #include "support/cases/pass_case.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that decomposes quantised operators: Transposes between windows over channels that are
- * last, and what is in a branch. That rewritten graphs compute the same is shown on devices in
- * tests/ops/quant/test_quantized.c.
+ * Tests the pass that decomposes quantised operators: Transposes around channels-last windows, and
+ * nodes in branches. tests/ops/quant/test_quantized.c compares results on devices.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pass that removes Transposes which undo each other.
+ * Tests the pass that removes Transposes that cancel out.
  */
 #include "support/cases/pass_case.h"
 

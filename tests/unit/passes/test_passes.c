@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graph passes: what they rewrite, and what they must leave alone. Graphs are built by hand; that
- * rewritten graphs compute the same is shown on devices in tests/api.
+ * Tests graph passes: what they rewrite, and what they must not change. Graphs are built by hand;
+ * tests/api compares results on devices.
  */
 #include "support/cases/pass_case.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of a node's candidates is taken.
+ * Tests which of a node's candidates is chosen.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random graphs through the planner: whatever is planned, no step writes where something is read
- * later. And planning with every allocation failing in turn.
+ * Plans random graphs, and checks that no step overwrites data that is read later. Also plans with
+ * every allocation failing in turn.
  */
 #include "support/unit.h"
 

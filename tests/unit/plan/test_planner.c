@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans without a device: what becomes a step, a view, a number known beforehand; where outputs
- * are; where segments end. Every plan is replayed by the checker of support/cases/plan_checker.h.
+ * Tests plans without a device: which nodes become steps, views or known contents; where outputs
+ * are placed; where segments end. support/cases/plan_checker.h replays every plan.
  */
 #include "support/unit.h"
 

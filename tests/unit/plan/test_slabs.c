@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Placing blocks in slabs: nothing alive together overlaps, whatever the lifetimes.
+ * Tests placement of blocks in slabs: blocks with overlapping lifetimes never overlap.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans of nodes whose outputs' size depends on data: where the segment ends, what lives across,
- * what comes after.
+ * Tests plans of nodes whose outputs' size depends on data: where the segment ends, which memory
+ * outlives it, which steps follow.
  */
 #include "support/unit.h"
 

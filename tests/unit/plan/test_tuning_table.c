@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measured choices as text and as a table, and which candidate is taken because of them.
+ * Tests measured choices as text and as a table, and the candidates chosen by them.
  */
 #include "support/cases/op_case.h"
 #include "support/fakes/failing_alloc.h"

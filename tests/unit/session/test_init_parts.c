@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of the init plan: which nodes share values, found in time that grows with the graph alone.
+ * Tests parts of the init plan: which nodes share values, found in time linear in the graph's size.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of tests: what fails when a group is opened or closed is a failure of the program.
+ * Tests groups of tests: a failure when a group is opened or closed is a failure of the program.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npz files: what NumPy wrote, what is written here, zip64, damage, bombs.
+ * Tests .npz files: written by NumPy, written here, zip64, damaged, decompression bombs.
  */
 #include "support/unit.h"
 
@@ -127,7 +127,7 @@ static clg_status read_changed(const char *hex, size_t offset, const char *chang
     return status;
 }
 
-/* Where things are in the stored file: its data, its record in the directory, its end record. */
+/* Offsets in the stored file: of its data, its record in the directory, its end record. */
 enum { DATA = 55, RECORD = 191, END = 242 };
 
 TEST(npz__refuses)

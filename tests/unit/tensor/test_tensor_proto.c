@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorProto: every way of keeping data, external data, damage, files. The hexadecimal messages
- * were written by onnx.helper.make_tensor, so that reader and test do not share a mistake.
+ * TensorProto: every storage field, external data, damage, files. The hexadecimal messages were
+ * written by onnx.helper.make_tensor, so that reader and test do not share a mistake.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run-time values, with a device that is a piece of host memory.
+ * Tests run-time values, with a device simulated in host memory.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SequenceProto, OptionalProto and MapProto: what they hold, and what is damaged in them.
+ * Tests SequenceProto, OptionalProto and MapProto: their values, and damaged ones.
  */
 #include "support/unit.h"
 

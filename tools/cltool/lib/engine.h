@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From options to a device, a model and a session: the first steps of every computing command.
+ * Opens a device, a model and a session as options specify: the first steps of every computing
+ * command.
  */
 #ifndef CLTOOL_ENGINE_H
 #define CLTOOL_ENGINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of cltool: results on standard output, as text or one JSON document; all else on standard
- * error. Colour and progress only on a terminal.
+ * Output of cltool: results on standard output, as text or one JSON document; everything else on
+ * standard error. Colour and progress only on a terminal.
  */
 #ifndef CLTOOL_OUTPUT_H
 #define CLTOOL_OUTPUT_H

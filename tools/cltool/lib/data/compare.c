@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparing values.
+ * Compares values and reports the largest differences.
  */
 #include "compare.h"
 

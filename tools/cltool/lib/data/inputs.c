@@ -236,7 +236,8 @@ static int read_npz(const options *o, input_set *set, input_item *item, const ch
     return code;
 }
 
-/* Reads a table: all columns are the one input, or each is the input of its name. */
+/* Reads a CSV table: its columns together are the selected input, or each column is the input of
+ * its name. */
 static int read_csv(const options *o, input_set *set, input_item *item, const char *path)
 {
     csv_table table;
