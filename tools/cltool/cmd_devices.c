@@ -196,7 +196,7 @@ static int diagnose(const options *o)
         (void)fputs(text, stdout);
     }
     clg_text_free(text);
-    /* The report is the output; the exit code is for scripts: whether there is a device. */
+    /* The report is the output; the exit code tells scripts whether there is a device. */
     clg_device_info *devices;
     size_t n;
     if (clg_device_list(&devices, &n) != CLG_OK) return CODE_NO_DEVICE;

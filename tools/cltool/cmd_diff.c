@@ -23,7 +23,7 @@
 typedef struct side {
     options options; /* of the command, as modified for this side */
     clg_context *context;
-    clg_session *kept; /* holds all values of one run; NULL for files */
+    clg_session *kept; /* has all values of one run; NULL for files */
     char *selector;    /* of the device */
     char *id;
 } side;
@@ -52,7 +52,7 @@ typedef struct diff {
 
 /* ---- the two sides --------------------------------------------------------------------------- */
 
-/* "simt", "fp16", "no-blas", "without-norm" */
+/* Applies one word of --against: "simt", "fp16", "no-blas", "without-norm". */
 static int apply_word(options *o, const char *word)
 {
     static const char without[] = "without-";
@@ -115,7 +115,8 @@ static int run_session(const diff *d, clg_session *session)
     return code == CODE_DONE ? engine_run(session) : code;
 }
 
-/* names NULL: every value; n_names 0 with other names: none. */
+/* Creates the session of a side. names NULL: keeps every value; n_names 0 with other names: none.
+ */
 static int start(const diff *d, const side *w, const char *const *names, size_t n_names,
                  clg_session **out_session)
 {
@@ -128,7 +129,8 @@ static int start(const diff *d, const side *w, const char *const *names, size_t 
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* NULL with CODE_DONE when the session has no such value: a sequence, or one inside a branch. */
+/* Gets a value; NULL with CODE_DONE when the session has no such value: a sequence, or one inside a
+ * branch. */
 static int get_value(clg_session *session, const char *name, clg_value **out_value)
 {
     clg_status status = clg_session_get_output(session, name, out_value);
@@ -136,7 +138,7 @@ static int get_value(clg_session *session, const char *name, clg_value **out_val
     return fail_status(status, STAGE_WORK, "'%s'", printable(name));
 }
 
-/* Loads a file named as by 'cltool run --dump all -o DIR'; NULL when there is none. */
+/* Loads a file named as by 'cltool run --dump all -o DIR'; NULL if it does not exist. */
 static int load_value(const char *folder, const char *name, clg_value **out_value)
 {
     static const char *const endings[] = {"npy", "pb"};
@@ -180,7 +182,7 @@ static comparison compare(const diff *d, const clg_value *got, const clg_value *
     return compare_values(got, want, rtol, options_atol(d->options, atol));
 }
 
-/* *out_is_there: both sides have it. */
+/* Compares value `name` of both sides; *out_is_there: both have it. */
 static int compare_in(const diff *d, clg_session *session, const char *name, comparison *out_result,
                       bool *out_is_there)
 {

@@ -111,7 +111,7 @@ static int estimate(const options *o, inspection *x)
                                                 : fail_status(status, STAGE_INPUT, NULL);
 }
 
-/* Plans on a device, which also gives where nodes run. */
+/* Plans on a device, which also determines where nodes run. */
 static int plan(const options *o, inspection *x)
 {
     engine e;

@@ -231,8 +231,8 @@ static int open_devices(predict *p)
     return code;
 }
 
-/* Chooses the batch: --batch, else what --dim or the model says, else what is fastest on the first
- * device; not more than there are rows. */
+/* Chooses the batch: --batch, else the one that --dim or the model fixes, else the fastest on the
+ * first device; at most the number of rows. */
 static int decide_batch(predict *p)
 {
     int64_t fixed = -1, given = inputs_given_batch(&p->inputs);
@@ -398,7 +398,7 @@ static int failed(const predict *p, clg_status status)
     return p->read_code;
 }
 
-/* Runs the stream. A signal stops it, and what was written is removed. */
+/* Runs the stream. A signal stops it, and partial results are removed. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);

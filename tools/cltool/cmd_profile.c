@@ -159,7 +159,7 @@ static void sum_up(profile *p)
 
 static double share(const profile *p, double us) { return p->total_us > 0 ? us / p->total_us : 0; }
 
-/* Billions per second of an amount done in us; 0 when it was not counted. */
+/* Returns an amount per us in billions per second; 0 when it was not counted. */
 static double giga_rate(double amount, double us) { return us > 0 ? amount / (us * 1e3) : 0; }
 
 /* Returns the share of the device's peak that a step reaches: arithmetic or memory, whichever is

@@ -89,9 +89,9 @@ static void check_operators(test_case *c, const char *path)
     }
 }
 
-/* Returns an operator of the model whose results differ from those on file, since they are random
- * by definition; NULL when there is none. Dropout may be one: where it drops nothing, its outputs
- * hold. */
+/* Returns an operator of the model whose results are random by definition, and so differ from those
+ * on file; NULL when there is none. Dropout may be returned though it drops nothing: its outputs
+ * then match. */
 static const char *random_operator(const char *path, const char *const *names, size_t n_names)
 {
     clg_node_info *nodes;
@@ -156,7 +156,7 @@ static bool holds_bits(clg_dtype integers, clg_dtype floats)
            (integers == CLG_UINT8 && floats >= CLG_FLOAT8E4M3FN && floats <= CLG_FLOAT8E5M2FNUZ);
 }
 
-/* Loads FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
+/* Loads FOLDER/WHAT_i.pb; NULL with `true` if it does not exist. */
 static bool load_pb(test_case *c, const char *folder, const char *what, size_t i,
                     clg_value_kind kind, clg_value **out_value)
 {
@@ -169,7 +169,8 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
     return status == CLG_OK ? true : set_failed(c, status, name);
 }
 
-/* A few of ONNX's cases have an input that contradicts the declaration in their own model. */
+/* Returns whether a value matches the declaration of its input; in a few of ONNX's cases it does
+ * not. */
 static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
 {
     bool fits = port->kind != CLG_VALUE_TENSOR || port->rank < 0 ||

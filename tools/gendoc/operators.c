@@ -90,7 +90,7 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : a->since - b->since;
 }
 
-/* Returns whether b says the same of the versions after a's. */
+/* Returns whether row b has the same properties as a, for the versions that follow a's. */
 static bool continues(const clg_operator_info *a, const clg_operator_info *b)
 {
     return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0 &&

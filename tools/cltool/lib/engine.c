@@ -186,7 +186,7 @@ int engine_start(const options *o, bool profiling, engine *e)
 
 void engine_close(engine *e)
 {
-    (void)fflush(stdout); /* results do not wait for what the context still has to store */
+    (void)fflush(stdout); /* before the context stores programs, so that results appear first */
     clg_session_free(e->session);
     clg_model_free(e->model);
     clg_context_free(e->context);

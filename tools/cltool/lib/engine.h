@@ -17,9 +17,9 @@ typedef struct device_choice {
     size_t *chosen, n_chosen; /* indices into devices, best first */
 } device_choice;
 
-/* selector NULL: -d of the options, else $CLG_DEVICE, else auto. */
+/* Chooses devices; selector NULL: -d of the options, else $CLG_DEVICE, else auto. */
 int devices_choose(const options *o, const char *selector, device_choice *out_choice);
-/* Returns the i-th best of them, i < n_chosen; there is at least one. */
+/* Returns the i-th best chosen device, i < n_chosen; there is at least one. */
 const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
 void devices_free(device_choice *choice);
 
@@ -33,14 +33,14 @@ typedef struct engine {
 
 /* Rejects unknown words in options. */
 int engine_check(const options *o);
-/* Returns the class of --kernels; CLG_KERNELS_AUTO without it. False: there is no such class. */
+/* Returns the class of --kernels; CLG_KERNELS_AUTO without it. False: the word is unknown. */
 bool engine_kernels(const options *o, clg_kernel_class *out_class);
 /* Returns "fp32" or "fp16": what the session computes in. */
 const char *engine_precision(const clg_session *session);
 /* Opens a context on one device. */
 int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
                         clg_context **out_context);
-/* The same, naming the device on standard error. */
+/* As engine_open_context, and names the device on standard error. */
 int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
                        clg_context **out_context);
 /* Opens the first device of the selector; a note says when it matches more. */

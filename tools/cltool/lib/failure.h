@@ -41,7 +41,8 @@ int fail_record(int code, clg_status status, const char *format, ...) TOOL_PRINT
 /* Records what to try about the last error. */
 void fail_hint(const char *format, ...) TOOL_PRINTF(1, 2);
 
-/* The stage in which a call of the library failed: it decides the exit code of some statuses. */
+/* The stage in which a call of the library failed, which determines the exit code of some statuses.
+ */
 typedef enum stage {
     STAGE_WORK,
     STAGE_READ, /* a user's file, a model */
@@ -52,7 +53,7 @@ typedef enum stage {
 #define fail_status(status, ...) fail_nonzero(fail_record_status(status, __VA_ARGS__))
 int fail_record_status(clg_status status, stage when, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* Records are per thread: these move an error from one thread to another. */
+/* Moves an error from one thread to another: errors are per thread. */
 typedef struct failure_record {
     bool is_set;
     clg_status status;

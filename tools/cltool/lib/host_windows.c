@@ -64,7 +64,8 @@ static void set_up_streams(void)
     if (code_page_before != 0 && SetConsoleOutputCP(CP_UTF8)) (void)atexit(restore_code_page);
 }
 
-/* Those of main() are in the system's code page, with patterns expanded to files. */
+/* Returns the arguments: those of main() are in the system's code page, with patterns expanded to
+ * files. */
 char **host_start(char **argv)
 {
     int n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work in progress, and how an interrupt ends it.
+ * Keeps track of work in progress, and handles interrupts.
  */
 #include "interrupt.h"
 

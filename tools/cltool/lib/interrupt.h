@@ -10,12 +10,12 @@
 
 /* Called before any thread is started. */
 void interrupt_setup(bool json);
-/* From here to the end of the section a signal only cancels; `session`, which may be NULL, is
- * cancelled. Nests. */
+/* Starts a section in which a signal only cancels; `session`, which may be NULL, is then cancelled.
+ * Nests. */
 void interrupt_begin(clg_session *session);
 /* Ends the section for the session. */
 void interrupt_end(clg_session *session);
-/* The same for a stream. */
+/* As interrupt_begin for a stream. */
 void interrupt_begin_stream(clg_stream *stream);
 void interrupt_end_stream(clg_stream *stream);
 bool interrupt_seen(void);

@@ -20,7 +20,7 @@ void output_mark(FILE *stream, mark how, const char *text);
 
 /* Prints "cltool: <text>" on standard error, not when quiet. */
 void output_note(const char *format, ...) TOOL_PRINTF(1, 2);
-/* The same, even when quiet. */
+/* As output_note, even when quiet. */
 void output_warning(const char *format, ...) TOOL_PRINTF(1, 2);
 
 /* Prints one line that is overwritten, on a terminal. total 0: unknown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The number of rows per batch, measured on the user's rows.
+ * Chooses the number of rows per batch by measuring with the user's rows.
  */
 #ifndef CLTOOL_PREDICT_BATCH_H
 #define CLTOOL_PREDICT_BATCH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comma-separated numbers below a line of names, which may be quoted. Empty lines are skipped.
+ * Reads comma-separated numbers below a line of names, which may be quoted. Skips empty lines.
  */
 #include "csv.h"
 
@@ -62,7 +62,7 @@ static int next_line(csv_reader *r, char **out_line)
     return CODE_DONE;
 }
 
-/* Takes one cell off a line: without quotes and outer blanks. */
+/* Removes one cell from the start of a line; returns it without quotes and outer blanks. */
 static char *next_cell(char **rest)
 {
     char *cell = *rest, *end;

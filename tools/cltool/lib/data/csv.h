@@ -23,9 +23,9 @@ typedef struct csv_reader {
 } csv_reader; /* all zeros is valid and closed */
 int csv_open(const char *path, csv_reader *out_reader);
 void csv_close(csv_reader *reader);
-/* Counts the lines of numbers without parsing them; the first of them is next. */
+/* Counts the lines of numbers without parsing them, then moves to the first of them. */
 int csv_count(csv_reader *reader, int64_t *out_n_rows);
-/* Makes a row the next one; the end, when there are fewer. */
+/* Moves to a row; to the end, when there are fewer. */
 int csv_seek(csv_reader *reader, int64_t row);
 /* Reads the next row, n_columns numbers; false in *out_is_row at the end. */
 int csv_next(csv_reader *reader, double *row, bool *out_is_row);

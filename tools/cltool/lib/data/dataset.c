@@ -91,7 +91,7 @@ static int make_rows(const dataset *d, clg_dtype dtype, size_t n, clg_value **ou
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, "'%s'", d->from);
 }
 
-/* Casts zero rows: reports dtypes that can never be cast, and notes what will be. */
+/* Casts zero rows, to report dtypes that can never be cast and to note casts. */
 static int check_dtype(const dataset *d, bool quiet)
 {
     clg_value *none;
@@ -213,7 +213,7 @@ static size_t count_decoders(size_t n)
     return n < max ? n : max;
 }
 
-/* Decodes on all processors: it takes longer than most predictions. */
+/* Decodes on all processors: decoding takes longer than most predictions. */
 static int decode_all(const dataset *d, size_t first, size_t n, float *to)
 {
     size_t row = 1, n_parts = count_decoders(n), n_before = 0;
@@ -246,7 +246,7 @@ static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t siz
     return decode_all(d, (size_t)first, n, to);
 }
 
-/* Images give integers for integer inputs: their cast needs no note. */
+/* Reads whole images. Integer inputs get integers, so that their cast needs no note. */
 static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     clg_value *rows, *cast = NULL;

@@ -25,7 +25,7 @@ void dataset_free(dataset *d); /* accepts NULL */
 
 /* Returns the number of rows; -1: any number. */
 int64_t dataset_rows(const dataset *d);
-/* In the form of the input, with dims[0] the number of rows. */
+/* Return rank and dims in the form of the input, with dims[0] the number of rows. */
 size_t dataset_rank(const dataset *d);
 const int64_t *dataset_dims(const dataset *d);
 /* Reads rows first..first+n in the input's dtype, in any order; size_bytes must be theirs. One

@@ -146,7 +146,7 @@ static int resize(const image_recipe *r, const char *path, image *p, int width, 
 
 static bool may_be_channels(int64_t n) { return n == 1 || n == 3 || n == 4; }
 
-/* Decides the meaning of axes; rank 4: batch, rank 3: channels or batch. */
+/* Determines the meaning of axes; rank 4: batch, rank 3: channels or batch. */
 static int read_layout(const options *o, const input_item *item, image_recipe *r)
 {
     const int64_t *dims = item->dims;
@@ -247,7 +247,7 @@ static void store(const image_recipe *r, const image *p, float *to)
     }
 }
 
-/* Decides the free dimensions from the first image and the number of images. */
+/* Determines the free dimensions from the first image and the number of images. */
 static int decide_dims(const image_recipe *r, input_item *item)
 {
     int64_t *dims = item->dims, n = (int64_t)item->n_images;

@@ -23,7 +23,7 @@ typedef struct image_recipe {
 int image_begin(const options *o, input_item *item, image_recipe *out_recipe);
 /* Loads images first..first+n as float32, each the elements of one row. Any thread. */
 int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to);
-/* Reports what was decided, and what was guessed. */
+/* Notes the layout, and the parts of it that were guessed. */
 void image_note(const options *o, const input_item *item, const image_recipe *r);
 /* Loads the item's images into its value. */
 int image_load(const options *o, input_item *item);

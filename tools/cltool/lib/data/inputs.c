@@ -175,7 +175,7 @@ static int read_shapes(const options *o, input_set *set)
     return CODE_DONE;
 }
 
-/* Takes over the value. */
+/* Sets the value of an input; takes ownership. */
 static int give_value(const options *o, input_set *set, input_item *item, const char *from,
                       clg_value *value)
 {
@@ -210,8 +210,8 @@ static input_item *item_named(input_set *set, const char *name)
     return NULL;
 }
 
-/* Reads a set of arrays: each is the input of its name; item, when not NULL, takes its own or the
- * only one. */
+/* Reads an .npz: each array is the input of its name; item, when not NULL, gets the array of its
+ * name or the only one. */
 static int read_npz(const options *o, input_set *set, input_item *item, const char *path)
 {
     char **names;
@@ -287,7 +287,7 @@ static bool is_streamed(const input_set *set, const clg_port *port)
                : port->dims[0] == first->dims[0];
 }
 
-/* Takes over the dataset. */
+/* Sets the dataset of an input; takes ownership. */
 static int give_rows(input_set *set, input_item *item, const char *from, dataset *rows)
 {
     size_t rank = dataset_rank(rows);
@@ -308,7 +308,7 @@ static int give_rows(input_set *set, input_item *item, const char *from, dataset
     item->rows = rows;
     item->rank = rank;
     memcpy(item->dims, dims, rank * sizeof *dims);
-    item->dims[0] = -1; /* the batch, not decided so far */
+    item->dims[0] = -1; /* the batch, not determined yet */
     item->has_dims = true;
     return bind_symbols(set, item);
 }
@@ -497,7 +497,7 @@ static int load_images(const options *o, input_set *set)
             /* three axes whose first has few steps are those of one image */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
             code = dataset_open_images(o, item, &rows);
-            item->from = NULL; /* else it would be given twice */
+            item->from = NULL; /* otherwise it would be set twice */
             if (code == CODE_DONE) code = give_rows(set, item, item->images[0], rows);
         } else {
             code = image_load(o, item);

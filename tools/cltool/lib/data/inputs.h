@@ -12,8 +12,8 @@
 typedef enum input_need {
     INPUTS_REQUIRED, /* an input that is not given is an error */
     INPUTS_FILL,     /* it is filled with random numbers, with a note */
-    INPUTS_SHAPES,   /* only shapes are needed: nothing is filled */
-    INPUTS_LOOK,     /* the same, and the caller prints the assumed free dimensions */
+    INPUTS_SHAPES,   /* only shapes are needed: no values are generated */
+    INPUTS_LOOK,     /* as INPUTS_SHAPES, and the caller prints the assumed free dimensions */
     INPUTS_STREAM    /* as required, and inputs with a batch are datasets, read by rows */
 } input_need;
 
@@ -49,7 +49,7 @@ typedef struct input_set {
 
 int inputs_gather(const options *o, const clg_model *model, input_need need, input_set *out_set);
 void inputs_free(input_set *set);
-/* Sets all of them in the session: values, or shapes where there is no value. */
+/* Sets all inputs in the session: values, or shapes where there is no value. */
 int inputs_give(const input_set *set, clg_session *session);
 /* Returns the known shapes, for clg_model_flops and clg_model_memory; free(). */
 clg_shape_override *inputs_shapes(const input_set *set, size_t *out_n);
@@ -66,7 +66,7 @@ size_t inputs_batch(const input_set *set);
 /* Returns the size that --dim gives the batch; -1: none. */
 int64_t inputs_given_batch(const input_set *set);
 
-/* Returns the size of the first axis of all inputs: -1 any, 0 none that they share, else the fixed
+/* Returns the size of the first axis of all inputs: -1 any, 0 if they differ, else the fixed
  * number. */
 int64_t model_batch(const clg_model *model);
 

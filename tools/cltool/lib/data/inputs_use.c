@@ -142,7 +142,7 @@ int inputs_varied(const input_set *set, size_t step, input_set *out_set)
     for (size_t i = 0; i < set->count; i++) {
         input_item *item = &out_set->items[i];
         clg_dtype dtype = item->port->dtype;
-        /* Integers of one axis or none may be shapes, axes or lengths: they stay. */
+        /* Integers of rank 0 or 1 may be shapes, axes or lengths: they are not varied. */
         bool varies = dtype_is_floating(dtype) || (dtype_is_integral(dtype) && item->rank >= 2);
         if (!item->value || !varies || step == 0) continue;
         clg_value *rotated = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps as tables. See maps.h.
+ * Converts maps to tables. See maps.h.
  */
 #include "maps.h"
 
