@@ -23,7 +23,7 @@ static int is(const char *variable, const char *value)
     return found && strcmp(found, value) == 0;
 }
 
-/* How often it happened before; notes one more. */
+/* Returns how many crashes were logged before, and logs one more. */
 static long note(void)
 {
     const char *path = getenv("CLG_CRASH_LOG");
@@ -52,7 +52,7 @@ static void die(void)
     abort();
 }
 
-/* Whether the program is one of those. */
+/* Returns whether the program is one on which to crash. */
 static int is_meant(cl_program program)
 {
     const char *in = getenv("CLG_CRASH_IN"), *and = getenv("CLG_CRASH_AND"),

@@ -36,7 +36,7 @@ typedef struct kernel_record {
     struct kernel_record *next;
 } kernel_record;
 
-/* Memory that stands for a mapped region. */
+/* A copy of a mapped region, which the application sees. */
 typedef struct shadow {
     void *data;
     cl_mem memory;
@@ -47,7 +47,7 @@ typedef struct shadow {
 
 static kernel_record *kernels; /* guarded by late_lock, as all that follows */
 static shadow *shadows;
-static unsigned n_queues; /* created so far */
+static unsigned n_queues; /* created since the start of the process, or since the last restart */
 
 /* ---- for the tests --------------------------------------------------------------------------- */
 
@@ -156,7 +156,8 @@ static cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char 
     cl_kernel kernel = next->clCreateKernel(program, name, error);
     if (!kernel) return NULL;
     pthread_mutex_lock(&late_lock);
-    kernel_record *k = record_of(kernel); /* perhaps that of one that is gone */
+    kernel_record *k =
+        record_of(kernel); /* may be the record of a released kernel with the same handle */
     for (cl_uint i = 0; i < MAX_ARGS; i++) {
         free(k->args[i].data);
         k->args[i] = (kernel_arg){0};

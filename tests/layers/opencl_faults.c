@@ -55,7 +55,7 @@ static void born(opencl_faults_kind kind) { (void)atomic_fetch_add(&n_live[kind]
 
 static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind], 1); }
 
-/* A call that gives a status. */
+/* Defines a call that returns a status. */
 #define CALL(name, params, args)                                                                   \
     static cl_int CL_API_CALL wrap_##name params                                                   \
     {                                                                                              \
@@ -63,7 +63,7 @@ static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind]
         return code == CL_SUCCESS ? next->name args : code;                                        \
     }
 
-/* A command whose last argument takes its event. */
+/* Defines a command whose last argument receives its event. */
 #define COMMAND(name, params, args)                                                                \
     static cl_int CL_API_CALL wrap_##name params                                                   \
     {                                                                                              \
@@ -73,7 +73,7 @@ static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind]
         return code;                                                                               \
     }
 
-/* A call that makes an object; `error` is its last argument. */
+/* Defines a call that creates an object; `error` is its last argument. */
 #define MAKER(type, name, kind, params, args)                                                      \
     static type CL_API_CALL wrap_##name params                                                     \
     {                                                                                              \

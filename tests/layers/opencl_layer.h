@@ -16,10 +16,10 @@
 static cl_icd_dispatch table;
 static const cl_icd_dispatch *next;
 
-/* Puts the layer's functions into the table. */
+/* Replaces functions of the table by the layer's. */
 static void fill(void);
 
-/* Answers a clGet...Info. */
+/* Returns data as the result of a clGet...Info. */
 static inline cl_int answer(const void *data, size_t n, size_t size, void *value, size_t *out_size)
 {
     if (value && size < n) return CL_INVALID_VALUE;

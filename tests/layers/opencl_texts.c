@@ -22,8 +22,8 @@ static uint64_t hash_of(const char *text, size_t n)
     return h;
 }
 
-/* The stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated" for
- * a body that was generated. */
+/* Finds the stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated"
+ * for a generated body. */
 static bool stem_of(const char *text, char *out, size_t size)
 {
     if (strstr(text, "#line 1 \"generated: ")) {
@@ -57,8 +57,7 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* The library gives its kernel last: declarations of ours before it are not for other
-     * compilers. */
+    /* The kernel is the library's last string, after declarations for this driver. */
     if (n > 0 && strings && strings[n - 1]) {
         const size_t size = lengths && lengths[n - 1] ? lengths[n - 1] : strlen(strings[n - 1]);
         char *text = malloc(size + 1);

@@ -14,9 +14,9 @@
 uint8_t *bytes_from_hex(const char *hex, size_t *out_n);
 
 typedef void (*bytes_check)(void *user, const uint8_t *data, size_t n);
-/* Every prefix of the data but the whole. */
+/* Calls check with every proper prefix of the data. */
 void bytes_each_prefix(const uint8_t *data, size_t n, bytes_check check, void *user);
-/* The data with one byte changed, every byte by several mutations. */
+/* Calls check with the data with one byte changed, for every byte and several mutations. */
 void bytes_each_damage(const uint8_t *data, size_t n, bytes_check check, void *user);
 
 #endif

@@ -13,20 +13,20 @@
 #include <stdio.h>
 
 extern const char *const platform_null_device;
-/* A folder that nobody can make. */
+/* A folder that cannot be created. */
 extern const char *const platform_no_folder;
 
-/* A new folder with its path. */
+/* Creates a new folder and returns its path. */
 bool platform_temporary_folder(char *path, size_t n_bytes);
-/* A folder and all in it; links are not followed. */
+/* Removes a folder and all its content; does not follow links. */
 void platform_remove_tree(const char *path);
 FILE *platform_open(const char *path, const char *mode);
-/* Makes a file one that was used so long ago. */
+/* Sets a file's times to so many seconds ago. */
 bool platform_age(const char *path, int64_t seconds);
 /* value NULL: unset. */
 bool platform_set_env(const char *name, const char *value);
-/* Calls body(user, i) for each i < n together, in separate processes where the system can
- * fork, else in threads; true when all gave 0. */
+/* Calls body(user, i) for each i < n concurrently, in separate processes where the system can fork,
+ * else in threads; returns whether all returned 0. */
 bool platform_run_apart(int n, int (*body)(const char *user, int i), const char *user);
 
 #endif

@@ -21,7 +21,7 @@ bool platform_temporary_folder(char *path, size_t n_bytes)
     static unsigned n_made;
     wchar_t base[PATH_CHARS], wide[PATH_CHARS];
     if (GetTempPathW(PATH_CHARS, base) == 0) return false;
-    do { /* a process that had our number may have left one */
+    do { /* an earlier process with our id may have left one */
         (void)swprintf(wide, PATH_CHARS, L"%lsclgraph-test-%lu-%u", base, GetCurrentProcessId(),
                        n_made++);
         if (CreateDirectoryW(wide, NULL)) return utf16_narrow(wide, path, (int)n_bytes);

@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 const char *scratch_folder(void);
-/* FOLDER/NAME; lives as long as the program. */
+/* Returns FOLDER/NAME; lives as long as the program. */
 const char *scratch_path(const char *name);
-/* A file there with these bytes; returns its path. */
+/* Creates a file in the folder with these bytes; returns its path. */
 const char *scratch_file(const char *name, const void *data, size_t size_bytes);
 
 #endif

@@ -24,7 +24,7 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 {
     close_it = close;
     is_closed = false;
-    /* Tests are linked with the library's objects: nothing is beside them. */
+    /* Tests are linked with the library's objects and have no helper beside them. */
     if (!getenv("CLG_COMPILE_HELPER"))
         (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_COMPILE_HELPER);
     const int n_failed = _cmocka_run_group_tests("tests", tests, n_tests, open, close_group);
@@ -35,7 +35,7 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 /* ---- tests that register themselves ---------------------------------------------------------- */
 
 static test_entry *
-    /* by line: constructors run in the order of their file on some systems, backwards on others */
+    /* by line: constructors run in the order of their file on some systems, in reverse on others */
     first;
 static CMFixtureFunction open_all, close_all;
 

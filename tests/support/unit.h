@@ -19,8 +19,8 @@
 /* Defines a test, which registers itself: TEST(name) { ... }. A program runs its tests in the
  * order of their lines. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
-/* The same with functions that are called before and after it (CMFixtureFunction), or NULL. What
- * the first leaves in *state is the test's `state`. */
+/* As TEST, with functions that are called before and after it (CMFixtureFunction), or NULL. The
+ * first one may set *state, which is the test's `state`. */
 #define TEST_WITH(name, setup, teardown)                                                           \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void name##_register(void)                                 \
@@ -41,11 +41,10 @@ typedef struct test_entry {
 
 void test_register(test_entry *entry);
 void test_group(CMFixtureFunction open, CMFixtureFunction close);
-/* Runs what has registered itself. For a program with its own main; support/main.c has that
- * of the others. Returns an exit status: 0 when every test passed, and opening and closing the
- * group did. */
+/* Runs all registered tests, for a program with its own main; others use support/main.c. Returns an
+ * exit status: 0 when every test passed, and opening and closing the group succeeded. */
 int test_run_all(void);
-/* The same for a list of tests. cmocka's own reports success when closing the group fails. */
+/* Runs a list of tests. cmocka's own function reports success when closing the group fails. */
 int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction open,
              CMFixtureFunction close);
 
@@ -56,8 +55,8 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
             fail_msg("%s gave %s: %s", #call, status_name(assert_status_), error_text());          \
     } while (0)
 
-/* Of unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 does not have what
- * replaces it. */
+/* Checks unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 lacks its replacement.
+ */
 #define assert_between(number, min, max)                                                           \
     do {                                                                                           \
         const uintmax_t assert_number_ = (number);                                                 \
@@ -66,7 +65,7 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
                      (uintmax_t)(min), (uintmax_t)(max));                                          \
     } while (0)
 
-/* The call fails so, and the message contains the words. */
+/* Checks that the call fails with this status, and that the message contains the words. */
 #define assert_error(call, expected, words)                                                        \
     do {                                                                                           \
         clg_status assert_status_ = (call);                                                        \

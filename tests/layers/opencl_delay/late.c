@@ -164,7 +164,7 @@ static cl_int give_to_driver(const command *c, cl_uint n, const cl_event *waits,
     return CL_INVALID_OPERATION;
 }
 
-/* Gives a command, and what it waits for, to the driver; and takes it apart. */
+/* Passes a command, after those that it waits for, to the driver, and frees it. */
 static cl_int run(command *c, cl_event *out_event)
 {
     cl_event waits[MAX_WAITS], event = NULL;
@@ -197,7 +197,7 @@ static cl_int run(command *c, cl_event *out_event)
     return code;
 }
 
-/* All commands of the queue up to this one; NULL: all. */
+/* Runs all commands of the queue up to this one; NULL: all. */
 void late_run_until(queue *q, const command *last)
 {
     for (bool more = true; more && q->first;) {
@@ -240,7 +240,8 @@ static void add_waits(command *c, cl_uint n, const cl_event *waits)
     c->n_waits = n;
 }
 
-/* With the lock held: into its queue, or to the driver where that is not late. */
+/* Appends a command to its late queue, or passes it to the driver if the queue is not late. Call
+ * with the lock held. */
 cl_int late_submit(command *c, cl_uint n, const cl_event *waits, cl_event *event)
 {
     add_waits(c, n, waits);
@@ -268,7 +269,7 @@ cl_int late_submit_locked(command *c, cl_uint n, const cl_event *waits, cl_event
     return code;
 }
 
-/* Submits a command, and waits for it and what comes before it in its queue. */
+/* Submits a command, and waits for it and the earlier ones of its queue. */
 cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_event *event)
 {
     cl_event done = NULL;
@@ -295,7 +296,7 @@ cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_eve
     return code;
 }
 
-/* The driver's own event, once it has the command. */
+/* Returns the driver's event, once the driver has the command. */
 cl_event late_realize(cl_event handle)
 {
     late_event *e = late_find_event(handle);

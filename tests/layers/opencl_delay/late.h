@@ -23,7 +23,7 @@
 typedef struct queue queue;
 typedef struct command command;
 
-/* An event of a late command as the application knows it. */
+/* An event of a late command, as the application sees it. */
 typedef struct late_event {
     cl_event handle; /* a user event */
     cl_event real;   /* NULL until the driver has the command */
@@ -76,34 +76,33 @@ struct queue {
 };
 
 extern pthread_mutex_t late_lock;
-extern const cl_icd_dispatch *late_driver; /* its functions, or those of the next layer */
+extern const cl_icd_dispatch *late_driver; /* the functions of the driver, or of the next layer */
 extern long late_n_run, late_n_unflushed;
 
-/* The queue's record; NULL: it is not late. */
+/* Returns the queue's record; NULL: the queue is not late. */
 queue *late_find_queue(cl_command_queue handle);
 void late_add_queue(cl_command_queue handle, cl_context context);
-/* Takes the lock. One reference less, or more; with the last one its commands run. */
+/* Take the lock. Release, or retain, a reference; the last release runs the queue's commands. */
 void late_retain_queue(cl_command_queue handle);
 void late_release_queue(cl_command_queue handle);
 void late_mark_flushed(queue *q);
-/* Gives all commands of the queue up to this one to the driver; NULL: all. */
+/* Passes all commands of the queue up to this one to the driver; NULL: all. */
 void late_run_until(queue *q, const command *last);
 
-/* NULL: an event of the driver's own. */
+/* Returns the record of a late event; NULL: an event of the driver. */
 late_event *late_find_event(cl_event handle);
 void late_put_event(late_event *e);
-/* Runs what the event is of, and gives the driver's own event. */
+/* Runs the event's command, and returns the driver's event. */
 cl_event late_realize(cl_event handle);
 
-/* Puts a command into its queue, or gives it to the driver where that is not late. */
+/* Appends a command to its late queue, or passes it to the driver if the queue is not late. */
 cl_int late_submit(command *c, cl_uint n, const cl_event *waits, cl_event *event);
-/* The same, taking the lock. */
+/* As late_submit, taking the lock. */
 cl_int late_submit_locked(command *c, cl_uint n, const cl_event *waits, cl_event *event);
-/* Takes the lock; waits for the command and for what comes before it in its queue. */
+/* Takes the lock; waits for the command and for the earlier ones of its queue. */
 cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_event *event);
 
-/* Takes the lock. Releases an object of the driver's once no command is pending, which may use
- * it. */
+/* Takes the lock. Releases an object of the driver once no command is pending that may use it. */
 typedef enum release_kind {
     RELEASE_MEMORY,
     RELEASE_KERNEL,
@@ -113,7 +112,7 @@ typedef enum release_kind {
 cl_int late_release(release_kind what, void *object);
 
 _Noreturn void late_give_up(const char *what, cl_int code);
-/* Zeroed memory, and memory with a copy; never NULL. */
+/* Return zeroed memory, and memory with a copy of data; never NULL. */
 void *late_alloc(size_t size);
 void *late_copy(const void *data, size_t size);
 

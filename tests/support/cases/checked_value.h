@@ -19,16 +19,16 @@ typedef struct checked_value {
     uint32_t *numbers; /* of the elements */
 } checked_value;
 
-/* New numbers for all elements of the fact's shape, and dense strides. */
+/* Gives new numbers to all elements of the fact's shape, and dense strides. */
 void checked_value_number(checked_value *v, shadow *memory);
-/* Where element j is, in elements from element 0. */
+/* Returns the offset of element j, in elements from element 0. */
 int64_t checked_value_offset(const checked_value *v, int64_t j);
 bool checked_value_is_dense(const checked_value *v);
 
-/* Every element at its place; constants are not looked at, and may not be written. */
+/* Writes every element at its position; constants are skipped, and may not be written. */
 void checked_value_write(const checked_value *v, shadow *memory);
 void checked_value_check(const checked_value *v, shadow *memory);
-/* The same for a dense copy at another place. */
+/* As checked_value_write for a dense copy at another position. */
 void checked_value_write_dense(const checked_value *v, shadow *memory, plan_placement at);
 void checked_value_check_dense(const checked_value *v, shadow *memory, plan_placement at);
 

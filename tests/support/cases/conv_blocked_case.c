@@ -24,7 +24,7 @@ static double activate(const conv_case *t, double v)
     return 1 / (1 + exp(-v));
 }
 
-/* What kernel w sees of an input plane from (row, col) on. */
+/* Returns the sum of kernel w's taps over an input plane from (row, col). */
 static double window_sum(const conv_case *t, const double *plane, const double *w, int64_t row,
                          int64_t col)
 {
@@ -45,7 +45,7 @@ static bool is_activated(const conv_case *t, int which)
     return t->activated == 0 || (t->activated & which);
 }
 
-/* x after the 1x1 convolution before. */
+/* Returns x after the preceding 1x1 convolution. */
 static const double *go_through_points(const conv_run *r)
 {
     const conv_case *t = &r->t;
@@ -144,7 +144,8 @@ void conv_case_numbers(conv_run *r)
     r->y = run_node_zeros(n_y);
 }
 
-/* Where element i of a feature map of `channels` in NCHW order is in one of these dimensions. */
+/* Returns the index in these dimensions of element i of a feature map of `channels` in NCHW order.
+ */
 static int64_t blocked_index(const shape *s, int64_t channels, int64_t i)
 {
     const int64_t plane = s->dims[2] * s->dims[3], lanes = s->dims[4];
@@ -235,7 +236,7 @@ static void set_input(clg_session *session, const char *name, const shape *s, in
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Of model, session or run, whatever fails first. */
+/* Creates the model and session and runs; returns the first failure. */
 static clg_status run_model(clg_context *context, const clg_session_options *options,
                             const conv_run *r, clg_session **out_session)
 {
@@ -322,8 +323,8 @@ static void check_result(clg_context *context, const clg_session_options *option
     clg_session_free(session);
 }
 
-/* Oclgrind 21.10 gives 1 for ~true in vectors of truths, which the compiler makes of
- * common/exp.clh. */
+/* Returns whether Oclgrind 21.10 computes the case wrongly: it returns 1 for ~true in vectors of
+ * booleans, which the compiler generates for common/exp.clh. */
 static bool is_mistaken_by_oclgrind(const conv_case *t)
 {
     return t->activation && strcmp(t->activation, "Sigmoid") == 0;

@@ -20,14 +20,15 @@ typedef struct conv_case {
     int64_t n, c_blocks, m_blocks; /* images, blocks of channels in and out */
     int64_t c_less, m_less;        /* channels that the last block lacks */
     bool depthwise;                /* as many groups as channels, which are c's */
-    int64_t x_blocks, x_less; /* of x, where a 1x1 convolution makes c of it; 0: there is none */
-    bool points_bias;         /* of that one */
-    int activated;            /* as the attribute has it; 0: both */
-    bool apart;               /* by a kernel for each of the two */
-    int64_t image;            /* channels of an x in NCHW order; 0: x is in blocks */
+    int64_t x_blocks,
+        x_less;       /* of x, where a 1x1 convolution computes c of it; 0: no such convolution */
+    bool points_bias; /* of the 1x1 convolution */
+    int activated;    /* the attribute's value; 0: both */
+    bool apart;       /* by a kernel for each of the two */
+    int64_t image;    /* channels of an x in NCHW order; 0: x is in blocks */
     int64_t h, w, kernel[2];
-    int64_t pads[4], strides[2], dilations[2]; /* as ONNX has them; no strides or dilations: 1 */
-    const char *auto_pad;                      /* the node's in place of pads, which say the same */
+    int64_t pads[4], strides[2], dilations[2]; /* as in ONNX; no strides or dilations: 1 */
+    const char *auto_pad;                      /* for the node, in place of equivalent pads */
     bool bias, residual;
     const char *activation;
     float alpha;  /* of LeakyRelu */
@@ -35,7 +36,7 @@ typedef struct conv_case {
     bool plain;   /* FusedConv, all in NCHW order */
 } conv_case;
 
-/* A case on a device. Numbers in NCHW order. */
+/* A case on a device. Numbers are in NCHW order. */
 typedef struct conv_run {
     conv_case t;
     int64_t lanes, x_c, c, depth, m, oh,
@@ -45,12 +46,12 @@ typedef struct conv_run {
     double *y;
 } conv_run;
 
-/* Each of n cases on every device with each class of kernels. */
+/* Runs each of n cases on every device with each class of kernels. */
 void conv_case_check(const conv_case *cases, size_t n);
-/* Sizes of a case on the context's device; then its numbers. */
+/* Returns the sizes of a case on the context's device, with its numbers. */
 conv_run conv_case_on(const conv_case *t, clg_context *context);
 void conv_case_numbers(conv_run *r);
-/* It is refused with this status, in words that hold `words`. */
+/* Checks that the case is rejected with this status and a message that contains `words`. */
 void conv_case_refused(clg_context *context, const clg_session_options *options, const conv_run *r,
                        clg_status status, const char *words);
 

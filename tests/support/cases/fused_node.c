@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fused nodes run everywhere; see fused_node.h.
+ * Runs fused nodes on every test target. See fused_node.h.
  */
 #include "support/cases/fused_node.h"
 
@@ -45,8 +45,8 @@ static void make_model(const fused *f, clg_model **out_model)
     assert_ok(model_create(g, false, out_model));
 }
 
-/* Integers and bool exactly; floats within the tolerance, and what float16 cannot hold as
- * infinity. */
+/* Compares integers and bool exactly; floats within the tolerance, and values beyond float16's
+ * range as infinity. */
 static void compare(const fused *f, size_t index, const tensor *got, const char *place)
 {
     const tensor *want = f->outputs[index];
@@ -73,7 +73,7 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
     }
 }
 
-/* Moving elements needs no double. */
+/* Returns whether the group needs double; moving elements does not. */
 static bool computes_in_float64(const pointwise_group *g)
 {
     bool computes = false, has_float64 = false;

@@ -14,18 +14,19 @@
 typedef struct fused {
     pointwise_group group;
     tensor *inputs[POINTWISE_MAX_INPUTS];   /* of the group's dtypes */
-    tensor *outputs[POINTWISE_MAX_OUTPUTS]; /* what is right */
+    tensor *outputs[POINTWISE_MAX_OUTPUTS]; /* expected results */
     double tolerance;                       /* relative, of floats */
 } fused;
 
 /* A list of n elements. */
 tensor *fused_tensor(clg_dtype dtype, int64_t n);
-/* The next input, a list of n elements to be filled in. */
+/* Adds an input, a list of n elements for the caller to fill in. */
 tensor *fused_input(fused *f, clg_dtype dtype, int64_t n, pointwise_register *out);
-/* The register as the next output; a list as long as input 0 to be filled in. */
+/* Makes the register the next output; returns a list as long as input 0 for the caller to fill in.
+ */
 tensor *fused_output(fused *f, pointwise_register r);
-/* Runs everywhere and compares: integers and bool exactly, floats within the tolerance. Places
- * without double must refuse what computes in float64. Frees the tensors. */
+/* Runs on every target and compares: integers and bool exactly, floats within the tolerance.
+ * Targets without double must reject float64. Frees the tensors. */
 void fused_check(fused *f);
 
 #endif

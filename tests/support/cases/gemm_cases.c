@@ -52,7 +52,7 @@ void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool co
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(k));
 }
 
-/* The reference walks batches by its own index arithmetic: right-aligned, 0 where a dimension
+/* Returns the index of a batch, by independent index arithmetic: right-aligned, 0 where a dimension
  * is 1. */
 static int64_t batch_of(int rank, const int64_t *dims, int over_rank, const int64_t *over,
                         int64_t index)
@@ -135,7 +135,7 @@ void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu)
 
 /* ---- operators that follow ------------------------------------------------------------------- */
 
-/* An operator that follows, and what it does to a sum. opset 13 has no Gelu: the pass knows its
+/* A following operator, and its effect on a sum. opset 13 has no Gelu: the pass recognises its
  * formula. */
 typedef struct follower {
     const char *op_type;

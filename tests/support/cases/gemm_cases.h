@@ -15,16 +15,16 @@
 #define GEMM_FLOAT_TOLERANCE 2e-6
 double gemm_tolerance(clg_dtype dtype);
 double gemm_scale(int64_t k); /* of a sum of k terms */
-/* n numbers that the dtype holds. */
+/* Returns n random numbers that the dtype represents exactly. */
 double *gemm_numbers(clg_dtype dtype, int64_t n);
-/* out[m,n] = a x b, element (i, j) of a at i * rs + j * cs. */
+/* Computes out[m,n] = a x b; element (i, j) of a is at i * rs + j * cs. */
 void gemm_reference(double *out, int64_t m, int64_t n, int64_t k, const double *a, int64_t a_rs,
                     int64_t a_cs, const double *b, int64_t b_rs, int64_t b_cs);
 
-/* MatMul of [m,k] by [k,n]. */
+/* Checks MatMul of [m,k] by [k,n]. */
 void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool constant_b,
                        bool constant_a);
-/* MatMul of [a_dims,5,6] by [b_dims,6,9], whose batches broadcast to `over`. */
+/* Checks MatMul of [a_dims,5,6] by [b_dims,6,9], whose batches broadcast to `over`. */
 void gemm_check_batches(clg_dtype dtype, int rank_a, const int64_t *a_dims, int rank_b,
                         const int64_t *b_dims, int rank, const int64_t *over, bool constant_b);
 
@@ -37,11 +37,11 @@ typedef struct gemm_case {
     bool constant;
 } gemm_case;
 
-/* relu: one follows where there is a C. */
+/* Checks a Gemm; relu: followed by Relu where there is a C. */
 void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu);
 
-/* act(a x b + bias + residual) for each operator that can be fused, with and without the pass
- * that fuses the same. */
+/* Checks act(a x b + bias + residual) for each operator that can be fused, with and without the
+ * pass that fuses it. */
 void gemm_check_followers(clg_dtype dtype);
 
 #endif

@@ -28,28 +28,28 @@ typedef struct op_case {
     lower_operand lowered[OP_CASE_OUTPUTS]; /* of the last op_case_lower */
 } op_case;
 
-/* A count and as many numbers. U: a dimension that is not known. */
+/* A count and as many numbers. U: an unknown dimension. */
 #define LIST(...)                                                                                  \
     (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
         &((int64_t[]){0, __VA_ARGS__})[1]
 #define U DIM_UNKNOWN
 
-/* A node named "n" of the default domain. */
+/* Creates a node named "n" of the default domain. */
 void op_case_start(op_case *k, const char *op_type, int64_t version, size_t n_inputs,
                    size_t n_outputs);
 void op_case_end(op_case *k);
-/* Input i as a tensor of unknown content. */
+/* Makes input i a tensor of unknown content. */
 void op_case_dims(op_case *k, size_t i, clg_dtype dtype, int rank, const int64_t *dims);
-/* Input i as a list of known numbers. */
+/* Makes input i a list of known numbers. */
 void op_case_content(op_case *k, size_t i, clg_dtype dtype, int n, const int64_t *numbers);
-/* ops_resolve and ops_infer_node. */
+/* Runs ops_resolve and ops_infer_node. */
 clg_status op_case_infer(op_case *k);
-/* What came out for output 0; they fail the test where it is something else. */
+/* Check the inferred output 0; a difference fails the test. */
 void op_case_expect_dims(const op_case *k, int rank, const int64_t *dims);
 void op_case_expect_content(const op_case *k, int n, const int64_t *numbers);
 
 lower_operand op_case_operand(const value_fact *f); /* dense */
-/* Lowers for simt, with the outputs that were inferred. */
+/* Lowers for simt, with the inferred outputs. */
 void op_case_lower(op_case *k, const lower_operand *inputs, arena *memory, lower_context *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs for tests of passes.
+ * Graphs for tests of passes. See pass_case.h.
  */
 #include "support/cases/pass_case.h"
 
@@ -88,7 +88,7 @@ graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled,
 
 #define MAX_PASSES 32
 
-/* All passes but these two and `dead`. */
+/* Lists all passes except these two and `dead`. */
 static name_list passes_but_two(const char *first, const char *second, const char *off[MAX_PASSES])
 {
     size_t n = 0, n_found = 0;

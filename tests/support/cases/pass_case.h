@@ -21,26 +21,26 @@ typedef struct pass_case {
 } pass_case;
 
 pass_case pass_case_start(void);
-/* float32; a dimension of -1 is unknown. */
+/* Adds a float32 input; a dimension of -1 is unknown. */
 value_id pass_case_input(pass_case *m, const char *name, size_t rank, const int64_t *dims);
 /* float32: 1, 2, 3... */
 value_id pass_case_constant(pass_case *m, const char *name, size_t rank, const int64_t *dims);
 value_id pass_case_ints(pass_case *m, const char *name, size_t n, const int64_t *numbers);
-/* Of the default domain, named as the operator; its one output is `out`. */
+/* Adds a node of the default domain, named as the operator, with the output `out`. */
 value_id pass_case_node(pass_case *m, const char *op, size_t n, const value_id *inputs,
                         const char *out);
-/* The node that was added last. */
+/* Returns the node that was added last. */
 node_id pass_case_last(const pass_case *m);
 /* Runs all passes but `disabled`, for SIMD kernels, with `output` as (another) output; the case
  * is over. */
 graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled, size_t n_disabled);
-/* Runs `only` and `dead` alone. */
+/* Runs only `only` and `dead`. */
 graph *pass_case_run_only(pass_case *m, value_id output, const char *only);
-/* Runs `blocked` and `dead` alone, for blocks of that many channels. */
+/* Runs only `blocked` and `dead`, for blocks of that many channels. */
 graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes);
-/* The same with `expand` after it. */
+/* As pass_case_run_blocked, with `expand` after it. */
 graph *pass_case_run_expand(pass_case *m, value_id output, int lanes);
-/* Runs `fp16` and `dead` alone, with precision fp16 but for nodes of this name (NULL: none). */
+/* Runs only `fp16` and `dead`, with precision fp16 except for nodes of this name (NULL: none). */
 graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32);
 
 size_t pass_case_count(const graph *g, const char *op);

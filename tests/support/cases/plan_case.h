@@ -27,7 +27,7 @@ typedef struct plan_case {
     bool *node_is_init;
     value_id outputs[PLAN_CASE_OUTPUTS];
     value_fact inputs[PLAN_CASE_INPUTS]; /* as planned; known is borrowed */
-    bool needed[PLAN_CASE_INPUTS];       /* what the last plan_create requested */
+    bool needed[PLAN_CASE_INPUTS];       /* requested by the last plan_create */
     size_t n_packed;                     /* calls of the owner's pack */
     size_t n_names;
     step_texts texts;
@@ -42,21 +42,21 @@ value_id plan_case_input(plan_case *k, const char *name, clg_dtype dtype, size_t
 value_id plan_case_ints(plan_case *k, size_t n,
                         const int64_t *numbers); /* a constant list of int64 */
 value_id plan_case_floats(plan_case *k, size_t rank, const int64_t *dims);
-/* A node of one output; attributes are set on plan_case_last. */
+/* Adds a node with one output; set attributes on plan_case_last. */
 value_id plan_case_node(plan_case *k, const char *op, size_t n_inputs, const value_id *inputs);
 void plan_case_node_of(plan_case *k, const char *op, size_t n_inputs, const value_id *inputs,
                        size_t n_outputs, value_id *out_values);
 node_id plan_case_last(const plan_case *k);
-/* Of the plan; the same value may be given twice. */
+/* Adds an output of the plan; a value may be several outputs. */
 void plan_case_output(plan_case *k, value_id v);
 
 /* Checks and resolves the graph: no more nodes afterwards. Called by the first plan. */
 void plan_case_ready(plan_case *k);
-/* plan_create; the plan before is freed. NULL in k->p when contents are needed. */
+/* Calls plan_create, after freeing the previous plan. k->p is NULL when contents are needed. */
 clg_status plan_case_try(plan_case *k);
-void plan_case_plan(plan_case *k); /* the same, which must give a plan */
-/* Plans on, where the host reads, with contents that `give` makes for each read; then checks the
- * path to the last segment. give may be NULL when there is one segment. */
+void plan_case_plan(plan_case *k); /* as plan_case_try, but must return a plan */
+/* Plans further segments, where the host reads contents, with contents that `give` makes for each
+ * read; then checks the path to the last segment. give may be NULL when there is one segment. */
 typedef tensor *(*plan_case_give)(void *user, const plan_port *read);
 plan_check_counts plan_case_check(plan_case *k, plan_case_give give, void *user);
 

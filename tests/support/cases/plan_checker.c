@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See plan_checker.h. The order of steps of a node is the contract of emit.c: copies of inputs that
- * must be dense, packings of inputs that are not weights, the candidate's own steps; at the end of
- * a segment copies for what is read and for outputs.
+ * Replays plans. See plan_checker.h. The order of steps of a node is the contract of emit.c: copies
+ * of inputs that must be dense, packings of inputs that are not weights, the candidate's own steps;
+ * at the end of a segment copies for reads and outputs.
  */
 #include "support/cases/plan_checker.h"
 
@@ -22,7 +22,7 @@ typedef struct checker {
     shadow memory;
     arena lowered;
     plan_check_counts counts;
-    /* of the candidate in progress */
+    /* of the current candidate */
     const node *node;
     node_id id;
     plan_placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
@@ -41,7 +41,7 @@ static const char *name_of(const checker *k, value_id v) { return k->c->graph->v
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Constants come into sight when a step first reads them. */
+/* Adds a constant to the model of memory when a step first reads it. */
 static void discover(checker *k, value_id id, const plan_placement *p)
 {
     checked_value *v = &k->values[id];
@@ -128,8 +128,8 @@ static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes
     if (shadow_is_writable(p->kind)) shadow_check(&k->memory, p, n_bytes, *number);
 }
 
-/* One step of the candidate: inputs are there, outputs are written, and the inputs are still
- * there. */
+/* Checks one step of the candidate: its inputs are valid before it and after it; writes its
+ * outputs. */
 static void check_step(checker *k, const candidate *impl, const step *expected)
 {
     step_operands operands;
@@ -176,7 +176,7 @@ static void start_lowering(checker *k, lower_context *lc)
     step_builder_init(&lc->build, lc->memory, NULL);
 }
 
-/* A dense copy of value v; gives where it went. */
+/* Checks a dense copy of value v; returns its destination. */
 static plan_placement check_copy(checker *k, value_id id)
 {
     checked_value *v = &k->values[id];
@@ -217,7 +217,7 @@ static void make_dense(checker *k, value_id id)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Facts of the node's outputs, into the values. What needs says was not known. */
+/* Infers the node's outputs; returns the inputs whose content is needed and unknown. */
 static uint32_t infer(checker *k, bool *out_all_known)
 {
     value_fact facts[64] = {0};
@@ -238,8 +238,8 @@ static uint32_t infer(checker *k, bool *out_all_known)
     return needs;
 }
 
-/* Which element of input 0 each element of output `index` is, by the operator's host arithmetic
- * on indices. */
+/* Returns, for each element of output `index`, the element of input 0 that it is, by the operator's
+ * host arithmetic on indices. */
 static tensor *view_map(checker *k, size_t index)
 {
     value_fact facts[64] = {0};
@@ -303,7 +303,7 @@ static bool packs_weight(const checker *k, const packing *p)
 
 /* ---- inputs that are in the output ----------------------------------------------------------- */
 
-/* Whether step number `at` of the segment is `e`, identified by where it reads. */
+/* Returns whether step `at` of the segment is `e`, identified by the memory that it reads. */
 static bool is_step(const checker *k, size_t at, const step *e)
 {
     step_operands operands;
@@ -316,8 +316,8 @@ static bool is_step(const checker *k, size_t at, const step *e)
     return false;
 }
 
-/* Whether step number `at`, which may be `e`, is rather that of the same memory further on: then
- * the output is around input i. */
+/* Returns whether step `at`, which may be `e`, is rather a later step on the same memory: then the
+ * output is around input i. */
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {
@@ -343,7 +343,7 @@ static bool may_join(const checked_value *v)
     return v->has_memory && checked_value_is_dense(v) && shadow_is_writable(v->at.kind);
 }
 
-/* Inputs whose steps the planner left out; the output's elements there are the inputs'. */
+/* Finds inputs whose steps the planner omitted, since they are in the output already. */
 static void find_joined(checker *k, const lower_context *lc, const candidate *impl, bool *joined)
 {
     size_t at = k->memory.step;
@@ -475,7 +475,7 @@ static void check_nodes(checker *k, node_id *next)
     k->node = NULL;
 }
 
-/* Dense where the port says, with the value's numbers. */
+/* Checks that the port's memory is dense and has the value's numbers. */
 static void check_port(checker *k, const plan_port *port)
 {
     const checked_value *v = &k->values[port->value];

@@ -10,18 +10,18 @@
 
 #include "plan/plan.h"
 
-/* What a replay saw. */
+/* Statistics of a replay. */
 typedef struct plan_check_counts {
     size_t n_steps;      /* of the plan */
-    size_t n_views;      /* nodes that moved nothing */
+    size_t n_views;      /* nodes that move no data */
     size_t n_joined;     /* inputs that were written into the output directly */
     size_t n_known;      /* nodes that the host computed while planning */
     size_t n_copies;     /* steps that make views dense or fill outputs */
     size_t n_bytes_read; /* of slabs */
 } plan_check_counts;
 
-/* The segments from the root to a last one, each the child of the one before. counts may be
- * NULL. */
+/* Checks the segments from the root to a last one, each the child of the previous one. counts may
+ * be NULL. */
 void plan_check(const plan_context *context, const plan *p, const plan_segment *const *path,
                 size_t n_path, plan_check_counts *out_counts);
 

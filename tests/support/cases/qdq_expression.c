@@ -53,7 +53,7 @@ static const operand_row operands[] = {
 /* By digit: dtype, scale, zero point. */
 static const operand_row results[] = {
     {'0', CLG_UINT8, false, 0, {0}, 0.04713, 131, -1}, {'1', CLG_INT8, false, 0, {0}, 0.051, 5, -1},
-    {'2', CLG_UINT8, false, 0, {0}, 0.049, 0, -1},     /* nothing below zero */
+    {'2', CLG_UINT8, false, 0, {0}, 0.049, 0, -1},     /* all non-negative */
     {'3', CLG_UINT8, false, 0, {0}, 6.0 / 255, 0, -1}, /* 0 to 6 */
     {'4', CLG_UINT8, false, 0, {0}, 0.0001, 128, -1},  /* finer than sums */
 };
@@ -68,7 +68,7 @@ static const operand_row *find_row(char letter)
     return NULL;
 }
 
-/* The numbers of an operand: the same each time it is requested. */
+/* Returns the numbers of an operand: equal in each call. */
 static const double *numbers_of(const operand_row *o)
 {
     static double *kept[COUNT(operands)];
@@ -90,7 +90,7 @@ static double scale_of(const operand_row *o, int64_t i)
 
 /* ---- arithmetic in double -------------------------------------------------------------------- */
 
-/* A value of the model; v is NULL where it is not computed here. */
+/* A value of the model; v is NULL where the reference does not compute it. */
 typedef struct term {
     char name[16];
     int rank;
@@ -132,8 +132,8 @@ static void shape_term(term *y, int rank, const int64_t *dims)
 
 static int64_t size_of(const term *t) { return run_node_count(t->rank, t->dims); }
 
-/* Windows of both axes, the channels of a group, or of one channel alone: w is NULL, and the
- * mean is taken. */
+/* Returns the sum of a window over both axes, for the channels of a group; or, with w NULL, the
+ * mean of one channel. */
 static double window_sum(const writing *p, const term *x, const term *w, const int64_t at[4],
                          const int64_t kernel[2], int64_t from, int64_t channels)
 {
@@ -244,7 +244,7 @@ static void compute(writing *p, const char *op, term *y)
 
 static void new_name(writing *w, char name[16]) { (void)snprintf(name, 16, "v%d", w->n_names++); }
 
-/* Numbers as bytes of a dtype. */
+/* Converts numbers to bytes of a dtype. */
 static void *as_bytes(clg_dtype dtype, const double *numbers, int64_t n)
 {
     char *bytes = (char *)run_node_zeros(n);
@@ -400,7 +400,7 @@ static void write_operator(writing *w, term *out)
     for (size_t i = 0; i < inner.n_attributes; i++) add_attribute(w, &inner.attributes[i]);
 }
 
-/* Q0( or DQ0(: what is between the brackets, then these. */
+/* Writes Q0( or DQ0(: the expression in the brackets, then the nodes. */
 static void write_quantized(writing *w, term *out)
 {
     const bool again = *w->at == 'D';
@@ -412,7 +412,7 @@ static void write_quantized(writing *w, term *out)
     if (again) dequantize(w, o, out);
 }
 
-/* Once for all who read it. */
+/* Writes a dequantised operand, once for all its readers. */
 static void write_dequantized(writing *w, char letter, term *out)
 {
     term *kept = &w->dequantized[letter - 'a'];

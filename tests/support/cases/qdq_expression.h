@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models of quantised numbers, written as an expression, and what they give in double.
+ * Models of quantised operators, written as expressions, and their reference results in double.
  *
  *   Conv[pads=1:1:0:0 group=2](Da, Dw, f)   an operator of opset 13: lists have colons, decimal
  *                                           numbers a point

@@ -10,7 +10,7 @@ double *quantized_bytes(int64_t n, bool is_signed)
     return x;
 }
 
-/* More multiplications than a simulator does in a test's time. */
+/* Multiply-adds beyond which a case takes too long on a simulator. */
 #define MANY_TERMS 2000000
 
 /* Returns n random quantised numbers in a range. `high`: for FURTHEST, the end of the range at
@@ -129,7 +129,7 @@ static int64_t sum_at(const qconv_case *t, const double *x, const double *w, dou
     return sum;
 }
 
-/* The last `rank` of three spatial sizes. */
+/* Sets dims to the last `rank` of three spatial sizes. */
 static void spatial(int rank, int64_t *dims, int64_t h, int64_t w)
 {
     const int64_t all[3] = {1, h, w};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See recurrent_case.h.
+ * The reference of recurrent cells. See recurrent_case.h.
  */
 #include "support/cases/recurrent_case.h"
 
@@ -38,7 +38,7 @@ static const activation *activation_of(const recurrent_data *d, int64_t dir, int
     return d->n_activations == 1 ? tanh_1 : &sigmoid_tanh_2[which];
 }
 
-/* Xt W + Wb of a gate's unit. */
+/* Returns Xt W + Wb of a gate's unit. */
 static double input_part(const recurrent_data *d, int64_t dir, int64_t gate, int64_t u, int64_t b,
                          int64_t t)
 {
@@ -51,7 +51,7 @@ static double input_part(const recurrent_data *d, int64_t dir, int64_t gate, int
     return sum;
 }
 
-/* Ht-1 R + Rb of a gate's unit. */
+/* Returns Ht-1 R + Rb of a gate's unit. */
 static double state_part(const recurrent_data *d, int64_t dir, int64_t gate, int64_t u,
                          const double *h)
 {
@@ -160,7 +160,7 @@ recurrent_data recurrent_make(const recurrent_case *k)
     d.h0 = run_node_random(state);
     d.c0 = run_node_random(state);
     d.p = run_node_random(3 * d.dirs * k->hidden);
-    /* Full, empty, and what is between. */
+    /* Lengths: full, empty, and between. */
     for (int64_t b = 0; b < k->batch; b++) d.lens[b] = (double)((k->length + b) % (k->length + 1));
     d.y = run_node_zeros(k->length * state);
     d.y_h = run_node_zeros(state);

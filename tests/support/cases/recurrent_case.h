@@ -10,7 +10,7 @@
 
 #define RECURRENT_LIST 6 /* names of activations at most */
 
-/* Parts of a case: inputs that are given, outputs that are not requested. */
+/* Parts of a case: inputs that are present, outputs that are omitted. */
 enum {
     BIAS = 1,
     LENS = 2,
@@ -26,7 +26,7 @@ enum {
 
 typedef struct activation {
     const char *name;
-    double alpha, beta; /* NAN: it has none */
+    double alpha, beta; /* NAN: no such parameter */
 } activation;
 
 typedef struct recurrent_case {
@@ -34,10 +34,10 @@ typedef struct recurrent_case {
     int64_t opset;
     clg_dtype dtype;
     int64_t length, batch, input, hidden;
-    const char *direction; /* NULL: left out */
+    const char *direction; /* NULL: attribute absent */
     bool batch_first;
     int parts;
-    double clip; /* 0: none */
+    double clip; /* 0: no clipping */
     bool input_forget, linear;
     const activation *activations; /* f, g, h of each direction; NULL: the defaults */
     bool default_numbers;          /* alpha and beta are not written down */
@@ -52,13 +52,13 @@ typedef struct recurrent_data {
     double *x, *w, *r, *b, *lens, *h0, *c0, *p, *y, *y_h, *y_c;
 } recurrent_data;
 
-/* Random data of the case, and the results. */
+/* Makes random data of the case, and computes the results. */
 recurrent_data recurrent_make(const recurrent_case *k);
-/* The node and its inputs. names: room for RECURRENT_LIST, as long as r. */
+/* Writes the node and its inputs. names: room for RECURRENT_LIST, as long as r. */
 void recurrent_write(const recurrent_data *d, run_node *r, const char **names);
-/* Both, with the results that are requested, everywhere. Tolerances: float32 sums of up to 150
- * products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16 keeps the
- * input's part of the sums, of size up to 4, in half: 1e-2. float64: 1e-12. */
+/* Makes, writes and runs the case on every target, with the requested results. Tolerances: float32
+ * sums of up to 150 products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16
+ * stores the input's part of the sums, of size up to 4, in half: 1e-2. float64: 1e-12. */
 void recurrent_check(const recurrent_case *k);
 
 #endif

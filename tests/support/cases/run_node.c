@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes run everywhere; see run_node.h.
+ * Runs nodes on every test target. See run_node.h.
  */
 #include "support/cases/run_node.h"
 
@@ -32,10 +32,10 @@ static size_t n_places;
 static clg_context *contexts[MAX_PLACES];
 static size_t n_contexts;
 
-/* Of the cases, counted as they come: those with n_cases % share_of == share. */
+/* Selects cases: those with n_cases % share_of == share. */
 static unsigned n_cases, share, share_of = 1;
 
-static const char *the_impl; /* of run_node_by, else NULL */
+static const char *the_impl; /* of run_node_by, or NULL */
 static clg_kernel_class the_kernels;
 
 static void **blocks; /* numbers handed out */
@@ -59,7 +59,7 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     if (!wanted || strstr(p->name, wanted)) n_places++;
 }
 
-/* "1/4", "all"; a quarter when nothing is said, unless places are named. */
+/* Parses "1/4", "all"; a quarter by default, unless targets are named. */
 static void read_share(void)
 {
     const char *given = getenv("CLG_TEST_SHARE");
@@ -72,8 +72,8 @@ static void read_share(void)
     if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
 }
 
-/* Nothing may need more built-in functions than cl/common/builtins.clh declares: those who get
- * all of them pay for each kernel. */
+/* Whether a kernel needed more built-in functions than cl/common/builtins.clh declares, which would
+ * slow down its compile. */
 static bool needs_more;
 
 static void look_for_declarations(void *user, clg_log_level level, const char *message)
@@ -100,8 +100,8 @@ int run_node_open(void **state)
     for (size_t i = 0; i < n_devices && n_contexts < MAX_PLACES; i++) {
         clg_context *context;
         clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-        /* PoCL keeps what it compiled automatically, and compiles all a second time for a binary to
-         * put into a store. */
+        /* PoCL caches compiled kernels itself, and would compile all again to return a binary for
+         * the cache. */
         if (strcmp(devices[i].platform, "Portable Computing Language") == 0) options.cache_dir = "";
         if (clg_context_create(devices[i].selector, &options, &context) != CLG_OK) {
             printf("skipped %s: %s\n", devices[i].name, clg_last_error());
@@ -364,7 +364,7 @@ static clg_status add_inputs(clg_builder *b, const run_node *r)
     return CLG_OK;
 }
 
-/* Link i: what it reads is its own inputs after the output of the link before. */
+/* Adds link i: it reads the previous link's output, then its own inputs. */
 static clg_status add_link(clg_builder *b, const run_node *r, size_t i)
 {
     static const char *const between[] = {"", "mid1", "mid2", "mid3", "mid4", "mid5"};
@@ -427,7 +427,7 @@ static clg_status run(const place *p, const run_node *r, clg_session **out_sessi
     return status;
 }
 
-/* An infinity is right where it is wanted, and nothing else is. */
+/* Returns whether a number is within the tolerance; an infinity only if it is expected. */
 static bool is_near(double got, double want, double tolerance, double scale)
 {
     if (got == want || (isnan(got) && isnan(want))) return true;
@@ -457,7 +457,8 @@ static bool uses_float64(const run_node *r)
     return r->float64;
 }
 
-/* Of the emulated unit's variants, those with an epilogue: MatMul alone is right. */
+/* Returns whether the emulated matrix unit is miscompiled for this node: variants with an epilogue
+ * are; MatMul is right. */
 static bool is_miscompiled(const place *p, const run_node *r)
 {
     const clg_device_info *device = clg_context_device(p->context);
@@ -466,7 +467,8 @@ static bool is_miscompiled(const place *p, const run_node *r)
            driver_miscompiles_emulated_unit(device);
 }
 
-/* The first cases that a slow device can take are always its own. */
+/* Returns whether a slow device runs the current case: the first ones that it supports, then its
+ * share. */
 static bool takes_case(const place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One node, or a chain of them, built with the public interface and run on every OpenCL device of
- * the machine with each class of kernels, and compares its outputs with the test's expected
- * results.
+ * Builds one node, or a chain of them, with the public interface, runs it on every OpenCL device of
+ * the machine with each class of kernels (a test target), and compares its outputs with the test's
+ * expected results.
  *
  *     run_node r;
  *     run_node_start(&r, NULL, "Softmax", 13);
@@ -56,7 +56,7 @@ typedef struct run_node_attribute {
     const char *const *strings; /* the caller's */
 } run_node_attribute;
 
-/* One of the chain: its inputs and attributes end where the next one's begin. */
+/* One node of the chain: its inputs and attributes end where the next one's begin. */
 typedef struct run_node_link {
     const char *op_type;
     size_t first_input, first_attribute;
@@ -71,7 +71,7 @@ typedef struct run_node {
     size_t n_inputs, n_outputs;
     run_node_attribute attributes[RUN_NODE_ATTRIBUTES];
     size_t n_attributes;
-    bool heavy;       /* too much work for a simulator, which is left out */
+    bool heavy;       /* too much work for a simulator, which skips it */
     bool float64;     /* computes in float64, though no input shows it */
     bool blas_only;   /* only where CLBlast may be used: its epilogues compile quickly */
     const char *impl; /* as run_node_by has it; NULL: any */
@@ -80,18 +80,18 @@ typedef struct run_node {
 
 int run_node_open(void **state);
 int run_node_close(void **state);
-/* Cases started from now on are computed by this way (NULL: any), where kernels are of this
- * class: for GPUs, without CLBlast. One whose plan is without it fails. */
+/* Selects the implementation (NULL: any) of cases started from now on, for kernels of this class:
+ * for GPUs, without CLBlast. A case whose plan does not use it fails. */
 void run_node_by(clg_kernel_class kernels, const char *impl);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
-/* Another node after the last: its first input is the last one's output, more inputs and
- * attributes follow. */
+/* Appends a node: its first input is the last one's output; more inputs and attributes may follow.
+ */
 void run_node_then(run_node *r, const char *op_type);
-/* The next input, from numbers that are rounded to dtype. */
+/* Adds an input, from numbers that are rounded to dtype. */
 void run_node_input(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                     const double *numbers);
-/* The same as a weight of the model. */
+/* As run_node_input, as a weight of the model. */
 void run_node_constant(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                        const double *numbers);
 void run_node_absent(run_node *r);
@@ -99,45 +99,46 @@ void run_node_int(run_node *r, const char *name, int64_t value);
 void run_node_float(run_node *r, const char *name, double value);
 void run_node_string(run_node *r, const char *name, const char *value);
 void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *values);
-/* "pads" of the axes: all beginnings, then all ends. */
+/* Sets "pads" of the axes: all beginnings, then all ends. */
 void run_node_pads(run_node *r, int axes, const int64_t *begin, const int64_t *end);
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values);
 void run_node_strings(run_node *r, const char *name, size_t n, const char *const *values);
-/* The next output; an empty expectation requests none. */
+/* Sets the next output's expected result; NULL omits the output. */
 void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                      const double *numbers);
 void run_node_expect_absent(run_node *r);
 
-/* Runs on every device; one without float64 must refuse float64. A number passes when
- * abs(got - want) <= tolerance * max(1, abs(want)); a NaN must be a NaN. */
+/* Runs on every device; one without float64 must reject float64. A number passes when abs(got -
+ * want) <= tolerance * max(1, abs(want)); a NaN must be a NaN. */
 void run_node_check(const run_node *r, double tolerance);
-/* The same where results of two different lengths of sums are compared: `scale` stands for 1. */
+/* As run_node_check, for sums of different lengths: `scale` replaces 1. */
 void run_node_check_scaled(const run_node *r, double tolerance, double scale);
-/* Every place refuses the node with this status, in words that hold `words`. */
+/* Checks that every target rejects the node with this status and a message that contains `words`.
+ */
 void run_node_refused(const run_node *r, clg_status status, const char *words);
 
-/* For tests that build their own models: body with every place in turn. */
+/* For tests that build their own models: calls body with every target in turn. */
 typedef void (*run_node_body)(clg_context *context, const clg_session_options *options,
                               const char *name, void *user);
 void run_node_each(run_node_body body, void *user);
 /* Closes the contexts of devices for which `is_faulty` is true; returns how many places remain. */
 size_t run_node_leave_out(bool (*is_faulty)(const clg_device_info *device));
-/* The same as a case of many: slow devices take their share. */
+/* As run_node_each, as one case of many: slow devices run only their share. */
 void run_node_each_case(run_node_body body, void *user);
 
 /* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed
  * (CLG_TEST_SEED sets it); freed when the group ends. */
 double *run_node_random(int64_t n);
-/* n zeros, freed likewise: for expectations. */
+/* Returns n zeros for expectations, freed with the group. */
 double *run_node_zeros(int64_t n);
-/* 0, 1, 2.. as far as `most`, then again: most a prime, so that rows differ. */
+/* Returns 0, 1, 2.. up to `max`, repeated; max should be a prime, so that rows differ. */
 double *run_node_numbered(int64_t n, int64_t max);
 
-/* A rank and dimensions, which may be none: run_node_input(&r, CLG_FLOAT32, DIMS(2, 3), x). */
+/* A rank and dimensions, possibly none: run_node_input(&r, CLG_FLOAT32, DIMS(2, 3), x). */
 #define DIMS(...)                                                                                  \
     (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
         &((int64_t[]){0, __VA_ARGS__})[1]
-/* Elements of a shape, and of an array. */
+/* The number of elements of a shape, and of an array. */
 int64_t run_node_count(int rank, const int64_t *dims);
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 

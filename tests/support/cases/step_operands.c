@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See step_operands.h.
+ * Lists operands of steps. See step_operands.h.
  */
 #include "support/cases/step_operands.h"
 
@@ -15,7 +15,7 @@ bool step_is_skipped(const step *s)
     return false;
 }
 
-/* With the bytes that one of their offsets counts. */
+/* Lists the operands, and for each the bytes of one unit of its offset. */
 static uint32_t list_operands(const step *s, operand *out, size_t *out_units)
 {
     uint32_t n = 0;

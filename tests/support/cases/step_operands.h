@@ -7,18 +7,17 @@
 
 #include "plan/plan.h"
 
-/* A step over nothing, which plans leave out. */
+/* Returns whether the step has no work: plans omit it. */
 bool step_is_skipped(const step *s);
-/* Operands in the order of plan_step.buffers, with the places that the plan has for element 0 of
- * each. */
+/* Operands in the order of plan_step.buffers, with the plan's placement of element 0 of each. */
 typedef struct step_operands {
     uint32_t n;
     operand list[STEP_MAX_ARGS];
     plan_placement at[STEP_MAX_ARGS];
 } step_operands;
-/* planned: the plan's step, of at least as many buffers. */
+/* Fills in the operands; planned: the plan's step, with at least as many buffers. */
 void step_operands_of(const step *s, const plan_step *planned, step_operands *out);
-/* The input that the step reads first, by its index; SIZE_MAX when it reads none. */
+/* Returns the index of the input that the step reads first; SIZE_MAX when it reads none. */
 size_t step_input_read(const step *s);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include <clgraph/clgraph.h>
 
-/* Puts the allocator in the place of malloc, and malloc back. No block of the library may live. */
+/* Install the allocator in place of malloc, and restore malloc. The library must have no live
+ * block. */
 clg_status counting_alloc_install(void);
 clg_status counting_alloc_remove(void);
 size_t counting_alloc_live_bytes(void);

@@ -12,23 +12,24 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The emulated matrix unit (cl/common/matrix_units.clh) with an epilogue, on PoCL 6. */
+/* Returns whether the driver is PoCL 6, which miscompiles the emulated matrix unit
+ * (cl/common/matrix_units.clh) with an epilogue. */
 static inline bool driver_miscompiles_emulated_unit(const clg_device_info *device)
 {
     return strcmp(device->platform, "Portable Computing Language") == 0 &&
            strncmp(device->driver, "6.", 2) == 0;
 }
 
-/* llvmpipe computes eight work-items together and keeps their private memory on the 8 MiB stack
- * of a worker thread: kernels of the SIMD class with large private arrays (conv_blocked: 9 MiB)
- * overflow it. By default its kernels are simt. */
+/* Returns whether private memory is small. llvmpipe computes eight work-items together and keeps
+ * their private memory on the 8 MiB stack of a worker thread: kernels of the SIMD class with large
+ * private arrays (conv_blocked: 9 MiB) overflow it. By default its kernels are simt. */
 static inline bool driver_has_small_private_memory(const clg_device_info *device)
 {
     return strcmp(device->platform, "rusticl") == 0;
 }
 
-/* Drivers whose compiler is known to die of kernels: a node of which no implementation is left
- * is refused there. */
+/* Returns whether the driver's compiler is known to crash on kernels: a node without a remaining
+ * implementation is rejected there. */
 static inline bool driver_compiler_may_die(const clg_device_info *device)
 {
     const bool is_pocl = strcmp(device->platform, "Portable Computing Language") == 0;
@@ -36,8 +37,8 @@ static inline bool driver_compiler_may_die(const clg_device_info *device)
            strcmp(device->platform, "rusticl") == 0;
 }
 
-/* Whether a run failed because no implementation is left: the driver's compiler dies of all of
- * them, and the message names it. */
+/* Returns whether a run failed because no implementation remains: the driver's compiler crashes on
+ * all of them, and the message names it. */
 static inline bool driver_refused(const clg_context *context, clg_status status)
 {
     const char *message = clg_last_error();

@@ -14,7 +14,7 @@
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
-/* The driver library that comes with the command oclgrind, which has no .icd file. */
+/* The driver library of the command oclgrind, which has no .icd file. */
 static const char *const oclgrind_libraries[] = {
     "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
     "/usr/lib/x86_64-linux-gnu/oclgrind/liboclgrind-rt-icd.so",
@@ -35,7 +35,8 @@ static void add_driver(const char *file, const char *library)
     (void)scratch_file(name, library, strlen(library));
 }
 
-/* Intel's driver opens libraries with RTLD_DEEPBIND, where AddressSanitizer ends the program. */
+/* Returns whether the driver can be used: Intel's opens libraries with RTLD_DEEPBIND, on which
+ * AddressSanitizer ends the program. */
 static bool is_usable(const char *file)
 {
     return strstr(file, ".icd") && !(CLG_TEST_SANITIZED && strstr(file, "intel"));

@@ -8,25 +8,25 @@
 
 #include <stdbool.h>
 
-/* The functions of the layer. Commands that were run late so far; those that another queue
- * waited for without a flush. */
+/* Functions of the layer. Return the number of commands that ran late, and of those for which
+ * another queue waited without a flush. */
 long opencl_delay_n_late(void);
 long opencl_delay_n_unflushed(void);
-/* The next queue is number 0. */
+/* Restarts the numbering: the next queue is number 0. */
 void opencl_delay_restart(void);
 
-/* The same for tests, which reach them through the loader's copy of the layer. */
+/* The layer's functions in the loader's copy of it, for tests. */
 typedef struct opencl_delay {
     __typeof__(&opencl_delay_n_late) n_late;
     __typeof__(&opencl_delay_n_unflushed) n_unflushed;
     __typeof__(&opencl_delay_restart) restart;
 } opencl_delay;
 
-/* Puts the layer between the library and the drivers. Before the first OpenCL call of the
+/* Installs the layer between the library and the drivers. Call before the first OpenCL call of the
  * process. */
 void opencl_delay_open(opencl_delay *out_delay);
-/* Which queues created from now on are late, as CLG_DELAY says it; NULL: none. Counts queues
- * from 0 again. */
+/* Selects which queues created from now on are late, as CLG_DELAY; NULL: none. Numbers queues from
+ * 0 again. */
 void opencl_delay_queues(const opencl_delay *delay, const char *which);
 
 #endif

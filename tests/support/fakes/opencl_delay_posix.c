@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading the layer that runs commands late.
+ * Loads the layer that runs commands late.
  */
 #include "support/fakes/opencl_delay.h"
 

@@ -18,14 +18,14 @@ typedef enum opencl_faults_kind {
     OPENCL_FAULTS_KINDS
 } opencl_faults_kind;
 
-/* The functions of the layer. From now on call n (from 0) that can fail fails once, with this
- * OpenCL error; n -1: none. Live objects are counted as references. */
+/* Functions of the layer. arm: call n (from 0) that can fail fails once, with this OpenCL error; n
+ * -1: none. Live objects are counted as references. */
 void opencl_faults_arm(long n, int code);
 long opencl_faults_n_calls(void); /* since it was armed */
 bool opencl_faults_has_fired(void);
 long opencl_faults_n_live(opencl_faults_kind kind);
 
-/* The same for tests, which reach them through the loader's copy of the layer. */
+/* The layer's functions in the loader's copy of it, for tests. */
 typedef struct opencl_faults {
     __typeof__(&opencl_faults_arm) arm;
     __typeof__(&opencl_faults_n_calls) n_calls;
@@ -33,10 +33,10 @@ typedef struct opencl_faults {
     __typeof__(&opencl_faults_n_live) n_live;
 } opencl_faults;
 
-/* Puts the layer between the library and the drivers. Before the first OpenCL call of the
- * process; false when this machine's OpenCL loader knows no layers. */
+/* Installs the layer between the library and the drivers. Call before the first OpenCL call of the
+ * process; false when this machine's OpenCL loader does not support layers. */
 bool opencl_faults_open(opencl_faults *out_faults);
-/* All live objects together, events and programs too. */
+/* Returns the number of all live objects, including events and programs. */
 long opencl_faults_total_live(const opencl_faults *faults);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading the layer that fails OpenCL calls.
+ * Loads the layer that fails OpenCL calls.
  */
 #include "support/fakes/opencl_faults.h"
 

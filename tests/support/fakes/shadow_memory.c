@@ -48,7 +48,7 @@ void shadow_free(shadow *s)
 
 /* ---- the order of steps ---------------------------------------------------------------------- */
 
-/* Bits: the steps of its window that step `i` comes after, directly or not. */
+/* Returns, as bits, the steps of its window that step `i` comes after, transitively. */
 static uint32_t steps_before(const shadow *s, size_t i)
 {
     const size_t first = i - i % PLAN_WINDOW;
@@ -57,13 +57,13 @@ static uint32_t steps_before(const shadow *s, size_t i)
         if (before >> (k - first) & 1u) before |= s->segment->steps[k].after;
     return first > 0
                ? before | 1u
-               : before; /* the first of a window is a fence, and that of the first window none */
+               : before; /* the first step of a window is a fence, except in the first window */
 }
 
 static bool is_timed(const shadow *s) { return !s->is_untimed && s->step < s->segment->n_steps; }
 
-/* A byte that step `writer` - 1 wrote, and `readers` of this window read since: touched by the
- * step in progress. */
+/* Checks the order of accesses to a byte that the current step touches: step `writer` - 1 wrote it,
+ * and `readers` of this window have read it since. */
 static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
 {
     const size_t now = s->step, first = now - now % PLAN_WINDOW;
@@ -76,7 +76,7 @@ static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
                  now, s->segment->depth, readers, before);
 }
 
-/* What was read in the windows before counts no more. */
+/* Starts a window: reads of earlier windows are complete. */
 static void enter_window(shadow *s)
 {
     const size_t window = s->step / PLAN_WINDOW;

@@ -16,7 +16,7 @@ typedef struct shadow_space {
     place_kind kind;
     uint32_t index;
     uint32_t *bytes;   /* the number that each byte holds; 0: nobody wrote it */
-    uint32_t *writers; /* of this segment: the step that wrote a byte and one more; 0: none */
+    uint32_t *writers; /* of this segment: the step that wrote a byte, plus one; 0: none */
     uint32_t *readers; /* bits: steps of the window in progress that read it since */
     size_t n_bytes;
 } shadow_space;
@@ -24,18 +24,18 @@ typedef struct shadow_space {
 typedef struct shadow {
     shadow_space spaces[SHADOW_MAX_SPACES];
     size_t n_spaces;
-    const plan_segment *segment; /* in progress: how long slabs are by now */
+    const plan_segment *segment; /* the current segment: has the sizes of slabs */
     size_t step, window;
-    bool is_untimed; /* what is read is read by no step */
+    bool is_untimed; /* accesses do not belong to a step */
     uint32_t last_number;
     size_t n_slab_bytes_read;
 } shadow; /* all zeros is empty */
 
 void shadow_add(shadow *s, place_kind kind, uint32_t index, size_t n_bytes);
-/* All of the segment before has ended. */
+/* Starts a segment: all steps of the previous one are complete. */
 void shadow_start_segment(shadow *s, const plan_segment *segment);
 void shadow_free(shadow *s);
-/* False for memory of constants, which no step may write. */
+/* Returns false for memory of constants, which no step may write. */
 bool shadow_is_writable(place_kind kind);
 void shadow_write(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number);
 void shadow_check(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number);

@@ -9,7 +9,7 @@
 
 #include <clgraph/clgraph.h>
 
-/* In programs that contain `in`, `from` becomes `to`. */
+/* A fault: in programs that contain `in`, `from` is replaced by `to`. */
 typedef struct wd_fault {
     const char *in, *from, *to;
 } wd_fault;
@@ -18,26 +18,26 @@ extern const wd_fault wd_no_fault;
 
 /* Opens a group of tests, before the first OpenCL call of the process. */
 int wd_begin(void **state);
-/* For contexts that are created from now on. `version` is appended to the driver's own; may be
- * NULL. */
+/* Sets the fault of contexts that are created from now on. `version` is appended to the driver's
+ * own; may be NULL. */
 void wd_driver_is(const wd_fault *f, const char *version);
 void wd_set_or_clear(const char *variable, const char *value);
 
-/* With profiling and a store of that name in the scratch folder. */
+/* Creates a context with profiling, and a cache of that name in the scratch folder. */
 clg_context *wd_context(const char *store, clg_selftest selftest);
 
-/* Kernels that were reported to give wrong results, and the last such message. */
+/* Number of kernels reported to give wrong results, and the last such message. */
 extern int wd_warnings;
 extern char wd_warning[1024];
 
 enum { WD_N = 21 * 23 * 23, WD_IMPL_BYTES = 64 };
 
-/* y = op_type(x, w), both of this rank, float32; w NULL: an input; alpha is for Gemm, Conv has a
- * border of 1. */
+/* Creates y = op_type(x, w), both of this rank, float32; w NULL: an input; alpha is for Gemm; Conv
+ * has padding of 1. */
 clg_model *wd_model(const char *op_type, size_t rank, const int64_t *x_dims, const int64_t *w_dims,
                     const float *w, float alpha);
-/* y = Conv(x, w), 3x3, 21 channels of 23x23, and y = x w, [529,21] by [21,21]: x is wd_x, y
- * these. */
+/* Create y = Conv(x, w), 3x3, 21 channels of 23x23, and y = x w, [529,21] by [21,21]: x is wd_x;
+ * expected results. */
 clg_model *wd_convolution(void);
 clg_model *wd_gemm(void);
 extern float wd_x[WD_N];
@@ -50,7 +50,8 @@ typedef struct wd_input {
     const float *data;
 } wd_input;
 
-/* Runs the model by a way, if it is used, and says which was; its first n_y numbers of "y". */
+/* Runs the model with an implementation, if it is available, and reports which one was used;
+ * returns the first n_y numbers of "y". */
 clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
                      const char *preferred, const wd_input *inputs, size_t n_inputs,
                      char impl[WD_IMPL_BYTES], float *y, size_t n_y);
@@ -63,8 +64,8 @@ typedef struct wd_answer {
 
 #define WD_RIGHT 1e-4 /* sums of about 5, by Winograd's rounding too */
 
-/* One of the two models by a way, if it is used, and how far y is from `expected`: wd_conv or
- * wd_gemms. */
+/* Runs one of the two models with an implementation, if it is available, and returns the distance
+ * of y from `expected`: wd_conv or wd_gemms. */
 clg_status wd_run(clg_context *context, clg_model *model, clg_kernel_class kernels,
                   const char *preferred, const double *expected, wd_answer *out);
 

@@ -34,7 +34,7 @@ extern const device_record recorded_mali, recorded_adreno, recorded_warp;
 extern const device_record recorded_pocl_xeon, recorded_pocl_ryzen, recorded_pocl_5900x,
     recorded_pocl_cuda;
 extern const device_record recorded_oclgrind;
-/* Made up: a device's name with commas in it */
+/* Synthetic: a device's name with commas */
 extern const device_record recorded_commas;
 
 /* CL_DEVICE_TYPE */

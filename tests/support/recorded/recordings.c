@@ -158,7 +158,7 @@ static clg_status copy_record(const recorded_place *place, device_record *out_re
         if (status == CLG_OK)
             status = copy_string(strings[i]);
         else
-            *strings[i] = NULL; /* else the constant would be freed */
+            *strings[i] = NULL; /* otherwise the constant would be freed */
     }
     return status;
 }

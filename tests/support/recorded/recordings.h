@@ -10,11 +10,11 @@
 
 #define RECORDING_MAX_DEVICES 8
 
-/* A device in its place. Platforms that show no device leave gaps in the platform indices. */
+/* A device at its position. Platforms without devices leave gaps in the platform indices. */
 typedef struct recorded_place {
     const device_record *record;
     int platform_index, device_index;
-    uint32_t twin; /* 0, or the number of one more card of the same make: PCI bus and UUID differ */
+    uint32_t twin; /* 0, or the number of another card of the same model: PCI bus and UUID differ */
 } recorded_place;
 
 typedef struct recording {
@@ -26,13 +26,13 @@ typedef struct recording {
 extern const recording recordings[];
 extern const size_t n_recordings;
 
-/* NULL when there is not one of that name. */
+/* Returns NULL when there is no recording of that name. */
 const recording *recording_find(const char *name);
 
-/* Copies of the records, as ocl_enumerate would give them. Freed by device_records_free. */
+/* Returns copies of the records, as from ocl_enumerate. Freed by device_records_free. */
 clg_status recording_records(const recording *r, device_record **out_records, size_t *out_n);
 
-/* Every recorded device once. */
+/* All recorded devices, each once. */
 extern const device_record *const recorded_devices[];
 extern const size_t n_recorded_devices;
 
