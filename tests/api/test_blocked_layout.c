@@ -24,7 +24,7 @@ static void add(clg_builder *b, const char *op, const char *out, size_t n, const
     assert_ok(clg_builder_node(b, NULL, op, out, n, in, 1, &out));
 }
 
-/* A constant of waves, no larger than `size`. */
+/* Adds a constant of sine waves, of magnitude up to `size`. */
 static void waves(clg_builder *b, const char *name, size_t rank, const int64_t *dims, double size)
 {
     static float numbers[64 * 64 * 9];
@@ -84,8 +84,8 @@ static void normalise(clg_builder *b, const char *x, int64_t channels, const cha
     add(b, "BatchNormalization", name, 5, in);
 }
 
-/* A stem, a residual block, a block of branches with all kinds of nodes of a region, and one
- * that does not. */
+/* Builds a stem, a residual block, a block of branches with all kinds of nodes of a region, and one
+ * node that cannot be in a region. */
 static clg_model *make_network(void)
 {
     clg_builder *b;
@@ -200,7 +200,7 @@ TEST(blocked_maps__give_the_same_numbers)
     clg_model_free(m);
 }
 
-/* Values that are kept have the order and the names of the model, and those who read them go on. */
+/* Kept values have the order and names of the model, and their readers still read them. */
 TEST(blocked_maps__kept_values)
 {
     /* not worth it where feature maps are kept */
@@ -219,7 +219,7 @@ TEST(blocked_maps__kept_values)
     clg_model_free(m);
 }
 
-/* How long a bias is may only be known when it comes; kernels read all of it. */
+/* The length of a bias may be unknown until the run; kernels read all of it. */
 TEST(blocked_maps__a_bias_of_another_length_is_refused)
 {
     clg_builder *b;

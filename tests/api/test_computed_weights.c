@@ -18,7 +18,7 @@
 
 enum { CHANNELS = 64, LARGEST = 56, N_WEIGHTS = CHANNELS * CHANNELS * 9, N_THREADS = 3 };
 
-/* The first two take other forms of weights than each other, with vectors of 8 floats and of 16. */
+/* The first two need different packed weights, with vectors of 8 floats and of 16. */
 static const int64_t sides[] = {2, 56, 14, 7, 2};
 #define N_SIDES (sizeof sides / sizeof sides[0])
 
@@ -35,7 +35,7 @@ static void fill_numbers(void)
     for (size_t i = 0; i < CHANNELS * LARGEST * LARGEST; i++) x[i] = (float)(i * 7 % 23) / 23;
 }
 
-/* A 3x3 convolution; is_computed: its weights are half_w * 2. */
+/* Creates a 3x3 convolution; is_computed: its weights are half_w * 2. */
 static clg_session *conv_session(clg_kernel_class kernels, bool is_computed)
 {
     static const float two = 2;
@@ -99,7 +99,7 @@ TEST(computed_weights__are_held_as_constants_are)
 
 enum { M = 4, K = CHANNELS };
 
-/* x [M,K] times w [K,K] times half_w [K,K], the later GEMM first. */
+/* Checks x [M,K] times w [K,K] times half_w [K,K], the second GEMM first. */
 static void expect_matmuls(const float *y)
 {
     static double later[K * K];
@@ -115,7 +115,7 @@ static void expect_matmuls(const float *y)
     }
 }
 
-/* A result of the init plan that is a GEMM itself: what that packed goes with it. */
+/* A result of the init plan that is itself a GEMM: its packed weights are released with it. */
 TEST(computed_weights__are_all_that_the_init_plan_leaves)
 {
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
@@ -141,8 +141,8 @@ TEST(computed_weights__are_all_that_the_init_plan_leaves)
 
 enum { N_PIECES = 3, PIECE = 32, N_PIECE_WEIGHTS = PIECE * PIECE * 9 };
 
-/* Two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel, whose weights keep
- * one form. */
+/* Creates two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel, whose weights
+ * have one packed form. */
 static clg_session *pieces_session(bool is_computed)
 {
     static const float two = 2;
@@ -175,7 +175,7 @@ static clg_session *pieces_session(bool is_computed)
     return build_session(context, g, &o);
 }
 
-/* Kernels that it launched. */
+/* Runs once; returns the number of launched kernels. */
 static uint64_t run_pieces(clg_session *s, int64_t side, float *y)
 {
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;

@@ -83,7 +83,7 @@ static clg_status run_rows(clg_session *s, int rows)
     return CLG_OK;
 }
 
-/* Every thread is the first with some of the widths. */
+/* Runs growing shapes: each thread is the first with some of the widths. */
 static void *grow(void *argument)
 {
     clg_status status = CLG_OK;

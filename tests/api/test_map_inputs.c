@@ -21,14 +21,14 @@ static clg_value *tensor_of(clg_dtype dtype, int64_t n)
     return v;
 }
 
-/* ValueInfoProto of a map. */
+/* Writes a ValueInfoProto of a map. */
 static ow_bytes map_info(const char *name, int64_t keys, int64_t values)
 {
     return ow_info(name, ow_type_map(keys, ow_type_tensor(values)));
 }
 
-/* `node` reads the map x and gives y; z is -y where y is numbers, same is x. Takes the node
- * over. */
+/* Loads a model in which `node` reads the map x and produces y; z is -y where y is numeric, same is
+ * x. Takes ownership of the node. */
 static clg_status load_reader(ow_bytes node, int64_t keys, int64_t values, clg_dtype to,
                               clg_session **out_session)
 {
@@ -73,7 +73,7 @@ static clg_value *floats_of(size_t n, const float *numbers)
     return v;
 }
 
-/* Takes keys and values over. */
+/* Sets a map; takes ownership of keys and values. */
 static void give_map(clg_session *s, clg_value *keys, clg_value *values)
 {
     clg_value *map;
@@ -126,7 +126,7 @@ TEST(dictvectorizer__looks_words_up)
     clg_session_free(s);
 }
 
-/* A map is given by reference: what is written to it between runs counts. */
+/* A map is set by reference: writes to it between runs have effect. */
 TEST(dictvectorizer__sees_what_was_written)
 {
     clg_session *s;

@@ -77,7 +77,7 @@ typedef struct zip {
     clg_session *session;
 } zip;
 
-/* y = -x under names; "scores" is y as it is. */
+/* Creates y = -x with labels; "scores" is y as a tensor. */
 static void start(zip *z, size_t rank, bool words)
 {
     assert_ok(clg_builder_create(17, &z->g));
@@ -134,7 +134,7 @@ static void run_rows(zip *z, int64_t n, bool words, float first)
     assert_int_equal(clg_value_n_items(maps), n);
     for (int64_t i = 0; i < n; i++) prefetch_row(maps, (size_t)i, words, first - (float)(3 * i));
     clg_value_free(x);
-    /* What was given stays, whatever happens to the rest of it. */
+    /* An item stays valid after the rest of its sequence is freed. */
     clg_value *last = n ? clg_value_retain(clg_value_item(maps, (size_t)n - 1)) : NULL;
     clg_value_free(maps);
     if (last) ((float *)clg_value_data(clg_value_map_values(last)))[2] += 1;
@@ -182,8 +182,8 @@ TEST(zipmap__takes_a_single_row)
     free_zip(&z);
 }
 
-/* Scores that are a constant, a column order turned by a view, names that pass through Identity,
- * an optional. */
+/* Scores that are a constant, columns reordered by a view, names that pass through Identity, an
+ * optional. */
 TEST(zipmap__takes_scores_from_anywhere)
 {
     const float constant[] = {9, 8, 7, 6, 5, 4}, transposed[] = {3, 0, 2, -1, 1, -2};
@@ -293,7 +293,7 @@ TEST(zipmap__takes_words_or_numbers)
     }
 }
 
-/* What ZipMap gives is not known before the run. */
+/* The result of ZipMap is not known before the run. */
 TEST(zipmap__is_not_an_input_of_readers)
 {
     zip z;
@@ -306,7 +306,7 @@ TEST(zipmap__is_not_an_input_of_readers)
 
 /* ---- types in a file ------------------------------------------------------------------------- */
 
-/* ValueInfoProto of a sequence of maps to floats. */
+/* Writes a ValueInfoProto of a sequence of maps to floats. */
 static ow_bytes maps_info(const char *name, int64_t keys)
 {
     return ow_info(name, ow_type_list(OW_SEQUENCE, ow_type_map(keys, ow_type_tensor(CLG_FLOAT32))));

@@ -21,8 +21,8 @@
 
 enum { CHANNELS = 16, SIDE = 24, N = CHANNELS * SIDE * SIDE };
 
-/* y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three implementations on devices of the
- * SIMD class. */
+/* Creates y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three implementations on devices
+ * of the SIMD class. */
 static clg_model *convolution(void)
 {
     static float w[CHANNELS * CHANNELS * 9];
@@ -50,7 +50,7 @@ static clg_context *open_context(void)
     return context;
 }
 
-/* Runs, and copies what the profile says of the convolution. */
+/* Runs, and copies the convolution's part of the profile. */
 static void run(clg_context *context, clg_model *model, const char *preferred, char *out_impl,
                 char *out_problem, char *out_impls, float *out_y)
 {

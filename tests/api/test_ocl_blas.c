@@ -33,7 +33,7 @@ static float *numbers(size_t n, unsigned seed)
     return x;
 }
 
-/* The largest index that the problem touches, plus one. */
+/* Returns the largest index that the problem reads or writes, plus one. */
 static size_t extent(int64_t offset, int64_t batch, int64_t stride, int64_t rows, int64_t ld)
 {
     return (size_t)(offset + (batch - 1) * stride + rows * ld);
@@ -114,8 +114,8 @@ static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans
                       .stride_c = m * n};
 }
 
-/* A GEMM between copies that may overlap all but what they depend on: the first one takes
- * long. */
+/* Checks a GEMM between copies that may run concurrently except for dependencies: the first copy
+ * takes long. */
 static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
     const size_t ahead = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
@@ -172,8 +172,8 @@ static void check_gemms(ocl_context *ocl, void *user)
     gaps.alpha = 2.0f, gaps.beta = -1.0f;
     check_gemm(ocl, q, gaps);
 
-    /* What GemmStridedBatched of CLBlast 1.5.3 gets wrong: tile-multiple shapes, a repeated
-     * matrix, an offset. */
+    /* A case that GemmStridedBatched of CLBlast 1.5.3 computes wrongly: tile-multiple shapes, a
+     * repeated matrix, an offset. */
     ocl_gemm repeated = dense(tile, tile, 64, 3, false, false);
     repeated.stride_b = 0;
     check_gemm(ocl, q, repeated);

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* First of all: no OpenCL call was made yet, so that the child can set its own environment. */
+/* Must be the first test: before the first OpenCL call, the child can set its environment. */
 TEST_WITH(machine__without_drivers_says_what_to_install, NULL, ocl_platforms_leaks)
 {
     const char *nothing = scratch_path("no drivers");

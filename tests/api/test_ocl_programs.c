@@ -249,7 +249,7 @@ TEST(programs__damaged_entries_are_compiled_again_and_replaced)
     }
 }
 
-/* An entry that is whole, with an invalid binary. */
+/* Replaces an entry by a well-formed one with an invalid binary. */
 static void replace_binary(const char *path)
 {
     static const char payload[] = "\0\0\0\0\0\0\0\0this is no program binary";
@@ -320,7 +320,7 @@ TEST(programs__are_stored_when_a_run_brings_nothing_new)
     ocl_programs_save_when_settled(ocl);
     assert_string_equal(error_text(), "the caller's error");
 
-    /* One that was never launched is stored as well: with the context's end. */
+    /* A program that was never launched is stored, too, when the context is freed. */
     const kernel_ref ref = {
         .source = "idle", .entry = "f", .prelude = PRELUDE, .body = "__kernel void f(void) { }"};
     ocl_kernel *k;
@@ -389,7 +389,7 @@ typedef struct start {
     size_t n_specialised; /* by the driver, at the launch with the second local size */
 } start;
 
-/* A new process with an empty cache of the driver's. */
+/* Starts a new process with an empty driver cache. */
 static start restart(size_t local)
 {
     static int n_starts;
@@ -428,7 +428,7 @@ TEST(programs__warm_start_needs_nothing_of_the_drivers_cache)
     assert_int_equal(s.compiled, 0);
     assert_int_equal(s.loaded, 1);
     assert_int_equal(s.n_specialised, 0);
-    /* A local size that is new is compiled once, and is in the store afterwards. */
+    /* A new local size is compiled once, and is then in the cache. */
     s = restart(16);
     assert_int_equal(s.compiled, 0);
     assert_int_equal(s.n_specialised, 1);

@@ -48,7 +48,7 @@ static void check_transfers(ocl_context *ocl, void *user)
     assert_ok(ocl_queue_unmap(q, b, mapped));
     assert_ok(ocl_queue_finish(q));
 
-    /* Without a request nothing is done. */
+    /* A request of zero bytes does nothing. */
     assert_ok(ocl_queue_write(q, a, 0, NULL, 0, true));
     assert_ok(ocl_queue_read(q, a, 0, NULL, 0, true));
     assert_ok(ocl_queue_copy(q, a, 0, b, 0, 0));
@@ -76,8 +76,7 @@ TEST_WITH(queue__moves_data, NULL, ocl_platforms_leaks)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Content that is requested arrives whether the thread stays awake for it or sleeps in the
- * driver. */
+/* Downloads complete whether the thread polls or sleeps in the driver. */
 static void check_short_waits(ocl_context *ocl, void *user)
 {
     size_t *n_awake = user;
@@ -129,8 +128,8 @@ TEST_WITH(queue__waits_awake_or_asleep, NULL, ocl_platforms_leaks)
 
 enum { N_BUFFERS = 5, N_FLOATS = 1 << 14, N_COMMANDS = 100 };
 
-/* A fill of `to`, or a copy from another buffer: what it comes after, of its window, follows
- * from the buffers. */
+/* A fill of `to`, or a copy from another buffer: its dependencies within the window follow from the
+ * buffers. */
 typedef struct shuffled {
     int from, to; /* from == to: a fill */
 } shuffled;
@@ -165,7 +164,7 @@ static void shuffle(ocl_queue *q, ocl_buffer *const *buffers, uint32_t *random,
     }
 }
 
-/* Gathered, or left to be waited for. */
+/* Checks commands that may run concurrently: joined, or left to the next wait. */
 static void check_overlapping(ocl_context *ocl, void *user)
 {
     size_t *n_overlapping = user;
@@ -211,8 +210,8 @@ TEST_WITH(queue__overlapping_commands_come_after_what_they_need, NULL, ocl_platf
 
 /* ---- asking that fails ----------------------------------------------------------------------- */
 
-/* What is asked before clFinish may fail; clFinish waits for the content, and the status is its
- * own. */
+/* Replacements of driver functions: status queries fail before clFinish; clFinish waits for the
+ * content, and returns its own status. */
 static size_t n_refused, n_finished;
 
 static cl_int CL_API_CALL refuse_flush(cl_command_queue queue)
@@ -236,7 +235,7 @@ static cl_int CL_API_CALL finish_well(cl_command_queue queue)
     return clFinish(queue);
 }
 
-/* Waits, so that nothing is in progress afterwards. */
+/* Waits, so that no command is in flight afterwards, and fails. */
 static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
 {
     n_finished++;
@@ -244,8 +243,7 @@ static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
     return CL_OUT_OF_RESOURCES;
 }
 
-/* Waits by these functions. The drivers' own are back in their places before anything is
- * checked. */
+/* Finishes with these functions, and restores the driver's own before any check. */
 static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 {
     const cl_api drivers = cl;
@@ -257,7 +255,8 @@ static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 
 enum { N_FETCHES = 20 };
 
-/* N_FETCHES times, each time other content, every second time with a clFinish that fails. */
+/* Fetches N_FETCHES times, with new content each time, every second time with a clFinish that
+ * fails. */
 static void fetch_by(ocl_queue *q, ocl_buffer *b, cl_api functions)
 {
     float x[N], y[N];
@@ -301,7 +300,7 @@ static void check_refusals(ocl_context *ocl, void *user)
     functions = cl;
     functions.GetEventInfo = refuse_state;
     fetch_by(q, b, functions);
-    /* Once a wait; a wait that was interrupted for long does not ask at all. */
+    /* Polls once per wait; a thread that was interrupted for long does not poll at all. */
     if (q->stays_awake)
         assert_between(n_refused, 1, N_FETCHES);
     else
@@ -317,8 +316,8 @@ TEST_WITH(queue__loses_nothing_where_queries_fail, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_refusals, NULL);
 }
 
-/* The caller's processor is given up for launches that have work for it, until there is nothing
- * in progress. */
+/* A thread that polls yields its processor to launches that have work for it, until no command is
+ * in flight. */
 static void check_widths(ocl_context *ocl, void *user)
 {
     (void)user;
@@ -522,7 +521,7 @@ static void check_one_thread(ocl_context *ocl, void *user)
     ocl_programs_save(ocl);
 }
 
-/* PoCL 7 as Debian builds it splits no device. */
+/* Returns whether the device can be partitioned: Debian's build of PoCL 7 partitions none. */
 static bool can_be_split(size_t device_index)
 {
     ocl_context *ocl;

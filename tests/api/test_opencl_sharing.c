@@ -91,8 +91,8 @@ static cl_uint queue_references(void)
     return n;
 }
 
-/* Within a second: PoCL gives a command's references back in another thread, a moment after
- * the command's end. */
+/* Waits up to a second for the count: PoCL releases a command's references in another thread,
+ * shortly after the command's end. */
 static void expect_references(cl_uint (*references)(void), cl_uint expected)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -110,7 +110,7 @@ static clg_session *relu_session(clg_context *context)
     return build_session(context, g, NULL);
 }
 
-/* y of a run over memory[OFFSET..OFFSET+N) filled with factor a */
+/* Checks y of a run over memory[OFFSET..OFFSET+N) filled with factor a. */
 static void expect_relu(const float *y, float a)
 {
     for (int i = 0; i < N; i++) {
@@ -178,7 +178,7 @@ TEST(sharing__the_queue_stays_when_values_are_kept)
     clg_context_free(context);
 }
 
-/* y = x W where x and y are parts of one buffer that is the application's */
+/* Checks y = x W where x and y are parts of one buffer of the application. */
 static void multiply_within_memory(clg_context *context, clg_kernel_class kernels, bool no_blas)
 {
     enum { K = 5, COLUMNS = 4, ROWS = 6, X = 7, Y = 90 };
@@ -382,7 +382,7 @@ TEST(events__the_application_waits_for_a_run)
     (void)clReleaseMemObject(copy);
 }
 
-/* A run of n numbers, more than any before: a launch that is new to the driver. */
+/* Runs n numbers, more than any run before, which is a new launch for the driver. */
 static void run_wider(clg_session *s, int n)
 {
     static float x[1 << 16], y[1 << 16];

@@ -161,7 +161,7 @@ static char *run(const clg_model *m, bool with_passes, float *out)
     return plan;
 }
 
-/* `op` occurs n times in the plan; n = -1: at least once. */
+/* Checks that `op` occurs n times in the plan; n = -1: at least once. */
 static void expect_times(const char *expression, const char *op, int n)
 {
     float with[N], without[N];
@@ -283,8 +283,8 @@ TEST(patterns__attention)
            false);
 }
 
-/* Batch and heads as one dimension, as PyTorch's MultiheadAttention has it, places first; rows
- * of heads are long enough for views. */
+/* Batch and heads are one dimension, as in PyTorch's MultiheadAttention, positions first; rows of
+ * heads are long enough for views. */
 #define SPLIT_3(of) "Reshape@3@4@20(Transpose@1@0@2(" of "))"
 #define QUERIES_3 "Transpose@1@0@2(" SPLIT_3("x") ")"
 #define KEYS_3 "Transpose@1@2@0(" SPLIT_3("y") ")"
@@ -306,7 +306,7 @@ TEST(patterns__attention_without_a_batch)
            "attention_rows", false);
 }
 
-/* Before attention; GEMMs are steps that begin with their operator. */
+/* Projections before attention; steps of GEMMs are named after their operator. */
 TEST(patterns__projections)
 {
 #define HEADS(perm, of) "Transpose" perm "(" SPLIT(of) ")"

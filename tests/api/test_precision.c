@@ -15,7 +15,7 @@
 #define DEPTH 300
 #define COLUMNS 90
 
-/* y = relu(x w): weights of -1 to 1, but `first` to begin with. */
+/* Creates y = relu(x w): weights of -1 to 1, except that the first one is `first`. */
 static clg_model *layer(float first)
 {
     static float w[DEPTH * COLUMNS];

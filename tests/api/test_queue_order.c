@@ -29,7 +29,7 @@ static opencl_delay delay;
 static const char *const which_late[] = {"all",      "even", "odd", "random:1",
                                          "random:2", "0",    "1",   "2"};
 
-/* Content that no buffer had before: memory of the driver's is used again. */
+/* Returns a number that no buffer had before: drivers reuse memory. */
 static float fresh(void)
 {
     static float n = 1;
@@ -67,7 +67,7 @@ static int open_layer(void **state)
 
 typedef enum ordering { UNORDERED, WAIT_LIST, BARRIER, WAITED, FINISHED } ordering;
 
-/* Writes in one queue, blocking, and reads in another; whether the new content is read. */
+/* Writes in one queue, blocking, and reads in another; returns whether the new content is read. */
 static bool reads_what_was_written(cl_context app, cl_device_id device, ordering how)
 {
     cl_int code;
@@ -116,7 +116,7 @@ TEST(layer__shows_queues_without_order)
 
 /* ---- what a context orders ------------------------------------------------------------------- */
 
-/* y = x w + (b + 1), where b + 1 is computed when the session is made; w is packed. */
+/* Creates y = x w + (b + 1), where b + 1 is computed when the session is created; w is packed. */
 static clg_session *make_matmul_by(clg_context *context, float b, float w,
                                    const clg_session_options *options)
 {
@@ -176,7 +176,7 @@ static bool constants_arrive(clg_context *context)
     return run_matmul(make_matmul(context, b, w), b, w);
 }
 
-/* By CLBlast, which takes queues and no wait lists. */
+/* Uses CLBlast, whose calls take queues and no wait lists. */
 static bool constants_of_clblast_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
@@ -187,7 +187,7 @@ static bool constants_of_clblast_arrive(clg_context *context)
     return run_matmul(make_matmul_by(context, b, w, &options), b, w);
 }
 
-/* Steps that do not depend on each other may overlap (decision 35), once the driver has had
+/* Steps that do not depend on each other may run concurrently (decision 35) once the driver has run
  * their kernels: in the second session. */
 static bool branches_arrive(clg_context *context)
 {
@@ -223,7 +223,7 @@ static bool branches_arrive(clg_context *context)
     return right;
 }
 
-/* A value on the device is written again and again, and goes from one session to another. */
+/* A value on the device is rewritten repeatedly, and passed from one session to another. */
 static bool device_values_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
@@ -255,7 +255,7 @@ static bool device_values_arrive(clg_context *context)
     return right;
 }
 
-/* A queue of the application's own. */
+/* Creates a queue that belongs to the application. */
 static cl_command_queue own_queue(clg_context *context)
 {
     cl_int code;
@@ -290,7 +290,7 @@ static bool own_queue_sees_values(clg_context *context)
     return same(x, y, sizeof x / sizeof *x);
 }
 
-/* An output that the host knew before anything ran. */
+/* Checks an output that the host knows before the run. */
 static bool own_queue_sees_known_outputs(clg_context *context)
 {
     cl_command_queue q = own_queue(context);
@@ -317,7 +317,7 @@ static bool own_queue_sees_known_outputs(clg_context *context)
     return got[0] == rows && got[1] == 1;
 }
 
-/* Its commands wait for the event of a run, before and after the run is over. */
+/* Its commands wait for the event of a run, before and after the run's end. */
 static bool own_queue_waits_for_runs(clg_context *context)
 {
     cl_command_queue q = own_queue(context);
@@ -369,8 +369,7 @@ static bool inputs_that_are_mapped_arrive(clg_context *context)
     return right;
 }
 
-/* Batches through slots whose memory is copied by their own queues, and through memory that
- * is mapped. */
+/* Checks batches in slots whose memory is copied by separate queues, and in mapped memory. */
 static bool streams_arrive(clg_context *context)
 {
     clg_model *m = stream_rows_model(-1);
@@ -410,7 +409,7 @@ static void *run_clone(void *argument)
     return NULL;
 }
 
-/* One of them brings the weights up, and the others use them. */
+/* One clone uploads the weights, and the others use them. */
 static bool clones_share_weights(clg_context *context)
 {
     enum { CLONES = 3 };
@@ -483,7 +482,7 @@ TEST(order__holds_for_clblast)
     }
 }
 
-/* Queue 0 is the context's, by which constants go up. */
+/* Queue 0 is the context's, which uploads constants. */
 TEST(order__is_missed_where_uploads_are_not_waited_for)
 {
     for (size_t k = 0; k < 2; k++) {
@@ -493,8 +492,7 @@ TEST(order__is_missed_where_uploads_are_not_waited_for)
         ocl_context_ignore_uploads(context->ocl);
         const bool arrive = constants_arrive(context);
         clg_context_free(context);
-        /* Where the host waits for the event of each transfer, uploads are complete without an
-         * order. */
+        /* If the host waits for the event of each transfer, uploads need no ordering. */
         if (host_waits) skip();
         assert_false(arrive);
     }

@@ -63,7 +63,7 @@ TEST(refused__another_implementation_serves)
     clg_model_free(m);
 }
 
-/* y = Einsum("mk,kn->mn", x, w), which has no reference to be tested against. */
+/* Checks y = Einsum("mk,kn->mn", x, w), which has no reference for a self-test. */
 TEST(refused__without_a_self_test_too)
 {
     static const float x[6] = {1, 2, 3, 4, 5, 6}, w[12] = {1, 0, 2, 0, 0, 1, 0, 2, 1, 1, 1, 1};

@@ -25,7 +25,7 @@ static clg_value *list_of(size_t n, float first)
     return v;
 }
 
-/* Takes the items over. */
+/* Creates a sequence; takes ownership of the items. */
 static clg_value *sequence_of(size_t n, clg_value **items)
 {
     clg_value *v;
@@ -88,7 +88,7 @@ TEST(values__nest_only_so_deep)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* ValueInfoProto of a sequence or optional of float tensors. */
+/* Writes a ValueInfoProto of a sequence or optional of float tensors. */
 static ow_bytes kind_info(const char *name, unsigned kind)
 {
     return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_FLOAT32)));
@@ -211,7 +211,7 @@ TEST(session__refuses_what_does_not_fit)
     clg_session_free(s);
 }
 
-/* shapes: what x and an empty optional are made of; numbers that no kernel computes. */
+/* shapes: of the items of x and of an empty optional; known without a kernel. */
 TEST(session__gives_what_planning_knows)
 {
     ow_model m = {.ir_version = 8, .opset = 16};

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* y = Relu(x W + b), x: [rows,3], y: [rows,2] */
+/* Creates y = Relu(x W + b), x: [rows,3], y: [rows,2]. */
 static clg_model *affine_model(void)
 {
     static const float w[] = {1, -1, 2, 0.5f, -3, 1}, b[] = {0.25f, -0.5f};
@@ -198,7 +198,7 @@ TEST(session__results_outlive_the_next_run)
     clg_value_free(second);
 }
 
-/* state_out = state + x, y = state_out * 2 */
+/* Creates state_out = state + x, y = state_out * 2. */
 static clg_session *accumulator(void)
 {
     static const float two = 2;

@@ -69,8 +69,8 @@ TEST(contents__an_index_out_of_range_is_reported)
 
 /* ---- known to the device alone --------------------------------------------------------------- */
 
-/* y = 0, -1 .. as many as the largest of x says, which only the device knows: the run waits,
- * learns it and goes on. */
+/* Creates y = 0, -1 .. with as many elements as the largest of x says, which only the device knows:
+ * the run waits for it, reads it and continues. */
 static clg_session *counter(void)
 {
     static const int64_t zero = 0, one = 1;

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* next = state + x, twice = next + next, over `dims` */
+/* Creates next = state + x, twice = next + next, over `dims`. */
 static clg_session *adder(int64_t declared)
 {
     clg_builder *g = start_graph();
@@ -161,7 +161,7 @@ TEST(memory__an_output_over_an_input_is_refused)
 
 /* ---- bound outputs --------------------------------------------------------------------------- */
 
-/* y = shape of x: known when the run is planned, never computed on the device; d = -x */
+/* Creates y = shape of x: known when the run is planned, never computed on the device; d = -x. */
 static clg_session *shape_session(void)
 {
     clg_builder *g = start_graph();
@@ -304,7 +304,7 @@ TEST(keep__links_and_bound_outputs_stay)
     clg_session_free(s);
 }
 
-/* Of all values, sequences are left out. Requested by name they are given. */
+/* Keeping all values omits sequences; requested by name they are kept. */
 TEST(keep__of_all_values_sequences_are_left_out)
 {
     clg_builder *b = start_graph();

@@ -157,7 +157,7 @@ static clg_status expect_numbers(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-/* y = 0, 1, ... as many as x has rows: a content that needs no device */
+/* y = 0, 1, ... with as many elements as x has rows: a content that needs no device. */
 TEST(stream__results_that_never_were_on_the_device)
 {
     static const int64_t zero = 0, one = 1;
@@ -187,8 +187,8 @@ enum { N_CONSTANTS = 3 };
 
 static const float constant_rows[2 * STREAM_N] = {1, 2, 3, 4, 5, 6};
 
-/* Outputs that are constants of a file. Their names differ in length, so that one of them at
- * least is there at an address that is not one of a float. */
+/* Creates outputs that are constants of a file. Their names differ in length, so that at least one
+ * constant is not aligned for floats. */
 static clg_session *constants_session(void)
 {
     clg_model *m;

@@ -75,7 +75,7 @@ TEST(stream__callbacks_that_break_the_rules)
     clg_session_free(s);
 }
 
-/* Rows of an index, of which one is out of range. */
+/* Rows of indices, one of which is out of range. */
 typedef struct indices {
     uint64_t n_rows, bad, n_given;
 } indices;
@@ -120,7 +120,7 @@ TEST(stream__a_run_that_fails)
     clg_session_free(s);
 }
 
-/* What fills a short batch up is not what the memory held before. */
+/* The padding of a short batch must not be old content of the memory. */
 TEST(stream__a_short_batch_holds_nothing_stale)
 {
     clg_session *s = gather_session(8);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* x + x, looked up: LabelEncoder after a sum that only the device has. */
+/* Creates a LabelEncoder of x + x, which only the device knows. */
 static clg_model *encoder(bool to_words)
 {
     const int64_t three = 3;
@@ -65,7 +65,7 @@ TEST(strict__leaves_words_to_the_host)
     clg_model_free(model);
 }
 
-/* Shapes are worked out on the host, and a branch is taken there. */
+/* Shapes are computed on the host, and a branch is selected there. */
 TEST(strict__leaves_shapes_and_branches)
 {
     const int64_t three = 3, zero = 0;

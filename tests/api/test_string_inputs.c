@@ -9,7 +9,7 @@
 
 #include <clgraph/inspect.h>
 
-/* Strings are given by reference, as numbers are: what is written between runs counts. */
+/* Strings are set by reference, as numbers are: writes between runs have effect. */
 TEST(string_inputs__written_between_runs)
 {
     const char *words[] = {"one", "two"};

@@ -22,7 +22,7 @@ typedef struct word_list {
     char text[128];
 } word_list;
 
-/* "one two": a tensor of strings. */
+/* Makes a tensor of strings from "one two". */
 static clg_value *words_of(const char *text)
 {
     word_list *list = calloc(1, sizeof *list);
@@ -37,7 +37,7 @@ static clg_value *words_of(const char *text)
     return v;
 }
 
-/* "one two|three": a sequence of two tensors. */
+/* Makes a sequence of two tensors from "one two|three". */
 static clg_value *sequence_of(const char *text)
 {
     clg_value *items[MAX_ITEMS] = {NULL}, *v;
@@ -79,7 +79,7 @@ static void say(const clg_value *v, char *text, size_t size)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* ValueInfoProto of strings: a tensor, a sequence or an optional of tensors. */
+/* Writes a ValueInfoProto of strings: a tensor, a sequence or an optional of tensors. */
 static ow_bytes info_of(const char *name, unsigned kind)
 {
     return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_STRING)));
@@ -193,7 +193,7 @@ TEST(string_sequences__are_split_and_stacked)
     clg_session_free(s);
 }
 
-/* Parts [rows, columns] along the second axis. */
+/* Splits [rows, columns] along the second axis. */
 TEST(string_sequences__are_split_across)
 {
     const int64_t dims[] = {2, 3};
@@ -240,7 +240,7 @@ TEST(string_sequences__are_inputs_and_outputs)
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
-/* Words split at commas, and how many each has; y is given to all. */
+/* Splits strings at commas, and returns the number of parts of each; y is passed to all. */
 TEST(string_sequences__are_mapped)
 {
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
@@ -265,7 +265,7 @@ TEST(string_sequences__are_mapped)
     clg_session_free(s);
 }
 
-/* Three rounds that add an x, each kept: as a sequence that grows, and stacked. */
+/* Three iterations that each append an x: as a growing sequence, and stacked. */
 TEST(string_sequences__are_carried_by_loops)
 {
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
@@ -302,7 +302,7 @@ TEST(string_sequences__are_carried_by_loops)
     clg_session_free(s);
 }
 
-/* What Scan takes apart must have memory on the device. */
+/* Inputs that Scan slices must have memory on the device. */
 TEST(string_sequences__scan_refuses_them)
 {
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};

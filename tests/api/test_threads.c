@@ -21,7 +21,7 @@
 
 enum { MAX_THREADS = 4 };
 
-/* What a thread is given, and what it says at its end. */
+/* The arguments of a thread, and its result. */
 typedef struct work {
     clg_model *model;
     clg_session *session;
@@ -52,7 +52,7 @@ static void say(work *w, clg_status status)
 
 /* ---- making sessions ------------------------------------------------------------------------- */
 
-/* y = x W + b, W and b computed from constants when the session is made */
+/* Creates y = x W + b, where W and b are computed from constants when the session is created. */
 static clg_model *matmul_model(void)
 {
     enum { K = 40, N = 30 };
@@ -151,7 +151,7 @@ TEST(threads__two_at_once_build_once)
 
 static atomic_int n_arrived, n_cancelled;
 
-/* Refuses when the others wait for what the first of them makes. */
+/* A progress callback that cancels once, while other threads wait for the result. */
 static bool refuse_once(void *user, const char *what, size_t done, size_t total)
 {
     const struct timespec pause = {0, 50000000};
@@ -309,7 +309,7 @@ TEST(threads__contexts_come_and_go)
     clg_model_free(m);
 }
 
-/* A value of one context as the input of a session in another. */
+/* A value of one context is the input of a session in another. */
 TEST(threads__values_travel_between_contexts)
 {
     clg_context *other;

@@ -15,15 +15,15 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* 17 MiB and a quarter: more than two of the pieces of 8 MiB that pass through the staging
- * buffer, and two of it are more than the init plan has on the device at a time. */
+/* Sizes of a constant: 17 MiB and a quarter, more than two of the 8 MiB pieces that pass through
+ * the staging buffer; two constants are more than the init plan has on the device at a time. */
 enum { ROWS = 2080, COLUMNS = 2176, N_LARGE = ROWS * COLUMNS, N_CONSTANTS = 3, N_PICKED = 2 };
 #define LARGE_BYTES (N_LARGE * sizeof(float))
 
 static clg_context *context;
 static float large[N_LARGE];
 
-/* Self-tests have separate memory, at the first use of a kernel. */
+/* Opens a context without self-tests, which allocate memory at the first use of a kernel. */
 static int open_context(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
 
 /* ---- the init plan --------------------------------------------------------------------------- */
 
-/* Rows of constants times 1, 2 and 3, each a part of the init plan. */
+/* Creates rows of constants times 1, 2 and 3, each a part of the init plan. */
 static clg_session *scaled_session(void)
 {
     static const char *const names[N_CONSTANTS][4] = {

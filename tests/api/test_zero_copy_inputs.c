@@ -18,7 +18,7 @@ enum { ROWS = 300, COLUMNS = 77, N = ROWS * COLUMNS };
 
 static float number(int i, int seed) { return (float)((i * 7 + seed * 13) % 101 - 50); }
 
-/* y = -x, z = x in another shape */
+/* Creates y = -x, z = x in another shape. */
 static clg_session *open_session(void)
 {
     static const int64_t flat = N;
@@ -103,7 +103,7 @@ static void release(void *user)
     n_released++;
 }
 
-/* At every distance from where OpenCL's buffers would begin. */
+/* Data at every offset from the alignment of OpenCL's buffers. */
 TEST(zero_copy__memory_of_the_caller)
 {
     static float memory[N + 64];
@@ -148,7 +148,7 @@ TEST(zero_copy__other_inputs_follow)
     clg_session_free(s);
 }
 
-/* next = state + 1, where the first state is a value of the caller's. */
+/* next = state + 1, where the first state is a value of the caller. */
 TEST(zero_copy__state_goes_on_in_other_memory)
 {
     static const float one = 1;

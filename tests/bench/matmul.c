@@ -45,7 +45,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Threads of the other library may wait for more work in a loop; they give up within this time. */
+/* Waits until threads of the other library, which may spin while they wait for work, give up. */
 static void settle(void) { (void)thrd_sleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
 
 static bool make_matrices(product *p)
@@ -61,7 +61,7 @@ static bool make_matrices(product *p)
     return true;
 }
 
-/* The name of the i-th input or output. */
+/* Writes the name of the i-th input or output. */
 static const char *numbered(char buffer[16], char letter, int i)
 {
     (void)snprintf(buffer, 16, "%c%d", letter, i);
@@ -96,7 +96,7 @@ static clg_status build(const product *p, clg_model **out_model)
     return s;
 }
 
-/* The GEMMs by clgraph, or by oneDNN. */
+/* Runs the GEMMs by clgraph, or by oneDNN. */
 static bool run_once(product *p, bool peer)
 {
     if (!peer) return clg_session_run(p->session) == CLG_OK;
@@ -105,7 +105,7 @@ static bool run_once(product *p, bool peer)
     return true;
 }
 
-/* The best of runs that together take 0.1 s or more: GFLOP/s; 0 when one fails. */
+/* Returns the best of runs that together take 0.1 s or more, in GFLOP/s; 0 when one fails. */
 static double time_matmul(product *p, bool peer)
 {
     const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * p->in_a_row;
@@ -159,7 +159,7 @@ static clg_status measure(clg_context *context, product *p, int rounds)
     return CLG_OK;
 }
 
-/* Both compute the same: the largest difference over the largest value. */
+/* Prints the largest difference between both results, relative to the largest value. */
 static void compare_results(const product *p)
 {
     double max = 0, off = 0;
@@ -171,7 +171,7 @@ static void compare_results(const product *p)
     printf("largest difference from oneDNN %.2g of the largest value\n", max > 0 ? off / max : off);
 }
 
-/* All GEMMs get one input; each has a separate output. */
+/* Binds one input to all GEMMs, and a separate output to each. */
 static clg_status bind(clg_context *context, product *p, clg_value **out_x, clg_value **out_y)
 {
     const int64_t x_dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k},

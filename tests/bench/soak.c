@@ -96,7 +96,7 @@ static clg_status run_set(soak *s, size_t m, size_t set, clg_session *session)
     return CLG_OK;
 }
 
-/* A life beside the session that stays. */
+/* Loads, runs and frees a model, while the other session lives. */
 static clg_status live_briefly(soak *s, size_t m)
 {
     clg_model *model = NULL;
@@ -119,7 +119,7 @@ static clg_status run_cycle(soak *s)
     return status;
 }
 
-/* *out_code: 1 when something was not flat. */
+/* Runs the models; *out_code: 1 when memory or results were not stable. */
 static clg_status soak_run(soak *s, size_t n_runs, int *out_code)
 {
     footprint warm = {0}, now = {0};

@@ -71,7 +71,7 @@ static clg_status do_job(void *user)
     return status;
 }
 
-/* Fails call n; false when there were fewer. */
+/* Makes call n fail; returns false when there were fewer calls. */
 static bool fail_call(job *j, long n, int code)
 {
     faults.arm(n, code);
@@ -138,7 +138,7 @@ TEST(faults__every_allocation)
     assert_ok(do_job(&j));
 }
 
-/* c = a b with a and b of ones, in full; k is what each element must be. */
+/* Computes c = a b with a and b of ones; each element must be k. */
 static clg_status multiply(ocl_queue *q, ocl_buffer *a, ocl_buffer *b, ocl_buffer *c)
 {
     enum { SIZE = 24 };
@@ -183,8 +183,8 @@ TEST(faults__every_call_of_clblast)
         const clg_status status = multiply(q, m[0], m[1], m[2]);
         fired = faults.has_fired();
         faults.arm(-1, 0);
-        /* CLBlast may do without a call, as 1.7 does without one of its queries; the GEMM
-         * is right then. */
+        /* CLBlast may ignore a failed call, as 1.7 ignores one of its queries; the GEMM must then
+         * be right. */
         n_reported += status < 0;
         if (status > 0 || (status < 0 && error_text()[0] == '\0'))
             fail_msg("call %ld gave status %d with \"%s\"", n, (int)status, error_text());

@@ -33,8 +33,8 @@ static void listen(void *user, clg_log_level level, const char *message)
     if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_selftest_records++;
 }
 
-/* y = a b, or attention of queries a over b as keys and values; of both there are several
- * implementations. */
+/* attention of queries a over b as keys and values, otherwise y = a b; both have several
+ * implementations */
 static bool of_attention;
 
 static clg_status make_model(clg_model **out_model)
@@ -117,7 +117,7 @@ static clg_context *open_context(clg_selftest selftest)
     return context;
 }
 
-/* Compiled programs without self-test results: so each context of this test tests. */
+/* Keeps compiled programs, but no self-test results, so that each context runs the self-test. */
 static void forget_selftest_records(void)
 {
     char pack[512];
@@ -144,7 +144,8 @@ static uint64_t launched(clg_context *context)
     return counters.kernels_launched;
 }
 
-/* The cache is only a convenience; the test is not. */
+/* Checks that a failure is reported, or that the self-test ran: cache errors may be ignored,
+ * self-test errors must not be. */
 static void expect_error_or_test(clg_context *context, clg_status status, size_t n)
 {
     if (status == CLG_OK && launched(context) != 4) /* twice pack, run */
@@ -222,7 +223,7 @@ static bool one_case(void *user, const char *what, size_t done, size_t total)
     return done < 1;
 }
 
-/* The first case of a report, by all its implementations. */
+/* Reports the first case with all its implementations. */
 static clg_status report(clg_context *context)
 {
     clg_selftest_case *cases;
@@ -254,7 +255,7 @@ TEST(selftest_faults__every_allocation_of_a_report)
     assert_true(n > 50);
 }
 
-/* A fault of one way's own is a line of the report, not its end. */
+/* A fault of a single implementation is an entry of the report, and does not end it. */
 TEST(selftest_faults__an_implementation_that_cannot_run_is_noted)
 {
     clg_selftest_case *cases;

@@ -67,7 +67,7 @@ static bool uses_blas(const session_life *life)
 
 /* ---- allocations ----------------------------------------------------------------------------- */
 
-/* Fails every allocation of the job; after each, the same must go well again. */
+/* Fails every allocation of the job; after each failure the job must succeed again. */
 static size_t fail_allocations(job *j)
 {
     size_t n = 0;
@@ -109,8 +109,8 @@ TEST(faults__every_allocation_of_a_session)
 
 /* ---- OpenCL calls ---------------------------------------------------------------------------- */
 
-/* A context has the event of its last upload until a finish shows that it is complete: one
- * object that is not a leak. */
+/* Finishes uploads: a context holds the event of its last upload until a finish shows that it is
+ * complete, an object that is not a leak. */
 static void finish_uploads(clg_context *context)
 {
     const float x = 1;
@@ -121,7 +121,7 @@ static void finish_uploads(clg_context *context)
     clg_value_free(v);
 }
 
-/* Call n fails with the code. False when there were fewer. */
+/* Makes call n fail with the code; returns false when there were fewer calls. */
 static bool fail_call(job *j, long n, int code)
 {
     long live = opencl_faults_total_live(&faults);

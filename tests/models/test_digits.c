@@ -73,7 +73,7 @@ static int count_right(const float *p)
     return right;
 }
 
-/* All images, `batch` at a time. */
+/* Predicts all images, `batch` at a time. */
 static void predict(clg_session *s, int batch, float *out)
 {
     const float *x = clg_value_data(images);

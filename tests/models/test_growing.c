@@ -46,7 +46,7 @@ static clg_model *small_decoder(void)
     return model;
 }
 
-/* GPT-2 with plain operators from the folder of models, lengthened from its 8 positions. */
+/* Loads GPT-2 with plain operators from the folder of models, extended from its 8 positions. */
 static clg_model *toy_gpt2(void)
 {
     char path[4096];
@@ -106,7 +106,7 @@ static void expect_nothing_made(const footprint *before, const footprint *after)
     assert_int_equal(before->n_forms, after->n_forms);
 }
 
-/* Bytes that the state itself grows by in one step. */
+/* Returns the bytes by which the state itself grows in one step. */
 static size_t state_step_bytes(const clg_model *model)
 {
     size_t bytes = 0;
@@ -132,7 +132,7 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
     assert_int_equal(first[0].counters.weights_packed, first[STEPS - 1].counters.weights_packed);
     expect_nothing_made(&first[WARM_UP], &first[STEPS - 1]);
     expect_nothing_made(&first[WARM_UP], &third[STEPS - 1]);
-    /* Each step has a shape that was forgotten since, so it plans: nothing else may come of it. */
+    /* Each step has a shape whose plan was evicted, so that it plans; nothing else must happen. */
     assert_int_equal(third[STEPS - 1].counters.plans_made - second[STEPS - 1].counters.plans_made,
                      STEPS);
     assert_true(session->exec->n_plans <= MAX_PLANS);
@@ -165,7 +165,7 @@ TEST(growing__toy_gpt2_is_steady)
 
 typedef clg_status (*get_output)(clg_session *session, const char *name, clg_value **out_value);
 
-/* The caches of the last run become those of the next run of `to`. */
+/* Makes the caches of the last run the inputs of the next run of `to`. */
 static void hand_over(clg_session *from, const clg_model *model, get_output get, bool on_device,
                       clg_session *to)
 {
@@ -192,8 +192,7 @@ static void expect_same_result(clg_session *a, clg_session *b, const clg_model *
     clg_value_free(y);
 }
 
-/* A session that never ran anything gives the same: kernels that were used again had nothing
- * stale in them. */
+/* A new session must give the same result: reused kernels must have no stale arguments. */
 static void expect_as_fresh(clg_session *through_host, const clg_model *model)
 {
     clg_session *fresh;

@@ -30,7 +30,69 @@
 #define WINOGRAD_4X4 "#define P_M 4\n"
 #define SOFTMAX "void softmax"
 
+<<<<<<< HEAD:tests/api/crashes/test_compiler_crashes_posix.c
 /* A convolution that prefers winograd_4x4: right, and by it or not. */
+=======
+static int n_helper_lines, n_crash_lines;
+static char last_line[2048];
+
+static void listen_all(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    if (level > CLG_LOG_WARNING) return;
+    n_helper_lines += strstr(message, "compile helper") != NULL;
+    if (!strstr(message, "the compiler of driver")) return;
+    n_crash_lines++;
+    (void)snprintf(last_line, sizeof last_line, "%s", message);
+}
+
+/* ---- the driver ------------------------------------------------------------------------------ */
+
+static const char *crash_log(void) { return scratch_path("crashes"); }
+
+static long n_crashes(void)
+{
+    struct stat st;
+    return stat(crash_log(), &st) == 0 ? (long)st.st_size : 0;
+}
+
+static void driver_dies(const char *in, const char *at, const char *by, const char *times)
+{
+    (void)remove(crash_log());
+    wd_set_or_clear("CLG_CRASH_IN", in);
+    wd_set_or_clear("CLG_CRASH_AT", at);
+    wd_set_or_clear("CLG_CRASH_BY", by);
+    wd_set_or_clear("CLG_CRASH_TIMES", times);
+    wd_set_or_clear("CLG_CRASH_LOG", crash_log());
+    n_helper_lines = n_crash_lines = 0;
+    last_line[0] = '\0';
+}
+
+static int begin(void **state)
+{
+    if (wd_begin(state) != 0) return -1;
+    wd_set_or_clear("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_crashing.so");
+    clg_set_log(listen_all, NULL, CLG_LOG_WARNING);
+    return 0;
+}
+
+static clg_context *open_context(const char *store, const char *helper)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *context;
+    options.profiling = true;
+    options.cache_dir = scratch_path(store);
+    options.selftest = CLG_SELFTEST_ON;
+    options.compile_helper = helper;
+    options.compile_limit_s = 5;
+    options.compile_limit_mib = 1024;
+    assert_ok(clg_context_create("pocl", &options, &context));
+    return context;
+}
+
+/* Checks a convolution that prefers winograd_4x4: its result, and whether that implementation was
+ * used. */
+>>>>>>> a6aa5d8 (comments: tests: say what each function checks or returns):tests/api/test_compiler_crashes_posix.c
 static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
     wd_answer a;
@@ -41,7 +103,7 @@ static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 
 /* ---- deaths ---------------------------------------------------------------------------------- */
 
-/* Two processes, as it were: is the second one spared? */
+/* Runs two contexts, in place of two processes: checks whether the second one avoids the crash. */
 static void die_by(const char *at, const char *by, bool is_remembered)
 {
     char store[64];
@@ -110,8 +172,8 @@ TEST(crash__no_other_implementation)
 
 /* ---- generated kernels ----------------------------------------------------------------------- */
 
-/* y = Tanh(Sigmoid(x)), one kernel as a rule, on a driver that dies of kernels with `in` and
- * `and` in them and without `not`. */
+/* Checks y = Tanh(Sigmoid(x)), normally one kernel, on a driver that crashes on kernels that
+ * contain `in` and `and` but not `not`. */
 static void expect_tanh_of_sigmoid(const char *store, const char *in, const char *and,
                                    const char * not )
 {
@@ -146,8 +208,8 @@ TEST(crash__of_vectors)
 
 TEST(crash__of_two_operators_in_one) { expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL); }
 
-/* A product of bytes by kernels for CPUs, the compiler dying of the instructions for dot
- * GEMMs where the device has any. */
+/* Checks an 8-bit GEMM by kernels for CPUs, with a compiler that crashes on dot product
+ * instructions where the device has any. */
 TEST(crash__of_dot_products)
 {
     static const uint8_t x[6] = {1, 2, 3, 250, 5, 6};
@@ -208,7 +270,7 @@ TEST(helper__does_not_work)
 
 static void kill_child(pid_t pid) { (void)kill(pid, SIGKILL); }
 
-/* Kills the helpers whenever the compiler has begun to loop. */
+/* Kills the helpers whenever the compiler starts to loop. */
 static void *kill_helpers(void *argument)
 {
     for (long seen = 0; !atomic_load((atomic_bool *)argument);) {
@@ -336,7 +398,7 @@ TEST(host__has_many_threads)
     clg_context_free(context);
 }
 
-/* A separate host, which is killed while the compiler loops: its helper must not survive it. */
+/* A separate host process is killed while the compiler loops: its helper must end, too. */
 TEST(host__is_killed)
 {
     cd_dies(WINOGRAD_4X4, "build", "loop", NULL);
@@ -350,7 +412,8 @@ TEST(host__is_killed)
     assert_true(cd_each_helper(host, NULL) > 0);
     (void)kill(host, SIGKILL);
     assert_int_equal(waitpid(host, NULL, 0), host);
-    /* Orphans get another parent: count those that have this test's folder in their environment. */
+    /* Orphans get another parent: count processes that have this test's folder in their
+     * environment. */
     char command[600];
     (void)snprintf(command, sizeof command,
                    "for i in 1 2 3 4 5 6 7 8 9 10; do grep -lsa -e 'CLG_CRASH_LOG=%s' $(grep -ls "

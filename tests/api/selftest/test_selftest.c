@@ -20,17 +20,17 @@
 
 /* ---- what drivers do wrong ------------------------------------------------------------------- */
 
-/* What is left of a line after its last whole vector is one too large. */
+/* Elements after a line's last whole vector are one too large. */
 static const wd_fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
                                   "r[c] = line[i + c] + (float)(width - i < P_VEC);"};
-/* A coefficient of the transforms is a little off. */
+/* A coefficient of the transforms is slightly wrong. */
 static const wd_fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
                                    "m[0] += sum_a + 1.001f * sum_b;"};
-/* All tiled kernels of the SIMD class give twice as much. */
+/* All tiled kernels of the SIMD class return twice the result. */
 static const wd_fault everywhere = {"epilogue_finish", "v = alpha *", "v = 2 * alpha *"};
-/* Of a sum of more than 256 terms, the SIMD class's GEMMs keep the last block alone. */
+/* The SIMD class's GEMMs keep only the last block of a sum of more than 256 terms. */
 static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
-/* The last tile of the SIMD class's GEMMs is missing, of those with 37 rows. */
+/* The SIMD class's GEMMs with 37 rows omit the last tile. */
 static const wd_fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_m - 1) / tile_m;",
                                     "const int tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
@@ -131,8 +131,7 @@ TEST(selftest__no_implementation_left_is_an_error)
     clg_context_free(context);
 }
 
-/* The implementation of y = alpha x w, [m,k] by [k,n], all ones; it does not matter what is in
- * y. */
+/* Checks the implementation of y = alpha x w, [m,k] by [k,n], all ones; y is not checked. */
 static void expect_impl(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
                         const char *expected)
 {
@@ -190,7 +189,7 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
     return CLG_OK;
 }
 
-/* Two GEMMs share a variant, which is wrong for one of them: not for the last. */
+/* Two GEMMs share a variant that is wrong for the first of them. */
 TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
 {
     size_t n_passed, n_failed;

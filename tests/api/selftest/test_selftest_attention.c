@@ -19,19 +19,19 @@
 
 enum { BATCH = 2, HEADS = 2, D = 8, MAX_KEYS = 33, MAX_ELEMENTS = BATCH * HEADS * MAX_KEYS * D };
 
-/* What Intel's CPU runtime 2026.2 makes of attention_rows (docs/portability.md): each query is
+/* The fault of Intel's CPU runtime 2026.2 in attention_rows (docs/portability.md): each query is
  * the next one. */
 static const wd_fault next_query = {
     "void attention_rows",
     "query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);",
     "query[r][d] = LOAD1(q + q_off + b * qb + h * qh + min(first + r + 1, q_len - 1) * qi + d);"};
-/* Keys of a last panel that is not full are missing. */
+/* Keys of a last, partial panel are omitted. */
 static const wd_fault last_panel = {"void attention_pack", "min(KEYS, kv_len - first)",
                                     "(kv_len - first) / KEYS * KEYS"};
-/* The last key is missing. */
+/* The last key is omitted. */
 static const wd_fault last_key = {"void attention_groups", "count = min(P_LOCAL, last - j);",
                                   "count = min(P_LOCAL, last - j - 1);"};
-/* Where a query sees no key, a division by 0. */
+/* A query that sees no key divides by 0. */
 static const wd_fault no_key = {"#define P_LOCAL 1\n", "total[r] == 0.0f ? 0.0f : 1.0f", "1.0f"};
 /* Results are twice as large: of kernels for vectors, and of all. */
 static const wd_fault vectors = {"#define P_LOCAL 1\n", "1.0f / total[r]", "2.0f / total[r]"},
@@ -55,7 +55,7 @@ static int begin(void **state)
     return wd_begin(state);
 }
 
-/* All of three dimensions: [batch, places, heads * d]. */
+/* Builds a model with three-dimensional inputs: [batch, positions, heads * d]. */
 static clg_model *build(operator_kind kind, int64_t queries, int64_t keys)
 {
     const int32_t lengths[BATCH] = {(int32_t)keys - 1, (int32_t)keys - 1}, total = (int32_t)keys;
@@ -93,7 +93,7 @@ static clg_model *build(operator_kind kind, int64_t queries, int64_t keys)
     return m;
 }
 
-/* y of query i of batch b and head h, causal where queries and keys are the same. */
+/* Computes y of query i of batch b and head h, causal where queries and keys are the same. */
 static void prefetch_row(const float *from, int64_t keys, int64_t b, int64_t h, int64_t seen,
                          double *y)
 {
@@ -127,7 +127,7 @@ typedef struct problem {
     clg_kernel_class kernels;
 } problem;
 
-/* Runs it: how far the answer is off, and by which implementation it was computed. */
+/* Runs the problem: returns the error of the result, and the implementation that computed it. */
 static clg_status run(clg_context *context, const problem *p, wd_answer *out)
 {
     static float y[MAX_ELEMENTS];
@@ -144,8 +144,8 @@ static clg_status run(clg_context *context, const problem *p, wd_answer *out)
     return status;
 }
 
-/* A driver with this fault: the answer is right by `spare`, and the last of n_wrong warnings
- * names `kernel`. */
+/* Checks a driver with this fault: `spare` computes the right result, and the last of n_wrong
+ * warnings names `kernel`. */
 static void expect_spare(const wd_fault *f, const char *store, const problem *p, int n_wrong,
                          const char *kernel, const char *spare)
 {

@@ -27,12 +27,12 @@ static const wd_fault clblast = {
     "      return;\n"
     "    }\n"};
 
-/* What CLBlast takes for dense batches in one call leaves the second wd_gemm out. */
+/* CLBlast's batched call for dense batches omits the second GEMM. */
 static const wd_fault clblast_batches = {
     "XgemmDirectStridedBatchedNN", "const int c_offset_batch = c_offset + c_stride * batch;",
     "const int c_offset_batch = c_offset + c_stride * batch; if (batch == 1) return;"};
 
-/* The kernel that CLBlast takes for large GEMMs alone is off in every sixteenth line. */
+/* CLBlast's kernel for large GEMMs is wrong in every sixteenth line. */
 static const wd_fault clblast_large = {
     "XgemmDirect", "realM xval = c_value;",
     "realM xval = c_value + (realM)(idn % 16 == 3 ? 1.0f : 0.0f);"};
@@ -62,7 +62,8 @@ TEST(selftest__finds_clblast_wrong)
 
 enum { LARGE_FROM = 256, LARGE_SHARE = 4100 * 64 };
 
-/* CLBlast's parameters for CPUs put "large" where PoCL takes seconds for a wd_gemm. */
+/* Lowers CLBlast's threshold for large GEMMs: with its parameters for CPUs, PoCL would take seconds
+ * for one. */
 static void lower_clblast_s_threshold(clg_context *context)
 {
     int (*override)(cl_device_id, const char *, int, size_t, const char **, const size_t *);
@@ -81,7 +82,7 @@ static void lower_clblast_s_threshold(clg_context *context)
     assert_int_equal(dlclose(library), 0);
 }
 
-/* The largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
+/* Returns the largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
 static double run_large(clg_context *context, int m, int k, int n, char impl[WD_IMPL_BYTES])
 {
     static float a[LARGE_SHARE], b[LARGE_SHARE], y[LARGE_SHARE];
@@ -99,7 +100,7 @@ static double run_large(clg_context *context, int m, int k, int n, char impl[WD_
     return wd_worst_of(y, expected, (size_t)(m * n));
 }
 
-/* CLBlast has its own kernels for large GEMMs, and from which size on it does not report. */
+/* CLBlast has special kernels for large GEMMs, from a size that it does not report. */
 TEST(selftest__finds_clblast_wrong_where_it_is_large)
 {
     wd_answer a;
@@ -124,7 +125,7 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
     assert_true(run_large(context, 320, 320, 320, impl) < 0.01);
     assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 1);
-    /* long sides, a class of their own */
+    /* long sides, which are a separate class */
     assert_true(run_large(context, 4100, 64, 64, impl) < 0.01);
     assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 2);
@@ -132,7 +133,8 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
     clg_context_free(context);
 }
 
-/* Whether y = x w is by CLBlast; shapes of x and w, of rank 3, none of them a constant. */
+/* Returns whether CLBlast computes y = x w; shapes of x and w have rank 3, neither is a constant.
+ */
 static bool is_by_clblast(clg_context *context, const int64_t *x_dims, const int64_t *w_dims)
 {
     const wd_input both[] = {{"x", 3, x_dims, wd_x}, {"w", 3, w_dims, wd_x}};

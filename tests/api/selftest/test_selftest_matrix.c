@@ -35,7 +35,7 @@ static void fill(void)
     }
 }
 
-/* y = a x b, by an operator's inputs. */
+/* y = a x b, as inputs of an operator. */
 typedef struct problem {
     const char *op_type;
     struct {
@@ -165,7 +165,7 @@ TEST(matrix__is_taken_once_it_has_passed)
     clg_context_free(context);
 }
 
-/* ConvTranspose is a GEMM and a scatter, for which there is no test. */
+/* ConvTranspose is a GEMM and a scatter, for which there is no self-test. */
 TEST(matrix__is_not_taken_without_a_test)
 {
     fault_is(NULL, NULL, NULL);
@@ -189,7 +189,7 @@ TEST(matrix__is_not_taken_without_a_test)
     }
 }
 
-/* Faults of a unit: fragments are otherwise, and a sum is left out. */
+/* Faults of a unit: fragments in another layout, and a missing sum. */
 TEST(matrix__a_wrong_unit_is_not_used)
 {
     static const char *const faults[][2] = {

@@ -19,8 +19,7 @@
 #define NAMES(...) ((const char *const[]){__VA_ARGS__})
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-/* x: [M,K] by w: [K,N], or an image of K channels of 1 x M pixels by a kernel of three,
- * [N,K,1,3], as sums. */
+/* x: [M,K] by w: [K,N], or an image of K channels of 1 x M pixels by [N,K,1,3], with int32 sums. */
 enum { M = 19, K = 21, N = 17, TAPS = 3 };
 
 static uint8_t x_bytes[M * K], zero = 113;
@@ -32,9 +31,9 @@ typedef struct wrong_kernel {
 } wrong_kernel;
 
 static const wrong_kernel kernels[] = {
-    /* zero points of single columns do not count */
+    /* zero points of single columns are ignored */
     {"MatMulInteger", "qgemm_simt", "TILE_M", "(uint)right_zero * (uint)left_sum", "0"},
-    /* borders hold a zero where they should hold the zero point */
+    /* borders have zeros in place of the zero point */
     {"ConvInteger", "qconv_simt", "TILE_M", ": border;", ": 0;"},
 };
 
@@ -88,7 +87,7 @@ static int64_t expected(bool conv, int row, int column)
     return sum;
 }
 
-/* Runs the model; which way was taken, and whether the answer is right. */
+/* Runs the model; returns the implementation used, and whether the result is right. */
 static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store, char impl[64])
 {
     const bool conv = strcmp(f->op_type, "ConvInteger") == 0;

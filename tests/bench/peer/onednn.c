@@ -19,7 +19,7 @@ struct onednn_matmul {
 
 static bool good(dnnl_status_t status) { return status == dnnl_success; }
 
-/* A row-major matrix of the caller's. */
+/* Describes a row-major matrix of the caller. */
 static bool plain(onednn_matmul *p, const dnnl_dims_t dims, const float *data, dnnl_memory_t *out)
 {
     dnnl_memory_desc_t md;
@@ -27,7 +27,7 @@ static bool plain(onednn_matmul *p, const dnnl_dims_t dims, const float *data, d
            good(dnnl_memory_create(out, &md, p->engine, (void *)(uintptr_t)data));
 }
 
-/* The matrix in the layout that the primitive wants. */
+/* Copies the matrix to the layout that the primitive prefers. */
 static bool reordered(onednn_matmul *p, const dnnl_dims_t dims, const float *data,
                       const dnnl_memory_desc_t *wanted, dnnl_memory_t *out)
 {

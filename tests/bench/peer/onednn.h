@@ -11,10 +11,10 @@
 
 typedef struct onednn_matmul onednn_matmul;
 
-/* C [m,n] = A [m,k] x B [k,n], row after row, by the matmul primitive. A constant matrix is put
- * into the layout that the primitive likes best, once and here; the other is read as it is.
- * NULL when there is no oneDNN or it fails. `a` must live on if A is not constant, `b` if B is
- * not. onednn_free gives it back. */
+/* Creates the product C [m,n] = A [m,k] x B [k,n], row-major, by the matmul primitive. A constant
+ * matrix is converted here, once, to the layout that the primitive prefers; the other is read in
+ * place. NULL when oneDNN is missing or fails. `a` must stay valid if A is not constant, `b` if B
+ * is not. Release with onednn_free. */
 onednn_matmul *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
                              bool constant_a);
 /* Computes and waits. `c` has m * n elements. */

@@ -23,8 +23,8 @@ typedef struct attention {
     int64_t left, right; /* windows + 1; 0: none */
 } attention;
 
-/* Element (b, h, i, c) of a tensor of n_heads heads of `positions` rows of d numbers, in the layout
- * of the case. */
+/* Returns the index of element (b, h, i, c) of a tensor of n_heads heads of `positions` rows of d
+ * numbers, in the layout of the case. */
 static int64_t at(const attention *t, int64_t n_heads, int64_t places, int64_t d, int64_t b,
                   int64_t h, int64_t i, int64_t c)
 {

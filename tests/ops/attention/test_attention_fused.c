@@ -52,7 +52,7 @@ typedef struct fused {
 
 enum { WIDTH = 10, COLUMNS = 3 * HIDDEN };
 
-/* What QAttention is given in place of an input and weights of floats. */
+/* The quantised input and weights of QAttention. */
 typedef struct quantised {
     double *x, *w, x_scale, x_zero, *w_scale, *w_zero;
     int64_t n_scales;
@@ -65,7 +65,7 @@ static double *bytes(clg_dtype dtype, int64_t n)
     return x;
 }
 
-/* Draws it, and sets x and w to the numbers that it stands for. */
+/* Draws them, and sets x and w to the numbers that they represent. */
 static quantised draw_quantised(const fused *t, int64_t rows, double *x, double *w)
 {
     const bool zeros = t->projection != WITHOUT_ZEROS;
@@ -86,7 +86,7 @@ static quantised draw_quantised(const fused *t, int64_t rows, double *x, double 
     return q;
 }
 
-/* The mask of the case, and what it adds for query i, key j of batch b. */
+/* Returns what the case's mask adds for query i, key j of batch b. */
 static double masked(const fused *t, const double *mask, int64_t b, int64_t i, int64_t j)
 {
     const int64_t total = t->places + t->past;
@@ -99,7 +99,7 @@ static double masked(const fused *t, const double *mask, int64_t b, int64_t i, i
     return sum;
 }
 
-/* Keys (part 1) or values (2) of [2, batch, heads, total, D]: the past, then columns of the
+/* Fills keys (part 1) or values (2) of [2, batch, heads, total, D]: the past, then columns of the
  * projection. */
 static void fill_present(const fused *t, const double *past, const double *projected,
                          double *present)
@@ -168,7 +168,7 @@ static void check_fused(fused t)
             projected[i] += x[i / columns * WIDTH + k] * w[k * columns + i % columns];
     }
     fill_present(&t, past, projected, present);
-    /* The formula's scale is 1 / sqrt(D): another one is a factor of the queries. */
+    /* The formula's scale is 1 / sqrt(D): another scale is applied to the queries. */
     for (int64_t i = 0; i < rows * columns; i++)
         scaled[i] = projected[i] * (t.scale != 0 ? t.scale * sqrt(D) : 1);
     for (int64_t b = 0; b < BATCH; b++)
@@ -332,7 +332,7 @@ static int64_t start_of(const gqa *t, int64_t b)
     return t->places == t->total ? 0 : (int64_t)t->seqlens[b] + 1 - t->places;
 }
 
-/* Rows of D numbers rotated by their positions, in a copy. */
+/* Returns a copy of rows of D numbers rotated by their positions. */
 static double *rotated(const gqa *t, const double *x, int64_t heads, const double *cosines,
                        const double *sines)
 {

@@ -41,7 +41,7 @@ static void draw(float *to, int64_t n)
     for (int64_t i = 0; i < n; i++) to[i] = (float)x[i];
 }
 
-/* What the case's score_mod adds to a score. */
+/* Returns what the case's score_mod adds to a score. */
 static double added(const flex_case *t, int64_t i, int64_t j)
 {
     switch (t->change) {
@@ -115,7 +115,8 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     clg_model_free(model);
 }
 
-/* A graph from `x` to `y` of one node with another operand, a constant where `number` is given. */
+/* Writes a graph from `x` to `y` of one node with another operand, a constant where `number` is not
+ * NULL. */
 static ow_bytes change_by(const char *op, const char *inputs, const float *number)
 {
     ow_model m = {0};
@@ -127,7 +128,8 @@ static ow_bytes change_by(const char *op, const char *inputs, const float *numbe
     return m.graph;
 }
 
-/* x + bias where the flag says so, from branches that see the scores and the model's inputs. */
+/* Writes a graph of x + bias if a flag is set, from branches that capture the scores and the
+ * model's inputs. */
 static ow_bytes change_in_branch(void)
 {
     ow_model m = {0}, yes = {0}, no = {0};

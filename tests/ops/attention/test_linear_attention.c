@@ -23,7 +23,8 @@ typedef struct tensors {
     bool gated, delta;
 } tensors;
 
-/* The decays of number d from after token `from` up to token `to`; from -1: all of them. */
+/* Returns the sum of decays of number d from after token `from` up to token `to`; from -1: all of
+ * them. */
 static double between(const linear *t, const tensors *m, int64_t b, int64_t g, int64_t d,
                       int64_t from, int64_t to)
 {
@@ -38,8 +39,8 @@ static const double *key_of(const linear *t, const tensors *m, int64_t b, int64_
     return m->k + ((b * t->tokens + i) * t->kv_heads + g) * t->dk;
 }
 
-/* What `with` (dk numbers) reads of column c after token `to`, of the past and of the updates
- * of n tokens. */
+/* Returns the product of `with` (dk numbers) with column c of the state after token `to`, from the
+ * past and the updates of n tokens. */
 static double reads(const linear *t, const tensors *m, const double *u, int64_t b, int64_t g,
                     int64_t c, const double *with, int64_t n, int64_t to)
 {

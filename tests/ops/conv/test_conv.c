@@ -25,8 +25,7 @@ typedef struct conv_case {
     clg_dtype dtype;
 } conv_case;
 
-/* The case as three axes, the missing ones of size 1 before, with all paddings and outputs
- * known. */
+/* The case with three axes, missing ones of size 1 first, with all paddings and outputs known. */
 typedef struct conv_whole {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], begin[3];
 } conv_whole;
@@ -229,7 +228,7 @@ TEST(conv__one_by_one)
          .in = {3, 4},
          .kernel = {1, 1},
          .weight_is_input = true},
-        /* Small feature maps of many channels: the SIMD class makes rows of pixels. */
+        /* Small feature maps of many channels: the SIMD class joins rows of pixels. */
         {.axes = 2, .n = 2, .c = 260, .m = 67, .in = {7, 7}, .kernel = {1, 1}, .bias = true},
         {.axes = 2, .n = 1, .c = 530, .m = 33, .in = {14, 14}, .kernel = {1, 1}},
         {.axes = 2,
@@ -435,7 +434,7 @@ TEST(conv__computed_weights)
     EACH(cases);
 }
 
-/* relu(conv + residual): the pass makes one kernel of it. */
+/* Checks relu(conv + residual), which the pass fuses into one kernel. */
 static void followed(const conv_case *t)
 {
     const conv_whole w = complete(t);

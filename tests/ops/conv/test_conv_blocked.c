@@ -15,7 +15,7 @@
         1, 1, 1, 1                                                                                 \
     }
 
-/* Images, blocks of channels in and out, height and width, those of the kernel. */
+/* A case: images, channel blocks in and out, height and width, those of the kernel. */
 #define CONV(images, blocks, to, height, width, k_height, k_width)                                 \
     .n = images, .c_blocks = blocks, .m_blocks = to, .h = height, .w = width,                      \
     .kernel = {k_height, k_width}
@@ -66,8 +66,8 @@ TEST(conv_blocked__auto_pad)
     conv_case_check(cases, COUNT(cases));
 }
 
-/* Of 20 blocks of 16 channels, not all pixels of a window of 16x16 fit in private memory; of
- * narrower ones, those of 40. */
+/* With 20 blocks of 16 channels, not all pixels of a 16x16 window fit in private memory; with
+ * smaller blocks, those of 40. */
 TEST(conv_blocked__large_kernels)
 {
     static const conv_case cases[] = {
@@ -202,8 +202,8 @@ TEST(conv_blocked__depthwise)
     }
 }
 
-/* After a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows
- * that see padding alone, more than one part of a feature map. */
+/* After a 1x1 convolution, fused and not: parts of lines and whole ones, windows in padding only,
+ * more than one part of a feature map. */
 TEST(conv_blocked__expanded)
 {
     static const conv_case cases[] = {
@@ -241,7 +241,7 @@ TEST(conv_blocked__expanded)
         }
 }
 
-/* Nothing is planned, and so nothing refused. */
+/* Without images nothing is planned, and so nothing rejected. */
 TEST(conv_blocked__no_images)
 {
     static const conv_case cases[] = {
@@ -252,7 +252,7 @@ TEST(conv_blocked__no_images)
     conv_case_check(cases, COUNT(cases));
 }
 
-/* In NCHW order all classes of kernels compute it, so that one runs on every device. */
+/* In NCHW order all classes of kernels support it, so that a case runs on every device. */
 TEST(conv_blocked__plain_maps_do_with_all_kernels)
 {
     static const conv_case cases[] = {

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Along one axis: n inputs, k taps, stride, dilation, padding before and after, outputs. */
+/* One axis: n inputs, k taps, stride, dilation, padding before and after, outputs. */
 typedef struct axis {
     int64_t n, k, s, d, pb, pe, extra, out;
 } axis;
@@ -33,7 +33,7 @@ static int64_t product(const deconv *t, int what)
     return n;
 }
 
-/* The output pixel where tap `tap` of input pixel `in` falls, or -1. */
+/* Returns the output pixel to which tap `tap` of input pixel `in` contributes, or -1. */
 static int64_t falls_on(const deconv *t, int64_t in, int64_t tap)
 {
     int64_t at = 0, stride = 1;
@@ -150,8 +150,8 @@ TEST(convtranspose__half)
           CLG_FLOAT16, NULL, false);
 }
 
-/* Paddings that the operator works out: half of what is too much on each side, the odd one
- * before or after. */
+/* Paddings that the operator computes: half of the excess on each side, the odd pixel before or
+ * after. */
 TEST(convtranspose__requested_sizes)
 {
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 0, 1, 0, 8}}, 1, 1, 2, 2, false},

@@ -13,8 +13,8 @@
 
 enum { FP16_VALUES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
 
-/* The number of a half's bits; that of INFINITE is what a fifth bit of exponent more would make
- * of it, 65536. */
+/* Returns the number of a half's bits; for infinity the next number, 65536, that a wider exponent
+ * would have. */
 static double half_value(int bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -25,7 +25,7 @@ static double half_value(int bits)
 
 static bool is_number(int bits) { return (bits & INFINITE) != INFINITE; }
 
-/* Bits as integers of this many say them. */
+/* Returns the bits as a signed integer of this width. */
 static double as_signed(int64_t bits, int width)
 {
     return (double)(bits >= INT64_C(1) << (width - 1) ? bits - (INT64_C(1) << width) : bits);
@@ -39,7 +39,7 @@ static int64_t float_bits(double number)
     return bits;
 }
 
-/* `x` through a Cast, then bit for bit. */
+/* Casts `x` and compares bits. */
 static void check_bits(clg_dtype from, clg_dtype to, int64_t n, const double *x, const double *bits,
                        bool heavy)
 {
@@ -75,8 +75,8 @@ TEST(float16__is_exact)
     check_to_floats(61);
 }
 
-/* Each half, the middle between it and the next one, and the floats on both sides of that: the
- * two float16 values, or the even one. */
+/* Checks each half, the midpoint to the next one, and the floats on both sides of that: rounded to
+ * the nearer half, or the even one. */
 static void check_to_float16(int every)
 {
     double *x = run_node_zeros(4 * FP16_VALUES), *bits = run_node_zeros(4 * FP16_VALUES);
@@ -144,8 +144,8 @@ TEST(nan__stays_one)
     }
 }
 
-/* A half, half of the distance to the next one, and a quarter of that up, down or not at all,
- * which float16 has all and whose sum float32 has. Other float16 values are added to nothing. */
+/* A half, half of the distance to the next one, and a quarter of that up, down or zero: float16
+ * represents all three, float32 their sum. */
 typedef struct sum_case {
     double terms[3];
     double sum;
@@ -169,7 +169,7 @@ static int64_t list_sums(int every, sum_case **out)
     return n;
 }
 
-/* Rows of one GEMM are stored as vectors, what is left of them one by one. */
+/* Rows of one GEMM are stored as vectors, the remaining elements one by one. */
 static void check_gemms(int every)
 {
     enum { N = 17 };
@@ -197,7 +197,7 @@ TEST(gemm__is_rounded_once)
     check_gemms(61);
 }
 
-/* Element by element: what three summands come to is the third of their running sums. */
+/* Element by element: the last of three running sums. */
 static void check_sums(int every)
 {
     sum_case *sums;
@@ -227,7 +227,7 @@ TEST(running_sums__are_rounded_once)
     check_sums(61);
 }
 
-/* Between two operators of one kernel nothing is stored, but the number is that of a half. */
+/* Within a fused kernel values are not stored, but must be rounded to half. */
 TEST(floats__round_within_a_kernel)
 {
     enum { N = 8191 };

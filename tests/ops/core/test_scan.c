@@ -11,7 +11,7 @@
 #define LIST(...) ((const int64_t[]){__VA_ARGS__})
 #define MAX_ELEMENTS 512
 
-/* A model with float inputs x (and s), and what its outputs must be. */
+/* A model with float inputs x (and s), and its expected outputs. */
 typedef struct scan_case {
     ow_bytes file;
     clg_status refused; /* CLG_OK: it runs */
@@ -106,7 +106,7 @@ static ow_bytes sum_body(int64_t m)
 
 /* ---- Scan ------------------------------------------------------------------------------------ */
 
-/* x: [m, n], gone over along axis 1; rows: [n, m] or, with transposed, [m, n]. */
+/* Checks Scan over x: [m, n] along axis 1; rows: [n, m] or, with transposed, [m, n]. */
 static void scan_9(int64_t n, int64_t m, bool reverse_in, bool reverse_out, bool transposed)
 {
     scan_case k = {0};
@@ -213,8 +213,7 @@ TEST(scan__of_opset_8_may_leave_outputs_out)
     check(&k);
 }
 
-/* Loops of 1000 iterations, one inside the other, that do nothing: planning does not go on for
- * ever. */
+/* Nested loops of 1000 iterations each that compute nothing: planning must end with an error. */
 TEST(loops__that_multiply_are_refused)
 {
     scan_case k = {.refused = CLG_ERROR_UNSUPPORTED_OPERATOR, .words = "longer than a plan can be"};
@@ -252,7 +251,8 @@ TEST(loops__that_multiply_are_refused)
 
 /* ---- SequenceMap ----------------------------------------------------------------------------- */
 
-/* y = the rows of x, each through the body with the other inputs, joined. Takes the body. */
+/* Checks y = the rows of x, each transformed by the body with the other inputs, joined. Takes
+ * ownership of the body. */
 static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *inputs, int64_t m)
 {
     ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
@@ -289,7 +289,7 @@ TEST(sequence_map__goes_over_parts)
     }
 }
 
-/* The numbers of x above 0, found row by row: each row ends a segment. */
+/* Finds the numbers of x above 0 row by row: each row ends a segment. */
 TEST(sequence_map__bodies_may_wait_for_data)
 {
     scan_case k = {0};

@@ -20,7 +20,7 @@ static double tolerance(clg_dtype dtype)
                                    : 2e-3;
 }
 
-/* The determinant of the rows from `row` on, without the columns in `taken`. */
+/* Returns the determinant of the rows from `row` on, without the columns in `taken`. */
 static long double cofactors(const double *a, int n, int row, unsigned taken)
 {
     long double sum = 0, sign = 1;
@@ -52,7 +52,7 @@ static void by_cofactors(clg_dtype dtype, int64_t batch, int64_t n)
     check(dtype, 11, batch, n, x, y);
 }
 
-/* D: 2 and 1/2 in turn with signs; u and v: eighths. */
+/* Checks the lemma. D: 2 and 1/2 alternately with signs; u and v: eighths. */
 static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
 {
     double *x = run_node_zeros(batch * n * n), *y = run_node_zeros(batch);
@@ -98,7 +98,7 @@ TEST(det__dtypes)
     }
 }
 
-/* Zeros where a pivot would be, rows that depend on each other, NaNs. */
+/* Zeros at pivots, dependent rows, NaNs. */
 TEST(det__pivots)
 {
     const double x[] = {0, 1, 0, 0, 0,   1, 1, 0, 0, /* a cycle of three */
@@ -110,7 +110,7 @@ TEST(det__pivots)
     check(CLG_FLOAT32, 11, 5, 3, x, y);
     double *large = run_node_zeros(25 * 5), of_large[5];
     for (int m = 0; m < 5; m++) {
-        /* The same in a corner of 5 x 5, for groups of work-items. */
+        /* The same in a corner of 5 x 5, for kernels with work-groups. */
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++) large[m * 25 + i * 5 + j] = x[m * 9 + i * 3 + j];
         large[m * 25 + 19] = large[m * 25 + 23] = 1;

@@ -13,8 +13,8 @@ typedef struct number {
     double re, im;
 } number;
 
-/* The signal's number i of n: zeros after its n_in, conjugates beyond half of it where it is
- * mirrored. */
+/* Returns element i of n of the signal: zeros after its n_in, conjugates beyond half of it where it
+ * is mirrored. */
 static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, int64_t n,
                     int64_t i, bool mirror)
 {
@@ -125,7 +125,7 @@ TEST(dft__types)
     dft((dft_case){CLG_FLOAT16, 3, {2, 32, 2}, 1, 0, true, false, 20});
 }
 
-/* frames: by window (length of it), by frame_length, or both. */
+/* frames: given by the window (its length), by frame_length, or both. */
 static void stft(clg_dtype dtype, int64_t batch, int64_t length, int64_t parts, int64_t hop,
                  int64_t n, bool windowed, bool has_frame, bool onesided)
 {

@@ -36,7 +36,7 @@ static double uniform_of(const uint32_t *w, bool is_double)
     return is_double ? ldexp(ldexp(w[0] >> 5, 26) + (w[1] >> 6), -53) : ldexp(w[0] >> 8, -24);
 }
 
-/* The number of element e, in tiles of 16 counters. */
+/* Returns the number of element e, in tiles of 16 counters. */
 static double number_of(int64_t e, uint64_t key, bool is_double, bool normal)
 {
     const int64_t numbers = is_double ? 2 : 4, tile = numbers * 16;
@@ -79,7 +79,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Numbers that the cumulative distribution has brought to 0..1. */
+/* Tests numbers mapped to 0..1 by the cumulative distribution. */
 static void look_uniform(double *u)
 {
     int bins[64] = {0};
@@ -319,7 +319,7 @@ static void run_once(clg_session *session, float *out)
     assert_ok(clg_session_get_output_data(session, "y", out, DRAWN * sizeof *out));
 }
 
-/* Runs differ, sessions differ, and so do two nodes of one model; with a seed none does. */
+/* Runs, sessions and nodes of one model differ; with a seed they do not. */
 static void draw_twice(clg_context *context, const clg_session_options *options, const char *place,
                        void *user)
 {

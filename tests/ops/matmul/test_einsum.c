@@ -39,7 +39,7 @@ static double value_at(const reference_term *t, const int64_t *at)
     return t->numbers[e];
 }
 
-/* Reads the canonical equation; returns how many terms it has, of which the last is the result. */
+/* Parses the canonical equation; returns the number of terms, of which the last is the result. */
 static int read_decomposed(const einsum_case *k, reference_term *terms)
 {
     int n = 0;
@@ -70,7 +70,7 @@ static double tolerance(clg_dtype dtype)
 
 static bool is_float(clg_dtype dtype) { return tolerance(dtype) > 0; }
 
-/* The sum, over every place of the letters that occur. */
+/* Computes the sum over all values of the letters. */
 static void sum_all(const reference_term *terms, int n, const int64_t *sizes, uint32_t used)
 {
     int64_t at[LETTERS] = {0};
@@ -193,8 +193,7 @@ TEST(einsum__several_terms)
         F32(",a,->a", 7),
     };
     CHECK_ALL(cases);
-    /* As many terms as the test's node holds: a chain of GEMMs, and sums that each term has
-     * to itself. */
+    /* As many terms as the test's node holds: chained GEMMs, and labels of one term only. */
     check_einsum(
         &F32("ab,bc,cd,de,ef,fg,gh,hi,ij,jk,kl,lm->ma", 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4));
     check_einsum(
@@ -279,7 +278,7 @@ TEST(einsum__nothing)
     CHECK_ALL(cases);
 }
 
-/* A GEMM large enough for every tile, and one that is nothing but additions. */
+/* A GEMM large enough for every tile, and an equation with sums only. */
 TEST(einsum__large)
 {
     const einsum_case cases[] = {F32("abc,acd->bad", 2, 130, 67, 150), F32("ab,ab->", 131, 257)};
@@ -314,7 +313,7 @@ TEST(einsum__random)
             if ((used >> l & 1) && pick(2)) text[at++] = (char)('a' + l);
         }
         text[at] = '\0';
-        /* A letter that is 1 wherever it occurs is of size 1. */
+        /* A letter that is 1 in all terms has size 1. */
         for (int l = 0; l < letters; l++) {
             bool full = false;
             int term = 0;

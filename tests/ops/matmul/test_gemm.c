@@ -149,7 +149,7 @@ TEST(gemm__all_attributes)
     }
 }
 
-/* Beyond 16 MiB a constant is packed in pieces: along either side of it, as left and as right
+/* A constant beyond 16 MiB is packed in pieces: along either side of it, as left and as right
  * matrix. */
 TEST(gemm__large_constants)
 {
@@ -219,7 +219,7 @@ TEST(gemm__bias_shapes)
     gemm_check(CLG_FLOAT16, &transposed, true);
 }
 
-/* beta 0 leaves C out, whatever it holds. */
+/* beta 0 ignores C, whatever its content. */
 TEST(gemm__beta_zero)
 {
     const double a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1}, c[] = {NAN, INFINITY};

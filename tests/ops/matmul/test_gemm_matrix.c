@@ -87,7 +87,7 @@ TEST(matrix__batches)
 /* Bias, residual and each activation. */
 TEST(matrix__followers) { gemm_check_followers(CLG_FLOAT16); }
 
-/* A convolution of one pixel: the weights are the left matrix, the bias goes by rows. */
+/* A 1x1 convolution: the weights are the left matrix, the bias is per row. */
 TEST(matrix__convolution)
 {
     enum { IMAGES = 2, IC = 35, OC = 21, PIXELS = 5 * 7 };
@@ -108,7 +108,7 @@ TEST(matrix__convolution)
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(IC));
 }
 
-/* What is not in a tile does not meet what is: 0 x infinity would be NaN. */
+/* Padding elements of a tile must not be multiplied with others: 0 x infinity would be NaN. */
 TEST(matrix__nan_and_infinity)
 {
     const double a[] = {NAN, 1, INFINITY, 1, -INFINITY, 1, 60000, 1}, b[] = {2, 1, 1, 1};

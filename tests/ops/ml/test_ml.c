@@ -215,7 +215,7 @@ TEST(ml__one_hot)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* A model of one node of ai.onnx.ml at `version`, x to y; the node is taken. */
+/* Writes a model of one node of ai.onnx.ml at `version`, x to y; takes ownership of the node. */
 static ow_bytes file_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
 {
     ow_model m = {.ir_version = 8, .opset = 17};
@@ -331,7 +331,7 @@ TEST(ml__labels)
     check_labels(&k);
 }
 
-/* The labels of a classifier are words, chosen by what the device computes. */
+/* The labels of a classifier are strings, selected by a result of the device. */
 TEST(ml__words_for_classes)
 {
     static float x[] = {-1, 2, 0.5f, -3};
@@ -388,8 +388,7 @@ TEST(ml__rows_of_unknown_rank)
 
 /* ---- TreeEnsemble 5 -------------------------------------------------------------------------- */
 
-/* A root, and below it two nodes: as in ONNX's example of one tree, or with sets; what leads
- * where may be wrong. */
+/* Writes a root with two nodes: ONNX's example of one tree, or with sets; links may be invalid. */
 static ow_bytes tree_5(bool with_sets, int64_t second_side, int64_t target)
 {
     const float splits[] = {with_sets ? 11 : 3.14f, 1.2f, 4.2f};

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A tensor of strings, or of whole numbers (bool, int64, float). */
+/* A tensor of strings, or of integers (bool, int64, float). */
 typedef struct words {
     clg_dtype dtype;
     int rank;
@@ -409,7 +409,7 @@ TEST(string__moving)
 
 /* ---- there and back -------------------------------------------------------------------------- */
 
-/* Words chosen by what the device computes: more of them than shape arithmetic takes. */
+/* Strings selected by a result of the device: more than shape arithmetic computes. */
 static void by_device(clg_context *context, const clg_session_options *options, const char *place,
                       void *user)
 {

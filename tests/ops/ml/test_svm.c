@@ -49,7 +49,7 @@ static int class_of(const machine *m, int v)
     return c;
 }
 
-/* Every vector speaks in the pairs of its own class. */
+/* Computes the scores: vectors contribute to the pairs that include their class. */
 static void decide(const machine *m, const double *x, double *out_scores)
 {
     memcpy(out_scores, m->rho, (size_t)m->pairs * sizeof *out_scores);
@@ -76,7 +76,7 @@ static int winner(const machine *m, const double *scores)
     return best;
 }
 
-/* A system of n equations, its right side in column n. */
+/* Solves a system of n equations, whose right side is in column n. */
 static void solve(int n, double t[MAX_CLASSES + 1][MAX_CLASSES + 2])
 {
     for (int c = 0; c < n; c++) {
@@ -96,7 +96,7 @@ static void solve(int n, double t[MAX_CLASSES + 1][MAX_CLASSES + 2])
     for (int r = 0; r < n; r++) t[r][n] /= t[r][r];
 }
 
-/* The minimum of the sum over pairs of (r_ji p_i - r_ij p_j)^2 among all p that add up to 1. */
+/* Minimises the sum over pairs of (r_ji p_i - r_ij p_j)^2 among all p with sum 1. */
 static void couple(const machine *m, const double *scores, double *out_p)
 {
     const int n = m->classes;
@@ -114,7 +114,7 @@ static void couple(const machine *m, const double *scores, double *out_p)
     for (int i = 0; i < n; i++) out_p[i] = t[i][n + 1];
 }
 
-/* The inverse of the normal distribution's cumulative function, by halving. */
+/* Returns the inverse of the normal distribution's cumulative function, by bisection. */
 static double probit(double p)
 {
     double low = -40, high = 40;
@@ -141,7 +141,7 @@ static void transform(const char *name, int n, double *y)
     }
 }
 
-/* Of two classes without probabilities the one score stands for both. */
+/* Derives both scores of two classes without probabilities from the one decision. */
 static void finish(const machine *m, double *y)
 {
     if (m->probable || m->classes != 2) {
@@ -196,9 +196,9 @@ static machine make_machine(const char *kernel, const char *post, int features, 
     return m;
 }
 
-/* Scores are sums in float of up to 60 terms. Probabilities are walked to until no step is
- * larger than 0.005 over the number of classes, as libsvm does, and differ so much from where
- * the walk would end. */
+/* Checks a model. Scores are sums in float of up to 60 terms. Probabilities are iterated until no
+ * step is larger than 0.005 over the number of classes, as in libsvm, and differ by that much from
+ * the limit. */
 static void check(const machine *m, int rows, clg_dtype dtype)
 {
     const int columns = m->probable || m->classes == 2 ? m->classes : m->pairs;
@@ -263,7 +263,7 @@ TEST(svm__post_transforms)
     }
 }
 
-/* Within what a probability is: between the tails it needs no wider tolerance than the walk
+/* Probabilities are between the tails, where probit needs no wider tolerance than the iteration
  * itself. */
 TEST(svm__probit_of_probabilities)
 {
@@ -303,7 +303,7 @@ TEST(svm__certain_probabilities)
     run_node_check(&r, 1e-3);
 }
 
-/* Coefficients alone: a score for each class, and the largest wins. */
+/* A linear model: a score for each class, and the largest wins. */
 TEST(svm__lines)
 {
     enum { ROWS = 21, F = 5, C = 4 };

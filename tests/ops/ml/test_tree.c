@@ -36,7 +36,7 @@ static int draw(int n)
     return (int)((noise >> 8) % (uint32_t)n);
 }
 
-/* A tree of uneven depth, whose ids are in no order; returns the node's place. */
+/* Grows a tree of uneven depth, whose ids are in no order; returns the node's index. */
 static size_t grow(forest *f, int tree, int depth, int mode)
 {
     const size_t at = f->n_nodes++;
@@ -86,7 +86,7 @@ static bool holds(const char *mode, double x, double y)
     return x != y;
 }
 
-/* Sums of one row before the transform. */
+/* Computes the sums of one row before the transform. */
 static void walk(const forest *f, const double *x, double *scores)
 {
     bool has[MAX_TARGETS] = {false};
@@ -167,7 +167,8 @@ static void nodes_of(run_node *r, const forest *f, const char *prefix)
     if (f->n_base) run_node_floats(r, "base_values", f->n_base, f->base);
 }
 
-/* Numbers on the grid of thresholds, so that equality happens; NaN and infinities when `wild`. */
+/* Returns numbers on the grid of thresholds, so that equality occurs; also NaN and infinities when
+ * `wild`. */
 static const double *rows_of(int rows, bool wild)
 {
     double *x = run_node_zeros(rows * FEATURES);
@@ -265,7 +266,7 @@ static int64_t largest(int n, const double *s)
     return best;
 }
 
-/* labels: one a class. two_from_one: all votes are for class 0 of two. */
+/* Checks a classifier. labels: one per class. two_from_one: all votes are for class 0 of two. */
 static void classify(const forest *f, int n_labels, bool is_positive, int rows)
 {
     const double *x = rows_of(rows, true);
@@ -408,7 +409,7 @@ TEST(tree__refuses)
     refused(&f, "no nodes");
 }
 
-/* More features are requested than there are. */
+/* A tree reads more features than there are. */
 TEST(tree__refuses_short_rows)
 {
     const double x[2] = {0};

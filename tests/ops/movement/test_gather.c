@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Indices into an axis of n, some of them negative. */
+/* Returns indices into an axis of n, some of them negative. */
 static double *indices_into(int64_t count, int64_t n)
 {
     double *x = run_node_zeros(count);
@@ -56,7 +56,7 @@ TEST(gather__gather)
     check_gather(CLG_FLOAT16, CLG_INT32, 1, 4, 33, DIMS(0));
 }
 
-/* A known index is a view; one out of range is reported when it is known, and when it is met. */
+/* A known index is a view; one out of range is reported when it is known, or when it is read. */
 TEST(gather__known_index)
 {
     run_node r;
@@ -115,7 +115,7 @@ TEST(gather__elements)
     check_elements(CLG_INT64, 5, DIMS(2, 2, 2, 2, 2, 3), (int64_t[]){2, 2, 2, 2, 2, 2});
 }
 
-/* [2, 3, 4, 5] picked by pairs, without and with a batch dimension. */
+/* Gathers from [2, 3, 4, 5] by pairs, without and with a batch dimension. */
 TEST(gather__nd)
 {
     run_node r;
@@ -147,8 +147,8 @@ TEST(gather__nd)
 
 /* ---- Pad ------------------------------------------------------------------------------------- */
 
-/* The place that place i of a dimension of n stands for, -1 for none; reflections one step at a
- * time. */
+/* Returns the input position for position i of a dimension of n, -1 for none; reflects one step at
+ * a time. */
 static int64_t padded(int64_t i, int64_t n, const char *mode)
 {
     if (strcmp(mode, "constant") == 0) return i >= 0 && i < n ? i : -1;

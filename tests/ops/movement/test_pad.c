@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* wanted: sizes of `axes`, or of all where n_axes is 0. */
+/* Checks CenterCropPad. wanted: sizes of `axes`, or of all where n_axes is 0. */
 static void centre(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *wanted,
                    size_t n_axes, const int64_t *axes)
 {

@@ -19,7 +19,7 @@ static double combine(const char *reduction, double a, double b)
     return b;
 }
 
-/* Coordinates of element i. */
+/* Computes the coordinates of element i. */
 static void coordinates(int rank, const int64_t *dims, int64_t i, int64_t *out)
 {
     for (int d = rank; d-- > 0; i /= dims[d]) out[d] = i % dims[d];
@@ -32,7 +32,7 @@ static int64_t offset(int rank, const int64_t *dims, const int64_t *at)
     return to;
 }
 
-/* Whole numbers in 0..n-1, every third one counted from the end. */
+/* Returns integers in 0..n-1, every third one counted from the end. */
 static double *some_indices(int64_t count_all, int64_t n)
 {
     double *index = run_node_zeros(count_all);
@@ -174,7 +174,7 @@ TEST(scatter__nd)
     }
 }
 
-/* Shapes of graphs are put together by ScatterND too. */
+/* Graphs also compute shapes by ScatterND. */
 TEST(scatter__nd_of_a_shape)
 {
     const double x[24] = {0}, index[] = {1}, six[] = {6}, zeros[48] = {0};

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Numbers of which about `share` are not zero; bool wants 0 and 1. */
+/* Returns numbers of which about `share` are non-zero; 0 and 1 for bool. */
 static double *sparse(int64_t n, double share, bool is_bool)
 {
     double *x = run_node_random(n);
@@ -81,7 +81,7 @@ TEST(nonzero__special_numbers)
     nonzero_of(CLG_FLOAT32, DIMS(2, 4), x, false);
 }
 
-/* On the host, where it is small; in the init plan, where it is not. */
+/* Computed on the host if small; by the init plan otherwise. */
 TEST(nonzero__of_constants)
 {
     nonzero_of(CLG_INT64, DIMS(3, 4), sparse(12, 0.5, false), true);
@@ -92,7 +92,7 @@ TEST(nonzero__of_constants)
 
 /* ---- Compress -------------------------------------------------------------------------------- */
 
-/* axis INT64_MIN: none. */
+/* Checks Compress. axis INT64_MIN: none. */
 static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, int64_t axis,
                      int64_t n_condition, double share)
 {
@@ -150,7 +150,7 @@ TEST(compress__refuses_a_condition_that_is_too_long)
     run_node_refused(&r, CLG_ERROR_SHAPE, "4 elements");
 }
 
-/* What follows is planned for the size that was found. */
+/* Later nodes are planned for the size that was found. */
 TEST(compress__goes_on)
 {
     const double x[] = {1, 2, 3, 4}, condition[] = {1, 0, 1, 1}, y[] = {-1, -3, -4};

@@ -17,7 +17,7 @@ static int64_t largest_of_dtype(clg_dtype dtype)
                                         : 16777213;
 }
 
-/* Coordinates of element `at`, and the element at coordinates. */
+/* Compute the coordinates of element `at`, and the element at coordinates. */
 static void places_of(int64_t at, int rank, const int64_t *dims, int64_t *out)
 {
     for (int i = rank - 1; i >= 0; i--) {
@@ -35,7 +35,7 @@ static int64_t at_places(int rank, const int64_t *dims, const int64_t *places)
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* after: another node reads the result, so that a view is read in place by it. */
+/* Checks Transpose. after: another node reads the result, so that it reads a view in place. */
 static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *perm,
                             const char *after)
 {
@@ -286,7 +286,7 @@ TEST(strided__slice)
     for (size_t i = 0; i < COUNT(slices); i++) check_slice(&slices[i], i % 2 ? "Neg" : NULL);
 }
 
-/* A view of a view of a view, read by an operator that wants it dense. */
+/* A view of a view of a view, read by an operator that needs it dense. */
 TEST(strided__views_of_views)
 {
     run_node r;

@@ -83,7 +83,7 @@ static void unique(problem p)
     run_node_check(&r, 0);
 }
 
-/* Numbers from about `kinds` different ones. */
+/* Returns numbers of about `kinds` different values. */
 static double *repeated(int64_t n, int kinds, bool is_unsigned)
 {
     double *x = run_node_random(n);

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* 1, -1, 0.5, -0, infinity, 3 of float16, bfloat16, float32, float64: the fields put together by
- * hand. */
+/* 1, -1, 0.5, -0, infinity, 3 as float16, bfloat16, float32, float64, assembled from their fields.
+ */
 static const double numbers[] = {1, -1, 0.5, -0.0, INFINITY, 3};
 enum { N = 6 };
 
@@ -69,7 +69,7 @@ TEST(bitcast__integers)
     check(CLG_FLOAT32, CLG_INT32, 2, (int64_t[]){0, 3}, numbers, numbers, false);
 }
 
-/* A view of a view, which a kernel then reads by its new dtype. */
+/* A view of a view, which a kernel then reads in its new dtype. */
 TEST(bitcast__between_others)
 {
     const double x[] = {1, 2, 4, 8, 16, 32}, order[] = {0, 3, 1, 4, 2, 5};

@@ -12,7 +12,7 @@
 
 /* ---- how inputs are -------------------------------------------------------------------------- */
 
-/* y = a - b by broadcasting, worked out from coordinates. */
+/* Checks y = a - b with broadcasting, computed from coordinates. */
 static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const int64_t *b_dims)
 {
     run_node r;
@@ -105,7 +105,7 @@ TEST(pointwise__views)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* More inputs than a kernel takes: x and its half, twenty times in turn. */
+/* More inputs than a kernel reads: x and its half, twenty times in turn. */
 static void run_many(clg_context *context, const clg_session_options *options, const char *place,
                      void *user)
 {

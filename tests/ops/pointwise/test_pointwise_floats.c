@@ -17,7 +17,7 @@
 typedef struct float_row {
     const char *def;
     double (*right)(double a, double b);
-    double low, high; /* of the inputs that are compared; outside of them only NaN-ness is */
+    double low, high; /* of the inputs that are compared; outside of them only NaN is checked */
     float scalars[2];
 } float_row;
 
@@ -179,8 +179,8 @@ static double float_tolerance(clg_dtype dtype)
     }
 }
 
-/* Zeros, ones, halves, huge and tiny ones, infinities, NaN; then numbers of all magnitudes
- * around 1. */
+/* Fills in zeros, ones, halves, huge and tiny numbers, infinities, NaN; then numbers of all
+ * magnitudes around 1. */
 static void fill_floats(tensor *t, bool second)
 {
     static const double special[] = {0, -0.0, 1,        -1,        0.5, -0.5,  1.5,  -2.5,
@@ -194,7 +194,7 @@ static void fill_floats(tensor *t, bool second)
     }
 }
 
-/* Inputs outside of the range in which a row is right become 0.75. */
+/* Replaces inputs outside of the range that a row supports by 0.75. */
 static void limit(tensor *t, const float_row *row)
 {
     for (int64_t i = 0; i < t->n_elements; i++) {
@@ -231,7 +231,7 @@ TEST(pointwise_floats__float32) { check_floats(CLG_FLOAT32, 301, COUNT(float_row
 
 TEST(pointwise_floats__float64) { check_floats(CLG_FLOAT64, 259, COUNT(float_rows)); }
 
-/* They are computed in float: loads and stores are what is new. */
+/* Narrow floats are computed in float: tests their loads and stores. */
 TEST(pointwise_floats__narrow)
 {
     check_floats(CLG_FLOAT16, 259, 16);

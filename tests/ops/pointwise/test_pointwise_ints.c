@@ -26,7 +26,7 @@ static int64_t s_div(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? s_sub
 static uint64_t u_div(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
 static int64_t s_rem(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a - a / b * b; }
 static uint64_t u_rem(uint64_t a, uint64_t b) { return b == 0 ? 0 : a - a / b * b; }
-/* The quotient rounded down, as Python has it. */
+/* Return quotient and remainder, rounded down as in Python. */
 static int64_t s_mod(int64_t a, int64_t b)
 {
     if (b == 0 || b == -1) return 0;
@@ -43,7 +43,7 @@ static int64_t s_sign(int64_t a, int64_t b) { return (void)b, (a > 0) - (a < 0);
 static uint64_t u_sign(uint64_t a, uint64_t b) { return (void)b, a != 0; }
 static int64_t s_relu(int64_t a, int64_t b) { return (void)b, a > 0 ? a : 0; }
 static int64_t s_prelu(int64_t a, int64_t b) { return a < 0 ? s_mul(a, b) : a; }
-/* From the exponent's first bit on; the kernel starts at its last. */
+/* Computes powers from the exponent's first bit on; the kernel starts at its last. */
 static int64_t s_pow(int64_t a, int64_t b)
 {
     int64_t r = 1;
@@ -96,7 +96,7 @@ static const int_row int_rows[] = {
     {"GreaterOrEqual", s_greater_equal, u_greater_equal},
 };
 
-/* Around zero, and around both ends of the dtype. */
+/* Fills in numbers around zero, and around both ends of the dtype. */
 static void fill_ints(tensor *t, bool second)
 {
     static const int64_t special[] = {
@@ -140,7 +140,7 @@ TEST(pointwise_ints__integers)
     static const clg_dtype dtypes[] = {CLG_INT32, CLG_UINT8, CLG_INT64};
     static const clg_dtype others[] = {CLG_INT8, CLG_INT16, CLG_UINT16, CLG_UINT32, CLG_UINT64};
     for (size_t i = 0; i < COUNT(dtypes); i++) check_ints(dtypes[i], COUNT(int_rows));
-    /* The same texts with other type names: arithmetic that could go wrong. */
+    /* Other dtypes have the same texts with other type names: tests their arithmetic. */
     for (size_t i = 0; i < COUNT(others); i++) check_ints(others[i], 8);
 }
 
@@ -210,7 +210,7 @@ static void check_where(clg_dtype dtype, bool alone)
     fused_check(&f);
 }
 
-/* Alone it moves elements, whatever they mean: float64 too where there is no double. */
+/* Alone, Where moves elements regardless of their dtype: also float64 on devices without double. */
 TEST(pointwise_ints__where)
 {
     check_where(CLG_FLOAT16, true);
@@ -275,7 +275,7 @@ TEST(pointwise_ints__casts)
     }
 }
 
-/* A cast within a kernel rounds as a stored one does. */
+/* A cast within a kernel rounds as a stored one. */
 TEST(pointwise_ints__cast_rounds_in_registers)
 {
     enum { N = 500 };

@@ -16,7 +16,7 @@ typedef struct lookup {
     bool zeros;
 } lookup;
 
-/* As bytes, the first number in the low bits; else as they are. */
+/* Packs codes to bytes, the first number in the low bits; wider codes are unchanged. */
 static const double *packed(const lookup *t, const double *codes, int64_t cols, int64_t *out_bytes)
 {
     const int64_t per = t->data == CLG_UINT8 ? 8 / t->bits : 1, bytes = (cols + per - 1) / per;

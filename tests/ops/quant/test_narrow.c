@@ -33,7 +33,7 @@ static double size_of(const kind *k, int code)
     return ldexp(mantissa, (exponent > 0 ? exponent : 1) - k->bias - k->mantissa_bits);
 }
 
-/* The number after the largest stands for all that is out of range. */
+/* Returns the nearest number; the number after the largest represents all that are out of range. */
 static double nearest(const kind *k, double x, int saturate, int64_t opset)
 {
     const double largest = size_of(k, k->largest);
@@ -52,7 +52,7 @@ static double nearest(const kind *k, double x, int saturate, int64_t opset)
     return copysign(y, x);
 }
 
-/* What the model gets to see of a number. */
+/* Rounds numbers to the dtype of the model's input. */
 static void round_all(clg_dtype dtype, int64_t n, double *x)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -90,7 +90,8 @@ TEST(cast__all_of_float16)
     }
 }
 
-/* Numbers, middles between them, and what is next to these in the type that is cast. */
+/* Lists numbers, midpoints between them, and the adjacent values of these in the dtype that is
+ * cast. */
 static void around_middles(const kind *k, clg_dtype from, double ulp)
 {
     enum { EACH = 7 };
@@ -126,7 +127,7 @@ TEST(cast__ties)
     }
 }
 
-/* The sign of zero and of the values adjacent to NaN shows in a quotient. */
+/* The sign of zero and of the values adjacent to NaN is visible in a quotient. */
 TEST(cast__zeros)
 {
     const double x[] = {0.0, -0.0, 1e-9, -1e-9};
@@ -161,7 +162,7 @@ TEST(cast__integers_to_floats)
 
 /* ---- codes ----------------------------------------------------------------------------------- */
 
-/* What a code of any type means; a number of an integer type is one, too. */
+/* Returns the number of a code of any type; for integer types also the code itself. */
 static double meaning(clg_dtype dtype, int code)
 {
     if (dtype == CLG_UINT4 || dtype == CLG_UINT2) return code;
@@ -183,8 +184,7 @@ typedef struct reading {
     int64_t n;
 } reading;
 
-/* Bytes that hold all codes, as many elements as `n` says: cast, and cast back to the same
- * bytes. */
+/* Casts bytes with all codes, as many elements as `n` says, and casts back to the same bytes. */
 static void read_codes(clg_context *context, const clg_session_options *options, const char *name,
                        void *user)
 {

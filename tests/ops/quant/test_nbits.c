@@ -16,7 +16,7 @@ typedef struct nbits_case {
     bool bias;
 } nbits_case;
 
-/* Whole numbers 0 .. 2^bits - 1. */
+/* Returns an integer in 0 .. 2^bits - 1. */
 static int64_t draw(double random, int bits)
 {
     return (int64_t)floor((random + 1) / 2.001 * (double)(1 << bits));

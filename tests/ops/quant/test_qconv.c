@@ -58,7 +58,7 @@ TEST(qconv__simd_short) { check_simd("qconv_simd_short"); }
 
 TEST(qconv__simd_float) { check_simd("qconv_simd_float"); }
 
-/* One channel a group: 16 x 16 taps are the largest number whose sums floats have exactly. */
+/* Depthwise: 16 x 16 taps are the largest number whose sums are exact in float. */
 TEST(qconv__simd_depthwise)
 {
     static const qconv_case usual[] = {

@@ -26,7 +26,7 @@ typedef struct wanted {
     clg_model *model;
 } wanted;
 
-/* The output; freed by the caller. */
+/* Returns the output; freed by the caller. */
 static clg_value *run(const wanted *w, clg_context *context, clg_session_options o, bool with_pass,
                       char **out_plan)
 {
@@ -52,7 +52,7 @@ static double number(const clg_value *v, int64_t i)
     return (double)((const float *)data)[i];
 }
 
-/* Words that the plan must hold, and with '-' before must not. */
+/* Checks that the plan contains words, and does not contain words with '-' before. */
 static void check_plan(const char *text, const char *plan, const char *words)
 {
     char word[64];
@@ -66,8 +66,8 @@ static void check_plan(const char *text, const char *plan, const char *words)
     }
 }
 
-/* At most `most` apart, and in no more than `share` of the numbers apart at all; `b` or
- * `reference`. */
+/* Compares with `b` or `reference`: numbers differ by at most `most`, and no more than `share` of
+ * them differ at all. */
 static void check_numbers(const wanted *w, const clg_value *a, const clg_value *b)
 {
     const bool bytes = w->e->is_quantized;
@@ -113,7 +113,7 @@ static void check(const char *text, const char *words, bool exact)
     clg_model_free(w.model);
 }
 
-/* Computed with bytes, by these operators. */
+/* Checks that the expression is computed with bytes, by these operators. */
 static void expect(const char *text, const char *words) { check(text, words, false); }
 /* Moved. */
 static void expect_exact(const char *text, const char *words) { check(text, words, true); }
@@ -192,7 +192,7 @@ TEST(qdq__matmuls_that_stay)
 
 #define ALONE " -Dequantize -Quantize"
 
-/* One kernel each. */
+/* A chain is one kernel. */
 #define CHAIN "Pointwise" ALONE " -Add -Mul -Sub -Clip -Relu -Sigmoid"
 
 TEST(qdq__elements)

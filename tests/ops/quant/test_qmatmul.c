@@ -91,7 +91,7 @@ TEST(qmatmul__refuses)
     run_node_refused(&r, CLG_ERROR_SHAPE, "zero point of A");
 }
 
-/* MatMulIntegerToFloat; p.zeros 2: the zero point and scale of B are lists. */
+/* Checks MatMulIntegerToFloat; p.zeros 2: the zero point and scale of B are lists. */
 static void to_float(qgemm_case p, bool bias)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
@@ -134,7 +134,8 @@ TEST(qmatmul__to_float)
     to_float((qgemm_case){0, 3, 8, 9, true, false, 1, false}, true);
 }
 
-/* DynamicQuantizeMatMul of numbers between -1 and 1, which 255 steps of 2/255 at most stand for. */
+/* Checks DynamicQuantizeMatMul of numbers between -1 and 1, which 255 steps of at most 2/255
+ * represent. */
 static void dynamic(int64_t m, int64_t k, int64_t n, bool lists, bool bias)
 {
     const double *a = run_node_random(m * k), *b = quantized_bytes(k * n, true),

@@ -9,7 +9,7 @@
 
 #define TILED .impl = "qgemm_simt", .impl_kernels = CLG_KERNELS_SIMT
 
-/* Both operators; one that has its weights as a constant is MatMulInteger alone. */
+/* Checks both operators; only MatMulInteger if the weights are a constant. */
 static void both(qgemm_case p, quantized_how how)
 {
     qgemm_check_integer(p, how);
@@ -45,7 +45,7 @@ TEST(qmatmul_simt__batches)
     both((qgemm_case){0, 3, 5, 2, true, false, 1, false}, tiled);
 }
 
-/* A [2,1,m,k] by B [3,k,n], and by a B that is a constant. */
+/* Checks A [2,1,m,k] by B [3,k,n], and by a constant B. */
 static void check_broadcast(bool constant)
 {
     enum { M = 11, K = 18, N = 13 };

@@ -167,8 +167,8 @@ TEST(quantize__bfloat16)
     both(CLG_BFLOAT16, CLG_FLOAT8E4M3FN, (layout){2, 8, 1, 4, false}, false, 23);
 }
 
-/* Of a large tensor's blocks, as models have them for weights: constants, dequantised when the
- * session is made. */
+/* Blocks of a large constant tensor, as models store weights: dequantised when the session is
+ * created. */
 TEST(dequantize__weights_of_a_matmul)
 {
     enum { N = 24, K = 96, BLOCK = 32 };
@@ -249,7 +249,7 @@ TEST(quantize__precision)
     }
 }
 
-/* Out of range with and without saturation; what has no number for it. */
+/* Numbers out of range, with and without saturation, in types with and without infinity. */
 TEST(quantize__narrow_extremes)
 {
     const double x[] = {1e30, -1e30, INFINITY, -INFINITY, 464, 465, NAN}, one = 1;

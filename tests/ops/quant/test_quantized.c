@@ -11,8 +11,8 @@
 
 #define DOMAIN "com.microsoft"
 
-/* Numbers of 8 bits, and what they stand for: those of column i % n_scales have scale and zero
- * their own point. */
+/* 8-bit numbers and the numbers that they represent: column i uses scale and zero point i %
+ * n_scales. */
 typedef struct quantised {
     clg_dtype dtype;
     int64_t n_scales;
@@ -250,7 +250,7 @@ TEST(quantized__embed)
 
 enum { STEPS = 4, ROWS = 3, INPUTS = 6, UNITS = 7, GATES = 4 * UNITS };
 
-/* One direction; gates i, o, f, c. */
+/* Computes one direction; gates i, o, f, c. */
 static void run_lstm(const quantised *w, const quantised *u, const double *x, int64_t dir,
                      bool reverse, int64_t n_dirs, double *y)
 {
@@ -284,7 +284,7 @@ static double *joined(const double *a, const double *b, int64_t n_dirs, int64_t 
     return both;
 }
 
-/* Scales and zero points: [directions], or [directions, columns]. */
+/* Adds scales and zero points: [directions], or [directions, columns]. */
 static void feed_lists(run_node *r, const quantised *of, int64_t n_dirs)
 {
     const int64_t n = of[0].n_scales;
@@ -338,7 +338,8 @@ TEST(quantized__lstm)
 
 enum { HEIGHT = 8, LENGTH = 9, CHANNELS = 5, OUT_H = 4, OUT_W = 9 };
 
-/* The largest, or the mean, of windows of 3 x 2, 2 x 1 apart, padded by 1 above and on the left. */
+/* Returns the maximum or mean of a window of 3 x 2, with strides 2 x 1, padded by 1 above and on
+ * the left. */
 static double window(const quantised *x, int64_t i, bool mean)
 {
     const int64_t c = i % CHANNELS, ox = i / CHANNELS % OUT_W, oy = i / CHANNELS / OUT_W % OUT_H,

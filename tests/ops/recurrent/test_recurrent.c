@@ -102,7 +102,7 @@ TEST(recurrent__sizes)
     }
 }
 
-/* All functions that ONNX names; a second direction with other functions is a separate launch. */
+/* All functions that ONNX defines; a second direction with other functions is a separate launch. */
 TEST(recurrent__activations)
 {
     static const activation all[12] = {{"LeakyRelu", 0.125, NAN},
@@ -171,8 +171,8 @@ TEST(recurrent__dtypes)
     }
 }
 
-/* The input's part of the gates would take more memory than is allowed for it: launches take
- * some steps each. */
+/* The input's contribution to the gates exceeds its memory limit: each launch computes some steps.
+ */
 TEST(recurrent__time_in_chunks)
 {
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};
@@ -190,7 +190,7 @@ TEST(recurrent__time_in_chunks)
     }
 }
 
-/* More hidden units than local memory has room for. */
+/* More hidden units than fit in local memory. */
 TEST(recurrent__large_states)
 {
     for (int op = 0; op < 2; op++) {
@@ -206,7 +206,7 @@ TEST(recurrent__large_states)
     }
 }
 
-/* Within its own sequence, nowhere else. */
+/* NaN and infinity affect only their own sequence. */
 TEST(recurrent__nan_and_infinity)
 {
     static const double x[] = {0, 0, 0, NAN, INFINITY, 0, 0, 0, 0}, w[] = {1}, r[] = {1};

@@ -15,7 +15,7 @@ static int64_t product(int from, int to, const int64_t *dims)
     return n;
 }
 
-/* The place by sorting in the mind: how many are better. NaN first, as for NumPy. */
+/* Returns the index of the best element by counting better ones. NaN first, as in NumPy. */
 static int64_t best_place(const double *x, int64_t stride, int64_t n, bool max, bool last)
 {
     for (int64_t step = 0; step < n; step++) {
@@ -100,7 +100,7 @@ TEST(arg__refusals)
     run_node_refused(&r, CLG_ERROR_SHAPE, "empty");
 }
 
-/* Sums of whole numbers are exact in every dtype. */
+/* Checks sums of integers, which are exact in every dtype. */
 static void check_sums(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
                        bool reverse)
 {
@@ -136,7 +136,7 @@ TEST(arg__sums)
     check_sums(CLG_FLOAT16, DIMS(2, 20), 1, false, false);
 }
 
-/* Products of powers of two are exact where they stay in range; the exponents are summed. */
+/* Checks products of powers of two, which are exact in range; the reference adds exponents. */
 static void check_gemms(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
                         bool reverse)
 {

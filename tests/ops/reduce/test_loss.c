@@ -32,7 +32,7 @@ static double tolerance(clg_dtype dtype)
                                    : 5e-3;
 }
 
-/* Numbers that every float dtype holds. */
+/* Returns numbers that every float dtype represents exactly. */
 static double *coarse(int64_t n, double factor)
 {
     double *x = run_node_random(n);
@@ -167,7 +167,8 @@ TEST(loss__many_positions)
                                .ignored = 0});
 }
 
-/* The sum of nothing is 0, its mean NaN; an ignored position is 0 even where the input is NaN. */
+/* The sum of an empty input is 0, its mean NaN; an ignored position is 0 even where the input is
+ * NaN. */
 TEST(loss__nothing_and_nan)
 {
     run_node r;

@@ -18,7 +18,7 @@ static double tolerance(clg_dtype dtype)
                                    : 2e-3;
 }
 
-/* Numbers that every float dtype holds, off zero by `shift`. */
+/* Returns numbers that every float dtype represents exactly, shifted by `shift`. */
 static double *coarse(int64_t n, double shift)
 {
     double *x = run_node_random(n);
@@ -26,7 +26,7 @@ static double *coarse(int64_t n, double shift)
     return x;
 }
 
-/* Statistics of each element's group; axes as bits. */
+/* Computes statistics of each element's group; axes as bits. */
 static void statistics(const double *x, int rank, const int64_t *dims, unsigned reduced,
                        double *mean, double *var)
 {
@@ -116,8 +116,8 @@ TEST(moments__dtypes)
     }
 }
 
-/* Parts, and a mean that is large beside the deviations: in float32 a difference of squares
- * would have no digit left. */
+/* Parts, and a mean that is large compared to the deviations: in float32 a difference of squares
+ * would have no correct digit. */
 TEST(moments__long_and_shifted)
 {
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(3, 2, 100, 131), 0);
@@ -125,8 +125,8 @@ TEST(moments__long_and_shifted)
     mvn(CLG_FLOAT32, 13, AXES(-2), DIMS(1, 30011, 1), 512);
 }
 
-/* Channels of one number that is not a float's sum: its deviations are roundings, and the
- * results zeros. */
+/* Channels of a constant whose sum is not a float: deviations are rounding errors, and results
+ * zeros. */
 TEST(moments__constant)
 {
     static const int64_t dims[][4] = {{3, 2, 41, 131}, {2, 3, 1, 7}, {9, 70, 1, 2}};
@@ -143,7 +143,7 @@ TEST(moments__constant)
     }
 }
 
-/* No axes at all, and a rank of 0: each number is a channel. */
+/* No axes, and rank 0: each number is a channel. */
 TEST(moments__no_axes)
 {
     run_node r;

@@ -95,7 +95,7 @@ TEST(norm__batch_refuses_half_training)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* One row's mean and 1 / sqrt(var + epsilon). */
+/* Computes a row's mean and 1 / sqrt(var + epsilon). */
 static void measure(const double *x, int64_t cols, double epsilon, double *out_mean,
                     double *out_inverse)
 {

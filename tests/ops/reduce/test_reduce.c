@@ -20,7 +20,7 @@ static double tolerance_of(clg_dtype dtype)
                                    : 1e-14;
 }
 
-/* What a reduction makes of a list: the second pass where there is one. */
+/* Returns the reduction of a list, in two passes where necessary. */
 static double reduced(const char *op, const double *x, int64_t n, bool is_integer)
 {
     double sum = 0, largest = -INFINITY, smallest = INFINITY, multiplied = 1, squares = 0,
@@ -186,7 +186,7 @@ TEST(reduce__forms)
         check_values(&cases[i], DIMS(3, 4, 5), run_node_random(60), 1);
 }
 
-/* Of nothing: what leaves the rest alone. */
+/* Reductions of empty inputs: the neutral elements. */
 TEST(reduce__empty)
 {
     static const double right[] = {0, NAN, -INFINITY, INFINITY, 1, 0, 0, 0, -INFINITY, -INFINITY};
@@ -250,7 +250,7 @@ TEST(reduce__overflow)
     run_node_check(&r, 0);
 }
 
-/* Ten million numbers around 1: sums one after the other would be wrong in the fourth digit. */
+/* Ten million numbers around 1: sequential sums would be wrong in the fourth digit. */
 TEST(reduce__long_sums)
 {
     const int64_t n = 10000000;
@@ -322,7 +322,7 @@ TEST(reduce__global_pools)
     run_node_check(&r, 4e-6);
 }
 
-/* LpNormalization: each line divided by its norm, unless that is 0. */
+/* Checks LpNormalization: each line divided by its norm, unless that is 0. */
 static void normalize(clg_dtype dtype, int rank, const int64_t *dims, int axis, int64_t p,
                       double tolerance)
 {

@@ -13,7 +13,7 @@ static double tolerance_of(clg_dtype dtype)
     return dtype == CLG_FLOAT16 ? 4e-3 : dtype == CLG_BFLOAT16 ? 8e-3 : 1e-5;
 }
 
-/* Numbers that the dtype holds. */
+/* Returns numbers that the dtype represents exactly. */
 static double *draw(clg_dtype dtype, int64_t n)
 {
     double *x = run_node_random(n);
@@ -21,7 +21,7 @@ static double *draw(clg_dtype dtype, int64_t n)
     return x;
 }
 
-/* One row of n: s is normalised in place. */
+/* Normalises one row of n in place. */
 static void normalise(double *s, int64_t n, const double *gamma, int64_t n_gamma,
                       const double *beta, bool simple, double epsilon)
 {

@@ -14,7 +14,7 @@ static bool is_better(double a, double b, bool largest)
     return largest ? a > b : a < b;
 }
 
-/* One row of n elements, `step` apart, into k. */
+/* Selects the k best of a row of n elements, `step` apart. */
 static void pick(const double *x, int64_t n, int64_t step, int64_t k, bool largest, double *y,
                  double *index)
 {

@@ -146,7 +146,7 @@ TEST(nms__nothing_and_all)
     nms(&p);
 }
 
-/* Half of each other, and all: what overlaps as much as the threshold stays. */
+/* Overlaps of a half and of all: boxes that overlap by exactly the threshold stay. */
 TEST(nms__equal_to_the_threshold)
 {
     const double boxes[] = {0, 0, 1, 2, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5},

@@ -66,7 +66,7 @@ static pool_whole complete(const pool_case *t)
     return w;
 }
 
-/* One output; *out_at is the position of the first maximum in its plane. */
+/* Computes one output; *out_at is the position of the first maximum in its plane. */
 static double pool_at(const pool_whole *w, const double *x, const int64_t *place, pool_op op,
                       double p, int64_t *out_at)
 {
@@ -111,7 +111,7 @@ static void describe(run_node *r, const pool_case *t)
     run_node_pads(r, t->axes, t->begin, t->end);
 }
 
-/* Where element `at` of a plane is when the first axis is the fastest. */
+/* Returns the index of element `at` of a plane with the first axis fastest. */
 static int64_t column_major(const pool_whole *w, int64_t at)
 {
     const int64_t z = at / (w->in[1] * w->in[2]), y = at / w->in[2] % w->in[1], x = at % w->in[2];

@@ -30,7 +30,7 @@ typedef struct resize_case {
 
 static bool is(const char *a, const char *b) { return a && strcmp(a, b) == 0; }
 
-/* The place in the input of output o of an axis. */
+/* Returns the input position of output o of an axis. */
 static double place_of(const resize_case *t, int axis, double scale, int64_t o)
 {
     const double in = (double)t->in[axis], out = (double)t->out[axis], x = (double)o,
@@ -64,8 +64,8 @@ static int64_t nearest_of(const resize_case *t, double place)
     return (int64_t)below + (is(t->nearest, "round_prefer_ceil") ? part >= 0.5 : part > 0.5);
 }
 
-/* weights[i] of each input element for output o; false where the extrapolation value is to be
- * taken. */
+/* Computes weights[i] of each input element for output o; false where the extrapolation value is
+ * used. */
 static bool weight_of(const resize_case *t, int axis, int64_t o, double *weights)
 {
     const int64_t in = t->in[axis];
@@ -306,7 +306,7 @@ TEST(resize__crop)
     EACH(cases);
 }
 
-/* Axes that are not contiguous, and more of them than one pass takes. */
+/* Axes that are not contiguous, and more of them than one pass resizes. */
 TEST(resize__many_axes)
 {
     static const resize_case cases[] = {
@@ -355,7 +355,7 @@ TEST(resize__dtypes)
     resize(&real);
 }
 
-/* What ONNX prints for opset 18 and 19. */
+/* Results that ONNX prints for opset 18 and 19. */
 TEST(resize__known_answers)
 {
     double x[16], line[] = {1, 2, 3, 4};

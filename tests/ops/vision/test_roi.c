@@ -15,7 +15,7 @@ typedef struct align_case {
     double scale;
 } align_case;
 
-/* The four weighted elements around a place; zeros outside. */
+/* Finds the four weighted elements around a position; zeros outside. */
 static void around(const double *image, int64_t h, int64_t w, double y, double x, double v[4])
 {
     memset(v, 0, 4 * sizeof *v);
@@ -105,7 +105,7 @@ TEST(roi__align)
     align(k, CLG_FLOAT32, (int64_t[]){1, 2, 9, 8}, 0, regions, 0);
 }
 
-/* As many samples as a region has elements, but no work for those outside of the image. */
+/* A region with as many samples as elements; samples outside of the image must cost nothing. */
 TEST(roi__align_of_a_boundless_region)
 {
     const double x[] = {3}, rois[] = {0, 0, 1e20, 1e20}, index[] = {0}, y[] = {0};

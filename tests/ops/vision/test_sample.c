@@ -15,7 +15,7 @@ typedef struct sampling {
     int align;
 } sampling;
 
-/* Mirrored, one border after the other. */
+/* Mirrors x at one border after the other. */
 static double mirror(double x, double low, double high)
 {
     if (high <= low) return low;
@@ -32,7 +32,7 @@ static double kernel(const char *mode, double distance)
     return t < 2 ? a * t * t * t - 5 * a * t * t + 8 * a * t - 4 * a : 0;
 }
 
-/* weights[i] of the n elements of an axis for grid coordinate g. */
+/* Computes weights[i] of the n elements of an axis for grid coordinate g. */
 static void axis_weights(const sampling *s, double g, int64_t n, double *weights)
 {
     const double low = s->align ? 0 : -0.5, high = (double)(n - 1) - low;
@@ -134,7 +134,8 @@ TEST(sample__integers_with_nearest)
     run_node_check(&r, 0);
 }
 
-/* An infinite element outside of the taps stays outside, and one far out is not an element. */
+/* An infinite element outside of the taps has no effect, and positions far outside are not
+ * elements. */
 TEST(sample__infinities)
 {
     const double x[] = {INFINITY, 2, 3}, grid[] = {1, 1e30, -1e30, INFINITY};

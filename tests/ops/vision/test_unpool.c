@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Windows of 2, 2 apart; `extra` more elements along each axis than they cover, requested when
- * extra >= 0. */
+/* Checks windows of 2 with stride 2; `extra` more elements along each axis than they cover,
+ * requested when extra >= 0. */
 static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra)
 {
     int64_t covered[CLG_MAX_RANK], out[CLG_MAX_RANK], twos[3] = {2, 2, 2};

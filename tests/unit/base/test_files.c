@@ -136,7 +136,7 @@ TEST(files__writer_patches_and_abandons)
     file_writer_abandon(&writer);
     assert_int_equal(n_entries(folder), 1);
 
-    /* A folder is where the file should go: nothing is left over. */
+    /* The target path is a folder: nothing remains after the failure. */
     assert_ok(file_make_folders(scratch_path("writer/folder")));
     assert_error(file_write_atomic(scratch_path("writer/folder"), "x", 1), CLG_ERROR_IO,
                  "cannot be replaced");

@@ -37,7 +37,8 @@ TEST(files__view_reads_what_cannot_be_mapped)
     assert_int_equal(close(ends[0]), 0);
 }
 
-/* Of the mapping that starts there, in KiB; -1 where the system does not report. */
+/* Returns the resident KiB of the mapping that starts at data; -1 where the system does not report
+ * it. */
 static long resident_kib(const void *data)
 {
     char line[512];

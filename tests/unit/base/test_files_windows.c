@@ -57,8 +57,8 @@ TEST(files__paths_may_be_long)
     memory_free(data);
 }
 
-/* Readers keep what they have opened. A system before Windows 10 may refuse to replace it under
- * them: then the file stays, and nothing else does. */
+/* Readers keep the content that they opened. A system before Windows 10 may refuse to replace an
+ * open file: then the file is unchanged, and there are no others. */
 TEST(files__are_replaced_whole_while_they_are_read)
 {
     file_reader reader;

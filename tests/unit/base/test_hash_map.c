@@ -60,7 +60,7 @@ static clg_status fill(void *user)
     clg_status status = CLG_OK;
     for (size_t i = 0; i < 100 && status == CLG_OK; i++) {
         status = hash_map_set(&m, &i, sizeof i, i);
-        /* What was there stays there, also after a failure. */
+        /* Existing entries are unchanged, also after a failure. */
         for (size_t j = 0; j < m.count; j++) assert_int_equal(hash_map_get(&m, &j, sizeof j), j);
     }
     hash_map_deinit(&m);

@@ -15,9 +15,9 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
-/* No wait of a test takes so long. */
+/* Longer than any wait of a test. */
 #define LONG_NS (120 * NS_PER_S)
-/* Nothing is answered in this time by one who has nothing to answer. */
+/* A time within which a child without an answer sends nothing. */
 #define SHORT_NS (120 * NS_PER_MS)
 
 static uint64_t in(uint64_t ns) { return time_now_ns() + ns; }
@@ -106,8 +106,8 @@ TEST(channel__carries_messages_both_ways)
     process_end(p);
 }
 
-/* A channel holds some 64 KiB at a time. Twice, since a helper starts a worker for each when
- * there is no device. */
+/* A channel buffers some 64 KiB. Twice, since a helper starts a worker for each request when there
+ * is no device. */
 TEST(channel__carries_more_than_it_holds)
 {
     process *p = start_helper();

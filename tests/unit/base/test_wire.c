@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The only field of some bytes. */
+/* Reads the only field of some bytes. */
 static clg_status only_field(const char *bytes, size_t n, wire_field *out_field)
 {
     wire_cursor c = wire_open(bytes, n);
@@ -156,7 +156,7 @@ TEST(wire__repeated_numbers_packed_and_not)
     assert_error(wire_next_fixed64(&truncated, &value), CLG_ERROR_INVALID_MODEL, "truncated");
 }
 
-/* Any bytes end in the end or an error, and no field reaches beyond the end. */
+/* Random bytes end in the end or an error, and no field extends beyond the end. */
 TEST(wire__random_bytes_are_survived)
 {
     uint32_t seed = 12345;

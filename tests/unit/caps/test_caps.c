@@ -99,7 +99,7 @@ TEST(caps__knows_the_recorded_devices)
     }
 }
 
-/* Derives one device and hands its caps over by value; strings are freed. */
+/* Derives one device and returns its caps by value; strings are freed. */
 static device_caps derived(const device_record *record)
 {
     device_caps *caps, copy;
@@ -240,7 +240,7 @@ TEST(caps__names_what_cannot_be_used)
 
 TEST(caps__gives_lasting_ids)
 {
-    /* One more platform first, another order of cards: the same ids. */
+    /* One more platform first, and another order of cards: ids are unchanged. */
     device_record alone = recorded_gfx1100,
                   both[3] = {recorded_llvmpipe, recorded_gfx90a, recorded_gfx1100};
     device_caps *a, *b;

@@ -64,7 +64,7 @@ TEST(ranking__gives_reasons)
     }
 }
 
-/* Two devices of a kind on two platforms: the index that auto takes. */
+/* Returns the index that auto selects of two devices of a kind on two platforms. */
 static size_t taken_of(const device_record *a, const device_record *b)
 {
     device_record records[2] = {*a, *b};
@@ -149,7 +149,7 @@ TEST(ranking__separates_one_card_from_two)
     assert_false(identity_same_card(&vendor, &partition));
 }
 
-/* A processor is not a second sight of the GPU in it. */
+/* A CPU is not a duplicate of the GPU in it. */
 TEST(ranking__keeps_processors_apart_from_cards)
 {
     device_record records[2] = {recorded_intel_cpu, recorded_rusticl_iris};
@@ -162,7 +162,7 @@ TEST(ranking__keeps_processors_apart_from_cards)
     device_caps_free(caps, 2);
 }
 
-/* The vendor's driver that cannot be used does not hide the other. */
+/* A vendor's driver that cannot be used does not exclude the other driver. */
 TEST(ranking__takes_the_other_driver_when_the_vendor_s_is_broken)
 {
     device_record records[2] = {recorded_gfx1100, recorded_rusticl_navi31};
@@ -195,8 +195,8 @@ static bool same_platform(const device_record *a, const device_record *b)
            strcmp(a->platform_version, b->platform_version) == 0;
 }
 
-/* Up to four platforms of recorded devices, with few different addresses and speeds, so that cards
- * meet and tie. */
+/* Makes up to four platforms of recorded devices, with few different addresses and speeds, so that
+ * duplicates and ties occur. */
 static size_t make_machine(device_record *records)
 {
     size_t n = 0;
@@ -229,8 +229,8 @@ static size_t make_machine(device_record *records)
     return n;
 }
 
-/* Index of the default device, n when there is none, after checking what must hold on any machine.
- * */
+/* Returns the index of the default device, n when there is none, after checking the invariants of
+ * any machine. */
 static size_t check_machine(const device_record *records, device_caps *caps, size_t n)
 {
     size_t best = n, *indices, n_indices;
@@ -271,7 +271,7 @@ static size_t check_machine(const device_record *records, device_caps *caps, siz
     return best;
 }
 
-/* The same machine with its platforms in another order. */
+/* Copies the machine with its platforms in another order. */
 static void permute_platforms(const device_record *records, size_t n, device_record *out)
 {
     int order[4] = {0, 1, 2, 3};

@@ -302,7 +302,7 @@ TEST(selector__means_what_the_table_says)
     assert_int_equal(n_wrong, 0);
 }
 
-/* On every machine: P:D and the id find that device and no other, in any case of letters; the id is
+/* On every machine: P:D and the id select that device only, in any case of letters; the id is
  * unique. */
 TEST(selector__finds_every_device_by_place_and_id)
 {
@@ -331,7 +331,8 @@ TEST(selector__finds_every_device_by_place_and_id)
     }
 }
 
-/* No bytes make it read astray or choose twice; what it accepts are devices of the machine. */
+/* Random bytes are never misread and never select a device twice; accepted ones select devices of
+ * the machine. */
 TEST(selector__survives_any_text)
 {
     static const char alphabet[] = "0123:#,, ()idgpuallcpuautonvidiamesa\t\xc3\xa9%s";
@@ -377,7 +378,7 @@ TEST(selector__bounds_lists_and_quotes)
     machine_close(&m);
 }
 
-/* A machine of very many devices: the message names some and counts the rest. */
+/* A machine with very many devices: the message names some and counts the others. */
 TEST(selector__lists_many_devices_in_short)
 {
     enum { N = 30 };

@@ -47,7 +47,7 @@ TEST(builder__makes_a_model)
     assert_int_equal(y->dtype, CLG_FLOAT32);
     assert_null(clg_model_input(m, 1));
     assert_null(clg_model_output(m, 1));
-    /* Building upon it leaves the first model alone. */
+    /* Extending the builder does not change the first model. */
     assert_ok(clg_builder_node(b, "", "Flatten", NULL, 1, (const char *[]){"y"}, 1,
                                (const char *[]){"z"}));
     assert_ok(clg_builder_attribute_int(b, "axis", 0));

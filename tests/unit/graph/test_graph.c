@@ -27,7 +27,7 @@ static value_id add_input(graph *g, const char *name)
     return v;
 }
 
-/* A node of one output, named as its output. */
+/* Adds a node with one output, named as its output. */
 static value_id add_node(graph *g, const char *op_type, const char *output, size_t n_inputs,
                          const value_id *inputs)
 {
@@ -186,7 +186,7 @@ TEST(graph__attributes)
     graph_free(g);
 }
 
-/* y = Neg(Abs(x)), with a subgraph in Neg's place that captures Abs's value. */
+/* Makes y = Neg(Abs(x)), where a subgraph that captures Abs's value replaces Neg. */
 static graph *make_with_subgraph(void)
 {
     graph *g = make(), *sub;

@@ -31,7 +31,7 @@ static void output(graph *g, const char *name)
     assert_ok(graph_add_output(g, value_of(g, name)));
 }
 
-/* A node named as its output, reading up to two values. */
+/* Adds a node named as its output, reading up to two values. */
 static void link_node(graph *g, const char *result, const char *a, const char *b)
 {
     value_id inputs[2] = {value_of(g, a), b ? value_of(g, b) : VALUE_NONE},
@@ -137,7 +137,7 @@ TEST(check__operators_have_a_type)
     graph_free(g);
 }
 
-/* Nodes that are in order keep it; the rest comes as late as it may. */
+/* Nodes in order keep their order; others move as late as possible. */
 TEST(check__sorts_and_is_stable)
 {
     graph *g = make();
@@ -177,7 +177,7 @@ TEST(check__sorts_a_long_chain)
     graph_free(g);
 }
 
-/* A node with a subgraph that reads `outer` of g. */
+/* Adds a node with a subgraph that reads `outer` of g. */
 static graph *add_subgraph_node(graph *g, const char *result, const char *outer)
 {
     graph *sub;

@@ -82,7 +82,7 @@ TEST(flops__are_those_of_the_definition)
     clg_model_free(m);
 }
 
-/* The formula of each operator, on models of one node. */
+/* Returns the FLOPs of a model of one node. */
 static double flops_of(const char *op_type, const char *inputs, const int64_t (*dims)[4],
                        const int *ranks)
 {
@@ -168,7 +168,7 @@ TEST(nodes__have_places)
     clg_node_list_free(NULL, 0);
 }
 
-/* A Frobnicate between two operators that are there. */
+/* Makes a model with an unknown operator, Frobnicate, between two known ones. */
 static ow_bytes odd_model(void)
 {
     ow_model m = {.ir_version = 8, .opset = 13};
@@ -215,7 +215,7 @@ TEST(unsupported__can_be_looked_at)
     assert_null(nodes);
 }
 
-/* Attributes of a file's nodes are validated before anything has been resolved. */
+/* Attributes of a file's nodes are validated before nodes are resolved. */
 TEST(file_nodes__checks_see_their_row)
 {
     ow_model m = {.ir_version = 8, .opset = 13};

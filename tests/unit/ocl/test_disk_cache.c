@@ -41,7 +41,7 @@ static disk_cache *open_cache(const char *folder)
     return s;
 }
 
-/* True when the store has exactly this for the key; a miss is false, anything else fails the
+/* Returns whether the cache has exactly this for the key; false for a miss, anything else fails the
  * test. */
 static bool has(disk_cache *s, hash128 key, const char *expected)
 {
@@ -145,7 +145,7 @@ TEST(cache__unreadable_entry_is_a_miss_and_is_replaced)
         assert_false(has(s, key_a, "payload"));
     put(s, key_a, "what", "again");
     assert_true(has(s, key_a, "again"));
-    /* A folder in its place cannot be replaced: a miss, for good. */
+    /* A folder at the entry's path cannot be replaced: a permanent miss. */
     assert_ok(file_make_folders(entry_path(folder, key_b)));
     assert_false(has(s, key_b, "payload"));
     disk_cache_close(s);

@@ -49,8 +49,8 @@ static void make_room(void)
         }
 }
 
-/* running 0: a kernel that is compiled for its binary alone; it keeps what it finds from being
- * dropped. */
+/* Simulates the start of a command. running 0: a kernel compiled only for its binary, whose entries
+ * are never dropped. */
 static void driver_start(uint64_t kernel, uint64_t width, int running)
 {
     pthread_mutex_lock(&driver.lock);
@@ -82,7 +82,7 @@ static void driver_end(uint64_t kernel)
     pthread_mutex_unlock(&driver.lock);
 }
 
-/* Forgets what tests before have taught. */
+/* Clears what earlier tests have recorded. */
 static void restart(void)
 {
     assert_int_equal(launch_guard_enter(NULL), GUARD_ALONE);
@@ -174,7 +174,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Shares of runs that shared, in percent. */
+/* Returns the share of runs that ran concurrently, in percent. */
 static int run_load(const load *what)
 {
     pthread_t threads[N_THREADS];
@@ -244,7 +244,7 @@ static void *keep_sharing(void *argument)
     return NULL;
 }
 
-/* Who wants to be alone comes in after those that asked before, however many come later. */
+/* A queue that waits for exclusion is admitted before later arrivals, however many there are. */
 TEST(launch_guard__nobody_starves)
 {
     pthread_t threads[N_THREADS];
@@ -307,7 +307,7 @@ TEST(launch_guard__what_it_knows)
     assert_false(launch_guard_knows(&local));
     launch_guard_leave(GUARD_SHARED, true);
 
-    /* What may not have run is not known, and nothing before it either. */
+    /* Launches that may not have run are not recorded, nor any before. */
     const uint64_t epoch = launch_guard_epoch();
     assert_int_equal(launch_guard_enter(&wide), GUARD_ALONE);
     launch_guard_learn(&wide);
@@ -317,7 +317,7 @@ TEST(launch_guard__what_it_knows)
     launch_guard_leave(GUARD_ALONE, true);
 }
 
-/* The last: the room that is lost stays lost. */
+/* The last test: the lost capacity cannot be restored. */
 TEST(launch_guard__binaries_take_room)
 {
     static const load what = {

@@ -19,7 +19,8 @@ static size_t count(const char *string, const char *word)
     return n;
 }
 
-/* Lines before the first place of a word; SIZE_MAX when it is nowhere. */
+/* Returns the number of lines before the first occurrence of a word; SIZE_MAX when there is none.
+ */
 static size_t line_of(const char *string, const char *word)
 {
     size_t n = 0;
@@ -28,8 +29,8 @@ static size_t line_of(const char *string, const char *word)
     return found ? n : SIZE_MAX;
 }
 
-/* Where the body of the kernel that begins here ends: on the line that opens it, or in a brace
- * at the first column. */
+/* Returns the end of the body of the kernel that begins here: on the line that opens it, or at a
+ * brace in the first column. */
 static const char *end_of(const char *kernel)
 {
     const char *open = strchr(kernel, '{'), *line_end = open ? strchr(open, '\n') : NULL;

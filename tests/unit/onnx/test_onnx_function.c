@@ -24,7 +24,7 @@ enum {
 };
 enum { MODEL_FUNCTION = 25 };
 
-/* A function of the domain "my"; names separated by commas. */
+/* Writes a function of the domain "my"; names separated by commas. */
 static ow_bytes function(const char *name, const char *inputs, const char *outputs, int64_t opset)
 {
     ow_bytes f = {0}, import = {0}, mine = {0};
@@ -51,7 +51,7 @@ static void body(ow_bytes *f, const char *op, const char *inputs, const char *ou
     ow_put_message(f, NODE, ow_node(op, "", inputs, outputs));
 }
 
-/* A node of the domain "my". */
+/* Writes a node of the domain "my". */
 static ow_bytes call(const char *op, const char *name, const char *inputs, const char *outputs)
 {
     ow_bytes n = ow_node(op, name, inputs, outputs);
@@ -59,7 +59,7 @@ static ow_bytes call(const char *op, const char *name, const char *inputs, const
     return n;
 }
 
-/* An attribute that refers to the call's. */
+/* Writes an attribute that refers to the call's. */
 static void refer(ow_bytes *node, const char *name, const char *reference, int type)
 {
     ow_bytes a = {0};
@@ -244,7 +244,7 @@ TEST(functions__in_branches_and_branches_in_functions)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* softmax(a) with axis by reference, default 3 or none */
+/* Writes softmax(a) with axis by reference, default 3 or none. */
 static ow_bytes softmax(bool has_default)
 {
     ow_bytes f = function("softmax", "a", "b", 13), n = ow_node("Softmax", "", "a", "b");
@@ -370,7 +370,7 @@ TEST(functions__that_multiply_are_refused)
     assert_error(try_load(&m, &g), CLG_ERROR_INVALID_MODEL, "too large");
 }
 
-/* y0, y1.. = f(x): the model of n calls is too large. */
+/* Checks that a model of n calls, y0, y1.. = f(x), is rejected as too large. */
 static void expect_too_large(ow_bytes f, int n)
 {
     graph *g;
@@ -385,7 +385,7 @@ static void expect_too_large(ow_bytes f, int n)
     assert_error(try_load(&m, &g), CLG_ERROR_INVALID_MODEL, "too large");
 }
 
-/* Passing over a large function for each of many calls would take for ever. */
+/* Skipping a large function for each of many calls would take very long. */
 TEST(functions__that_are_much_work_are_refused)
 {
     ow_bytes f = function("f", "a", "b", 13);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that is done to a model at load. */
+/* Does everything that loading does to a model. */
 static clg_status load_wholly(const void *data, size_t n)
 {
     graph *g;
@@ -46,7 +46,7 @@ static clg_status load_model(ow_model *m)
     return status;
 }
 
-/* A model with something of everything: all kinds of attributes, a subgraph, shapes, constants. */
+/* Writes a model with all kinds of attributes, a subgraph, shapes and constants. */
 static ow_bytes rich_model(void)
 {
     const float floats[4] = {1, 2, 3, 4};
@@ -83,7 +83,7 @@ static ow_bytes rich_model(void)
     return ow_finish(&m);
 }
 
-/* Must end, with a message where it fails, and lose no memory. */
+/* Loads data: it must end, with a message where it fails, and leak no memory. */
 static void check_any(void *user, const uint8_t *data, size_t n)
 {
     (void)user;
@@ -140,7 +140,7 @@ TEST(hostile__random_bytes)
         uint8_t bytes[256];
         size_t n = next_random(&random) % sizeof bytes;
         for (size_t k = 0; k < n; k++) {
-            /* Small numbers more often: they are tags and lengths that go further. */
+            /* Small numbers more often: as tags and lengths they are parsed further. */
             uint64_t r = next_random(&random);
             bytes[k] = (uint8_t)(r & 0x100 ? r : r % 48);
         }
@@ -172,7 +172,7 @@ TEST(hostile__random_damage)
 
 /* ---- depth and size -------------------------------------------------------------------------- */
 
-/* A graph in a graph in a graph; each gives its one output. */
+/* Writes nested graphs, each with one output. */
 static ow_bytes nested(int depth)
 {
     ow_bytes g = {0};
@@ -224,8 +224,7 @@ TEST(hostile__nested_types)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "input 'x': a type is nested deeper");
 }
 
-/* One name read at the bottom of deep graphs is a value in each of them: that many would fill
- * the memory. */
+/* A name read in deeply nested graphs is a value in each of them: too many would exhaust memory. */
 TEST(hostile__captures_are_bounded)
 {
     ow_bytes g = {0};
@@ -284,7 +283,7 @@ TEST(hostile__absurd_dimensions)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "'w'");
 }
 
-/* Shape arithmetic that requests the impossible is refused before anything is allocated. */
+/* Impossible shapes in shape arithmetic are rejected before memory is allocated. */
 TEST(hostile__absurd_shape_arithmetic)
 {
     const int64_t ints[3] = {INT64_MAX, INT64_MAX, 2};

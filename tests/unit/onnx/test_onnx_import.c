@@ -213,7 +213,7 @@ TEST(import__attributes_of_every_type)
     graph_free(g);
 }
 
-/* A graph whose one node reads `inner` and gives `result`. */
+/* Writes a graph whose one node reads `inner` and produces `result`. */
 static ow_bytes body(const char *reads, const char *result)
 {
     ow_bytes g = {0};
@@ -292,7 +292,7 @@ TEST(import__declared_types)
 
 /* ---- external data --------------------------------------------------------------------------- */
 
-/* A model file with one external tensor of two floats, and how loading it ends. */
+/* Loads a model file with one external tensor of two floats, and returns the status. */
 static clg_status load_external(const char *location, const char *offset, const char *length,
                                 unsigned flags, graph **out_graph)
 {
@@ -350,13 +350,13 @@ TEST(external__never_leaves_the_folder)
     assert_error(load_external("/etc/passwd", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL,
                  "outside");
     assert_error(load_external("C:\\data", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL, "outside");
-    /* Not when loading would be fine without the data, either. */
+    /* The location is also checked when loading does not need the data. */
     assert_error(load_external("../weights.bin", NULL, NULL, ONNX_ALLOW_MISSING_DATA, &g),
                  CLG_ERROR_INVALID_MODEL, "outside");
 }
 
 #ifndef _WIN32
-/* A link in the folder to what is outside of it leads outside. */
+/* A symbolic link in the folder to a file outside of it is rejected. */
 TEST(external__follows_no_link_out)
 {
     const float data[2] = {1, 2};
@@ -450,7 +450,7 @@ TEST(import__survives_every_failed_allocation)
 
 /* ---- real files ------------------------------------------------------------------------------ */
 
-/* The folder of models, where it is: folders that hold a model.onnx each. */
+/* Loads the models of the folder of models, if it exists: subfolders with a model.onnx each. */
 TEST(import__takes_real_files)
 {
     const char *given = env_get("CLG_TEST_MODELS"), *folder = given ? given : CLG_TEST_MODELS;

@@ -351,7 +351,7 @@ TEST(infer_nn__resize)
     input(0, CLG_FLOAT32, DIMS(1, 1, 2, 3));
     give(1, CLG_FLOAT32, 4, (double[]){1, 1, 2, 1.7});
     expect(DIMS(1, 1, 4, 5));
-    /* The content of sizes is not known while looking. */
+    /* The content of sizes is unknown in inspection. */
     resize(13, DIMS(1, 1, 4, 4));
     input(3, CLG_INT64, DIMS(4));
     expect(DIMS(U, U, U, U));

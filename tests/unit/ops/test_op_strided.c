@@ -36,7 +36,7 @@ TEST(grid__merges_contiguous_dimensions)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Lowers with input 0 as it is placed; what comes out is a view or is not one. */
+/* Lowers with input 0 placed as given; checks whether the result is a view. */
 static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64_t offset, int rank,
                         const int64_t *strides)
 {
@@ -104,7 +104,7 @@ TEST(slice__views)
         op_case_content(&k, 2, CLG_INT64, LIST(reverse ? 0 : 5));
         op_case_content(&k, 3, CLG_INT64, LIST(-2));
         op_case_content(&k, 4, CLG_INT64, LIST(reverse ? -2 : 2));
-        /* Out of a view itself: rows 50 apart. */
+        /* The input is itself a view: rows 50 apart. */
         lower_operand in = {
             .dtype = CLG_FLOAT32, .dims = {.rank = 2, .dims = {6, 10}}, .strides = {50, 1}};
         expect_view(&k, &in, !reverse, 50, 2, (int64_t[]){100, 1});

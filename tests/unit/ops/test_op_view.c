@@ -263,7 +263,7 @@ TEST(views__keep_strides_of_axes)
     op_case_end(&k);
 }
 
-/* A tensor that is not dense in another shape; `wanted` NULL: not without a copy. */
+/* Checks a tensor that is not dense in another shape; `wanted` NULL: needs a copy. */
 static void check_reshaped(int rank, const int64_t *dims, const int64_t *strides, int to_rank,
                            const int64_t *to, const int64_t *wanted)
 {

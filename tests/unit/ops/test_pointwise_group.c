@@ -21,7 +21,7 @@ TEST(pointwise_group__names_are_unique)
     assert_null(pointwise_find("Nothing"));
 }
 
-/* Every $ in an expression is one that the generator knows. */
+/* Every $ token in expressions is known to the generator. */
 TEST(pointwise_group__expressions_are_understood)
 {
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_INT32, CLG_UINT8, CLG_BOOL};
@@ -54,7 +54,7 @@ TEST(pointwise_group__expressions_are_understood)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* The one step of `a op b` for operands of these shapes. */
+/* Returns the one step of `a op b` for operands of these shapes. */
 static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernels, int rank_a,
                               const int64_t *a, int rank_b, const int64_t *b)
 {
@@ -79,7 +79,7 @@ static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernel
     return c.build.candidates->steps;
 }
 
-/* New sizes bring no new text, in both classes; other patterns do. */
+/* New sizes do not change the text, in both classes; other stride patterns do. */
 TEST(pointwise_group__text_knows_no_sizes)
 {
     static const clg_kernel_class classes[] = {CLG_KERNELS_SIMD, CLG_KERNELS_SIMT};
@@ -95,7 +95,7 @@ TEST(pointwise_group__text_knows_no_sizes)
         assert_string_not_equal(small->kernel.body, dense->kernel.body);
         assert_true(large->global[0] < 65536 || classes[i] == CLG_KERNELS_SIMT);
         assert_string_equal(dense->label, "pointwise Mul");
-        /* Past 31 bits the same text counts in 64. */
+        /* Beyond 31 bits the text uses 64-bit indices. */
         const step *huge =
             lower_pair(&k, &memory, classes[i], LIST(70000, 70000), LIST(70000, 70000));
         assert_string_equal(huge->kernel.body, dense->kernel.body);
@@ -105,7 +105,7 @@ TEST(pointwise_group__text_knows_no_sizes)
     }
 }
 
-/* Cast to the dtype that is there already, and Clip without bounds, are views. */
+/* A cast to the same dtype, and Clip without bounds, are views. */
 TEST(pointwise_group__nothing_to_do_is_a_view)
 {
     op_case k;
@@ -176,7 +176,7 @@ TEST(pointwise_group__written_and_read)
     op_case_end(&k);
 }
 
-/* A model may hold such a node; what it says is checked before any text is made of it. */
+/* A model may contain such a node; its attributes are checked before a text is generated. */
 TEST(pointwise_group__strangers_are_refused)
 {
     static const struct {
@@ -257,7 +257,7 @@ TEST(pointwise_group__eval)
     eval_pair("Div", CLG_FLOAT32, 2, (int64_t[]){1, 9}, (int64_t[]){4, 3}, (int64_t[]){0, 3});
 }
 
-/* What kernels do in more than 53 bits is not done here. */
+/* Results of more than 53 bits are not computed on the host. */
 TEST(pointwise_group__eval_declines)
 {
     op_case k;

@@ -29,7 +29,7 @@ TEST(registry__finds_rows_by_version)
     assert_null(ops_find("", "", 13));
 }
 
-/* The second stage takes what the row takes and all that the first gives. */
+/* Checks that the second stage has the inputs of the row and the outputs of the first stage. */
 static void check_stages(const op_row *row)
 {
     const op_row *measure = &row->stages[0], *rest = &row->stages[1];
@@ -91,7 +91,7 @@ static graph *make(int64_t version)
     return g;
 }
 
-/* A node whose inputs all are x ('-' left out: one character an input). */
+/* Adds a node whose inputs all are x ('-' omits one: one character per input). */
 static node_id add(graph *g, const char *domain, const char *op_type, const char *name,
                    const char *inputs, size_t n_outputs)
 {

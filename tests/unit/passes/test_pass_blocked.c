@@ -15,8 +15,8 @@ static value_id map_of(pass_case *m, const char *name, int64_t channels)
     return pass_case_input(m, name, 4, (int64_t[]){2, channels, SIDE, SIDE});
 }
 
-/* A convolution of 3 x 3, or of 1 x 1, that keeps the size of its feature map. Enough of it to
- * be worth transposing small feature maps. */
+/* Adds a 3 x 3 or 1 x 1 convolution that keeps the size of its feature map, with enough channels to
+ * be worth the transposes of small feature maps. */
 static value_id conv(pass_case *m, value_id x, int64_t in, int64_t out, int64_t side,
                      const char *name)
 {
@@ -52,8 +52,8 @@ static void expect_ints(const node *n, const char *name, size_t count, const int
     assert_memory_equal(ints, wanted, count * sizeof *ints);
 }
 
-/* An image goes in as it is, and a feature map of one pixel is the same in either order: nothing is
- * transposed. */
+/* An image is read in NCHW order, and a feature map of one pixel is the same in both layouts:
+ * nothing is transposed. */
 TEST(blocked__from_an_image_to_means)
 {
     pass_case m = pass_case_start();
@@ -79,8 +79,7 @@ TEST(blocked__from_an_image_to_means)
     graph_free(g);
 }
 
-/* A feature map that comes in and one that goes out are transposed once each, however often they
- * are read. */
+/* Inputs and outputs of a region are transposed once each, regardless of the number of readers. */
 TEST(blocked__borders_are_transposed)
 {
     pass_case m = pass_case_start();
@@ -125,8 +124,8 @@ TEST(blocked__constants_by_channel_and_excitations)
     graph_free(g);
 }
 
-/* What convolutions alone read may have zeros after its last channel; others get the channels
- * that there are. */
+/* A feature map read only by convolutions may have zeros after its last channel; other readers get
+ * the actual channels. */
 TEST(blocked__blocks_that_are_not_full)
 {
     for (int is_given = 0; is_given < 2; is_given++) {
@@ -146,7 +145,7 @@ TEST(blocked__blocks_that_are_not_full)
     }
 }
 
-/* Of zeros, means and maxima are zeros. A maximum over no pixel is not one of them. */
+/* Means and maxima of zeros are zeros. A maximum over no pixel is not. */
 TEST(blocked__zeros_stay_in_pools)
 {
     static const struct {
@@ -182,7 +181,7 @@ TEST(blocked__zeros_stay_in_pools)
     }
 }
 
-/* What is built on a convolution that would be in a region, and whether it does. */
+/* A node after a convolution in a region, and whether it is included. */
 typedef struct alone {
     int64_t in, out, groups, kernel, stride;
     int64_t height; /* of the feature map; -1: not known */

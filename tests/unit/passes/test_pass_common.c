@@ -21,7 +21,7 @@ TEST(common__equal_nodes_are_one)
     graph_free(g);
 }
 
-/* Nodes of one operator over one input, which differ by attribute. */
+/* Counts the remaining nodes of two of one operator over one input that differ by an attribute. */
 static size_t count_with(const char *op, const char *attribute, float first, float second)
 {
     pass_case m = pass_case_start();

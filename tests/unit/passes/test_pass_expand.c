@@ -44,7 +44,7 @@ static value_id add_layer(pass_case *m, value_id x, const layer *l, const char *
     return y;
 }
 
-/* A stem, the two layers, and a mean, which is the output. */
+/* Runs a stem, the two layers, and a mean, which is the output. */
 static graph *run_pair(const layer *first, const layer *last, bool also_read)
 {
     pass_case m = pass_case_start();
@@ -140,7 +140,7 @@ TEST(expand__what_stays_apart)
     }
 }
 
-/* Where nothing is in blocks, nothing is joined. */
+/* Without blocked layout nothing is fused. */
 TEST(expand__without_blocks)
 {
     pass_case m = pass_case_start();

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The dtype of the first output of the first node of this kind. */
+/* Returns the dtype of the first output of the first node of this kind. */
 static clg_dtype gives(graph *g, const char *op)
 {
     value_fact *facts;
@@ -29,7 +29,7 @@ static clg_dtype output_dtype(graph *g)
     return dtype;
 }
 
-/* x [4,5] times w [5,6]. */
+/* Adds x [4,5] times w [5,6]. */
 static value_id product(pass_case *m)
 {
     const value_id in[] = {pass_case_input(m, "x", 2, (int64_t[]){4, 5}),
@@ -77,7 +77,7 @@ TEST(fp16__goes_through_what_follows)
     graph_free(g);
 }
 
-/* A sum with a value that is float32 stays float32, and so does one that no GEMM is before. */
+/* A sum with a float32 value stays float32, and so does one without a GEMM before it. */
 TEST(fp16__does_not_spread_backwards)
 {
     pass_case m = pass_case_start();
@@ -134,7 +134,7 @@ TEST(fp16__stays_away_from_names)
     graph_free(g);
 }
 
-/* What depends on constants alone is computed in float32, and narrowed after. */
+/* Values that depend on constants only are computed in float32, and converted afterwards. */
 TEST(fp16__follows_constants)
 {
     pass_case m = pass_case_start();

@@ -80,7 +80,7 @@ TEST(projections__through_reshapes)
     graph_free(g);
 }
 
-/* How many GEMMs are left of two, when `change` was made to the second's result. */
+/* Returns how many of two GEMMs remain, when `change` is applied to the second's result. */
 static size_t left_with(value_id (*change)(pass_case *m, value_id x, value_id v))
 {
     pass_case m = pass_case_start();
@@ -143,7 +143,7 @@ TEST(projections__others_stay)
     assert_int_equal(left_with(weights_are_computed), 2);
 }
 
-/* With biases and without are not alike. */
+/* GEMMs with bias and without are not merged. */
 TEST(projections__alike_ones_become_one)
 {
     pass_case m = pass_case_start();

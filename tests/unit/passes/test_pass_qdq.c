@@ -31,7 +31,7 @@ static value_id add_input(pass_case *m, const char *name, clg_dtype dtype, int r
     return v;
 }
 
-/* With one scale, and a zero point of 3. */
+/* Adds QuantizeLinear or DequantizeLinear with one scale, and a zero point of 3. */
 static value_id quantize(pass_case *m, const char *op, value_id x, clg_dtype dtype, double scale,
                          const char *out)
 {
@@ -43,7 +43,7 @@ static value_id quantize(pass_case *m, const char *op, value_id x, clg_dtype dty
 #define DOWN(m, x, scale, out) quantize(m, "DequantizeLinear", x, CLG_UINT8, scale, out)
 #define UP(m, x, scale, out) quantize(m, "QuantizeLinear", x, CLG_UINT8, scale, out)
 
-/* Conv of x dequantised with 4x4x4x4 constant weights, named "conv". */
+/* Adds Conv of x dequantised with 4x4x4x4 constant weights, named "conv". */
 static value_id add_conv(pass_case *m, value_id reals)
 {
     const value_id w =
@@ -122,7 +122,7 @@ TEST(qdq__scales_that_are_computed)
     graph_free(g);
 }
 
-/* How far sums go is not known. */
+/* The length of sums is unknown. */
 TEST(qdq__sums_of_unknown_length)
 {
     for (int known = 0; known < 2; known++) {
@@ -137,7 +137,7 @@ TEST(qdq__sums_of_unknown_length)
     }
 }
 
-/* Wherever its input is read more than once: what is dequantised is one value until then. */
+/* Inputs with several readers: the dequantised value is still one value when the pass runs. */
 TEST(qdq__layer_normalization_is_still_known)
 {
     pass_case m = pass_case_start();

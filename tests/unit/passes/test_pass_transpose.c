@@ -45,7 +45,7 @@ TEST(transpose__reversals_without_attribute)
     graph_free(g);
 }
 
-/* Transpose, what `make` adds, Transpose back; how many Transposes are left. */
+/* Adds Transpose, the nodes of `make`, Transpose back; returns how many Transposes remain. */
 static size_t left_around(value_id (*make)(pass_case *m, value_id x), const int64_t *back,
                           bool back_is_output)
 {

@@ -207,7 +207,7 @@ TEST(passes__a_residual_that_broadcasts_stays)
     graph_free(g);
 }
 
-/* Of any batch: a residual that follows from the same input has the same, one from elsewhere may
+/* With an unknown batch: a residual derived from the same input has the same batch, another one may
  * be broadcast. */
 TEST(passes__a_residual_of_any_batch)
 {

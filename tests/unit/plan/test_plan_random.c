@@ -74,7 +74,7 @@ TEST(random__segments_keep_it_too)
 
 /* ---- failing allocations --------------------------------------------------------------------- */
 
-/* Plans to the end, as a run would. */
+/* Plans all segments, as a run would. */
 static clg_status plan_all(void *user)
 {
     plan_case *k = user;

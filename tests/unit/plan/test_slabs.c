@@ -65,7 +65,7 @@ TEST(slabs__random_lifetimes_never_overlap)
     }
 }
 
-/* Sums up who is alive at each step. */
+/* Returns the largest sum of live blocks at a step. */
 static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
 {
     size_t max = 0;
@@ -79,7 +79,7 @@ static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
     return max;
 }
 
-/* What a network's values look like: most live for a step or two, some over many. */
+/* Lifetimes as in networks: most values live for a step or two, some over many. */
 TEST(slabs__stay_close_to_the_largest_live_set)
 {
     size_t taken = 0, floor = 0;

@@ -20,7 +20,7 @@ static tensor *one_number(int64_t n)
     return t;
 }
 
-/* The child of `segment` when the count is n. */
+/* Returns the child of `segment` when the count is n. */
 static plan_segment *go_on(const plan_case *k, plan_segment *segment, int64_t n)
 {
     plan_segment *child;

@@ -38,8 +38,8 @@ TEST(tuning_table__parses_what_it_writes)
     expect_text(NULL, HEADER);
 }
 
-/* Tables of before the classes of kernels were called simd and simt are read, and match no
- * problem of today. */
+/* Tables of versions before the kernel classes were called simd and simt can be read, but match no
+ * problem. */
 TEST(tuning_table__of_an_older_version_matches_nothing)
 {
     tuning_table *t;

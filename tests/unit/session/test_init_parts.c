@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* What exec_find_init reads and writes of an exec. */
+/* Sets the fields of an exec that exec_find_init reads and writes. */
 static void start(session_exec *e)
 {
     *e = (session_exec){.refs = {0}};
@@ -18,7 +18,7 @@ static void start(session_exec *e)
     assert_ok(graph_set_opset(e->graph, "", 13));
 }
 
-/* The processor time that it takes, in seconds. */
+/* Returns the processor time of exec_find_init, in seconds. */
 static double find(session_exec *e)
 {
     assert_ok(ops_resolve(e->graph));
@@ -74,8 +74,8 @@ TEST(parts__are_nodes_that_share_values)
     end(&e);
 }
 
-/* Each Add makes one part of a node and the one before it, the last ones first: the longest way
- * to a first node. */
+/* Makes each Add join a part with the one before it, the last ones first: the longest path to a
+ * first node. */
 static double find_chain(size_t n_links)
 {
     value_id *results = memory_alloc(n_links * sizeof *results);
@@ -93,7 +93,7 @@ static double find_chain(size_t n_links)
     return seconds;
 }
 
-/* Eight times the links take eight times the time; by the square it would be 64. */
+/* Eight times the links must take about eight times as long; quadratic time would be 64 times. */
 TEST(parts__of_a_long_chain_are_found_at_once)
 {
     const double few = find_chain(7500), many = find_chain(60000);

@@ -267,7 +267,7 @@ static clg_status build(void *user)
     return status;
 }
 
-/* Texts are kept once whoever brings them, so that equal kernels have equal addresses. */
+/* Equal texts are kept once, so that equal kernels have equal addresses. */
 TEST(step__texts_are_kept_once)
 {
     step_texts texts = {0};
