@@ -325,7 +325,8 @@ typedef struct clg_context_options {
      * $CLG_COMPILE_HELPER, else beside the library; "off": none; else an absolute path. Never
      * started from a setuid program. */
     const char *compile_helper;
-    uint32_t compile_limit_s;   /* seconds that one build may take in it; 0: 60 */
+    uint32_t compile_limit_s;   /* seconds that one build may take in it; 0: 60. CLBlast's program,
+                                 * which has some twenty kernels, may take five times as long. */
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \

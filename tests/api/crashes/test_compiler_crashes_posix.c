@@ -30,69 +30,7 @@
 #define WINOGRAD_4X4 "#define P_M 4\n"
 #define SOFTMAX "void softmax"
 
-<<<<<<< HEAD:tests/api/crashes/test_compiler_crashes_posix.c
 /* A convolution that prefers winograd_4x4: right, and by it or not. */
-=======
-static int n_helper_lines, n_crash_lines;
-static char last_line[2048];
-
-static void listen_all(void *user, clg_log_level level, const char *message)
-{
-    (void)user;
-    if (level > CLG_LOG_WARNING) return;
-    n_helper_lines += strstr(message, "compile helper") != NULL;
-    if (!strstr(message, "the compiler of driver")) return;
-    n_crash_lines++;
-    (void)snprintf(last_line, sizeof last_line, "%s", message);
-}
-
-/* ---- the driver ------------------------------------------------------------------------------ */
-
-static const char *crash_log(void) { return scratch_path("crashes"); }
-
-static long n_crashes(void)
-{
-    struct stat st;
-    return stat(crash_log(), &st) == 0 ? (long)st.st_size : 0;
-}
-
-static void driver_dies(const char *in, const char *at, const char *by, const char *times)
-{
-    (void)remove(crash_log());
-    wd_set_or_clear("CLG_CRASH_IN", in);
-    wd_set_or_clear("CLG_CRASH_AT", at);
-    wd_set_or_clear("CLG_CRASH_BY", by);
-    wd_set_or_clear("CLG_CRASH_TIMES", times);
-    wd_set_or_clear("CLG_CRASH_LOG", crash_log());
-    n_helper_lines = n_crash_lines = 0;
-    last_line[0] = '\0';
-}
-
-static int begin(void **state)
-{
-    if (wd_begin(state) != 0) return -1;
-    wd_set_or_clear("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_crashing.so");
-    clg_set_log(listen_all, NULL, CLG_LOG_WARNING);
-    return 0;
-}
-
-static clg_context *open_context(const char *store, const char *helper)
-{
-    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-    clg_context *context;
-    options.profiling = true;
-    options.cache_dir = scratch_path(store);
-    options.selftest = CLG_SELFTEST_ON;
-    options.compile_helper = helper;
-    options.compile_limit_s = 5;
-    options.compile_limit_mib = 1024;
-    assert_ok(clg_context_create("pocl", &options, &context));
-    return context;
-}
-
-/* Checks a convolution that prefers winograd_4x4: its result, and whether that implementation was
- * used. */
->>>>>>> a6aa5d8 (comments: tests: say what each function checks or returns):tests/api/test_compiler_crashes_posix.c
 static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
     wd_answer a;
