@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention without a matrix of scores in memory:
+// Computes attention without storing the matrix of scores:
 //
-//   y[b, h, i] = softmax over j of (cap(scale * q[b, h, i] . k[b, h / group, j]) + what masks add)
-//   x v[b, h / group, j] cap(s) = softcap * tanh(s / softcap), or s where softcap is 0
+//   y[b, h, i] = softmax over j of (cap(scale * q[b, h, i] . k[b, h / group, j]) + masks)
+//                x v[b, h / group, j]
+//   cap(s) = softcap * tanh(s / softcap), or s where softcap is 0
 //
-// The softmax is taken while keys go by: a running maximum, a sum, and the weighted values, which
-// are rescaled when the maximum grows. Arithmetic is float. A row that may see no key at all is 0.
+// Computes the softmax in one pass over the keys: a running maximum, a sum, and the weighted
+// values, which are rescaled when the maximum grows. Arithmetic is float. A row that sees no key
+// is 0.
 //
 // Parameters
 //   P_D, P_DV  head sizes of q and k, of v
@@ -15,13 +17,13 @@
 //   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 a number of dtype P_T that is
 //              added; 3 int: where it is not above 0, `masked` is added
 //   P_BIAS     1: another number of dtype P_T that is added
-//   P_CAUSAL   keys j > i + offset are left out: 0 none; 1 offset is the argument; 2 length[b] -
-//              q_len more
-//   P_WINDOW   1: keys j <= i + offset - window are left out; else 0. Needs P_CAUSAL
+//   P_CAUSAL   excludes keys j > i + offset: 0 no; 1 by the argument offset; 2 by
+//              offset + length[b] - q_len
+//   P_WINDOW   1: excludes keys j <= i + offset - window; else 0. Needs P_CAUSAL
 //   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
 //   P_INT      width of a length, 32 or 64; length[b] = the value there + length_add. Needed for
 //              P_CAUSAL 2 and P_KEYS
-//   P_SINK     1: the sum of each row counts one more key of score sink[h], whose value is 0; 2: of
+//   P_SINK     1: the sum of each row includes another key with score sink[h] and value 0; 2: with
 //              score 0
 //   P_MODE     scores: 0 scale * q . k, 1 capped, 2 with masks, 3 after softmax; else 0
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1 in groups and scores
@@ -30,7 +32,7 @@
 //   v, y (inner stride 1); mask with strides of b, h, i, j and mask_len (keys from there on are
 //   masked), bias likewise; lengths; sink; scale, softcap, masked, offset, window; attention_scores
 //   writes [batch, heads, q_len, kv_len]
-// Unused buffers may be any.
+// Unused buffers may be any buffer.
 // NDRange  attention_rows: (q_len / P_ROWS), heads, batch; local 1. attention_groups: the same
 //          times P_LOCAL in the first. attention_scores: q_len, heads, batch. Each may be smaller.
 // Local bytes (groups): 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL

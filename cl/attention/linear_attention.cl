@@ -8,11 +8,10 @@
 //   S[d] = S[d] + k[d] * u
 //   y[h] = scale * sum over d of q[h, d] * S[d]          for the heads h of queries that share g
 //
-// A work-item has P_VEC columns of the state, which are in memory as float and are its own.
+// A work-item computes P_VEC columns of the state, which are stored as float.
 //
 // Parameters
-//   P_T, P_S         dtypes of the numbers and of the state outside, by their ONNX numbers: 1, 10,
-//                    16
+//   P_T, P_S         dtypes of the tensors, and of past and present, by ONNX number: 1, 10, 16
 //   P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; arithmetic is float
 //   P_PAST, P_DECAY, P_BETA, P_PRESENT  1: there is such a tensor
 // Arguments, in elements: batch, tokens, heads, kv_heads, dk, dv, scale;

@@ -10,11 +10,11 @@
 //   P_BIAS  1: there is a bias, one number a channel; 0: none
 //   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window, then the next of
 //           its rows. NDRange: parts of rows, shares of planes * od * oh
-//           1 pixels: one work-item a pixel. NDRange: pixels, planes
+//           1 pixels: one work-item per pixel. NDRange: pixels, planes
 //   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
-//   planes (images times channels), channels; CONV_SIZES of the convolution the other way, see
+//   planes (images times channels), channels; CONV_SIZES of the transposed convolution, see
 //   common/conv.clh: the input is windows, the output pixels; cols [planes, taps, windows], bias
 //   [channels], y [planes, pixels]
 // Each dimension of the NDRange may be smaller than its work.

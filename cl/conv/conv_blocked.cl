@@ -9,19 +9,18 @@
 //                      end; NR = P_NRV * P_VEC
 //
 // Rows of the register tile are adjacent pixels of a line, its columns NR output channels; both
-// operands and the results are in memory in the order in which they are wanted. A group takes
-// tile_h x tile_w output pixels and group_panels * NR output channels: for each NR of them some
-// slices of weights, which stay in L1, for all of its pixels, then the next slices.
-// Where there is padding, the pixels are copied first, with zeros around them.
+// operands and the results are stored in the order of access. A group computes tile_h x tile_w
+// output pixels and group_panels * NR output channels: for each NR of them, it multiplies some
+// slices of weights, which stay in L1, with all of its pixels, then the next slices.
+// With padding, the pixels are first copied, with zeros around them.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_IN         channels of a slice of x: P_VEC, or 1 where x is in NCHW order
 //   P_STRIDE     stride along lines
-//   P_PATCH      floats of copied pixels: 65536; 0: they are read in place, and there is no
-//                padding
-//   P_ACC        floats of the sums that wait in private memory: 65536
+//   P_PATCH      floats of copied pixels: 65536; 0: no padding, pixels are read in place
+//   P_ACC        floats of accumulators in private memory: 65536
 //
 // Arguments of conv_blocked. Lengths in elements, all >= 1 but the padding.
 //   batch, slices, oc    slices: ceil(channels of x / P_IN); y has ceil(oc / P_VEC) blocks
@@ -32,9 +31,9 @@
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
-//   tile_h, tile_w       pixels a group takes
-//   group_panels         panels of NR output channels a group takes
-//   chunk                slices whose weights are taken at a time
+//   tile_h, tile_w       pixels of a group
+//   group_panels         panels of NR output channels of a group
+//   chunk                slices whose weights are multiplied at a time
 //   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 // With parts = ceil(tile_w / P_MR), the caller keeps
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
@@ -47,8 +46,8 @@
 // 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
 // conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item a group,
-// dimension 0 panels, 1 any split
-//   of slices.
+// dimension 0 panels, 1 any
+// split of slices.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1

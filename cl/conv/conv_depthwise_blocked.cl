@@ -24,7 +24,7 @@
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
-//   tile_h               lines a group takes
+//   tile_h               lines of a group
 //   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
 // NDRange: one work-item a group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A 1x1 convolution and the depthwise one after it, over channel-blocked feature maps as
+// Computes a 1x1 convolution and the depthwise one after it, over channel-blocked feature maps as
 // conv_blocked.cl has them, for the SIMD class. The feature map between them, several times as
 // large as those around it, is never stored as a whole: a group computes the pixels that it needs
 // of NR channels into private memory, with zeros at the sides, and reads them there for the
@@ -10,17 +10,17 @@
 //                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] +
 //                          bias[c]), for any kernel, stride, dilation and padding
 //
-// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Bits are those of the
-// two kernels, but that a column of padding adds zero times its weight here.
+// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Results are
+// bit-identical to those of the two kernels, except that here a column of padding adds zero times
+// its weight.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the
 // depthwise one; P_RESIDUAL 0)
 //   P_MR, P_NRV      as in gemm_simd.cl
 //   P_STRIDE         of the depthwise convolution along lines
 //   P_FIRST_BIAS     1: the 1x1 convolution has a bias
-//   P_FIRST, P_LAST  1: P_ACT follows the 1x1 convolution, the depthwise one; 0: nothing
-//                    is
-//   P_MAP            floats of the feature map between them that a group has: 65536
+//   P_FIRST, P_LAST  1: P_ACT follows the 1x1, the depthwise convolution; 0: no activation
+//   P_MAP            floats of a group's part of the feature map between them: 65536
 //
 // Arguments of conv_expand_blocked. Lengths in elements, all >= 1 but the padding.
 //   batch, slices, channels   slices: blocks of x; channels: of e and y
@@ -33,7 +33,7 @@
 //   expand_bias, expand_bias_off
 //   packed_d, packed_d_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
-//   tile_h, tile_w       pixels of y a group takes
+//   tile_h, tile_w       pixels of y of a group
 //   EPILOGUE_ARGS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
 //                        unused
 // With across = max(tile_w, 8), the caller keeps

@@ -10,29 +10,29 @@
 //   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m],
 //                zero rows at the end
 //
-// A group of conv_simd takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m
-// output channels. It copies the input these pixels see into a patch in private memory: zeros
-// outside the image, and the columns (rows) of a stride apart side by side, so that every tap of a
-// whole run of pixels is a run of the patch.
+// A group of conv_simd computes tile_h x tile_w output pixels of one depth and group_tiles * tile_m
+// output channels. It copies the receptive field of these pixels into a patch in private memory:
+// zeros outside the image, and columns (rows) that are a stride apart adjacent, so that every tap
+// of a run of pixels is a run of the patch.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_PATCH      floats of the patch: 65536
-//   P_ACC        floats of the sums that wait in private memory: 32768
+//   P_ACC        floats of accumulators in private memory: 32768
 // 16-bit weights are converted piece by piece, for all pixels of a group together.
 //
-// Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, which
-// leaves the bias.
+// Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, for which
+// only the bias remains.
 //   batch, groups, ic, oc        ic and oc of one group
 //   CONV_SIZES                   see common/conv.clh
 //   x, x_off, x_b0               x_b0: distance of images; channels are dense
 //   packed_w, packed_w_off       from conv_pack_w
 //   y, y_off, y_b0               y_b0: distance of images; overlaps x nowhere
-//   tile_m                       channels of a register tile, 1..P_MR, the one the weights are
-//                                packed with
-//   group_tiles                  register tiles a group takes
-//   tile_h, tile_w               pixels a group takes
+//   tile_m                       channels of a register tile, 1..P_MR, the one with which the
+//                                weights are packed
+//   group_tiles                  register tiles of a group
+//   tile_h, tile_w               pixels of a group
 //   EPILOGUE_ARGS                bias_rs .. bias_b1 unused; the residual has y's strides and may be
 //                                y
 // With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h
@@ -46,8 +46,8 @@
 // the rest), best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats, and
 // 16384 more of 16-bit weights.
 //
-// conv_depthwise_simd takes group_channels channels of groups and all of their oc (the channel
-// multiplier) at a time. It has conv_simd's arguments, but no ic; w, w_off as ONNX has them,
+// conv_depthwise_simd computes group_channels groups and all of their oc (the channel multiplier)
+// at a time. It has conv_simd's arguments, but no ic; w, w_off as ONNX has them,
 // [groups*oc][1][kd][kh][kw]; and group_channels, tile_h, tile_w in place of tile_m .. tile_w. The
 // caller keeps, with lanes rounded up to 4 * P_VEC,
 //   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <=

@@ -5,8 +5,8 @@
 // weight follows.
 //
 // Parameters
-//   P_MASK   1: there is a mask
-//   P_BLOCK  pixels that a work-item places together, for all channels of an offset group: simd 16,
+//   P_MASK   1: there is a mask P_BLOCK  pixels whose positions a work-item computes together, for
+//   all channels of an offset group: simd 16,
 //            simt 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments

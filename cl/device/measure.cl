@@ -5,9 +5,9 @@
 //   P_T    arithmetic: 1 float, 10 half (needs cl_khr_fp16)
 //   P_VEC  lanes of a vector: 4, 8 or 16
 //
-// fma_loop: each work-item keeps 8 vectors (two pipes of a latency of four are full) and does
-//   8 * P_VEC multiply-adds an iteration: 16 * P_VEC FLOP. y: one float a work-item; x: two floats,
-//   the factors.
+// fma_loop: each work-item has 8 accumulators (which fill two pipes of latency four) and computes
+//   8 * P_VEC multiply-adds per iteration: 16 * P_VEC FLOP. y: one float per work-item; x: two
+//   floats, the factors.
 // copy: each work-item copies n vectors, the first at its number times `first`, the next `step`
 // vectors on. nothing: an empty kernel, for the cost of a launch.
 //

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Proves what a device can do: each variant computes 32 numbers that the host knows. A device has a
-// capability when its variant compiles, runs and gives exactly these numbers.
+// Probes capabilities of a device: each variant computes 32 numbers that the host knows. A device
+// has a capability when its variant compiles, runs and gives exactly these numbers.
 //
 //   P_PROBE  1 half arithmetic     y[i] = x[i] * x[i] + 2048, rounded to half at each step
 //            2 double arithmetic   y[i] = ((1 + x[i] * 2^-40) - 1) * 2^40
 //            3 sub-groups          y[i] = the sum of x over the sub-group divided by its size, x
 //                                  all equal
 //            4 integer dot product of cl_khr_integer_dot_product: y[i] = dot of bytes (i, -1, 2, 3)
-//            and (1, i, -3, 4) 5 the same as NVIDIA's PTX
-//            6 NVIDIA's matrix unit: y[i] = the sums that work-item i has of a product of small
-//            integers, weighted, and x[i] 7 the same emulated, for tests
-//            8 dot products of four bytes in vectors of x86, as common/dot_simd.clh has them
-//            9 and of two shorts
-//            10 the dot product of 4 by AMD's v_dot4_i32_i8
-//            11 and by v_dot4_i32_iu8
-//   P_VEC    lanes of vectors of floats, as kernels of the SIMD class have them
+//              and (1, i, -3, 4)
+//            5 as 4, by NVIDIA's PTX
+//            6 NVIDIA's matrix unit: y[i] = the weighted sum of work-item i's elements of a product
+//              of small integers, and x[i]
+//            7 as 6, emulated, for tests
+//            8 dot products of four bytes in vectors of x86, by common/dot_simd.clh
+//            9 as 8, of two shorts
+//            10 as 4, by AMD's v_dot4_i32_i8
+//            11 as 4, by AMD's v_dot4_i32_iu8
+//   P_VEC    lanes of float vectors, as in kernels of the SIMD class
 //
 // x, y: 32 floats. One work-group of 32 work-items.
 // 4, 5, 10 and 11 prove dot4() of common/dot4.clh. Variant 3 calls functions that only its drivers

@@ -5,13 +5,13 @@
 // results, compact_write reads the blocks again.
 //
 // Parameters
-//   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; 1, 0, 32 but for P_SIZE
+//   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; the last three are 1, 0, 32
 //   P_LOCAL  work-items of a group, a power of two
 //   P_FORM   what compact_write writes for element i, the r-th that is not zero:
 //            0 coordinates: y[d, r] = the coordinate of i in dimension d; y: long [rank, total]
 //            1 list: y[r] = i; y: int
-//            2 ranks: y[i] = r; for others the r of the last before it that is not zero, or -1; y:
-//            int, of all elements
+//            2 ranks: y[i] = r; for zeros the r of the last non-zero element before, or -1; y: int,
+//            of all elements
 // Arguments: n (elements), block (elements of a block), n_blocks; mask: an element is zero when
 // none of these bits is set; x; counts: int [n_blocks], offsets after compact_offsets; total: long,
 // one; rank, d<i>: dimensions, 1 beyond rank. NDRange: a group a block in turn; compact_offsets:

@@ -24,9 +24,9 @@
 // groups stride over the rest. Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB as
 // recommended (large sizes 20 KiB); 3 KiB more when emulated.
 //
-// A tile is in local memory line by line - rows of A, columns of B -, two elements along k to a
-// word, as fragments have them. Four words more than a line has keep the eight lines that a warp
-// reads together are in different banks.
+// A tile is stored in local memory line by line - rows of A, columns of B -, with two elements
+// along k in a word, as in fragments. Four padding words per line put the eight lines that a warp
+// reads together in different banks.
 //
 // @hot gemm_matrix P_UNIT=1
 // @ptx mma.sync.aligned.m16n8k16.row.col P_UNIT=1

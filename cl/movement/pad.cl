@@ -9,11 +9,11 @@
 //   P_VALUE  constant: 0 the bits of `value`, 1 element 0 of `fill`
 //
 // Arguments, lengths and strides in elements:
-//   m<i>, n<i>, b<i>, s<i>   dimension i: length of the output, of the input, places before, stride
-//                            of the input
+//   m<i>, n<i>, b<i>, s<i>   dimension i: length of the output, of the input, elements padded
+//                            before, stride of the input
 //   m, n, b                  the last dimension, dense in both
 //   chunk, block             elements of it, rows, that a work-item takes per iteration
-//   value, fill              what the made-up places hold (fill is any buffer when P_VALUE is 0)
+//   value, fill              the padding value (fill is any buffer when P_VALUE is 0)
 //
 // Dimension 0 of the range strides over chunks, dimension 1 over blocks of rows.
 //

@@ -5,11 +5,10 @@
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //
-// x, y: [outer, time, inner], where time is the axis that is reversed, whatever is before it, and
-// the batch is one of the coordinates of outer or of inner: batch = (batch_in_outer ? o : i) /
-// batch_step % batches. Arguments, in elements: outer, time, inner, batch_step, batches,
-// batch_in_outer, x, lengths, y, fault: a length that is less than 0 or more than time is reported
-// to it, and the sequence copied.
+// x, y: [outer, time, inner], where time is the reversed axis, and the batch is one of the
+// coordinates of outer or of inner: batch = (batch_in_outer ? o : i) / batch_step % batches.
+// Arguments, in elements: outer, time, inner, batch_step, batches, batch_in_outer, x, lengths, y,
+// fault: a length that is less than 0 or more than time is reported to it, and the sequence copied.
 // NDRange: inner (P_VEC elements where the batch is in outer), outer * time
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32

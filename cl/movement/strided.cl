@@ -6,9 +6,9 @@
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
 //   P_SRC    rows: along the last dimension the source is 0 strided, 1 dense, 2 one element
-//   P_DST    rows: the same of the destination, 0 or 1
-//   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0 without (simd): then EDGE, in
-//            registers
+//   P_DST    rows: likewise for the destination, 0 or 1
+//   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0: none (simd), squares of
+//            EDGE in registers
 //
 // Arguments, lengths and strides in elements:
 //   n<i>, s<i>, d<i>   dimension i: length, stride in the source, in the destination

@@ -6,19 +6,18 @@
 //
 // Parameters
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-//   P_FORM      0 sort:    order[p] = p, sorted within pieces of `width` (at most 64); NDRange:
-//                          pieces
-//               1 merge:   two sorted pieces of `width` each to one, from `order` to `to`; NDRange:
-//                          n
+//   P_FORM      0 sort:    order[p] = p, sorted within blocks of `width` (at most 64); NDRange:
+//                          blocks
+//               1 merge:   two sorted blocks of `width` each, from `order` to `to`; NDRange: n
 //               2 flags:   flags[p] = 1 where p is the first of equal rows; first[order[p]]
 //                          likewise; NDRange: n
 //               3 write:   the outputs. NDRange: n
-//   P_SORTED    write: 1 the rows come in order, 0 as they first appear
-//   P_OUTPUTS   write: bits: 1 indices, 2 inverse, 4 counts are wanted
-// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], by place in the order,
+//   P_SORTED    write: 1 rows are sorted, 0 in order of first occurrence
+//   P_OUTPUTS   write: bits: 1 indices, 2 inverse, 4 counts are outputs
+// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], by position in the order,
 // number of the group of equal rows; rank: int [n], by row, its rank among the first ones (P_SORTED
 // 0); list: int, the row of each group; indices, counts: long, one a group; inverse: long [n]
-// Of equal rows the one of lower index comes first: the order is that of a stable sort.
+// Of equal rows the one with the lower index comes first: the sort is stable.
 //
 // @variant P_T=1 P_VEC=1 P_FORM=0 P_SORTED=1 P_OUTPUTS=7
 // @variant P_T=7 P_VEC=1 P_FORM=1 P_SORTED=1 P_OUTPUTS=7

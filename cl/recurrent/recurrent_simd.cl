@@ -5,8 +5,8 @@
 // for another. The input's contribution to the gates was computed before (`x`).
 //
 // Parameters (also those of common/types.clh and recurrent/cell.clh)
-//   P_MR   rows (places in the batch) of the largest register tile: 4, 6, 8 or 12
-//   P_NRV  its width in vectors: what a panel of r holds for each k
+//   P_MR   rows (entries of the batch) of the largest register tile: 4, 6, 8 or 12
+//   P_NRV  its width in vectors: the content of a panel of r for each k
 //            P_CELL 0  2: two vectors of units
 //            P_CELL 1  4: one vector of units, gates i, o, f, c
 //            P_CELL 2  3: one vector of units, gates z, r, h
@@ -17,8 +17,8 @@
 // then
 //   tile_rows   rows of a register tile, 1 .. P_MR
 //
-// A slice of one row reads several panels side by side, which hides the latency of additions; more
-// rows go through register tiles. Both add up over k in order: a row gives the same bits in any
+// A slice of one row reads several panels in parallel, which hides the latency of additions; slices
+// of more rows use register tiles. Both sum over k in order: a row's result is bit-identical in any
 // batch.
 // NDRange: one work-item a group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1.
 // Local memory: none.

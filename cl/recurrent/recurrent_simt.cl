@@ -7,10 +7,9 @@
 //
 // Parameters (also those of common/number.clh, with P_VEC=4, and of recurrent/cell.clh)
 //   P_FMA    1 where fma() is an instruction, else 0
-//   P_LOCAL  work-items of a group; each takes every P_LOCAL-th hidden unit
-//   P_ROWS   rows (places in the batch) of a slice: 1, 2 or 4
-//   P_STATE  where Ht lives between steps: 0 local memory, 1 global memory, when local memory is
-//            too small
+//   P_LOCAL  work-items of a group; each computes every P_LOCAL-th hidden unit
+//   P_ROWS   rows (entries of the batch) of a slice: 1, 2 or 4
+//   P_STATE  memory of Ht between steps: 0 local, 1 global, when local memory is too small
 // Arguments: RECURRENT_ARGS, r by recurrent_pack_fours, the state's units padded to fours;
 // slice_rows is P_ROWS. Then,
 //   with P_STATE 0, local memory of 2 * P_ROWS * padded units numbers.

@@ -8,9 +8,9 @@
 //   P_FP64   1 when P_T is 11
 //   P_MAX    arg: 1 the largest, 0 the smallest
 //   P_LAST   arg: of equal ones 0 the first, 1 the last
-//   P_GROUP  arg: work-items for one result: 1, or 128 that meet in local memory (inner is 1 then)
-//   P_LANES  adjacent elements along `inner` that a work-item takes together: 1 or 16
-//   P_EXCLUSIVE, P_REVERSE  scan: leave out the element itself; from the end
+//   P_GROUP  arg: work-items for one result: 1, or 128, through local memory (inner is 1 then)
+//   P_LANES  adjacent elements along `inner` of a work-item: 1 or 16
+//   P_EXCLUSIVE, P_REVERSE  scan: exclude the element itself; from the end
 //   P_PRODUCT  scan: 1 products, 0 sums
 //   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NegativeLogLikelihoodLoss (ONNX 13): loss[p] = -x[o, target[p], i] * weight[target[p]], p = o *
-// inner + i, and sums of it. An ignored target has loss and weight 0, whatever x is.
+// Computes NegativeLogLikelihoodLoss (ONNX 13): loss[p] = -x[o, target[p], i] * weight[target[p]],
+// p = o * inner + i, and sums of it. An ignored target has loss and weight 0, whatever x is.
 //
 //   P_T       a float type, of x, weight and y; P_VEC 1: see common/number.clh. Sums are of `num`.
 //   P_INT     32 or 64: width of targets
@@ -10,12 +10,11 @@
 // Arguments
 //   x            [outer, classes, inner]: log-probabilities; target: [positions] of outer * inner
 //   weight       [classes]; any buffer without P_WEIGHT
-//   has_ignore, ignore   a target that does not count
-//   fault, code  where a target that is not a class is reported; it counts as ignored
+//   has_ignore, ignore   the ignored target
+//   fault, code  report a target that is not a class, which counts as ignored
 // loss_each: y: [positions]. NDRange: positions.
-// loss_parts: parts: [n_parts][2], the sum of losses and of weights over positions part * far + k *
-// near, k < count. Sums
-//   of 64 are summed up. NDRange: n_parts.
+// loss_parts: parts: [n_parts][2], the sum of losses and of weights over positions
+//   part * far + k * near, k < count. Sums of 64 are summed up. NDRange: n_parts.
 // loss_total: y[0] = sum of losses, divided by that of weights for `mean`. One work-item.
 //
 // @variant P_T=1 P_VEC=1 P_INT=64 P_WEIGHT=1

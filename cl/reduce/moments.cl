@@ -10,8 +10,8 @@
 //
 //   P_KIND   0 MeanVarianceNormalization: factor = 1 / (sqrt(var) + 1e-9), shift = 0
 //            1 BatchNormalization: factor = scale / sqrt(var + epsilon), shift = bias
-//   P_LOCAL  moments_parts: work-items for a part that meet in local memory, a power of two; 1:
-//            one, with vectors
+//   P_LOCAL  moments_parts: work-items for a part, through local memory, a power of two; 1: one,
+//            with vectors
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is not
 //   P_S, P_M BatchNormalization: float types of scale and bias, of mean and var; else P_T
 //
@@ -19,12 +19,11 @@
 //   parts    [n_parts][channels][3] of num: mean as the sum of two numbers, of which one is small;
 //            sum of squared deviations
 //   table    [channels][3] of num: center, factor, shift; the center is near the mean, the shift
-//            makes up for the rest
+//            corrects the difference
 // moments_parts: NDRange: channels (x P_LOCAL), n_parts.
 // moments_finish: mean, var: BatchNormalization's inputs 3 and 4; outputs 1 to 4 are written where
-// bits 0 to 3 of `wanted`
-//   say so: mean and var blended with the old ones by momentum, then as they are. NDRange:
-//   channels.
+//   bits 0 to 3 of `wanted` are set: mean and var averaged with the old ones by momentum, then the
+//   batch's own. NDRange: channels.
 // moments_apply: y = (x - center) * factor + shift. NDRange: inner / P_VEC, outer * channels.
 // Local memory: 2 * P_LOCAL * sizeof(num) bytes.
 //

@@ -5,17 +5,17 @@
 //
 // Parameters
 //   P_FORM  0 batch: y = (x - mean[c]) * scale[c] / sqrt(var[c] + epsilon) + bias[c] over x:
-//           [planes, inner],
-//             c = plane % channels (BatchNormalization 15). One work-item for P_VEC of inner.
-//             NDRange: inner / P_VEC, planes
+//             [planes, inner], c = plane % channels (BatchNormalization 15). One work-item for
+//             P_VEC of inner. NDRange: inner / P_VEC, planes
 //           1 rows: each row of x: [rows, cols] by its own mean and variance, then scale and bias
 //             (LayerNormalization 17, InstanceNormalization 6, GroupNormalization 21). One
 //             work-item a row; local size 1. NDRange: rows
-//           2 groups: the same, one work-group of P_LOCAL items a row, trees in local memory.
-//           NDRange: rows x P_LOCAL 3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size`
-//           channels)^beta over x: [outer, channels,
-//             inner] (LRN 13). One work-item an element. NDRange: channels * inner, outer
-//   P_SCALE forms 1 and 2: which element of scale and bias belongs to (row, col)
+//           2 groups: as 1, one work-group of P_LOCAL items per row, tree sums in local memory.
+//             NDRange: rows x P_LOCAL
+//           3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size` channels)^beta over x:
+//             [outer, channels, inner] (LRN 13). One work-item per element. NDRange:
+//             channels * inner, outer
+//   P_SCALE forms 1 and 2: the element of scale and bias for (row, col)
 //           0 col, 1 row % row_mod, 2 row % row_mod * row_mul + col / col_div; 0 in the other forms
 //   P_BIAS  1: there is a bias, 0: none
 //   P_STATS forms 1 and 2: 1 also writes each row's mean and 1 / sqrt(var + epsilon) as P_M; else 0

@@ -11,24 +11,22 @@
 //                5 to the power 1 / `parameter`
 //   P_KEPT       kept dimensions around the last one, 0..8
 //   P_RED        reduced dimensions: rows: around the last one, 0..8; columns: all, 0..8
-//   P_GROUP      rows: work-items for one result: 1, or 32 or 128 that meet in local memory (P_VEC
-//                1)
+//   P_GROUP      rows: work-items for one result: 1, or 32 or 128, through local memory (P_VEC 1)
 //
 // Arguments, lengths and strides in elements:
 //   kn<i>, ks<i>, rn<i>, rs<i>  kept and reduced dimensions: length, stride in x
 //   n            the last dimension, dense in x: reduced (rows) or kept (columns)
 //   results      elements of y
 //   reds         columns: reduced elements; rows: runs of n reduced elements for one result
-//   chunk        elements that are combined on their own first, which keeps sums precise
-//   parts        results are made of this many parts; more than 1: y[part, kept], finished by
-//                another launch
-//   block        rows: results that a work-item takes per iteration
-//   count        what the mean divides by
+//   chunk        elements that are first combined separately, which keeps sums precise
+//   parts        number of partial results; more than 1: y[part, kept], combined by another launch
+//   block        rows: results of a work-item per iteration
+//   count        divisor of the mean
 //
 // reduce_rows: dimension 0 of the range strides over results (blocks of them, or P_GROUP items for
 // each, local size P_GROUP x 128 / P_GROUP, with results along dimension 1 of the local range),
 // dimension 1 over parts. reduce_columns: dimension 0 strides over vectors of the last dimension,
-// dimension 1 over other kept places and parts.
+// dimension 1 over other kept positions and parts.
 //
 // @variant P_IN=1 P_OUT=1 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=0 P_FINISH=1 P_KEPT=1
 //          P_RED=0 P_GROUP=1

@@ -2,13 +2,14 @@
 //
 // Computes RMSNormalization (ONNX 23) and com.microsoft's normalisations of a sum:
 //
-//   s = x + skip + bias, y = (s - mean) / sqrt(variance + epsilon) * gamma + beta, or s / sqrt(mean
-//   of s^2 + epsilon) * gamma
+//   s = x + skip + bias
+//   y = (s - mean) / sqrt(variance + epsilon) * gamma + beta, or
+//       s / sqrt(mean of s^2 + epsilon) * gamma
 //
 // Parameters
 //   P_SIMPLE  1: the second form, without mean and beta
 //   P_SKIP, P_BIAS, P_BETA, P_SUM   1: there is a skip, bias, beta; s is written too
-//   P_LOCAL   work-items of a group, which has a row at a time; a power of two, 1 in the SIMD class
+//   P_LOCAL   work-items of a group, which computes a row at a time; a power of two, 1 for SIMD
 //   P_T, P_FMA, P_VEC  see common/types.clh
 // skip_norm  x, s, y [rows, cols]; skip [skip_rows, cols], row % skip_rows; bias [cols]; gamma,
 //            beta [n_gamma], col % n_gamma (n_gamma is cols where P_VEC > 1). NDRange: rows *
@@ -16,7 +17,7 @@
 // embed      sum[row] = word[ids[row]] + position[positions[row % position_rows] or row % places] +
 //            segment[segments[row]], P_SKIP: there are segments, P_BIAS: there are positions. An id
 //            that is out of range is reported to `fault`. NDRange: cols / P_VEC, rows
-// count_mask count[b] = how many of mask[b, :] are 1; 0 with P_SKIP 0. NDRange: batch
+// count_mask count[b] = number of ones in mask[b, :]; 0 with P_SKIP 0. NDRange: batch
 //
 // @hot skip_norm P_VEC=1
 // @variant P_SIMPLE=0 P_SKIP=1 P_BIAS=1 P_BETA=1 P_SUM=1 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16

@@ -8,9 +8,10 @@
 //   P_OP    0 Softmax, 1 LogSoftmax, 2 Hardmax (one at the first largest element; a NaN counts as
 //           largest)
 //   P_FORM  0 rows: inner = 1, one work-item a row, vectors along it; local size 1. NDRange: rows
-//           1 groups: one work-group of P_LOCAL items a row, trees in local memory. NDRange: rows x
-//           P_LOCAL 2 lanes: inner > 1, one work-item for P_VEC adjacent elements of inner.
-//           NDRange: inner / P_VEC, outer
+//           1 groups: one work-group of P_LOCAL items per row, tree sums in local memory. NDRange:
+//             rows x P_LOCAL
+//           2 lanes: inner > 1, one work-item for P_VEC adjacent elements of inner. NDRange:
+//             inner / P_VEC, outer
 //   P_LOCAL work-items of a group (P_FORM 1), a power of two; else 1
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in P_FORM 1
 // Arguments

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches, classes,
-// n]. Repeatedly selects, for each batch and class, the best remaining score (of equal ones the
-// lower index), and removes all boxes that overlap it.
+// Computes NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches,
+// classes, n]. Repeatedly selects, for each batch and class, the best remaining score (of equal
+// ones the lower index), and removes all boxes that overlap it.
 //
 // Parameters
 //   P_LOCAL   work-items of a group, a power of two
 //   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width,
 //             height
-//   P_SCORE   1: only scores above the threshold; a NaN never is
-//   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is given
-// Arguments: most: long, the largest number of boxes a class; iou, score: float, thresholds; where
-// one is not given, any buffer. list: int [batches * classes, n], of which the first found[row] are
+//   P_SCORE   1: only scores above the threshold; NaN never counts
+//   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is present
+// Arguments: most: long, the largest number of boxes per class; iou, score: float, thresholds; an
+// absent one is any buffer. list: int [batches * classes, n], of which the first found[row] are
 // the boxes chosen, best first; found: int, offsets in nms_write; left: int [batches * classes, n]
 // for candidates; y: long [all, 3]
-// NDRange: nms_choose: a group a row (batch and class); nms_write: rows of y.
+// NDRange: nms_choose: a group per row (batch and class); nms_write: rows of y.
 // Local memory: 8 * P_LOCAL bytes.
 //
 // @variant P_LOCAL=1 P_CENTER=0 P_SCORE=1 P_MAX_OUTPUT=1 P_IOU=1

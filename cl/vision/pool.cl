@@ -2,20 +2,18 @@
 //
 // Computes MaxPool, AveragePool and LpPool (ONNX 19) over x: [planes, D, H, W] to y: [planes, OD,
 // OH, OW], W fastest. planes = N * C; pooling over one or two axes is done with the missing sizes
-// 1. A NaN in the window makes the maximum NaN. Padding never enters a maximum or a Lp sum.
+// 1. A NaN in the window makes the maximum NaN. Padding is excluded from maxima and Lp sums.
 //
 // Parameters
 //   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its
-//              padding,
-//              3 Lp: (sum of |x|^p)^(1/p)
+//              padding, 3 Lp: (sum of |x|^p)^(1/p)
 //   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
 //   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
-//   P_FORM     0 items: one work-item an output. NDRange: OD*OH*OW, planes
-//              1 rows: one work-item `rows` rows of OW, P_VEC outputs together; local size 1. The
-//              KD
-//              * KH lines that a row
-//                sees are folded to one, (OW-1) * stride + (KW-1) * dilation + 1 elements and P_VEC
-//                more, of which `rows` must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
+//   P_FORM     0 items: one work-item per output. NDRange: OD*OH*OW, planes
+//              1 rows: one work-item for `rows` rows of OW, P_VEC outputs together; local size 1.
+//                The KD * KH lines that a row reads are reduced to one, of (OW-1) * stride +
+//                (KW-1) * dilation + 1 elements and P_VEC more; `rows` of these must fit in P_LINE.
+//                NDRange: ceil(OD*OH / rows), planes
 //   P_LINE     P_FORM 1: elements of private memory for lines: 4096; else 0
 //   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW
 //   in P_FORM 1

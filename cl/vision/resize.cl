@@ -5,16 +5,16 @@
 // weights; `resize_gather` applies the tables of all axes. Axes that are not adjacent are resized
 // in separate passes.
 //
-// Where output `o` of an axis is in the input is the fraction (o * step + shift) / unit, in
-// integers: exact for sizes and for scales that divide well, so that no rounding of a coordinate
-// picks the wrong pixel.
+// The input position of output `o` of an axis is the fraction (o * step + shift) / unit, in
+// integers: exact for sizes, and for scales that are simple fractions, so that rounding of a
+// coordinate never selects the wrong pixel.
 //
 // Parameters
 //   P_MODE    0 nearest, 1 linear, 2 cubic
 //   P_AXES    1: A2 is resized, 2: A1 and A2, 3: all (the sizes of the others are 1)
 //   P_NEAREST nearest: 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil; else 0
-//   P_EXCLUDE 1: weights outside of the input are dropped and the rest is scaled to sum 1
-//   P_BORDER  1: outputs whose place is outside of the input take the extrapolation value
+//   P_EXCLUDE 1: weights outside of the input are dropped and the others scaled to sum 1
+//   P_BORDER  1: outputs whose position is outside of the input get the extrapolation value
 //   P_T       element type, see common/number.clh; weights are double for double, else float
 //   P_VEC     1
 // resize_table NDRange: outputs. resize_gather NDRange: A2' * inner, outer * A0' * A1'. Every

@@ -6,19 +6,18 @@
 // Parameters
 //   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of
 //            its four weighted elements
-//   P_BLOCK  channels that a work-item of roi_align has together: simd 16, simt 4
+//   P_BLOCK  channels of a work-item of roi_align: simd 16, simt 4
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// roi_align  y[r, c, ph, pw] from x[index[r], c]. A part is x1, y1, x2, y2, times `scale`, less
-//            `shift`, at least `least`
-//   wide and high; a bin has ratio^2 samples, with ratio 0 as many as there are elements.
+// roi_align  y[r, c, ph, pw] from x[index[r], c]. A region is x1, y1, x2, y2, times `scale`,
+//   minus `shift`, at least `least` wide and high; a bin has ratio^2 samples, with ratio 0 as many
+//   as elements.
 //   Arguments: x [batch, channels, h, w], rois [n_rois, 4], index [n_rois], y [n_rois, channels,
 //   ph, pw], fault (an index that is out of range gives zeros); n_rois, batch, channels, h, w, ph,
 //   pw, ratio, scale, shift, least.
 //   NDRange: ph * pw, n_rois * channels / P_BLOCK
-// max_roi_pool  y[r, c, ph, pw] = the largest in a bin, 0 for an empty one. A part is image, x1,
-//               y1, x2, y2. Arguments: x,
-//   rois [n_rois, 5], y, fault; n_rois, batch, channels, h, w, ph, pw, scale. NDRange: ph * pw,
-//   n_rois * channels
+// max_roi_pool  y[r, c, ph, pw] = the largest in a bin, 0 for an empty one. A region is image,
+//   x1, y1, x2, y2. Arguments: x, rois [n_rois, 5], y, fault; n_rois, batch, channels, h, w, ph,
+//   pw, scale. NDRange: ph * pw, n_rois * channels
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @variant P_MAX=0 P_BLOCK=16 P_T=1 P_VEC=1

@@ -7,19 +7,18 @@
 //   P_AXES   spatial axes: 1, 2, 3
 //   P_MODE   0 nearest (half to even), 1 linear, 2 cubic (a = -0.75)
 //   P_PAD    outside of the image: 0 zeros, 1 the border, 2 its reflection
-//   P_BLOCK  points that a work-item places together, for all its channels: simd 16, simt 1
+//   P_BLOCK  points whose positions a work-item computes for all its channels: simd 16, simt 1
 //   P_G      dtype of the grid: 1, 10, 11
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1. Arithmetic is in double when either is 11, else
 //               in float.
 // grid_sample  y[b, c, p] = x[b, c] at grid[b, p], whose last number belongs to the first axis.
-//              Arguments: x [batch, channels,
-//   d, h, w], grid [batch, points, P_AXES], y [batch, channels, points]; batch, channels, points;
-//   parts (of the channels), per_part (channels); d, h, w (leading 1 where there are fewer axes);
-//   align (align_corners). A NaN in the grid counts as -1. NDRange: points / P_BLOCK, batch *
-//   parts.
+//   Arguments: x [batch, channels, d, h, w], grid [batch, points, P_AXES], y [batch, channels,
+//   points]; batch, channels, points; parts (of the channels), per_part (channels); d, h, w
+//   (leading 1 with fewer axes); align (align_corners). A NaN in the grid counts as -1.
+//   NDRange: points / P_BLOCK, batch * parts.
 // affine_grid  y[b, z, y, x, :] = theta[b] . (x, y, z, 1) with coordinates in -1..1. Arguments:
-//              theta [batch, P_AXES,
-//   P_AXES + 1], y; batch, d, h, w, align. P_AXES 2 or 3. NDRange: places, batch.
+//   theta [batch, P_AXES, P_AXES + 1], y; batch, d, h, w, align. P_AXES 2 or 3. NDRange: positions,
+//   batch.
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @variant P_AXES=2 P_MODE=1 P_PAD=0 P_BLOCK=16 P_G=1 P_T=1 P_VEC=1
