@@ -193,9 +193,10 @@ typedef void (*clg_release_callback)(void *user);
  * overflowing dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
-/* The same over the caller's memory, not copied, row-major; data may be NULL for no elements.
- * Strings are a char * each, NUL-terminated, UTF-8, NULL for the empty one; they stay on the host.
- * `release(user)` (may be NULL) runs when the last reference is gone, not when this call fails. */
+/* As clg_value_create, over the caller's memory, not copied, row-major; data may be NULL for no
+ * elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the empty one; they stay on
+ * the host. `release(user)` (may be NULL) runs when the last reference is gone, not when this call
+ * fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,
                                                clg_value **out_value);
@@ -353,7 +354,8 @@ typedef struct clg_model_options {
     size_t struct_size;
     /* Load a model only to inspect it: sessions then fail with NOT_FOUND. */
     bool allow_external_data_missing;
-    /* The same for operators, attributes and dtypes: sessions fail as loading would. */
+    /* Likewise for operators, attributes and dtypes that are unsupported: sessions fail as loading
+     * would. */
     bool allow_unsupported;
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
@@ -470,7 +472,7 @@ typedef struct clg_session_options {
     size_t n_preferred_impls;
     clg_precision precision;
     /* With FP16: names of nodes that stay in float32; '*' matches any characters or none, '?' one.
-     * A fused node goes by the name it has in plans. */
+     * A fused node has the name shown in plans. */
     const char *const *keep_fp32;
     size_t n_keep_fp32;
 } clg_session_options;
@@ -518,7 +520,8 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session
  * (listing the inputs), SHAPE, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
                                                       clg_value *value);
-/* The same from the caller's memory, row-major, copied now; data may be NULL for no elements. */
+/* As clg_session_set_input, from the caller's memory, row-major, copied now; data may be NULL for
+ * no elements. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session, const char *name,
                                                            clg_dtype dtype, size_t rank,
                                                            const int64_t *dims, const void *data);
@@ -569,7 +572,8 @@ CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, con
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session,
                                                               const char *name,
                                                               clg_value **out_value);
-/* The same into the caller's memory, row-major; INVALID_ARGUMENT: size_bytes is another. */
+/* Copies an output to the caller's memory, row-major; INVALID_ARGUMENT when size_bytes is not the
+ * output's size. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_data(clg_session *session, const char *name,
                                                             void *data, size_t size_bytes);
 

@@ -275,8 +275,8 @@ CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const ch
 /* Loads a tensor from .npy or .pb (TensorProto), by extension. Errors: IO (also a damaged .npy),
  * INVALID_MODEL (a damaged .pb), UNSUPPORTED_DTYPE, INVALID_ARGUMENT (another extension). */
 CLG_API CLG_MUST_USE clg_status clg_value_load(const char *path, clg_value **out_value);
-/* The same for a known kind of value: a .pb holds a SequenceProto, OptionalProto or MapProto, which
- * the file itself does not say. */
+/* As clg_value_load, for a known kind of value: a .pb file holds a SequenceProto, OptionalProto or
+ * MapProto without saying which. */
 CLG_API CLG_MUST_USE clg_status clg_value_load_kind(const char *path, clg_value_kind kind,
                                                     clg_value **out_value);
 /* Saves a tensor, on host or device, to .npy or .pb; written to a temporary file and renamed.
@@ -317,7 +317,7 @@ CLG_API CLG_MUST_USE clg_status clg_npy_writer_open(const char *path, clg_dtype 
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_append(clg_npy_writer *writer, size_t n_rows,
                                                       const void *data, size_t size_bytes);
 CLG_API CLG_MUST_USE clg_status clg_npy_writer_commit(clg_npy_writer *writer);
-/* Removes what was written if it was not committed. Accepts NULL. */
+/* Removes the file if it was not committed. Accepts NULL. */
 CLG_API void clg_npy_writer_free(clg_npy_writer *writer);
 /* Converts as ONNX Cast between numeric types, on the host. *out_exact (may be NULL) says whether
  * every element kept its value. Errors: UNSUPPORTED_DTYPE (strings, complex numbers),

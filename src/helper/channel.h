@@ -10,10 +10,10 @@
 #include "ocl/helper/helper_message.h"
 
 /* Returns the channel to the process that started this one, negative when there is none. It was the
- * standard input. Call it once, before anything else: it closes what the host program left open,
- * and makes a channel that is gone raise no signal. */
+ * standard input. Call it once, before anything else: it closes descriptors that the host program
+ * left open, and prevents signals from a closed channel. */
 int channel_open_parent(void);
-/* Waits until there is something to read, or the other end is closed; false on timeout. */
+/* Waits until there is data to read, or the other end is closed; false on timeout. */
 bool channel_is_readable(int channel, int timeout_ms);
 /* Transfers at most n_bytes and returns how many. 0 or less: the other end is closed. */
 int64_t channel_read(int channel, void *data, size_t n_bytes);

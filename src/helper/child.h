@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compile helper's worker as its supervisor sees it: a child process with a two-way channel,
- * whose output is kept. child_posix.c forks, child_windows.c starts the same program again.
+ * Starts and observes the compile helper's worker, for its supervisor: a child process with a
+ * two-way channel, whose output is recorded. child_posix.c forks, child_windows.c starts the same
+ * program again.
  */
 #ifndef CLG_HELPER_CHILD_H
 #define CLG_HELPER_CHILD_H
@@ -27,10 +28,11 @@ bool child_start(child *c);
 void child_read_output(child *c);
 /* Returns its resident bytes; 0 where the system does not report them. */
 uint64_t child_resident_bytes(const child *c);
-/* Kills it, and the compilers and linkers that it has started. Accepts one that is not running. */
+/* Kills the worker, and the compilers and linkers that it has started. Accepts one that is not
+ * running. */
 void child_kill(child *c);
-/* Returns what a child that has closed its channel died of: HELPER_CRASHED or HELPER_KILLED, with
- * the signal, or on Windows the exception. */
+/* Returns how a child that closed its channel ended: HELPER_CRASHED or HELPER_KILLED, with the
+ * signal, or on Windows the exception. */
 helper_outcome child_reap(child *c, int32_t *out_signal);
 
 /* For child_*.c: appends to c->last and drops its beginning. n_bytes <= CHILD_OUTPUT_BYTES. */

@@ -24,7 +24,7 @@
 #include <sys/prctl.h>
 #endif
 
-/* How long a worker that has closed its channel may take to exit. */
+/* Milliseconds that a worker has to exit after it closed its channel. */
 #define LINGER_MS 2000
 /* Blocks of malloc from this size on are fresh pages. */
 #define MMAP_BYTES (1 << 20)

@@ -14,7 +14,7 @@
 
 #define WORKER_ARGUMENT "--worker"
 #define PATH_CHARS 4096
-/* How long a worker that has closed its channel may take to exit. */
+/* Milliseconds that a worker has to exit after it closed its channel. */
 #define LINGER_MS 2000
 
 bool child_is_this(int n_arguments, char *const *arguments)
@@ -95,8 +95,8 @@ static bool is_killed(DWORD code)
     }
 }
 
-/* Exceptions are error codes; abort() exits with 3. A driver that calls exit() counts as a crash
- * too. */
+/* Returns how the worker ended. Exceptions are error codes; abort() exits with 3. A driver that
+ * calls exit() counts as a crash too. */
 helper_outcome child_reap(child *c, int32_t *out_signal)
 {
     DWORD code = 1;

@@ -58,10 +58,11 @@ static char *last_words(const child *c)
     return words;
 }
 
-/* Returns whether the library has closed its end: it sends nothing while it waits. */
+/* Returns whether the library has closed its end: it sends nothing while it waits, so that a
+ * readable channel means that. */
 static bool parent_is_gone(const supervisor *s) { return channel_is_readable(s->parent, 0); }
 
-/* Waits for the worker's next message. False: out reports how the worker ended; it is gone. */
+/* Waits for the worker's next message. False: the worker ended, and out reports how. */
 static bool await(supervisor *s, uint32_t n_limits, char **out_data, size_t *out_n_bytes,
                   helper_reply *out)
 {
@@ -95,7 +96,7 @@ static void refuse(helper_reply *out, const char *why)
     *out = (helper_reply){.outcome = HELPER_UNABLE, .text = memory_strdup(why)};
 }
 
-/* Ensures a worker whose device is open; false: out says why there is none. */
+/* Ensures a worker whose device is open; false: out has the reason. */
 static bool have_worker(supervisor *s, helper_reply *out)
 {
     char *data;
@@ -107,7 +108,7 @@ static bool have_worker(supervisor *s, helper_reply *out)
     }
     (void)message_pass_on(s->child.channel, s->greeting, s->n_greeting);
     if (!await(s, 1, &data, &n_bytes, out)) {
-        /* No program was built yet: this says nothing about one. */
+        /* No program was built yet: the crash does not depend on one. */
         refuse(out, "the driver ended the compile helper before it compiled anything");
         return false;
     }
@@ -118,7 +119,8 @@ static bool have_worker(supervisor *s, helper_reply *out)
     return false;
 }
 
-/* Passes a request to the worker and its answer back. False when the library is gone. */
+/* Passes a request to the worker and its answer back. False when the library has closed the
+ * channel. */
 static bool serve(supervisor *s, const char *data, size_t n_bytes)
 {
     const uint32_t n_limits = helper_read_n_limits(data, n_bytes);

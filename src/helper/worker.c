@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compile helper's worker: reads requests, executes them, writes replies.
+ * Implements the compile helper's worker: reads requests, executes them, writes replies.
  */
 #include "helper/worker.h"
 
