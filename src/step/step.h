@@ -151,7 +151,7 @@ typedef struct candidate {
     bool uses_blas;
     bool requires_selftest; /* where kernels are tested before use, no use without a test either */
     bool rejected;          /* found to be wrong on this device: never used */
-    bool crashes;           /* rejected because the driver's compiler dies of it */
+    bool crashes;           /* rejected because the driver's compiler crashes on it */
     bool last_resort; /* slow, for drivers that reject the others; not offered for measurement */
     double cost;      /* estimated cycles, to compare candidates of one node; 0 when unknown */
     /* Where cost is 0: estimated cycles of its tiling, which tests/bench/cost_model checks; 0 when

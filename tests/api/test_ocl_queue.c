@@ -107,7 +107,7 @@ static void check_short_waits(ocl_context *ocl, void *user)
         *n_awake += awake;
     }
     assert_ok(ocl_queue_read(q, b, 0, y, sizeof y,
-                             false)); /* freed with an event that nobody waits for */
+                             false)); /* freed with an event for which no thread waits */
     ocl_queue_free(q);
     assert_memory_equal(x, y, sizeof x);
     ocl_buffer_free(b);

@@ -331,7 +331,7 @@ TEST(events__a_run_waits_for_the_application)
         assert_true(state_of(done) > CL_COMPLETE);
         assert_int_equal(clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
         assert_int_equal(clWaitForEvents(1, &done), CL_SUCCESS);
-        assert_ok(clg_session_event(s, &marked)); /* before the wait and after it alike */
+        assert_ok(clg_session_event(s, &marked)); /* both before and after the wait */
         assert_int_equal(clWaitForEvents(1, &marked), CL_SUCCESS);
         (void)clReleaseEvent(marked);
         assert_ok(clg_session_wait(s));
@@ -405,7 +405,7 @@ TEST(events__runs_that_wait_hold_nobody_up)
     assert_ok(clg_session_clone(waiting[0], &waiting[1]));
     assert_ok(clg_session_clone(waiting[0], &other));
     for (int i = 1; i <= 4; i++) {
-        const bool in_queue = i % 2 == 0; /* of the application, before the run */
+        const bool in_queue = i % 2 == 0; /* waits in the application's queue, before the run */
         enqueue_fill(queue, (float)i, NULL);
         assert_int_equal(clFinish(queue), CL_SUCCESS);
         go = clCreateUserEvent(app, &error);

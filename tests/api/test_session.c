@@ -134,7 +134,7 @@ TEST(session__mapped_inputs)
         expect_affine(x, y, 9);
     }
     memset(y, 0, sizeof y);
-    assert_ok(clg_session_run(s)); /* what was mapped stays */
+    assert_ok(clg_session_run(s)); /* the mapped content stays */
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     expect_affine(x, y, 9);
     clg_session_free(s);

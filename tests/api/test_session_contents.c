@@ -160,7 +160,7 @@ TEST(contents__preparing_goes_as_far_as_zeros_lead)
     count_to(s, 7);
     assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(1, 9)));
     assert_ok(clg_session_prepare(s, NULL, NULL));
-    run_to(s, 7); /* what was set last is a shape; the value stays */
+    run_to(s, 7); /* the shape was set last; the value stays set */
     clg_session_free(s);
 }
 

@@ -89,7 +89,7 @@ static int list_entries(const options *o)
     return code;
 }
 
-/* Reports what was done to how many entries. */
+/* Reports an action and the number of entries. */
 static int report(const options *o, const char *done, size_t n)
 {
     if (o->json) return output_json(json_pack("{s:I}", done, (json_int_t)n));

@@ -24,7 +24,7 @@
 typedef struct shown {
     char *name;
     clg_value *value;
-    clg_value *table; /* what is shown: the value, or its maps as a table with these keys */
+    clg_value *table; /* the displayed value, or its maps as a table with these keys */
     clg_value *keys;  /* NULL: no maps */
     char *file;       /* in the output folder; NULL: not written */
     bool is_dump;

@@ -19,7 +19,8 @@ typedef struct machine_info {
 
 /* Queries every platform. NO_OPENCL when there is no loader or no platform. */
 clg_status machine_list(machine_info *out_machine);
-/* The same for one device, which need not be among the platforms' (a caller's sub-device). */
+/* As machine_list, for one device, which need not be among the platforms' (a caller's sub-device).
+ */
 clg_status machine_of_device(cl_device_id device, machine_info *out_machine);
 void machine_deinit(machine_info *m);
 

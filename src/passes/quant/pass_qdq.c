@@ -31,5 +31,5 @@ clg_status pass_qdq(graph *g, const pass_options *options)
     CLG_TRY(run(g, qdq_climb));
     CLG_TRY(run(g, qdq_sink));
     CLG_TRY(run(g, qdq_take_all));
-    return pass_dead(g, options); /* dequantised weights that nobody reads any more */
+    return pass_dead(g, options); /* dequantised weights without readers */
 }

@@ -18,7 +18,7 @@ clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buff
 {
     *out_buffer = NULL;
     if (!weights_is_computed(e, v)) return weights_bind(e, v, out_buffer);
-    mutex_lock(&e->plan_lock); /* between the two nobody packs it and releases it */
+    mutex_lock(&e->plan_lock); /* so that no other thread packs and releases it in between */
     clg_status status = restore_if_gone(e, v);
     if (status == CLG_OK) status = weights_bind(e, v, out_buffer);
     mutex_unlock(&e->plan_lock);

@@ -58,7 +58,7 @@ void npy_reader_close(npy_reader *reader); /* accepts a closed one */
 typedef struct npy_writer {
     file_writer file;
     clg_dtype dtype;
-    shape dims; /* dims[0] counts what was appended */
+    shape dims; /* dims[0] counts the rows appended */
     size_t header_bytes;
 } npy_writer; /* all zeros is valid and closed */
 /* dims[0] is ignored. */

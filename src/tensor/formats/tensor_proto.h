@@ -34,7 +34,7 @@ clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_prot
  * copy. owner may be NULL. Rejects external data. */
 clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner,
                                   tensor **out_tensor);
-/* The same for external data, from the whole file that location names. */
+/* As tensor_proto_to_tensor, for external data, from the whole file that location names. */
 clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data,
                                 size_t file_size_bytes, const tensor_owner *owner,
                                 tensor **out_tensor);

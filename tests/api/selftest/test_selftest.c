@@ -196,7 +196,7 @@ TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
     wd_answer a;
     wd_driver_is(&of_37_rows, NULL);
     clg_model *model = wd_gemm();
-    for (int round = 0; round < 2; round++) { /* in this context, and in another one by the store */
+    for (int round = 0; round < 2; round++) { /* in this context, and in another one by the cache */
         clg_context *context = wd_context("report", CLG_SELFTEST_ON);
         if (round == 0) {
             assert_ok(report(context, &n_passed, &n_failed));

@@ -107,7 +107,7 @@ TEST(floats__round_to_the_nearest_half)
     check_to_float16(61);
 }
 
-/* Of all sizes: what no half is near to. */
+/* Numbers of all magnitudes that are near no half. */
 static const double outliers[] = {INFINITY, -INFINITY, 65520, -65520, 1e5,   -3e38, 0.0,   -0.0,
                                   1e-8,     -1e-8,     1e-30, -1e-30, 1e-37, 2e-8,  -2e-8, 65519};
 static const int outlier_bits[] = {INFINITE, INFINITE | SIGN,

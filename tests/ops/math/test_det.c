@@ -110,7 +110,7 @@ TEST(det__pivots)
     check(CLG_FLOAT32, 11, 5, 3, x, y);
     double *large = run_node_zeros(25 * 5), of_large[5];
     for (int m = 0; m < 5; m++) {
-        /* The same in a corner of 5 x 5, for kernels with work-groups. */
+        /* Embeds the matrix in a corner of 5 x 5, for kernels with work-groups. */
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++) large[m * 25 + i * 5 + j] = x[m * 9 + i * 3 + j];
         large[m * 25 + 19] = large[m * 25 + 23] = 1;

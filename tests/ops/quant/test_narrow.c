@@ -220,7 +220,7 @@ static void read_codes(clg_context *context, const clg_session_options *options,
         if (got != want && !(isnan(got) && isnan(want)))
             fail_msg("%s on %s: code %d is read as %g, not %g", clg_dtype_name(what->dtype), name,
                      (int)(i % n_codes), got, want);
-        /* Which NaN comes back does not matter. */
+        /* Any NaN is accepted. */
         if (what->bits < 8 || isnan(want)) continue;
         assert_int_equal(((const uint8_t *)clg_value_data(codes))[i], bytes[i]);
     }

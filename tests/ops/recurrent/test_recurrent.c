@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RNN, GRU and LSTM: directions and layouts, inputs and outputs that are left out, sizes,
- * activations, dtypes, and what is refused. The reference is in support/cases/recurrent_case.h.
+ * Tests RNN, GRU and LSTM: directions and layouts, absent inputs and outputs, sizes, activations,
+ * dtypes, and errors. The reference is in support/cases/recurrent_case.h.
  */
 /* ctest: timeout 900 */
 #include "support/cases/recurrent_case.h"
@@ -136,7 +136,7 @@ TEST(recurrent__activations)
     k.direction = "bidirectional";
     k.activations = all;
     recurrent_check(&k);
-    /* The same functions with other numbers. */
+    /* Functions with other parameters. */
     static const activation numbers[] = {{"HardSigmoid", 0.25, 0.375}, {"HardSigmoid", 0.5, 0.25}};
     k.op_type = "RNN";
     k.activations = numbers;

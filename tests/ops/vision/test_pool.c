@@ -26,7 +26,7 @@ typedef struct pool_case {
 
 typedef enum pool_op { POOL_MAX, POOL_AVERAGE, POOL_AVERAGE_PADDED, POOL_LP } pool_op;
 
-/* As three axes; out by the formulas of ONNX's text. */
+/* The case with three axes; output sizes by the formulas of ONNX's text. */
 typedef struct pool_whole {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], begin[3], end[3];
 } pool_whole;

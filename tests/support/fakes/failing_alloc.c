@@ -32,7 +32,7 @@ static void *resize(void *user, void *memory, size_t size_bytes)
     }
     void *moved = realloc(memory, size_bytes);
     if (moved && !memory) {
-        memset(moved, 0xa5, size_bytes); /* nobody may count on zeros */
+        memset(moved, 0xa5, size_bytes); /* callers must not rely on zeros */
         atomic_fetch_add(&n_live, 1);
     }
     return moved;

@@ -15,7 +15,7 @@
 typedef struct shadow_space {
     place_kind kind;
     uint32_t index;
-    uint32_t *bytes;   /* the number that each byte holds; 0: nobody wrote it */
+    uint32_t *bytes;   /* the number of each byte; 0: never written */
     uint32_t *writers; /* of this segment: the step that wrote a byte, plus one; 0: none */
     uint32_t *readers; /* bits: steps of the window in progress that read it since */
     size_t n_bytes;

@@ -178,7 +178,7 @@ TEST(arena__cleared_is_as_new_but_for_a_block)
 
 TEST(hash__is_xxh3)
 {
-    /* From xxHash's own documentation of the empty input. */
+    /* The hash of the empty input in xxHash's documentation. */
     assert_true(hash_bytes("", 0, 0) == 0x2d06800538d394c2ull);
     char hex[33];
     hash128_hex(hash128_bytes("", 0), hex);

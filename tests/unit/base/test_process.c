@@ -115,7 +115,7 @@ TEST(channel__carries_more_than_it_holds)
     expect(p, HELPER_DONE, NULL);
     for (int i = 0; i < 2; i++) {
         send_request(p, (size_t)3 << 20);
-        expect(p, HELPER_UNABLE, ""); /* there is no device of that number and identity */
+        expect(p, HELPER_UNABLE, ""); /* no device has that number and identity */
     }
     process_end(p);
 }

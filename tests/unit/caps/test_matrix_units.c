@@ -72,7 +72,7 @@ static void check(const offer *o)
     assert_int_equal(impl != NULL, o->items > 0);
     if (impl) {
         assert_true(impl != c.build.candidates);
-        assert_null(impl->next); /* the last: nobody gets it unasked */
+        assert_null(impl->next); /* the last one: never used by default */
         assert_true(impl->requires_selftest);
         assert_int_equal(impl->steps->local[0], o->items);
         assert_int_equal(impl->steps->local[1] * impl->steps->local[2], 1);

@@ -107,7 +107,7 @@ typedef struct worker {
 } worker;
 
 static atomic_int n_inside_alone, n_inside;
-static atomic_bool not_alone; /* somebody was inside beside one who is alone */
+static atomic_bool not_alone; /* another queue was inside beside an exclusive one */
 
 static unsigned random_below(worker *w, unsigned n)
 {

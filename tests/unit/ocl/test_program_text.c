@@ -48,8 +48,8 @@ static void check_kernel(const kernel_source *source, const char *name)
     assert_int_equal(count(strbuf_data(&t), "\n__kernel void "), count(strbuf_data(&t), head));
     assert_int_equal(count(strbuf_data(&t), "\n"), count(source->text, "\n"));
     assert_int_equal(line_of(strbuf_data(&t), head), line_of(source->text, head));
-    /* conditions stay, what is about the lines of another kernel goes, and braces go in pairs,
-     * but where a file has one in each branch of an #if */
+    /* conditions stay, lines about other kernels are removed, and braces are balanced, except where
+     * a file has one in each branch of an #if */
     assert_int_equal(count(strbuf_data(&t), "\n#if"), count(source->text, "\n#if"));
     assert_int_equal(count(strbuf_data(&t), "\n#endif"), count(source->text, "\n#endif"));
     const char *kernel = strstr(strbuf_data(&t), head), *end = end_of(kernel);

@@ -147,8 +147,7 @@ TEST(import__nodes_in_any_order)
 TEST(import__inputs_left_out)
 {
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_simple_node(&m, "Clip", "clip", "x,,top,",
-                   "y,,"); /* what is left out at the end is not there at all */
+    ow_simple_node(&m, "Clip", "clip", "x,,top,", "y,,"); /* trailing omitted inputs do not exist */
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
     ow_input(&m, "top", CLG_FLOAT32, 0, NULL, NULL);
     ow_output(&m, "y", 0);
@@ -187,7 +186,7 @@ TEST(import__attributes_of_every_type)
     ow_put_int(&a, 20, 11);
     ow_put_message(&n, 5, a);
     a = (ow_bytes){0};
-    ow_put_string(&a, 1, "zero"); /* writers may leave out what is zero */
+    ow_put_string(&a, 1, "zero"); /* writers may omit zeros */
     ow_put_int(&a, 20, 2);
     ow_put_message(&n, 5, a);
     ow_add_node(&m, n);

@@ -75,7 +75,7 @@ TEST(qdq__values_that_others_read_stay)
     assert_int_equal(pass_case_count(g, "QLinearConv"), 1);
     assert_int_equal(pass_case_count(g, "DequantizeLinear"), 1);
     graph_free(g);
-    /* What Conv itself gives is an output: its sums are scaled for all. */
+    /* Conv's own output is an output of the graph: sums are scaled for all readers. */
     m = pass_case_start();
     const value_id c = add_conv(&m, DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r"));
     assert_ok(graph_add_output(m.graph, c));

@@ -192,7 +192,7 @@ TEST(tuning_table__preferred_ones_come_first)
     f.c.preferred = (const char *const[]){"none", "slow", "third"};
     f.c.n_preferred = 3;
     assert_string_equal(taken(&f, &out), "slow");
-    f.c.n_preferred = 1; /* what was measured stays aside */
+    f.c.n_preferred = 1; /* measured choices are ignored */
     assert_string_equal(taken(&f, &out), "estimated");
     tuning_table_free(t);
     end(&f);

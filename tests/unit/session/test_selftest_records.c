@@ -57,7 +57,7 @@ TEST(selftest_records__invalid_text)
 #define KEY "0123456789abcdef0123456789abcdef"
     static const char *const bad[] = {
         "",
-        /* Of versions before 1.0: ignored, and written again. */
+        /* The format of versions before 1.0: ignored, and overwritten. */
         "clgraph verdicts 1\npassed " KEY " 0 1 impl kernel\n",
         "clgraph selftest 2\n",
         "clgraph selftest 1\npassed " KEY " 0 1 impl\n",

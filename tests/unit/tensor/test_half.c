@@ -50,7 +50,7 @@ static void check_rounding(uint16_t lower, double low, double high, uint16_t (*e
     assert_int_equal(encode(nextafterf(middle, (float)low)), lower);
     assert_int_equal(encode(nextafterf(middle, INFINITY)), lower + 1);
     assert_int_equal(encode(-middle), even | 0x8000);
-    /* The same from doubles that a float cannot hold. */
+    /* Likewise for doubles that no float represents. */
     assert_int_equal(encode(float_for_narrowing(nextafter(middle, low))), lower);
     assert_int_equal(encode(float_for_narrowing(nextafter(middle, INFINITY))), lower + 1);
 }
@@ -107,7 +107,7 @@ TEST(minifloat__known_values)
         uint8_t code;
         float value;
     } rows[] = {
-        /* From the tables of the papers and of ONNX's float8 page. */
+        /* From tables in the papers and on ONNX's float8 page. */
         {CLG_FLOAT8E4M3FN, 0x7e, 448.0f},     {CLG_FLOAT8E4M3FN, 0x01, 0x1p-9f},
         {CLG_FLOAT8E4M3FN, 0x38, 1.0f},       {CLG_FLOAT8E4M3FN, 0x08, 0x1p-6f},
         {CLG_FLOAT8E4M3FN, 0xb8, -1.0f},      {CLG_FLOAT8E4M3FNUZ, 0x7f, 240.0f},

@@ -165,7 +165,7 @@ TEST(npz__bombs_do_not_go_off)
                  "announces 24 bytes of data, but there are 25");
     assert_error(read_changed(deflated_hex, 0x117 + 24, "\x97", 1), CLG_ERROR_IO,
                  "announces 24 bytes of data, but there are 23");
-    /* The packed data ends early, or goes on. */
+    /* The packed data ends too early, or too late. */
     assert_error(read_changed(deflated_hex, 0x117 + 20, "\x50", 1), CLG_ERROR_IO, "unpacked");
     assert_error(read_changed(deflated_hex, 0x117 + 20, "\x56", 1), CLG_ERROR_IO,
                  "does not end as announced");

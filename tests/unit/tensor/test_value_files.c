@@ -163,7 +163,7 @@ TEST(npz__keeps_names)
     clg_value_free(w);
 }
 
-/* Whether a cast of one number keeps it. */
+/* Returns whether a cast of one number is exact. */
 static bool is_exact(clg_dtype from, double number, clg_dtype to)
 {
     clg_value *v, *made, *cast;

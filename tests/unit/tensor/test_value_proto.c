@@ -202,7 +202,7 @@ TEST(value_proto__refuses_deep_ones)
     ow_free(&b);
 }
 
-/* Whatever comes: a value or an error, nothing kept, nothing read beyond the end. */
+/* Loads damaged bytes: a value or an error, no leak, no read beyond the end. */
 static void survive(void *user, const uint8_t *data, size_t n)
 {
     (void)user;

@@ -9,7 +9,7 @@
 #include "inputs.h"
 #include "stats.h"
 
-/* The same inputs in several variations, so that consecutive runs have different ones. */
+/* Variations of the same inputs, so that consecutive runs have different ones. */
 #define N_VARIATIONS 2
 typedef struct variations {
     input_set sets[N_VARIATIONS]; /* the first is as given */
