@@ -326,8 +326,7 @@ typedef struct clg_context_options {
      * $CLG_COMPILE_HELPER, else beside the library; "off": none; else an absolute path. Never
      * started from a setuid program. */
     const char *compile_helper;
-    uint32_t compile_limit_s;   /* seconds that one build may take in it; 0: 60. CLBlast's program,
-                                 * which has some twenty kernels, may take five times as long. */
+    uint32_t compile_limit_s;   /* seconds for a build; 0: 60. CLBlast's may take 5 times that */
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
@@ -354,8 +353,7 @@ typedef struct clg_model_options {
     size_t struct_size;
     /* Load a model only to inspect it: sessions then fail with NOT_FOUND. */
     bool allow_external_data_missing;
-    /* Likewise for operators, attributes and dtypes that are unsupported: sessions fail as loading
-     * would. */
+    /* Likewise for unsupported operators, attributes, dtypes: sessions fail as loading would. */
     bool allow_unsupported;
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
@@ -572,8 +570,7 @@ CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, con
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session,
                                                               const char *name,
                                                               clg_value **out_value);
-/* Copies an output to the caller's memory, row-major; INVALID_ARGUMENT when size_bytes is not the
- * output's size. */
+/* Copies an output to the caller's memory, row-major; INVALID_ARGUMENT for another size_bytes. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_data(clg_session *session, const char *name,
                                                             void *data, size_t size_bytes);
 
