@@ -66,7 +66,7 @@
 #include "conv/finish_blocked.clh"
 
 #define MAX_TAPS 256
-#define MIN_PREFETCH 4         // tiles
+#define MIN_PREFETCH_TILES 4   // fewer tiles do not prefetch the next block
 #define STEP (P_STRIDE * P_IN) // distance between the input pixels of adjacent outputs
 
 #if P_PATCH
@@ -184,7 +184,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
                             packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
                         // Weights are read from DRAM, once: each tile prefetches its share of the
                         // next ones during accumulation.
-                        const int next_step = prefetch_share(NR, height * parts, MIN_PREFETCH);
+                        const int next_step =
+                            prefetch_share(NR, height * parts, MIN_PREFETCH_TILES);
                         __global const float *next = w + (long)n * taps * P_IN * NR;
                         for (int r = 0; r < height; ++r)
                             for (int i = 0; i < width;

@@ -56,7 +56,7 @@
 #include "common/epilogue.clh"
 #include "common/lanes_simd.clh"
 
-#define MIN_PREFETCH 4 // tiles
+#define MIN_PREFETCH_TILES 4 // fewer tiles do not prefetch the next block
 
 #define MICRO_PARAMS                                                                               \
     const int slices, __global const float *x, const long x_slice, __global const float *w,        \
@@ -169,7 +169,7 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
                     x + x_off +
                     ((long)image * slices * in_plane + (long)m.top * iw + x0 + m.first) * P_VEC;
                 __global const float *w = packed_w + packed_w_off + (long)px * slices * P_VEC * NR;
-                const int next_step = prefetch_share(NR, runs * tiles, MIN_PREFETCH);
+                const int next_step = prefetch_share(NR, runs * tiles, MIN_PREFETCH_TILES);
                 __global const float *next = w + (long)slices * P_VEC * NR;
                 for (int r = 0; r < runs; ++r)
                     for (int i = 0; i < length;

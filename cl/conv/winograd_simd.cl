@@ -111,7 +111,7 @@
 #define AREA (TILE_IN * TILE_IN)
 #define RING 8                           // lines of transposed pixels, a power of two >= TILE_IN
 #define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may be written in vain
-#define MIN_PREFETCH_TILES 2 // register tiles without which the next U[k] is not prefetched
+#define MIN_PREFETCH_TILES 2 // groups with fewer register tiles do not prefetch the next U[k]
 
 #define U_IS_PACKED (P_T == 1)
 #if U_IS_PACKED

@@ -111,7 +111,7 @@
 #include "matmul/gemm_simd_fetch.clh"
 #include "matmul/gemm_simd_store.clh"
 
-#define MIN_PREFETCH_TILES 4 // tiles of a group without which the next block is not prefetched
+#define MIN_PREFETCH_TILES 4 // groups with fewer tiles do not prefetch the next block
 
 #define GEMM_PARAMS                                                                                \
     const int m, const int n, const int k, const int batch, const int batch_in,                    \

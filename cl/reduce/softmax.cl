@@ -43,19 +43,19 @@ EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
 #endif
 
 // Returns the result for one element, given the row's maximum and the sum of its exponentials.
-static inline num finish(const num x, const num high, const num total)
+static inline num finish(const num x, const num row_max, const num total)
 {
 #if P_OP == 0
-    return exp(x - high) / total;
+    return exp(x - row_max) / total;
 #else
-    return x - high - log(total);
+    return x - row_max - log(total);
 #endif
 }
 
 // Returns whether x replaces the largest element so far, in the order of Hardmax.
-static inline int beats(const num x, const num high)
+static inline int is_greater(const num x, const num row_max)
 {
-    return x > high || (x != x && high == high);
+    return x > row_max || (x != x && row_max == row_max);
 }
 
 // Computes one row, whose elements are `step` apart, by one work-item.
@@ -63,22 +63,23 @@ static inline void row_serial(__global const elem *x, __global elem *y, const in
                               const long step)
 {
 #if P_OP == 2
-    num high = LOAD1(x);
+    num row_max = LOAD1(x);
     int at = 0;
     for (int c = 1; c < cols; ++c) {
         const num v = LOAD1(x + c * step);
-        at = beats(v, high) ? c : at;
-        high = beats(v, high) ? v : high;
+        at = is_greater(v, row_max) ? c : at;
+        row_max = is_greater(v, row_max) ? v : row_max;
     }
     for (int c = 0; c < cols; ++c) STORE1((num)(c == at), y + c * step);
 #else
-    num high = -INFINITY, total = 0;
+    num row_max = -INFINITY, total = 0;
     for (int c = 0; c < cols; ++c) {
         const num v = LOAD1(x + c * step);
-        high = v > high ? v : high;
+        row_max = v > row_max ? v : row_max;
     }
-    for (int c = 0; c < cols; ++c) total += exp((num)LOAD1(x + c * step) - high);
-    for (int c = 0; c < cols; ++c) STORE1(finish(LOAD1(x + c * step), high, total), y + c * step);
+    for (int c = 0; c < cols; ++c) total += exp((num)LOAD1(x + c * step) - row_max);
+    for (int c = 0; c < cols; ++c)
+        STORE1(finish(LOAD1(x + c * step), row_max, total), y + c * step);
 #endif
 }
 
@@ -95,26 +96,26 @@ static inline void row_vectors(__global const elem *x, __global elem *y, const i
         const vec v = VLOAD(x + c);
         wide_high = v > wide_high ? v : wide_high;
     }
-    num high = -INFINITY;
+    num row_max = -INFINITY;
     for (int i = 0; i < P_VEC; ++i) {
         const num v = ((const num *)&wide_high)[i];
-        high = v > high ? v : high;
+        row_max = v > row_max ? v : row_max;
     }
     for (int c = full; c < cols; ++c) {
         const num v = LOAD1(x + c);
-        high = v > high ? v : high;
+        row_max = v > row_max ? v : row_max;
     }
-    for (int c = 0; c < full; c += P_VEC) wide_total += exp_lanes(VLOAD(x + c) - high);
+    for (int c = 0; c < full; c += P_VEC) wide_total += exp_lanes(VLOAD(x + c) - row_max);
     num total = lanes_sum(wide_total);
-    for (int c = full; c < cols; ++c) total += exp((num)LOAD1(x + c) - high);
+    for (int c = full; c < cols; ++c) total += exp((num)LOAD1(x + c) - row_max);
 #if P_OP == 0
     const num factor = 1 / total;
-    for (int c = 0; c < full; c += P_VEC) VSTORE(exp_lanes(VLOAD(x + c) - high) * factor, y + c);
+    for (int c = 0; c < full; c += P_VEC) VSTORE(exp_lanes(VLOAD(x + c) - row_max) * factor, y + c);
 #else
     const num log_total = log(total);
-    for (int c = 0; c < full; c += P_VEC) VSTORE(VLOAD(x + c) - high - log_total, y + c);
+    for (int c = 0; c < full; c += P_VEC) VSTORE(VLOAD(x + c) - row_max - log_total, y + c);
 #endif
-    for (int c = full; c < cols; ++c) STORE1(finish(LOAD1(x + c), high, total), y + c);
+    for (int c = full; c < cols; ++c) STORE1(finish(LOAD1(x + c), row_max, total), y + c);
 }
 #endif
 
@@ -159,18 +160,18 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         const long start = row / inner * cols * inner + row % inner;
         __global const elem *from = x + x_off + start;
         __global elem *to = y + y_off + start;
-        num high = -INFINITY;
+        num row_max = -INFINITY;
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);
-            high = v > high ? v : high;
+            row_max = v > row_max ? v : row_max;
         }
-        high = group_max(high, shared);
+        row_max = group_max(row_max, shared);
 #if P_OP == 2
         // One reduction for both: NaNs by their index, then the largest elements.
         uint at = 2 * (uint)cols;
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);
-            at = v != v ? min(at, (uint)c) : v == high ? min(at, (uint)cols + (uint)c) : at;
+            at = v != v ? min(at, (uint)c) : v == row_max ? min(at, (uint)cols + (uint)c) : at;
         }
         at = group_min(at, shared_at);
         at -= at >= (uint)cols ? (uint)cols : 0;
@@ -178,10 +179,10 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
 #else
         num total = 0;
         for (int c = me; c < cols; c += P_LOCAL)
-            total += exp((num)LOAD1(from + (long)c * inner) - high);
+            total += exp((num)LOAD1(from + (long)c * inner) - row_max);
         total = group_sum(total, shared);
         for (int c = me; c < cols; c += P_LOCAL)
-            STORE1(finish(LOAD1(from + (long)c * inner), high, total), to + (long)c * inner);
+            STORE1(finish(LOAD1(from + (long)c * inner), row_max, total), to + (long)c * inner);
 #endif
     }
 }
@@ -192,20 +193,20 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
 static inline void lanes_vectors(__global const elem *x, __global elem *y, const int cols,
                                  const int inner)
 {
-    vec high = (vec)(-INFINITY), total = (vec)(num)0;
+    vec row_max = (vec)(-INFINITY), total = (vec)(num)0;
     for (int c = 0; c < cols; ++c) {
         const vec v = VLOAD(x + (long)c * inner);
-        high = v > high ? v : high;
+        row_max = v > row_max ? v : row_max;
     }
-    for (int c = 0; c < cols; ++c) total += exp_lanes(VLOAD(x + (long)c * inner) - high);
+    for (int c = 0; c < cols; ++c) total += exp_lanes(VLOAD(x + (long)c * inner) - row_max);
 #if P_OP == 0
     const vec factor = (vec)(num)1 / total;
     for (int c = 0; c < cols; ++c)
-        VSTORE(exp_lanes(VLOAD(x + (long)c * inner) - high) * factor, y + (long)c * inner);
+        VSTORE(exp_lanes(VLOAD(x + (long)c * inner) - row_max) * factor, y + (long)c * inner);
 #else
     const vec log_total = log(total);
     for (int c = 0; c < cols; ++c)
-        VSTORE(VLOAD(x + (long)c * inner) - high - log_total, y + (long)c * inner);
+        VSTORE(VLOAD(x + (long)c * inner) - row_max - log_total, y + (long)c * inner);
 #endif
 }
 #endif

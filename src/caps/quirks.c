@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of quirks, and which of its rows a device matches. To add a quirk, add a bit to
- * device_quirk (caps.h) and a row here: what the driver does wrong, what we do, since which
- * version, and the source; then a case in tests/unit/caps/test_quirks.c.
+ * The table of quirks, workarounds for faults of drivers, and which of its rows a device matches.
+ * To add a quirk, add a bit to device_quirk (caps.h) and a row here: what the driver does wrong,
+ * what we do, since which version, and the source; then a case in tests/unit/caps/test_quirks.c.
  */
 #include "caps/quirks.h"
 

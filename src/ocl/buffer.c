@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device memory. Buffers are reference-counted and keep their context alive.
+ * Allocates device memory. Buffers are reference-counted and keep their context alive.
  */
 #include "ocl/ocl_context.h"
 

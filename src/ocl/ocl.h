@@ -245,7 +245,7 @@ ocl_gemm ocl_gemm_of(const gemm_problem *p);
 /* Returns false when libclblast is not installed or is known to be wrong on this device. */
 bool ocl_blas_available(ocl_context *ocl);
 /* Returns whether ocl_queue_gemm accepts this problem: dense strides, offsets 0 for batched forms
- * (FACTS: CLBlast 1.5.3 gives wrong results otherwise), sizes > 0. Batched problems that it does
+ * (CLBlast 1.5.3 gives wrong results otherwise), sizes > 0. Batched problems that it does
  * not accept may still run as a loop of plain Gemm calls. */
 bool ocl_blas_accepts(const gemm_problem *p);
 /* Returns whether a batch is one call of CLBlast when its operands start at their buffers' origins;

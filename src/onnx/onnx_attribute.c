@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads AttributeProto. The declared type decides; in older files without one (IR 1), the field
+ * Parses AttributeProto. The declared type decides; in older files without one (IR 1), the field
  * that is present. Attributes of types that no operator takes (sparse tensors, types, lists of
  * tensors and graphs) are kept by name only.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads GraphProto and NodeProto. Values are named before any node is read, so that nodes may come
+ * Parses GraphProto and NodeProto. Values are named before any node is read, so that nodes may come
  * in any order and subgraphs find the values of enclosing graphs: first initializers, inputs,
  * outputs of nodes; then nodes, outputs, declared types. See decision 9.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads ModelProto: checks the file's kind, reads the imported operator sets and the graph.
+ * Parses a model file, ModelProto: checks the file's kind, reads the imported operator sets and
+ * the graph.
  */
 #include "base/files.h"
 #include "base/log.h"

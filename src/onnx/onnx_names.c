@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads names and versions of operator sets.
+ * Parses names and versions of operator sets.
  */
 #include "onnx/onnx_internal.h"
 

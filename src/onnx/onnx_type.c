@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads TypeProto: dtypes, shapes, dimension symbols; kinds of sequences, maps and optionals.
+ * Parses TypeProto: dtypes, shapes, dimension symbols; kinds of sequences, maps and optionals.
  */
 #include "onnx/onnx_internal.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Picks the implementations of a Conv: the candidates that can compute it, by their estimated cost;
- * the planner chooses among them (plan/impl_choice.c).
+ * Chooses the implementations of a Conv (dispatch): the candidates that can compute it, in the
+ * order of preference or with an estimated cost. The planner takes one of them
+ * (plan/impl_choice.c).
  */
 #include "ops/conv/conv.h"
 

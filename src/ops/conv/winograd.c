@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Offers Winograd convolution of 3x3 windows, F(2x2, 3x3) and F(4x4, 3x3) (Lavin and Gray, "Fast
- * Algorithms for Convolutional Neural Networks", 2015), as the implementations winograd_2x2 and
- * winograd_4x4, and chooses their tiling. The Winograd transforms of input tiles, of weights and of
- * outputs are in cl/conv/winograd_simd.cl.
+ * Offers Winograd's convolution algorithm for 3x3 windows, F(2x2, 3x3) and F(4x4, 3x3) (Lavin and
+ * Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), as the implementations
+ * winograd_2x2 and winograd_4x4, and chooses their tiling. The Winograd transforms of input tiles,
+ * of weights and of outputs are in cl/conv/winograd_simd.cl and winograd_transform.clh.
  */
 #include "ops/conv/winograd.h"
 

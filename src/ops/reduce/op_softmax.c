@@ -32,7 +32,8 @@ static clg_status softmax_infer(op_context *c)
     return CLG_OK;
 }
 
-static clg_status measure(const lower_context *c, softmax_shape *out)
+/* Returns the input's shape as [outer, cols, inner], with the axis in the middle. */
+static clg_status collapse_shape(const lower_context *c, softmax_shape *out)
 {
     const softmax_kind *kind = c->row->param;
     const shape *dims = &lower_input(c, 0)->dims;
@@ -78,7 +79,8 @@ static void add_step(lower_context *c, candidate *impl, const softmax_job *j, so
     }
 }
 
-/* Which form GPUs get: a work-item for each column of a plane, or a work-group for each row.
+/* Which form GPUs get: a work-item for each vector along the axis, where adjacent work-items read
+ * adjacent elements, or a work-group for each vector.
  * Estimated, not measured; checked by: cltool profile MODEL on a GPU */
 #define LANES_MIN_INNER 32 /* adjacent work-items then read whole lines of memory */
 #define LANES_MAX_COLS 8   /* shorter rows leave a work-group idle */
@@ -100,7 +102,7 @@ static clg_status softmax_lower(lower_context *c)
                      .x = operand_input(0),
                      .y = operand_output(0)};
     CLG_TRY(work_check_dtype(c, j.dtype));
-    CLG_TRY(measure(c, &j.dims));
+    CLG_TRY(collapse_shape(c, &j.dims));
     softmax_append(c, step_candidate(&c->build, "softmax"), &j);
     return CLG_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs weights once per (weight, recipe), and recomputes results of the init plan that were
- * released after packing.
+ * Packs (reorders) weights into the layout that a kernel reads, once per (weight, recipe), and
+ * computes results of the init plan again that were released after packing.
  */
 #include "session/exec/weights.h"
 #include "session/run/launch.h"
