@@ -31,8 +31,8 @@ static const wd_fault everywhere = {"epilogue_finish", "v = alpha *", "v = 2 * a
 /* The SIMD class's GEMMs keep only the last block of a sum of more than 256 terms. */
 static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
 /* The SIMD class's GEMMs with 37 rows omit the last tile. */
-static const wd_fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_m - 1) / tile_m;",
-                                    "const int tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
+static const wd_fault of_37_rows = {"gemm_pack_b", "NR, tiles = (m + tile_m - 1) / tile_m;",
+                                    "NR, tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 

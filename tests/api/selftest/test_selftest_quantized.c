@@ -34,7 +34,7 @@ static const wrong_kernel kernels[] = {
     /* zero points of single columns are ignored */
     {"MatMulInteger", "qgemm_simt", "TILE_M", "(uint)right_zero * (uint)left_sum", "0"},
     /* borders have zeros in place of the zero point */
-    {"ConvInteger", "qconv_simt", "TILE_M", ": border;", ": 0;"},
+    {"ConvInteger", "qconv_simt", "TILE_M", ": border)", ": 0)"},
 };
 
 static void set_or_clear(const char *name, const char *value)
