@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowering of a convolution: adds all candidates for a node.
+ * Adds the candidates of a convolution: every implementation that can compute it on this device.
  */
 #ifndef CLG_OPS_CONV_H
 #define CLG_OPS_CONV_H

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementations of a convolution: each function adds one candidate or several for the node,
- * or none if it cannot compute the convolution; and helpers that they share.
+ * Implementations of a convolution. Each conv_add_* function adds one candidate or several for the
+ * node, or none if the implementation cannot compute the convolution.
  */
 #ifndef CLG_OPS_CONV_IMPLS_H
 #define CLG_OPS_CONV_IMPLS_H
 
 #include "ops/conv/conv_desc.h"
 
-/* Returns whether each group has one input channel and few output channels. With more output
- * channels per input channel the tiled kernels share what they load. */
+/* Returns whether each group has one input channel and at most four output channels. With more
+ * output channels per input channel the tiled kernels are used, which load each input pixel once
+ * for all of them. */
 bool conv_is_depthwise(const conv_job *j);
 /* Adds the arguments x, weights and y, each with the number of elements of an image. */
 void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight);
 
-/* float32 and float16. */
+/* Tiled implementations, for float32 and float16: *_simd for CPUs, *_simt for GPUs. */
 void conv_add_simd(lower_context *c, const conv_job *j);
 void conv_add_depthwise_simd(lower_context *c, const conv_job *j);
 void conv_add_simt(lower_context *c, const conv_job *j);

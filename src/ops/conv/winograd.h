@@ -7,7 +7,8 @@
 
 #include "ops/conv/conv_desc.h"
 
-/* Adds F(2x2, 3x3) and F(4x4, 3x3), each with its cost, where job and device allow them. */
+/* Adds candidates for F(2x2, 3x3) and F(4x4, 3x3), each with its estimated cost, where the
+ * convolution and the device allow them. */
 void winograd_add(lower_context *c, const conv_job *j);
 
 #endif

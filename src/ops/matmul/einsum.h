@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Equations of Einsum: the label of each dimension of each term.
+ * Parses the equation of Einsum: the label of each dimension of each operand ("term").
  */
 #ifndef CLG_OPS_EINSUM_H
 #define CLG_OPS_EINSUM_H
@@ -8,7 +8,8 @@
 #include "ops/core/op.h"
 
 #define EINSUM_MAX_TERMS 16
-/* Label numbers: letters in the order of their codes, then the dimensions of "...". */
+/* Labels are numbers: letters in the order of their character codes, 0 to EINSUM_DOTS - 1, then the
+ * dimensions that "..." stands for. */
 #define EINSUM_DOTS 52
 #define EINSUM_LABELS (EINSUM_DOTS + CLG_MAX_RANK)
 
@@ -20,7 +21,8 @@ typedef struct einsum_term {
 typedef struct einsum_equation {
     size_t n_terms;
     einsum_term terms[EINSUM_MAX_TERMS], out;
-    int64_t sizes[EINSUM_LABELS]; /* of labels that occur: a dimension, or DIM_UNKNOWN */
+    /* by label: its dimension, or DIM_UNKNOWN; set only for labels that occur */
+    int64_t sizes[EINSUM_LABELS];
 } einsum_equation;
 
 /* Parses the node's equation for inputs of these shapes, all of known rank. Errors do not name the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Candidates for a matrix product: what MatMul, Gemm and 1x1 convolutions share. How each kernel
- * wants to be called is known here and nowhere else.
+ * Adds candidates for a matrix product, on behalf of MatMul, Gemm, 1x1 convolutions and others.
+ * Callers describe the product as a gemm_job; how each kernel is called stays private to
+ * src/ops/matmul.
  *
  *     C[z] = activation(alpha * A[z] x B[z] + beta * bias + residual), z = z0 * batch_in + z1
  */
@@ -10,12 +11,12 @@
 
 #include "ops/lowering/epilogue.h"
 
-/* A matrix: element (row, column) of batch (z0, z1) is at row * rs + column * cs + z0 * b0 +
- * z1 * b1. */
+/* A batch of strided matrices. Strides are in elements: element (row, column) of matrix (z0, z1) is
+ * at row * rs + column * cs + z0 * b0 + z1 * b1 from `at`. */
 typedef struct gemm_matrix {
     operand at;
     int64_t rs, cs, b0, b1;
-    bool constant; /* a weight of the model: packed once */
+    bool constant; /* a weight of the model, which is packed once, before the first run */
 } gemm_matrix;
 
 typedef struct gemm_job {
@@ -25,15 +26,15 @@ typedef struct gemm_job {
     epilogue_ops epilogue;
 } gemm_job;
 
-/* Adds candidates that do all jobs, one after the other. Jobs of one node share dtype, k and the
- * kind of epilogue. The candidates have no scratch memory: a caller may name scratch 0 as a matrix
- * and then make it for each of them. */
+/* Adds candidates, each of which computes all the jobs in order. The jobs belong to one node and
+ * have the same dtype, k and kind of epilogue. The candidates use no scratch memory, so that a
+ * caller may name scratch 0 as one of the matrices and then allocate it in each candidate. */
 clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs);
 
-/* For operators of which a GEMM is one part: appends its steps to a candidate of the
- * caller's. Matrices and bias may be the candidate's scratch or packed memory; a constant one
- * must be an input, and is packed once for all products of the candidate that read it alike.
- * blas: by CLBlast, where gemm_fits_blas; else by the class's own kernel. */
+/* Appends a GEMM to the caller's candidate, for operators of which a GEMM is one part. Matrices and
+ * bias may be the candidate's scratch or packed memory. A constant matrix must be an input of the
+ * node; it is packed once for all GEMMs of the candidate that read it with the same strides. blas:
+ * use CLBlast, which requires gemm_fits_blas(j); otherwise the kernel of the device's class. */
 clg_status gemm_append(lower_context *c, candidate *impl, const gemm_job *j, bool blas);
 bool gemm_fits_blas(const gemm_job *j);
 

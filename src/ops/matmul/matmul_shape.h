@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes of numpy's matrix product, as MatMul and its relatives of 8-bit integers have them.
+ * Shape inference of numpy's matrix product, for MatMul, MatMulInteger and QLinearMatMul.
  */
 #ifndef CLG_OPS_MATMUL_SHAPE_H
 #define CLG_OPS_MATMUL_SHAPE_H
 
 #include "ops/core/op.h"
 
-/* A vector as the row or column that it stands for; other shapes as they are. */
+/* Returns the shape of the matrix that an operand stands for: a vector of length k is [1, k] on the
+ * left and [k, 1] on the right; other shapes are returned unchanged. */
 shape matmul_as_matrix(const shape *x, bool is_left);
-/* The dimensions but the last two. */
+/* Returns all dimensions except the last two. */
 shape matmul_leading(const shape *x);
-/* Computes the shape of the product of operands of shapes x and w, which the matrix product reads
- * as a and b (matmul_as_matrix, perhaps transposed). */
+/* Infers the shape of the product. x and w: the operands' shapes; a and b: the same as matrices,
+ * from matmul_as_matrix, perhaps transposed. Errors (SHAPE) name the node. */
 clg_status matmul_shape(const op_context *c, const shape *x, const shape *a, const shape *w,
                         const shape *b, shape *out);
 
