@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals as inputs and outputs of plans: the functions that only the planner uses;
- * plan.h has the others.
+ * Sequences and optionals as inputs and outputs of plans: functions used only by the planner.
+ * plan.h declares those that others use too.
  */
 #ifndef CLG_PLAN_AGGREGATE_H
 #define CLG_PLAN_AGGREGATE_H
 
 #include "plan/state.h"
 
-/* Makes a deep copy of f: items in the arena, and copies of known contents, since the caller may
- * write to its own. Release it with aggregate_release, also after a failure. */
+/* Makes a deep copy of f: items in the arena, and copies of known contents, which the caller may
+ * overwrite later. Release it with aggregate_release, also after a failure. */
 clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy);
 void aggregate_release(const value_fact *copy);
 
-/* Returns the value of an input whose tensors are in the memory of `root`. */
+/* Sets *out_value to the value of an input whose tensors are in the memory of `root`. */
 clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root,
                            plan_value *out_value);
-/* Makes every tensor of an output readable: dense and in memory. `settle` does that for one value.
+/* Makes every tensor of an output readable: dense and in device memory. `settle` does so for one
+ * value.
  */
 clg_status aggregate_settle(plan_state *s, value_id v,
                             clg_status (*settle)(plan_state *s, value_id v));

@@ -15,7 +15,7 @@ typedef struct blas_api {
     CLBlastStatusCode (*clear_cache)(void);
 } blas_api;
 
-/* Filled once blas_why_not returned "". */
+/* The functions; set after blas_why_not has returned "". */
 extern blas_api blas;
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The library's side of the compile helper: a context's pool of helper processes. They are started
- * on first use and end when idle. Where the helper is missing, of another version, or may not be
- * started, the pool is off, and one line of the log says why.
+ * Client side of the compile helper: a context's pool of helper processes, in which programs are
+ * compiled first, since drivers' compilers may crash. Processes are started on first use and end
+ * when idle. If the helper is missing, has another version or cannot be started, the pool is off,
+ * and one log line says why.
  */
 #ifndef CLG_OCL_HELPER_H
 #define CLG_OCL_HELPER_H
@@ -11,20 +12,23 @@
 #include "ocl/helper/helper_message.h"
 #include "ocl/ocl_context.h"
 
-/* Default limits. A compiler that needs more resident memory than this is out of control. */
+/* Default limits of one compilation: seconds, and MiB of resident memory. A compiler that needs
+ * more than this is out of control. */
 #define HELPER_LIMIT_S 60
 #define HELPER_LIMIT_MIB 4096
 
-/* Creates a pool. The helper is options->compile_helper; NULL: $CLG_COMPILE_HELPER, else next to
- * the library; "off": none. Starts no process yet. Fails only when host memory runs out. */
+/* Creates a pool without starting a process. The helper's path is options->compile_helper; NULL:
+ * $CLG_COMPILE_HELPER, else next to the library; "off": no helper. Fails only when host memory runs
+ * out. */
 clg_status helper_pool_create(const ocl_context_options *options, helper_pool **out_pool);
 void helper_pool_free(helper_pool *pool); /* accepts NULL; ends the helpers */
-/* Returns whether requests may be made: false once it is known that there is no helper. */
+/* Returns whether requests may be made; false once the pool is off. */
 bool helper_is_on(ocl_context *ocl);
 /* Returns how many requests can be served concurrently. */
 size_t helper_n_parallel(void);
-/* Has a helper execute the request; any thread, waits for a free helper. HELPER_UNABLE also where
- * there is none. keep_waiting (may be NULL) returning false ends the helper at work: CANCELLED. */
+/* Executes the request in a helper; callable from any thread, waits until a helper is free. The
+ * outcome is HELPER_UNABLE also where there is no helper. keep_waiting (may be NULL) is polled;
+ * when it returns false, the working helper is ended and CANCELLED is returned. */
 clg_status helper_call(ocl_context *ocl, const helper_request *request,
                        process_keep_waiting keep_waiting, void *user, helper_reply *out_reply);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compile helper's side of a request: builds a program, creates a kernel, launches it once, or
+ * Server side of the compile helper: builds a program, creates a kernel and launches it once, or
  * computes a GEMM with CLBlast, in the calling process. Used only by src/helper.
  */
 #ifndef CLG_OCL_HELPER_EXECUTE_H
@@ -11,16 +11,18 @@
 
 typedef struct helper_device {
     ocl_context *context;
-    /* Text of the last program, kept because requests for one program follow each other. */
+    /* Hash of the text of the last program, and that program: adjacent requests often use the same
+     * one. */
     hash128 last_text;
     void *last_program;
 } helper_device;
 
-/* Opens the device of the hello, without cache, probes or a helper: by index, else by identity. It
- * is never closed. */
+/* Opens the device of the hello, without cache, probes or a helper: by index if its identity
+ * matches, else by identity. The device is never closed. */
 clg_status helper_open_device(const helper_hello *hello, helper_device *out_device);
-/* Executes a request. Buffers have the sizes of the request and are all zeros except for given
- * content. Only one work-group of the launch is run, which compiles what the whole launch would. */
+/* Executes a request. Buffers have the sizes in the request and are filled with zeros except for
+ * given content. Only one work-group of the launch is run, since that compiles the same code as the
+ * whole launch. */
 void helper_execute(helper_device *device, const helper_request *request, helper_reply *out_reply);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts non-zero elements and writes their positions, as steps of a larger operator. See
- * cl/lowering/compact.cl.
+ * Appends steps that count non-zero elements and write their positions, as a part of NonZero,
+ * Compress and others. See cl/lowering/compact.cl.
  */
 #ifndef CLG_OPS_COMPACT_H
 #define CLG_OPS_COMPACT_H
@@ -11,22 +11,26 @@
 typedef enum compact_form { COMPACT_COORDINATES, COMPACT_LIST, COMPACT_RANKS } compact_form;
 
 typedef struct compaction {
-    operand x; /* n elements of dtype, dense; a NaN is not zero, -0 is */
+    operand x; /* n elements of dtype, dense; NaN counts as non-zero, -0 as zero */
     clg_dtype dtype;
     int64_t n;
-    operand offsets; /* int32 [compact_blocks(n)] */
+    /* int32 [compact_blocks(n)]: the number of non-zero elements before each block */
+    operand offsets;
 } compaction;
 
-/* Returns the number of blocks into which n elements are divided; at least one. */
+/* Returns the number of blocks into which n elements are divided, one work-group each; at least
+ * one. */
 int64_t compact_blocks(int64_t n);
-/* Appends a prefix sum: replaces counts (int32) by the start of each, and writes their sum to total
- * (int64). */
+/* Appends an exclusive prefix sum of n counts (int32) in place, and writes their total (int64, one
+ * element). */
 void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operand counts,
                             operand total);
-/* Appends the steps that fill offsets, and total: int64, one element. */
+/* Appends the steps that count: they fill what->offsets and write the number of non-zero elements
+ * to total (int64, one element). */
 void compact_append_count(lower_context *c, candidate *impl, const compaction *what, operand total);
-/* Appends the step that writes y, in the form described in the kernel's head; after
- * compact_append_count. dims, found: for COMPACT_COORDINATES, else NULL, 0. */
+/* Appends the step that writes the positions to y, in the form described in the head of compact.cl;
+ * to be called after compact_append_count. dims: the shape of x, and found: the number of non-zero
+ * elements, for COMPACT_COORDINATES; otherwise NULL and 0. */
 void compact_append_write(lower_context *c, candidate *impl, const compaction *what,
                           compact_form form, const shape *dims, int64_t found, operand y);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the dot product of 8-bit integers on a device: for kernels of the SIMD class the number
- * of integers in the words that they multiply, P_UNIT and P_DOT of cl/common/dot_simd.clh; for
- * kernels of GPUs P_DOT of cl/common/dot4.clh.
+ * Chooses the dot product of 8-bit integers for a device. Kernels for CPUs (SIMD class) multiply
+ * 32-bit words that hold one float, two int16 or four int8 values: P_UNIT and P_DOT of
+ * cl/common/dot_simd.clh. Kernels for GPUs have P_DOT of cl/common/dot4.clh.
  */
 #ifndef CLG_OPS_DOT_H
 #define CLG_OPS_DOT_H
@@ -11,21 +11,23 @@
 
 typedef enum dot_unit { DOT_NONE = 0, DOT_FLOAT = 1, DOT_SHORT = 2, DOT_BYTE = 4 } dot_unit;
 
-/* Returns P_DOT: whether the device has an instruction for dot products of this unit. */
+/* Returns P_DOT: whether the device has an instruction for dot products of this unit, as a probe
+ * showed. False while a crashed compiler is being avoided (c->caution). */
 static inline bool dot_is_proved(const lower_context *c, dot_unit unit)
 {
     if (c->caution > LOWER_AS_USUAL) return false;
     return unit == DOT_BYTE ? c->caps->dot_bytes : unit == DOT_SHORT && c->caps->dot_shorts;
 }
 
-/* Returns whether the unit is fast enough to be chosen by default: not if its emulation is slower
- * than floats. */
+/* Returns whether the unit is used by default: floats always, integers only where the device has
+ * the instruction, since its emulation is slower than floats. */
 static inline bool dot_is_fast(const lower_context *c, dot_unit unit)
 {
     return unit == DOT_FLOAT || dot_is_proved(c, unit);
 }
 
-/* Returns the instruction that kernels for GPUs may use; 0: plain OpenCL C only. */
+/* Returns P_DOT of cl/common/dot4.clh: the dot-product instruction for kernels for GPUs; 0: plain
+ * OpenCL C only. */
 static inline int dot4_best(const lower_context *c)
 {
     if (c->caution > LOWER_AS_USUAL) return 0;
@@ -38,7 +40,8 @@ static inline int dot4_best(const lower_context *c)
     }
 }
 
-/* Returns "P_UNIT=4 P_DOT=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2": the register tile for these words.
+/* Returns the parameters of the register tile for words of this unit, for example "P_UNIT=4 P_DOT=1
+ * P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2".
  */
 static inline const char *dot_prelude(lower_context *c, dot_unit unit)
 {

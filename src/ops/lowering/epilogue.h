@@ -8,9 +8,9 @@
  * the attributes of the original operator,
  *   activation                          name of an ONNX operator, "" or absent for none; see
  *                                       epilogue_activations
- *   activation_alpha, activation_beta   its numbers, defaults as ONNX's
+ *   activation_alpha, activation_beta   its parameters, with ONNX's defaults
  * and their inputs are those of the operator, the bias at 2, the residual (shape of the output) at
- * 3. They exist for float32 and float16. com.microsoft.FusedConv has the numbers as a list,
+ * 3. They exist for float32 and float16. com.microsoft.FusedConv has the parameters as a list,
  * activation_params, and com.microsoft.FusedGemm is FusedGemm without a residual.
  */
 #ifndef CLG_OPS_EPILOGUE_H
@@ -24,13 +24,14 @@ typedef struct epilogue_activation {
     float alpha, beta; /* defaults */
 } epilogue_activation;
 
-/* The activations; the last row has name NULL. Alpha and beta are, for LeakyRelu and Elu the slope,
- * for HardSigmoid slope and offset, for Clip low and high; the others have none. */
+/* The activations that can be fused; the last row has name NULL. alpha and beta are, for LeakyRelu
+ * and Elu, the slope (beta unused); for HardSigmoid, slope and offset; for Clip, minimum and
+ * maximum. The others use neither. */
 extern const epilogue_activation epilogue_activations[];
-/* Returns NULL when activations of that name cannot be fused. */
+/* Returns the row of an activation; NULL when it cannot be fused. */
 const epilogue_activation *epilogue_find(const char *name);
 
-/* The attributes of an epilogue, for rows' tables. */
+/* The attributes of an epilogue, for the attribute tables of op_rows. */
 #define EPILOGUE_ATTRIBUTES                                                                        \
     {"activation", ATTRIBUTE_STRING, false}, {"activation_alpha", ATTRIBUTE_FLOAT, false},         \
         {"activation_beta", ATTRIBUTE_FLOAT, false},
@@ -52,15 +53,17 @@ typedef struct epilogue_ops {
     operand residual;
 } epilogue_ops;
 
-/* Checks, for a row's check, that the activation is known. */
+/* Checks that the node's activation can be fused. Called by the check function of an op_row. */
 clg_status epilogue_check(const node *n);
-/* Reads activation and residual of a node; alpha = beta = 1, no bias. */
+/* Reads the activation and the residual (input 3) of a node; sets alpha = beta = 1 and no bias. */
 void epilogue_read(const lower_context *c, epilogue_ops *out);
-/* Returns whether a plain GEMM needs no epilogue. */
+/* Returns whether there is no bias, residual or activation: a plain GEMM with alpha is enough. */
 bool epilogue_is_empty(const epilogue_ops *e);
-/* Returns "P_BIAS=1 P_RESIDUAL=0 P_ACT=1" for a prelude, in the context's arena. */
+/* Returns the parameters of the epilogue for a prelude, in the context's arena: "P_BIAS=1
+ * P_RESIDUAL=0 P_ACT=1". */
 const char *epilogue_prelude(lower_context *c, const epilogue_ops *e);
-/* Adds EPILOGUE_ARGS. `unused` is passed for buffers that the parameters exclude. */
+/* Adds the arguments EPILOGUE_ARGS of cl/common/epilogue.clh. `unused` is passed as the buffer of
+ * an absent bias or residual. */
 void epilogue_args(lower_context *c, step *s, const epilogue_ops *e, clg_dtype dtype,
                    operand unused);
 

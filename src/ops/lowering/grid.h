@@ -8,10 +8,10 @@
 
 #include "ops/core/op.h"
 
-/* Tile splits each dimension in two, and lowering may add one. */
+/* The operator Tile splits each dimension in two, and lowering may add one. */
 #define GRID_MAX_RANK (2 * CLG_MAX_RANK + 2)
 
-/* Dimensions and, in elements, each operand's strides along them. */
+/* An index space: its dimensions, and each operand's strides along them, in elements. */
 typedef struct grid_dims {
     int rank;
     int64_t dims[GRID_MAX_RANK];
@@ -19,34 +19,37 @@ typedef struct grid_dims {
     int64_t (*strides)[GRID_MAX_RANK]; /* [n_operands] */
 } grid_dims;
 
-/* Returns a grid in the arena over the dims of `over`, all strides 0. NULL when memory runs out. */
+/* Returns a grid with the dimensions of `over` and all strides 0, in the arena. NULL when memory
+ * runs out. */
 grid_dims *grid_create(arena *memory, const shape *over, size_t n_operands);
-/* Sets the strides of an operand that is broadcast to the grid: right-aligned, 0 where its
- * dimension is 1. */
+/* Sets the strides of an operand that is broadcast to the grid as in numpy: its dimensions are
+ * right-aligned, with stride 0 where a dimension is 1 or absent. */
 void grid_set_operand(grid_dims *g, size_t which, const lower_operand *what);
 void grid_set_strides(grid_dims *g, size_t which, const int64_t *strides);
 /* Drops dimensions of 1 and merges adjacent ones that are contiguous for every operand. The result
  * may have rank 0. */
 void grid_collapse(grid_dims *g);
 int64_t grid_n_elements(const grid_dims *g);
-/* Returns whether this operand has the row-major strides. */
+/* Returns whether this operand is stored contiguously in row-major order of the grid. */
 bool grid_is_dense(const grid_dims *g, size_t which);
-/* Returns whether some element index or offset does not fit 31 bits. */
+/* Returns whether an element index or an offset exceeds half of the range of int32, so that kernels
+ * need 64-bit indices. */
 bool grid_needs_64_bits(const grid_dims *g);
 
-/* Sets the NDRange of a step: pieces[i] of work in groups of local[i] (NULL: 1), limited to what
- * the device accepts in one dimension; kernels stride over the rest. */
+/* Sets the NDRange of a step: pieces[i] pieces of work along dimension i, in work-groups of
+ * local[i] (NULL: 1). Work-items are limited to what the device accepts in a dimension; kernels
+ * loop over the remaining pieces. */
 void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
                 const uint64_t *local);
-/* Returns the work-items of a group: 1 in the SIMD class, else 128, or as many as the device
- * allows. */
+/* Returns the work-group size for element-wise kernels: 1 in the SIMD class, else 128, or as many
+ * as the device allows. */
 uint64_t grid_local(const lower_context *c);
-/* Sets the NDRange of n pieces in such groups. */
+/* Sets a one-dimensional NDRange for n pieces of work, in work-groups of grid_local. */
 void grid_range_1d(lower_context *c, step *s, int64_t n);
-/* Sets the NDRange of n_rows rows of `inner` elements, in n_inner pieces each: groups are at most
- * as long as rows. */
+/* Sets the NDRange for n_rows rows of `inner` elements, each processed in n_inner pieces. A
+ * work-group covers at most one row's length and the rest of its work-items cover adjacent rows. */
 void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, int64_t n_rows);
-/* Adds an index argument of the width that P_INDEX says. */
+/* Adds an index argument: long if wide_index (P_INDEX=64), else int. */
 void grid_arg(lower_context *c, step *s, bool wide_index, int64_t number);
 
 #endif

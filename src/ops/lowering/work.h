@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Helpers of lowering about kernels' work: sizes of NDRanges, lanes, the outputs that a node has.
+ * Helpers for lowering: sizes of NDRanges and work-groups, vector lanes, register tiles, and
+ * optional outputs.
  */
 #ifndef CLG_OPS_WORK_H
 #define CLG_OPS_WORK_H
 
 #include "ops/core/op.h"
 
-/* PoCL compiles again for a dimension of 65,536 work-items; kernels stride over the rest. */
+/* The largest NDRange dimension where kernels are limited: PoCL recompiles a kernel for dimensions
+ * of 65,536 work-items and more. Kernels loop over the remaining work. */
 #define WORK_MAX_ITEMS 65535
 
 /* Returns an error if the device lacks the dtype, which only float64 can be. */
@@ -22,15 +24,16 @@ static inline bool work_has_output(const lower_context *c, size_t i)
     return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
 }
 
-/* Output i, or scratch in its place where the node leaves it out. */
+/* Returns output i, or new scratch memory if the node omits this output. */
 static inline operand work_output_or_scratch(lower_context *c, candidate *impl, uint32_t i,
                                              size_t size_bytes)
 {
     return work_has_output(c, i) ? operand_output(i) : step_scratch(&c->build, impl, size_bytes);
 }
 
-/* Work-items for n pieces of work in groups of `local`: a multiple of local; 0 for no work. GPUs
- * want all their threads busy. */
+/* Returns the number of work-items for n pieces of work in work-groups of `local`: a multiple of
+ * local, 0 for no work. Limited to WORK_MAX_ITEMS in the SIMD class, and to 4 Mi on GPUs, which
+ * need many threads. */
 static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)
 {
     const bool small = c->kernel_class == CLG_KERNELS_SIMD ||
@@ -43,7 +46,7 @@ static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t lo
 
 static inline int64_t work_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Returns a / b rounded up, for numbers >= 0; never overflows. */
+/* Returns a / b rounded up, for a >= 0 and b > 0; never overflows. */
 static inline int64_t work_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 /* Returns the smallest power of two >= n, at most `max` (itself a power of two). */
@@ -54,8 +57,8 @@ static inline uint64_t work_power_of_two(int64_t n, uint64_t max)
     return p;
 }
 
-/* As work_power_of_two, and at most what the device allows: for kernels whose group size is fixed
- * at build time. */
+/* Like work_power_of_two, limited to the device's largest work-group; for kernels whose work-group
+ * size is fixed at build time. */
 static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t max)
 {
     const uint64_t limit = c->caps->max_work_group_size;
@@ -63,14 +66,15 @@ static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t ma
     return work_power_of_two(n, max);
 }
 
-/* Returns the work-items of a group that shares a row of n elements: 32 to 256, as the device
- * allows. Fewer would be as slow, and each size is a separate kernel. */
+/* Returns the size of a work-group that processes one row of n elements together: a power of two
+ * from 32 to 256, as the device allows. Smaller ones would not be faster, and each size is a
+ * separate kernel. */
 static inline uint64_t work_group_local(const lower_context *c, int64_t n)
 {
     return work_local(c, n > 32 ? n : 32, 256);
 }
 
-/* Sets an error for work that kernels cannot count in 32 bits. */
+/* Sets an error (SHAPE) if n exceeds the 32-bit counters of kernels. */
 static inline void work_check_work(lower_context *c, const step *s, int64_t n)
 {
     if (n > INT32_MAX && c->build.status == CLG_OK)
@@ -79,7 +83,7 @@ static inline void work_check_work(lower_context *c, const step *s, int64_t n)
                       s->kernel.entry ? s->kernel.entry : "", (long long)n);
 }
 
-/* Sets a range of one or two dimensions: n0 x n1 pieces of work in groups of local0 x local1. */
+/* Sets a two-dimensional NDRange: n0 x n1 pieces of work in work-groups of local0 x local1. */
 static inline void work_range_2d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
                                  uint64_t local1)
 {
@@ -97,15 +101,15 @@ static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t 
     step_range(&c->build, s, 1, global, &local);
 }
 
-/* n_rows rows of n pieces of work, in groups of 64 work-items: a power of two along a row, at most
- * what it needs, and the rest across rows. */
+/* Sets the NDRange for n_rows rows of n pieces of work, in work-groups of 64 work-items: a power of
+ * two along a row, no more than it needs, and the rest across rows. */
 static inline void work_range_rows(lower_context *c, step *s, int64_t n, int64_t n_rows)
 {
     const uint64_t across = work_power_of_two(n, 64);
     work_range_2d(c, s, n, across, n_rows, 64 / across);
 }
 
-/* As work_range_2d, in three dimensions; groups are one work-item long along the last. */
+/* Like work_range_2d, in three dimensions; work-groups have one work-item along the last. */
 static inline void work_range_3d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
                                  uint64_t local1, int64_t n2)
 {
@@ -115,14 +119,14 @@ static inline void work_range_3d(lower_context *c, step *s, int64_t n0, uint64_t
     step_range(&c->build, s, 3, global, local);
 }
 
-/* A range of x * y * z groups of one work-item. */
+/* Sets an NDRange of x * y * z work-groups of one work-item. */
 static inline void work_groups(lower_context *c, step *s, int64_t x, int64_t y, int64_t z)
 {
     work_range_3d(c, s, x, 1, y, 1, z);
 }
 
-/* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes
- * several in turn. */
+/* Sets the NDRange of n_groups work-groups of `local` work-items; fewer where the device's limits
+ * require it, and then each group processes several pieces in turn. */
 static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)
 {
     const int64_t max = INT64_MAX / (int64_t)local;
@@ -131,25 +135,26 @@ static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups
     step_range(&c->build, s, 1, global, &local);
 }
 
-/* Returns the number of groups that can run concurrently. */
+/* Returns the number of compute units of the device, at least 1: how many work-groups run
+ * concurrently. */
 static inline int64_t work_units(const lower_context *c)
 {
     return c->caps->compute_units > 0 ? (int64_t)c->caps->compute_units : 1;
 }
 
-/* Returns P_FMA: whether fma() is an instruction. Only software rasterisers lack it. */
+/* Returns P_FMA: whether fma() is an instruction. Only software renderers lack it. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
-/* Return the register tile of the SIMD class's GEMMs: lanes of its vectors, and rows; it is two
- * vectors wide. */
+/* Return the register tile of GEMMs in the SIMD class: lanes (elements) of a vector, and rows. The
+ * tile is two vectors wide. */
 static inline int work_simd_lanes(const lower_context *c) { return caps_simd_lanes(c->caps); }
 static inline int work_simd_rows(const lower_context *c)
 {
     return work_simd_lanes(c) == 16 ? 12 : 6;
 }
 
-/* Returns the lanes of float vectors in the SIMD class for rows of n elements: the device's, or
- * fewer to fit n. */
+/* Returns the number of lanes (elements) of float vectors for rows of n elements: the device's
+ * preferred width, or a smaller power of two that is at most n. */
 static inline int work_lanes(const lower_context *c, int64_t n)
 {
     int lanes = c->caps->vector_width ? (int)c->caps->vector_width : 4;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions of 8-bit integers: declarations that their implementations share.
+ * Convolutions of 8-bit integers (ConvInteger, QLinearConv): declarations that their
+ * implementations share.
  */
 #ifndef CLG_OPS_QCONV_H
 #define CLG_OPS_QCONV_H
@@ -19,16 +20,17 @@ typedef struct qconv_job {
     window_axis axes[WINDOW_MAX_AXES];
 } qconv_job;
 
-/* Adds batch, groups, ic, oc and the arguments of window_args, with which all kernels begin; the
- * depthwise ones have no ic. */
+/* Adds the leading arguments of all kernels: batch, groups, ic (not for depthwise kernels), oc, and
+ * those of window_args. */
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
-/* Adds QCONV_ARGS_LAST of cl/quant/qconv.clh, which all kernels end with. */
+/* Adds the trailing arguments of all kernels: QCONV_ARGS_LAST of cl/quant/qconv.clh. */
 void qconv_last_args(lower_context *c, step *s, const qconv_job *j);
-/* Returns the operations of the definition. */
+/* Returns the number of integer operations of the definition: 2 per multiply-add. */
 double qconv_flops(const qconv_job *j);
 
-/* Adds candidates of the SIMD class (cl/quant/qconv_simd.cl): with `fast` those that are fast on
- * this device, else the others, which compute the same. */
+/* Adds candidates for CPUs (cl/quant/qconv_simd.cl), one per kind of dot product (lowering/dot.h):
+ * with `fast` those that are fast on this device, otherwise the others. All compute the same
+ * results. */
 void qconv_simd_add(lower_context *c, const qconv_job *j, bool fast);
 /* Adds candidates for GPUs (cl/quant/qconv_simt.cl). */
 void qconv_simt_add(lower_context *c, const qconv_job *j);

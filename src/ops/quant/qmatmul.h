@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of 8-bit matrices, as parts of operators.
+ * Matrix products of 8-bit integers with int32 accumulation, for MatMulInteger, QLinearMatMul and
+ * fused operators.
  */
 #ifndef CLG_OPS_QMATMUL_H
 #define CLG_OPS_QMATMUL_H
@@ -8,81 +9,86 @@
 #include "ops/lowering/dot.h"
 #include "ops/lowering/grid.h"
 
-/* In qmatmul_inputs: the value is computed at run time, and not an input. */
+/* In qmatmul_inputs: the value is computed at run time instead of being an input of the node. */
 #define QMATMUL_NO_INPUT 99
 
 typedef enum qmatmul_result { TO_SUMS, TO_BYTES, TO_FLOAT } qmatmul_result;
 
-/* Indices of an operator's inputs. */
+/* Indices of an operator's inputs, and the result: int32 sums, requantized bytes, or float32. */
 typedef struct qmatmul_inputs {
     uint32_t a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;
     qmatmul_result result;
 } qmatmul_inputs;
 
-/* An implementation: words with the SIMD class's kernel, tiles for GPUs, or else the plain kernel
- * that all devices can run. Results are bit-identical. */
+/* An implementation of the product. words: the kernel for CPUs, with this kind of dot product
+ * (DOT_NONE: another kernel); tiled: the kernel for GPUs; neither: the plain kernel, which runs on
+ * all devices. Results are bit-identical. */
 typedef struct qmatmul_impl {
     const char *name; /* of the candidate */
     dot_unit words;
     bool tiled;
-    int dot4; /* P_DOT of the tiled kernel */
+    int dot4; /* P_DOT of the tiled kernel: which dot-product instruction it uses */
 } qmatmul_impl;
 
 #define QMATMUL_MAX_IMPLS 4
-/* Returns the implementations for this device and class, best first. */
+/* Writes the implementations for this device and kernel class, best first, and returns their
+ * number. */
 size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MAX_IMPLS]);
 
 /* Checks that scales and zero points of A [m, k] and B [k, n], and the bias, are scalars or have
- * one entry per row or column; unknown dimensions fit. */
+ * one entry per row or column. Unknown dimensions are accepted. */
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n);
-/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32; y is dense,
- * of these dims. */
+/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32. y is dense and
+ * has these dims. */
 clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul_inputs *at,
                                 const qmatmul_impl *by, operand y, const shape *dims);
 
-/* Appends the product of the node's inputs, as sums or bytes, in output 0. */
+/* Appends the product of the node's inputs to output 0, as int32 sums or requantized bytes. */
 clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul_inputs *at,
                                 const qmatmul_impl *by);
 
-/* ---- what kernels share ---------------------------------------------------------------------- */
+/* ---- shared by the kernels ------------------------------------------------------------------- */
 
-/* A scalar (given), a list (given and many), or absent. */
+/* A scale or zero point: absent (not given), a scalar (given), or one value per row or column
+ * (given and many). */
 typedef struct number_list {
     bool given, many;
     operand at;
 } number_list;
 
-/* The product y = (a - a_zero) x (b - b_zero): int32 sums; or 8-bit, times a_scale * b_scale /
- * y_scale. */
+/* The product y = (a - a_zero) x (b - b_zero): int32 sums; or 8-bit, the sums multiplied by a_scale
+ * * b_scale / y_scale, plus y_zero. */
 typedef struct qmatmul_job {
     operand a, b, y, y_scale, y_zero;
     clg_dtype a_dtype, b_dtype, y_dtype;
     shape a_dims, b_dims;
-    bool b_constant; /* an input that may be packed once */
+    bool b_constant; /* B is an input that may be packed once, before the first run */
     number_list a_zero, b_zero, a_scale, b_scale;
 } qmatmul_job;
 
-/* The scale or zero point in this input of the node. */
+/* Returns the scale or zero point in this input of the node, or an absent one. */
 number_list qmatmul_list(const lower_context *c, uint32_t input);
 
-/* Sizes of the product; `batches` has the batch dimensions, with the strides of A and B (operands 0
- * and 1). */
+/* Sizes of the product: A [m, k], B [k, n]. batches: the batch dimensions, with the strides of A
+ * (operand 0) and B (operand 1). */
 typedef struct qmatmul_size {
     int64_t m, n, k;
     const grid_dims *batches;
 } qmatmul_size;
 
-/* Add arguments: sizes and batches; and, at the end, QMATMUL_ARGS_LAST of cl/quant/qmatmul.clh. */
+/* qmatmul_size_args adds the sizes and batch dimensions as arguments, qmatmul_last_args the
+ * trailing arguments, QMATMUL_ARGS_LAST of cl/quant/qmatmul.clh. */
 void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z);
 void qmatmul_last_args(lower_context *c, step *s, const qmatmul_job *j);
 void qmatmul_count_work(step *s, const qmatmul_size *z);
 
-/* Returns whether cl/quant/qgemm_simd.cl supports the sizes; and appends its steps. */
+/* qgemm_simd_fits returns whether cl/quant/qgemm_simd.cl supports the sizes; qgemm_simd_steps
+ * appends its steps. */
 bool qgemm_simd_fits(const qmatmul_size *z);
 void qgemm_simd_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                       const qmatmul_size *z, dot_unit unit);
 
-/* Likewise for cl/quant/qgemm_simt.cl. */
+/* The same for cl/quant/qgemm_simt.cl. */
 bool qgemm_simt_fits(const qmatmul_job *j, const qmatmul_size *z);
 void qgemm_simt_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                       const qmatmul_size *z, int dot4);
