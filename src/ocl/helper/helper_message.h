@@ -60,7 +60,7 @@ typedef struct helper_request {
 typedef enum helper_outcome {
     HELPER_DONE,
     HELPER_REFUSED,       /* the driver returned an error: status and text are set */
-    HELPER_CRASHED,       /* the helper was ended by a fault or an abort */
+    HELPER_CRASHED,       /* the helper's worker process ended by a fault or an abort */
     HELPER_KILLED,        /* ... by another signal, or for an unknown reason */
     HELPER_TIMED_OUT,     /* ... because it exceeded the time limit */
     HELPER_OUT_OF_MEMORY, /* ... because it exceeded the memory limit */

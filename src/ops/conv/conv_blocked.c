@@ -9,30 +9,33 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernel. PATCH and ACC are fixed when it is compiled: private memory of a work-group,
- * which is to stay in an L2 cache of 1 MB. Estimated, not measured. */
+/* Sizes of the kernel's private memory per work-group, which should stay in an L2 cache of 1 MB.
+ * PATCH and ACC are compiled into the kernel. Estimated, not measured. */
 #define PATCH 65536 /* P_PATCH: floats of copied pixels, 256 KiB */
-#define ACC 65536   /* P_ACC: accumulators that wait for the next chunk of weights, 256 KiB */
-#define CHUNK 8192  /* floats of weights of a chunk: 32 KiB, an L1 cache */
+#define ACC 65536   /* P_ACC: accumulators kept between chunks of weights, 256 KiB */
+#define CHUNK 8192  /* floats of weights in a chunk: 32 KiB, an L1 cache */
 
-/* Cost model of conv_blocked: cycles of one core, added up for a work-group. A vector has the lanes
- * of the device, each of another channel; a row of a register tile takes a cycle for two of them.
- * Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-22; each constant is
- * estimated, not measured alone. Checked by: build/tests/bench/cost_model blocked */
+/* Cost model of conv_blocked: cycles of one core, summed over a work-group. A vector has as many
+ * lanes (elements) as the device's vectors, each a different channel; a row of a register tile is
+ * two vectors and takes one cycle. Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1,
+ * 2026-11-22; the constants are estimates, not measured individually. Checked by:
+ * build/tests/bench/cost_model blocked */
 static const struct {
     int64_t min_rows;
     double fill_vector_cycles, register_tile_cycles, weight_bytes_per_cycle;
     double store_vector_cycles, group_cycles, waiting_groups;
 } cost = {
-    .min_rows = 4,                  /* a register tile of fewer takes as long: the latency of
-                                       multiply-adds, 4 cycles at 2 a cycle, needs 8 accumulators */
-    .fill_vector_cycles = 1.5,      /* of a vector of copied pixels */
-    .register_tile_cycles = 25.0,   /* of a register tile, per chunk: load and store accumulators */
-    .weight_bytes_per_cycle = 12.0, /* of weights, from the last-level cache or memory */
-    .store_vector_cycles = 4.0,     /* of a vector of results: epilogue and store */
-    .group_cycles = 300.0,          /* of a work-group: start, and end of its loops */
-    .waiting_groups = 0.8, /* groups' time that cores wait at the end: the last ones are seldom
-                              started immediately, and more groups leave less to wait for */
+    /* a register tile with fewer rows takes as long: multiply-adds have a latency of 4 cycles and 2
+     * start per cycle, so that 8 accumulators are needed to hide it */
+    .min_rows = 4,
+    .fill_vector_cycles = 1.5,      /* per vector of copied pixels */
+    .register_tile_cycles = 25.0,   /* per register tile and chunk: load and store accumulators */
+    .weight_bytes_per_cycle = 12.0, /* weights read from the last-level cache or memory */
+    .store_vector_cycles = 4.0,     /* per vector of results: epilogue and store */
+    .group_cycles = 300.0,          /* per work-group: start, and ends of its loops */
+    /* idle time of cores at the end, as a multiple of a work-group's time: the last work-groups
+     * rarely start at once. With more, smaller groups it is shorter */
+    .waiting_groups = 0.8,
 };
 
 void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w)
@@ -48,13 +51,14 @@ void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const wi
     STEP_BUFFERS(b, s, {j->x, j->dtype}, {weights, j->dtype}, {j->y, j->dtype});
 }
 
-/* The job as the kernel sees it, and how the work is tiled. */
+/* The convolution as the kernel computes it, and its tiling. */
 typedef struct blocked_tiling {
     window_axis h, w;
-    int64_t in, slices, taps, panels; /* in: channels of a slice */
-    bool copied;                      /* pixels are, with zeros around them */
+    int64_t in, slices, taps, panels; /* in: input channels of a slice; taps: kernel elements */
+    /* the input is padded: pixels are copied, with zeros around them */
+    bool copied;
     int64_t chunk, tile_h, tile_w, group_panels;
-    double cost; /* estimated cycles; negative: not allowed */
+    double cost; /* estimated cycles; negative: does not fit the kernel's memory */
 } blocked_tiling;
 
 shape conv_blocked_flat(const shape *x)
@@ -89,18 +93,19 @@ static blocked_tiling describe(const lower_context *c, const conv_job *j, bool i
     t.slices = work_ceil_div(j->ic, t.in);
     t.taps = t.h.kernel * t.w.kernel;
     t.panels = work_ceil_div(j->oc, nr);
-    /* The kernel may not read past the feature map: without padding there it does not. */
+    /* Copy the input if a window exceeds the feature map: the kernel does not check bounds. */
     t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || window_seen(&t.h, t.h.out) > t.h.in ||
                window_seen(&t.w, t.w.out) > t.w.in;
     if (t.taps == 1 && t.h.stride == 1 && t.w.stride == 1 && !t.copied && t.h.out == t.h.in &&
-        t.w.out == t.w.in) { /* one long line */
+        t.w.out == t.w.in) { /* one line of all pixels: full register tiles */
         t.w.in = t.w.out = t.h.in * t.w.in;
         t.h.in = t.h.out = 1;
     }
     return t;
 }
 
-/* Slices whose weights are taken at a time, of which all pixels of a tile fit. */
+/* Returns how many slices' weights are multiplied at a time: they fit in L1, and the input pixels
+ * of a tile in the patch. 0: not even one slice fits. */
 static int64_t chunk_of(const blocked_tiling *t, int64_t nr)
 {
     const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
@@ -137,7 +142,7 @@ static double cost_of(const lower_context *c, const conv_job *j, blocked_tiling 
            ((double)work_ceil_div(groups, work_units(c)) + cost.waiting_groups);
 }
 
-/* The cheapest tiling; its cost is negative when none is allowed. */
+/* Returns the tiling with the lowest estimated cost; its cost is negative when none fits. */
 static blocked_tiling find_tiling(const lower_context *c, const conv_job *j, blocked_tiling t)
 {
     blocked_tiling best = t;
@@ -176,7 +181,8 @@ operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
                    (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
-    blocked_tiling any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
+    /* packing does not depend on tiling, stride or padding: one program for all */
+    blocked_tiling any = {.in = t->in, .w.stride = 1};
     step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, t->slices, j->ic, t->taps);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation conv_depthwise_blocked: a filter of its own for each channel, of feature maps
- * in the channel-blocked layout (nChw16c). Kernel: cl/conv/conv_depthwise_blocked.cl.
+ * The implementation conv_depthwise_blocked: depthwise convolution (one filter per channel) of
+ * feature maps in the channel-blocked layout (nChw16c). Kernel: cl/conv/conv_depthwise_blocked.cl.
  */
 #include "ops/conv/conv_blocked.h"
 
@@ -36,8 +36,10 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const 
 
 /* Sizes of a work-group: estimated, not measured. Checked by:
  *     cltool profile MODEL    (the bandwidth of conv_depthwise_blocked) */
-#define DEPTHWISE_PIXELS 256        /* of a group at least: it is worth handing out */
-#define DEPTHWISE_GROUPS_PER_UNIT 8 /* groups for each compute unit at most: they balance it */
+/* output pixels of a work-group, at least: launching it costs less than it computes */
+#define DEPTHWISE_PIXELS 256
+/* work-groups per compute unit, at most: enough to balance the load */
+#define DEPTHWISE_GROUPS_PER_UNIT 8
 
 void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading a convolution from its node, its work, and the arguments that several kernels begin with.
+ * Reads a convolution from its node; counts its operations; adds the leading kernel arguments that
+ * several implementations share.
  */
 #include "ops/conv/conv_impls.h"
 #include "tensor/dtype.h"

@@ -1,45 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A 1x1 convolution and the depthwise one after it, in the channel-blocked layout (nChw16c): the
- * implementations conv_expand_blocked, one fused kernel, and conv_expand_apart, two kernels.
- * Kernel: cl/conv/conv_expand_blocked.cl. See decision 34.
+ * Lowers a 1x1 convolution followed by a depthwise convolution in the channel-blocked layout
+ * (nChw16c): the implementations conv_expand_blocked, one fused kernel, and conv_expand_apart, two
+ * kernels. Kernel: cl/conv/conv_expand_blocked.cl. See decision 34.
  */
 #include "ops/conv/conv_blocked.h"
 
 #include "ops/lowering/work.h"
 
-/* Sizes of the kernel. P_MAP floats, 256 KiB of private memory of a group, are to stay in an L2
- * cache of 1 MB; estimated, not measured. AT_ONCE accumulators cover the latency of multiply-adds,
- * 4 cycles at 2 a cycle. */
-#define MAP 65536 /* P_MAP: floats of the feature map between the two that a group has */
-#define AT_ONCE 8 /* pixels whose depthwise sums are made together */
+/* Sizes of the kernel. P_MAP floats, 256 KiB of private memory per work-group, should stay in an L2
+ * cache of 1 MB; estimated, not measured. AT_ONCE accumulators hide the latency of multiply-adds: 4
+ * cycles, of which 2 start per cycle. */
+#define MAP 65536 /* P_MAP: floats of a work-group's part of the intermediate feature map */
+#define AT_ONCE 8 /* output pixels whose depthwise sums are accumulated concurrently */
 
-/* Cost model of the tilings of conv_expand_blocked: cycles of one core, added up for a work-group.
- * A vector has the lanes of the device, each of another channel; a row of a register tile takes a
- * cycle for two of them. Whether both convolutions are fused is not estimated: they always are,
- * unless `cltool tune` found otherwise.
- * Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-22; each constant is
- * estimated, not measured alone. Checked by: build/tests/bench/cost_model expand */
+/* Cost model of the tilings of conv_expand_blocked: cycles of one core, summed over a work-group. A
+ * vector has as many lanes (elements) as the device's vectors, each a different channel; a row of a
+ * register tile is two vectors and takes one cycle. The model compares tilings only, not fused with
+ * separate kernels: the fused kernel is always used, unless `cltool tune` measured the other to be
+ * faster. Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-22; the constants
+ * are estimates, not measured individually. Checked by: build/tests/bench/cost_model expand */
 static const struct {
     double store_vector_cycles, register_tile_cycles;
     double tap_cycles, pixel_cycles, run_cycles, group_cycles, waiting_groups;
 } cost = {
-    .store_vector_cycles = 6.0,   /* of a vector of the 1x1 convolution: epilogue and store */
-    .register_tile_cycles = 30.0, /* of a register tile: clear accumulators, addresses */
-    .tap_cycles = 0.7,            /* of a tap of a depthwise pixel: a load and a multiply-add */
-    .pixel_cycles = 4.0,          /* of a depthwise pixel: epilogue and store */
-    .run_cycles = 20.0,           /* of AT_ONCE depthwise pixels: clear accumulators, addresses */
-    .group_cycles = 300.0,        /* of a work-group: start, and end of its loops */
-    .waiting_groups = 0.8,        /* groups' time that cores wait at the end, as in conv_blocked */
+    /* per vector of results of the 1x1 convolution: epilogue and store */
+    .store_vector_cycles = 6.0,
+    .register_tile_cycles = 30.0, /* per register tile: clear accumulators, compute addresses */
+    /* per kernel element (tap) of a depthwise output pixel: a load and a multiply-add */
+    .tap_cycles = 0.7,
+    .pixel_cycles = 4.0, /* per depthwise output pixel: epilogue and store */
+    /* per AT_ONCE depthwise output pixels: clear accumulators, compute addresses */
+    .run_cycles = 20.0,
+    .group_cycles = 300.0, /* per work-group: start, and ends of its loops */
+    .waiting_groups = 0.8, /* idle time of cores at the end, as in conv_blocked.c */
 };
 
-/* The tiling of the work. */
+/* Output pixels of a work-group. */
 typedef struct expand_tiling {
     int64_t tile_h, tile_w;
     double cost; /* estimated cycles */
 } expand_tiling;
 
-/* False when the part of a tile does not fit. */
+/* Returns whether the part of the intermediate feature map that a tile reads fits in P_MAP. */
 static bool fits(const lower_context *c, const conv_job *depthwise, const expand_tiling *t)
 {
     const int64_t across = t->tile_w < AT_ONCE ? AT_ONCE : t->tile_w;
@@ -72,7 +75,7 @@ static double cost_of(const lower_context *c, const conv_job *point, const conv_
     return group * ((double)work_ceil_div(groups, work_units(c)) + cost.waiting_groups);
 }
 
-/* The cheapest tiling. A line of AT_ONCE pixels always fits. */
+/* Returns the tiling with the lowest estimated cost. A line of AT_ONCE pixels always fits. */
 static expand_tiling find_tiling(const lower_context *c, const conv_job *point,
                                  const conv_job *depthwise)
 {

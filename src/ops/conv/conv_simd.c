@@ -9,22 +9,22 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernels, fixed when they are compiled: private memory of a work-group, which is to
- * stay in an L2 cache of 1 MB. Estimated, not measured. */
+/* Sizes of the kernels' private memory per work-group, compiled into them; it should stay in an L2
+ * cache of 1 MB. Estimated, not measured. */
 #define SIMD_PATCH 65536 /* P_PATCH: elements of copied pixels, 256 KiB of float32 */
-#define SIMD_ACC 32768   /* P_ACC: accumulators that wait for the next part of the patch, 128 KiB */
+#define SIMD_ACC 32768   /* P_ACC: accumulators kept while the patch is refilled, 128 KiB */
 
-/* Cost model of conv_simd. Its sum was within 15 % of the best times of ResNet-50's four 3x3 shapes
- * on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-21; each constant is estimated,
- * not measured alone. Checked by: build/tests/bench/cost_model conv */
+/* Cost model of conv_simd. Its total was within 15 % of the best times of ResNet-50's four 3x3
+ * shapes on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-21; the constants are
+ * estimates, not measured individually. Checked by: build/tests/bench/cost_model conv */
 static const conv_tiling_costs cost = {
-    .row_cycles = 1,            /* two multiply-adds start in a cycle */
+    .row_cycles = 1,            /* two multiply-adds start per cycle */
     .register_tile_cycles = 30, /* clear, and store accumulators */
-    .fill_vector_cycles = 2,    /* load and store, often not aligned */
-    .fill_line_cycles = 12,     /* zeros at its ends, and addresses */
+    .fill_vector_cycles = 2,    /* a load and a store, often unaligned */
+    .fill_line_cycles = 12,     /* zeros at its ends, address computation */
     .store_vector_cycles = 2,   /* epilogue and store */
-    .store_line_cycles = 15,    /* its last, partial vector, and addresses */
-    .group_cycles = 100,        /* start, and end of its loops */
+    .store_line_cycles = 15,    /* its last, partial vector; address computation */
+    .group_cycles = 100,        /* start, and ends of its loops */
 };
 
 static const char *simd_prelude(lower_context *c, const conv_job *j, const char *epilogue)
@@ -47,7 +47,8 @@ static conv_tiling_job tiling_job(const lower_context *c, const conv_job *j)
                              .costs = &cost};
 }
 
-/* The weights in the form of conv_pack_w: a separate program, the same whatever the epilogue. */
+/* Appends the packing of the weights by conv_pack_w and returns the packed operand. Packing is a
+ * separate program, the same for all epilogues. */
 static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j,
                             const conv_tiling *t)
 {

@@ -6,8 +6,8 @@
 #include "ops/lowering/simt_tile.h"
 #include "ops/lowering/work.h"
 
-/* 64 pixels of a channel for a work-group, one a work-item. Estimated, not measured: no GPU was.
- * Checked by: tests/bench/gpu/run.sh */
+/* Depthwise: 64 output pixels of a channel per work-group, one per work-item. Estimated, not
+ * measured on a GPU. Checked by: tests/bench/gpu/run.sh */
 static const simt_tile depthwise_tile = {1, 64, 1, 1, 1};
 
 void conv_add_simt(lower_context *c, const conv_job *j)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the tiling of a convolution of the simd class: tiles, strips of rows and groups of output
- * channels, by a cost model.
+ * Chooses the tiling of a convolution for CPUs (SIMD class) - output pixels and output channels of
+ * a work-group - by a cost model.
  */
 #include "ops/conv/conv_tiling.h"
 
 #include "ops/lowering/work.h"
 
-/* Elements that a tile of pixels takes in the patch of one slice, and of its lines. */
+/* Size of the patch (the copied input) of one slice for a tile of output pixels: elements from line
+ * to line, lines, and elements. */
 typedef struct patch_size {
     int64_t pitch, lines, slice;
 } patch_size;
@@ -28,8 +29,9 @@ int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_
     return axes[0].out * work_ceil_div(axes[1].out, tile_h) * work_ceil_div(axes[2].out, tile_w);
 }
 
-/* Estimated cycles of a convolution with this tiling, or a negative number where it is not
- * allowed: those of a work-group, times the rounds in which the groups run. */
+/* Returns the estimated cycles of a convolution with this tiling: those of a work-group, times the
+ * number of rounds in which the work-groups run. Negative where the tiling does not fit in
+ * memory. */
 static double cost_of(const lower_context *c, const conv_tiling_job *j, const conv_tiling *t)
 {
     const conv_tiling_costs *cost = j->costs;
@@ -55,8 +57,9 @@ static double cost_of(const lower_context *c, const conv_tiling_job *j, const co
 }
 
 /* Limits of the search, which bound the time of planning: estimated, not measured. */
-#define MAX_ACROSS 64   /* tiles of a row */
-#define WIDE_ENOUGH 256 /* pixels: longer rows may fall into more than MAX_ACROSS tiles */
+#define MAX_ACROSS 64 /* tiles along a row */
+/* pixels of a tile, at least, in rows that are divided into more than MAX_ACROSS tiles */
+#define WIDE_ENOUGH 256
 
 bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out)
 {
@@ -81,10 +84,12 @@ bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_til
     return found;
 }
 
-/* Depthwise convolutions have no cost model but these, estimated, not measured. Checked by:
- *     cltool profile MODEL    (the part of the peak of conv_depthwise_simd) */
-#define DEPTHWISE_PATCH 6144        /* elements of patches: 24 KiB of float32, of an L1 of 32 */
-#define DEPTHWISE_GROUPS_PER_UNIT 4 /* work-groups wanted for each compute unit: they balance it */
+/* Sizes for depthwise convolutions, used instead of a cost model. Estimated, not measured. Checked
+ * by:
+ *     cltool profile MODEL    (conv_depthwise_simd as a share of the peak) */
+/* elements of a work-group's patches: 24 KiB of float32, in an L1 of 32 KiB */
+#define DEPTHWISE_PATCH 6144
+#define DEPTHWISE_GROUPS_PER_UNIT 4 /* work-groups per compute unit: enough to balance the load */
 
 bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
                            conv_tiling *out)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CausalConvWithState (ONNX 27): a window over each channel's past, and the end of the sequence as
- * the state that the next piece goes on from. See cl/conv/causal.cl.
+ * CausalConvWithState (ONNX 27): a depthwise convolution over each channel's past, which also
+ * returns the last k - 1 inputs as the state for the next part of the sequence. See
+ * cl/conv/causal.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

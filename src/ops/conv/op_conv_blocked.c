@@ -4,13 +4,13 @@
  * output y and residual, and mostly its input x, are channel-blocked feature maps, [N, ceil(C /
  * lanes), H, W, lanes], lanes those of the device's register tile. An x of four dimensions is in
  * NCHW order. Weight and bias are as Conv has them; there is one group, or one for each channel.
- * What the last block has beyond the channels counts as zeros: x has them there, and y gets what
- * follows from them.
+ * Lanes of the last block beyond the number of channels are padding: they are zero in x, and in y
+ * they hold the results for zero weights and bias.
  *
- * With input 4, and perhaps 5, it is two convolutions, as the pass `expand` joins them: x goes
- * through a 1x1 convolution of weight [M, C, 1, 1] and bias [M] first, and the one of input 1 has a
- * group for each of the M channels. `activated` says which of them has the activation: 1
- * the first, 2 the second, 3 (the default) both. There is no residual then.
+ * With input 4 (weight [M, C, 1, 1]) and optionally 5 (bias [M]), the node is two convolutions
+ * fused by the pass `expand`: a 1x1 convolution of x, followed by the convolution of input 1, which
+ * is depthwise with M groups. `activated` says which of them has the activation: 1 the first, 2 the
+ * second, 3 (the default) both. There is no residual then.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/conv/winograd.h"
@@ -34,14 +34,16 @@ static clg_status blocked_check(const node *n)
     return epilogue_check(n);
 }
 
-/* Whether a feature map of `channels`, whole blocks of `lanes`, is one of `wanted` channels. */
+/* Returns whether `channels`, rounded up to whole blocks of `lanes`, is the size for `wanted`
+ * channels; true where one of them is unknown. */
 static bool holds(int64_t channels, int64_t lanes, int64_t wanted)
 {
     return channels == DIM_UNKNOWN || wanted == DIM_UNKNOWN ||
            channels == work_ceil_div(wanted, lanes) * lanes;
 }
 
-/* What goes into the convolution of input 1, which is depthwise, in NCHW order. */
+/* Checks the fused 1x1 convolution, and changes *flat, the shape of x in NCHW order, to that of its
+ * output, which the depthwise convolution of input 1 reads. */
 static clg_status infer_expanded(op_context *c, shape *flat)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, BLOCKED_EXPAND_WEIGHT)->dims;

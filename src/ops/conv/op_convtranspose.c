@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvTranspose over one to three axes: a matrix product gives what each pixel of the input spreads
- * over its window, and cl/conv/col2im.cl adds the windows up. Col2Im is the second half alone.
+ * ConvTranspose over one to three axes, and Col2Im. ConvTranspose is a matrix product, which
+ * computes each input pixel's contributions to the outputs in its window, followed by
+ * cl/conv/col2im.cl, which sums the overlapping windows. Col2Im is the second step alone.
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -10,13 +11,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINE 256 /* P_LINE: pixels of a work-item, whose sums take 1 KiB of an L1; estimated */
-/* Work-items of col2im for each core: a line is over in no time, so that each has several.
- * Estimated, not measured; checked by: cltool profile MODEL    (of a GAN) */
+#define LINE 256 /* P_LINE: output pixels of a work-item; its sums are 1 KiB of L1; estimated */
+/* Work-items of col2im per core, each of which processes several lines, since one line takes less
+ * time than starting a work-item. Estimated, not measured; checked by: cltool profile MODEL    (of
+ * a GAN) */
 #define GROUPS_PER_UNIT 16
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-/* An axis as window_axis has it: `in` windows add up to `out` pixels. */
+/* The axes of a transposed convolution, as those of the corresponding convolution but with `in` and
+ * `out` exchanged: `in` windows are summed to `out` pixels. */
 typedef struct spread {
     int n_axes;
     window_axis axes[WINDOW_MAX_AXES];
@@ -41,7 +44,7 @@ static clg_status transpose_check(const node *n)
     return CLG_OK;
 }
 
-/* Value i of a list attribute that has one for each axis, or `fallback` when it is absent. */
+/* Reads value i of a list attribute with one value per axis, or `fallback` if it is absent. */
 static clg_status axis_value(const node *n, const char *name, int n_axes, int i, int64_t fallback,
                              int64_t *out)
 {
@@ -59,7 +62,7 @@ static clg_status axis_value(const node *n, const char *name, int n_axes, int i,
     return CLG_OK;
 }
 
-/* Works out padding and size of an axis from what is requested; sizes are known or DIM_UNKNOWN. */
+/* Computes padding and output size of an axis from the attributes; sizes may be DIM_UNKNOWN. */
 static clg_status place_axis(const node *n, spread *s, int i)
 {
     window_axis *a = &s->axes[i];
@@ -142,16 +145,17 @@ static clg_status transpose_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- adding up ------------------------------------------------------------------------------- */
+/* ---- summing windows ------------------------------------------------------------------------- */
 
-/* The axes as three, W last, with leading ones. */
+/* Expands the axes to three, W last, with leading axes of length 1. */
 static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
 {
     const window_desc w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};
     window_fill(&w, out);
 }
 
-/* The step that adds the windows in `cols` up to output 0. bias: the input, or 0 for none. */
+/* Appends the step that sums the windows in `cols` to output 0. bias: index of the input, 0 for
+ * none. */
 static void add_up(lower_context *c, candidate *impl, const window_axis *a, int64_t planes,
                    int64_t channels, operand cols, uint32_t bias)
 {
@@ -196,7 +200,8 @@ static clg_status transpose_lower(lower_context *c)
                   .batch = images * groups,
                   .batch_in = groups,
                   .epilogue = {.alpha = 1, .beta = 1}};
-    const operand cols = {OPERAND_SCRATCH, 0, 0}; /* each candidate's only scratch */
+    /* the first scratch memory of each candidate, allocated below */
+    const operand cols = {OPERAND_SCRATCH, 0, 0};
     j.a = (gemm_matrix){operand_input(1), 1, j.m, 0, groups > 1 ? per_group * j.m : 0, w->constant};
     j.b = (gemm_matrix){operand_input(0),
                         pixels,
@@ -206,7 +211,7 @@ static clg_status transpose_lower(lower_context *c)
                         false};
     j.c =
         (gemm_matrix){cols, pixels, 1, groups * j.m * pixels, groups > 1 ? j.m * pixels : 0, false};
-    if (groups == 1) { /* one batch dimension: CLBlast knows only that */
+    if (groups == 1) { /* one batch dimension: CLBlast supports no more */
         j.batch_in = images > 0 ? images : 1;
         j.b.b1 = j.b.b0;
         j.c.b1 = j.c.b0;
@@ -228,7 +233,7 @@ static clg_status transpose_lower(lower_context *c)
 
 /* ---- Col2Im ---------------------------------------------------------------------------------- */
 
-/* Reads image and block shape; false while they are not known. */
+/* Reads the shapes of image and block; returns false while they are unknown, or after an error. */
 static bool col2im_read(op_context *c, spread *s, clg_status *status)
 {
     int64_t image[OP_MAX_INTS], block[OP_MAX_INTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DeformConv over images: cl/conv/deform.cl gathers what each tap sees where its offset moves it,
- * and a matrix product with the weight does the rest, group by group.
+ * DeformConv over two axes: cl/conv/deform.cl samples the input at each kernel element's offset
+ * position (im2col), and a matrix product with the weight computes the sums, group by group.
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -9,7 +9,8 @@
 
 #include <inttypes.h>
 
-/* P_BLOCK: pixels of a work-item of the SIMD class, a vector's lanes; estimated, not measured. */
+/* P_BLOCK: output pixels per work-item in the SIMD class, the lanes of a vector; estimated, not
+ * measured. */
 #define SIMD_BLOCK 16
 
 static clg_status deform_check(const node *n)
@@ -25,7 +26,8 @@ static clg_status deform_check(const node *n)
     return window_check(n);
 }
 
-/* [batch, numbers a pixel, outputs...] of offsets and masks. */
+/* Checks that an input (offset or mask) is [batch, numbers, outputs...], `numbers` per output
+ * pixel. */
 static clg_status check_field(const op_context *c, uint32_t input, int64_t numbers,
                               const window_desc *w)
 {

@@ -12,45 +12,46 @@
 #include <stdio.h>
 
 /* Sizes of the kernel winograd_simd, fixed when it is compiled. V, the transformed pixels, and M,
- * the sums of one panel, take 1 MB and 0.3 MB of private memory: together they fit an L2 cache of
- * 2 MB, as the machine of the cost model below has. With two vectors across, a register tile of 12
- * rows has 24 accumulators of 32 registers, and one of 6 rows has 12 of 16. */
+ * the sums of one panel, occupy 1 MB and 0.3 MB of private memory: together they fit in an L2 cache
+ * of 2 MB, which the machine of the cost model below has. With two vectors across, a register tile
+ * of 12 rows has 24 accumulators of 32 registers, and one of 6 rows has 12 of 16. */
 #define SIMD_STRIP 32 /* P_STRIP: tiles of a row that are transformed together */
 #define SIMD_V 262144 /* P_V: floats of V */
 #define SIMD_TILES 64 /* P_TILES: tiles of a work-group, which share each panel of weights */
 #define SIMD_NRV 2    /* P_NRV: vectors of output channels of a register tile */
 
-/* Cost model of winograd_2x2 and winograd_4x4: cycles of one core, added up for a work-group. A
- * vector has the lanes of the device, each of another channel.
- * Measured on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, one core, 2026-11-21; within
- * 15 % of the best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. With
- * vectors of 8 lanes or fewer: estimated, not measured.
- * Checked by: build/tests/bench/cost_model winograd */
+/* Cost model of winograd_2x2 and winograd_4x4: cycles of one core, summed over a work-group. A
+ * vector has as many lanes (elements) as the device's vectors, each a different channel. Measured
+ * on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, one core, 2026-11-21; within 15 % of the
+ * best times of ResNet-50's four shapes, but a third too low for 4x4 at 7 x 7. With vectors of 8
+ * lanes or fewer: estimated, not measured. Checked by: build/tests/bench/cost_model winograd */
 static const struct {
     double input_element_cycles, input_pixel_cycles, output_element_cycles, output_pixel_cycles;
     double row_cycles, register_tile_cycles, group_cycles;
     double weight_bytes_per_cycle, weight_line_cycles;
 } cost = {
-    .input_element_cycles = 5.0,   /* of a vector of V: input transform and store */
-    .input_pixel_cycles = 9.0,     /* of a vector of pixels: load, and transpose if not blocked */
-    .output_element_cycles = 3.0,  /* of a vector of M: load and output transform */
-    .output_pixel_cycles = 12.0,   /* of a vector of results: epilogue, transpose, store */
-    .row_cycles = 1.2,             /* of a row of a register tile, two vectors: multiply-adds */
-    .register_tile_cycles = 40.0,  /* of a register tile: clear accumulators, store M */
-    .group_cycles = 200.0,         /* of a work-group: start, and end of its loops */
-    .weight_bytes_per_cycle = 8.0, /* of weights, from the last-level cache or memory */
+    .input_element_cycles = 5.0, /* per vector of V: input transform and store */
+    /* per vector of pixels: load, and transpose if x is not channel-blocked */
+    .input_pixel_cycles = 9.0,
+    .output_element_cycles = 3.0,  /* per vector of M: load and output transform */
+    .output_pixel_cycles = 12.0,   /* per vector of results: epilogue, transpose, store */
+    .row_cycles = 1.2,             /* per row (two vectors) of a register tile: multiply-adds */
+    .register_tile_cycles = 40.0,  /* per register tile: clear accumulators, store M */
+    .group_cycles = 200.0,         /* per work-group: start, and ends of its loops */
+    .weight_bytes_per_cycle = 8.0, /* weights read from the last-level cache or memory */
     .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
 };
 
-/* The tiling of the work. side: of a tile's outputs; area: of its inputs, squared. */
+/* The tiling. side: outputs of a Winograd tile in each direction; area: (side + 2)^2, its
+ * inputs. */
 typedef struct simd_tiling {
     int64_t side, area, strip, tiles, slices, panels; /* of the job */
     int64_t block_tiles, group_panels;                /* of a group */
     double cost;
 } simd_tiling;
 
-/* Estimated cycles for P_VEC weights: transformed ones in place, or float16 from
- * there and transforming. */
+/* Returns the estimated cycles to read P_VEC weights: transformed ones, or float16 ones that the
+ * kernel transforms. */
 static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), area = (double)w->area;
@@ -59,8 +60,8 @@ static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtyp
            (double)(w->side + 2) * cost.weight_line_cycles;
 }
 
-/* Estimated cycles of a group: transforms of P_VEC channels of a tile and what transposing its
- * pixels takes, multiplications, and weights. */
+/* Returns the estimated cycles of a work-group: transforms of P_VEC channels of a tile, transposing
+ * its pixels, multiplications, and reading weights. */
 static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;
@@ -79,7 +80,7 @@ static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype
     return input + output + products + weights + cost.group_cycles;
 }
 
-/* The cheapest tiling of the job with tiles of side x side outputs. */
+/* Returns the tiling with the lowest estimated cost for Winograd tiles of side x side outputs. */
 static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, int64_t side)
 {
     const int64_t lanes = work_simd_lanes(c), units = work_units(c);
@@ -132,7 +133,7 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
-    any.blocked = false; /* one program for both */
+    any.blocked = false; /* packing is the same for both layouts: one program */
     step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
                                simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, j->ic);
