@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Limits of memory: segments kept below a root, besides the path in use. A new shape is planned
- * again in milliseconds (build/tests/bench/growing). */
+/* Limits of the tree's memory: segments kept below a root, in addition to the path in use. Planning
+ * a new shape takes milliseconds (build/tests/bench/growing). */
 #define MAX_CONTINUATIONS 64
 #define MAX_TREE_BYTES ((size_t)16 << 20) /* of more than MIN_CONTINUATIONS segments */
 #define MIN_CONTINUATIONS 4

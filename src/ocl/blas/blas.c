@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls CLBlast, as nothing else does.
+ * Calls CLBlast; the only file that does.
  *
  *   - Before 1.6.1 first calls from several threads race. A lock is held over each call, which only
  *     enqueues.
@@ -14,10 +14,10 @@ static mutex blas_lock = MUTEX_INIT; /* guards every call and n_contexts */
 static size_t n_contexts;            /* contexts alive that used CLBlast */
 static atomic_bool was_used;
 
-/* Max kernels in all its programs for GEMM: it reads their binaries. */
+/* Upper limit of the number of kernels in CLBlast's GEMM programs, whose binaries are read. */
 #define MAX_KERNELS 48
 
-/* CLBlast's group size, in work-items, on devices that it is not tuned for. */
+/* CLBlast's work-group size on devices that it is not tuned for. */
 #define GROUP_ITEMS 64
 
 /* Returns why a device cannot use CLBlast, as the end of a message; "" when it can. */

@@ -11,8 +11,8 @@
 
 blas_api blas;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
-static char wanted[DYNLIB_WHY_BYTES];  /* file to open before any other; "" none */
-static char why_not[DYNLIB_WHY_BYTES]; /* "" when the library is there */
+static char wanted[DYNLIB_WHY_BYTES];  /* file to open in preference to others; "": none */
+static char why_not[DYNLIB_WHY_BYTES]; /* "" when the library is available */
 
 #ifdef CLG_LINK_OPENCL
 

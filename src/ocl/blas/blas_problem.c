@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which GEMMs CLBlast computes, in how many calls, and what memory they touch. Its
- * GemmStridedBatched (1.5.3) gives wrong results for strides that are not dense and for offsets
- * that are not 0: such a batch is one call of Gemm for each matrix.
+ * Decides which GEMMs CLBlast can compute, in how many calls, and which memory they access.
+ * CLBlast's GemmStridedBatched (1.5.3) returns wrong results for strides that are not dense and for
+ * offsets that are not 0: such a batch is one call of Gemm for each matrix.
  */
 #include "ocl/blas/blas.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool of compile helpers.
- * See decision 36.
+ * The pool of compile helpers: finds the executable, starts processes and exchanges messages with
+ * them. See decision 36.
  */
 #include "ocl/helper/helper.h"
 
@@ -31,8 +31,8 @@ struct helper_pool {
 
 /* ---- finding the helper ---------------------------------------------------------------------- */
 
-/* Paths of the helper relative to the library's folder: next to it in a build tree or a wheel, and
- * where packages install programs that users do not call. */
+/* Size of a path of the helper relative to the library's folder. It is next to the library in a
+ * build tree or a wheel, or where packages install programs that users do not call. */
 #define PLACE_BYTES 64
 static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
                                      "../libexec/clgraph/clgraph-compile",

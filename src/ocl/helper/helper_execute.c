@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-/* Max memory that a trial takes on a GPU; beyond it only the build is tried. */
+/* Memory limit of a trial on a GPU; if the request needs more, only the build is tested. */
 #define GPU_MAX_BYTES ((size_t)256 << 20)
-/* Larger buffers of a CPU device are fresh pages, which are zeros (src/helper ensures that);
+/* CPU devices: buffers above this size are fresh pages, which are zeros (src/helper ensures that);
  * writing them would make them resident. */
 #define CPU_CLEAR_BYTES ((size_t)1 << 20)
-/* Global size from which PoCL compiles a kernel once more. */
+/* Global size from which on PoCL compiles a kernel a second time. */
 #define WIDE_ITEMS 65536u
 
 static bool same(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
@@ -56,7 +56,7 @@ typedef struct trial {
     cl_program program; /* owned by the device */
     cl_kernel kernel;
     ocl_queue *queue;
-    /* One per argument; NULL where it is not a buffer. Of a GEMM the operands. */
+    /* by argument, NULL for one that is not a buffer; or the operands of a GEMM */
     ocl_buffer **buffers;
     size_t n_buffers;
 } trial;
@@ -142,8 +142,8 @@ static clg_status set_arg(trial *t, size_t index)
     return CLG_OK;
 }
 
-/* Chooses one work-group, or the whole range when the driver chooses local sizes. Where the driver
- * compiles again for large index spaces, the smallest range that triggers it. */
+/* Chooses the NDRange of a trial: one work-group, or the whole range when the driver chooses local
+ * sizes. Where the driver recompiles for large NDRanges, the smallest one that triggers it. */
 static void choose_range(const trial *t, size_t global[3], size_t local[3])
 {
     const helper_launch *l = &t->request->launch;
@@ -179,8 +179,8 @@ static clg_status read_content(trial *t, helper_reply *reply)
     return ocl_queue_read(t->queue, t->buffers[which], 0, reply->content, n_bytes, true);
 }
 
-/* Takes the previous request's program when the text is the same. A request without a launch (for a
- * binary only) gets a fresh one: PoCL returns a program's binary as it was at the first read. */
+/* Reuses the previous request's program if the text is the same. A request without a launch (for a
+ * binary only) builds a new one: PoCL returns a program's binary as it was when first read. */
 static clg_status find_program(trial *t)
 {
     const helper_request *r = t->request;

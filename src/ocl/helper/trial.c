@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs trials and keeps their results; those of builds and launches are made here, those of CLBlast
- * in trial_gemm.c.
+ * Runs trials of program builds and kernel launches, and records the results of all trials; those
+ * of CLBlast are in trial_gemm.c.
  */
 #include "ocl/helper/attempt.h"
 
@@ -18,9 +18,10 @@
 #include <string.h>
 
 #define TRIAL_PASSED ((size_t)0)
-/* The record that this device's compiler has ever crashed. */
+/* Name of the cache record that says that a trial on this device has failed before. */
 #define MARK "compiler crashes 1"
-/* A crash counts when it happens twice: the first may have had another cause. */
+/* Number of attempts: a crash is recorded only if it happens twice, since the first may have had
+ * another cause. */
 #define N_TRIES 2
 
 clg_status trial_table_init(trial_table *t) { return mutex_init(&t->lock); }

@@ -22,22 +22,23 @@
 
 #include <string.h>
 
-/* Of the side below whose cube CLBlast takes its direct kernel. */
+/* Granularity of the side below whose cube CLBlast uses its direct kernel. */
 #define SIDE_STEP 64
 #define MAX_SIDE 2048
-/* The largest tile, in elements. */
+/* The largest side of a tile, in elements. */
 #define MAX_TILE 256
-/* Work-items from which PoCL compiles a kernel once more; a work-item of the kernels that copy has
- * up to 32 elements. */
+/* Work-items from which on PoCL compiles a kernel a second time; a work-item of the copying kernels
+ * processes up to 32 elements. */
 #define WIDE_ITEMS 65536
 #define WIDE_ELEMS (32 * WIDE_ITEMS)
-/* Max memory of a trial's operands, and max m n k. */
+/* Limits of a trial: bytes of its operands, and m n k. */
 #define MAX_BYTES (double)(256 << 20)
 #define MAX_VOLUME (3 * cube(MAX_SIDE))
-/* Matrices and offsets of a trial, where there are any. */
+/* Batch size and offsets of a trial, where its class has them. */
 #define TRIAL_BATCH 2
 #define TRIAL_OFFSET 64
-/* A program of CLBlast has about 20 kernels, and takes as long as many of ours. */
+/* Time limits granted to a trial: a program of CLBlast has about 20 kernels, and compiles as long
+ * as several of this library's. */
 #define N_LIMITS 5
 
 /* ---- classes --------------------------------------------------------------------------------- */

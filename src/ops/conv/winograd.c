@@ -45,8 +45,8 @@ static const struct {
 /* The tiling. side: outputs of a Winograd tile in each direction; area: (side + 2)^2, its
  * inputs. */
 typedef struct simd_tiling {
-    int64_t side, area, strip, tiles, slices, panels; /* of the job */
-    int64_t block_tiles, group_panels;                /* of a group */
+    int64_t side, area, strip, tiles, slices, panels; /* of the convolution */
+    int64_t block_tiles, group_panels;                /* of a work-group */
     double cost;
 } simd_tiling;
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that find non-zero elements. See compact.h.
+ * Appends the steps that find non-zero elements. See compact.h.
  */
 #include "ops/lowering/compact.h"
 
 #include "ops/lowering/work.h"
 
-/* Elements of a block, of which each is counted by a work-group. Estimated, not measured; checked
- * by: cltool profile MODEL    (compact, of a model with NonZero or Compress) */
-#define MIN_BLOCK 4096  /* elements: starting a group is little beside that */
-#define MAX_BLOCKS 1024 /* one group adds them up */
+/* Elements of a block; a work-group counts one block. Estimated, not measured; checked by: cltool
+ * profile MODEL    (compact, of a model with NonZero or Compress) */
+#define MIN_BLOCK 4096  /* elements: processing them takes much longer than starting a work-group */
+#define MAX_BLOCKS 1024 /* one work-group computes the prefix sum of all blocks */
 
 static int64_t block_length(int64_t n)
 {

@@ -105,7 +105,7 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
     uint64_t global[3];
     if (!local) local = ones;
     for (uint32_t i = 0; i < n_dims && i < 3; i++) {
-        /* Drivers allow many work-groups along the first dimension only. */
+        /* Drivers allow large NDRanges along the first dimension only. */
         const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_ITEMS / unit * unit;
         global[i] = work_items(c, pieces[i], unit);
         if (i > 0 && global[i] > max) global[i] = max;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the tile of a GEMM.
+ * Chooses the tile of GEMM kernels for GPUs.
  */
 #include "ops/lowering/simt_tile.h"
 
-/* Tiles of 256 work-items, which all GPUs take. Estimated, not measured: no GPU was. Checked by:
+/* Tiles of 256 work-items, which all GPUs support. Estimated, not measured on a GPU. Checked by:
  *     tests/bench/gpu/run.sh
  * or on any device with --kernels simt: cltool profile MODEL, cltool tune MODEL. */
 static const simt_tile few_rows = {4, 64, 1, 1, 32}; /* 4 rows */
-static const simt_tile large = {16, 16, 8, 8, 8};    /* 64 accumulators a work-item */
-static const simt_tile usual = {16, 16, 4, 4, 16};   /* 16 of them: more work-groups in flight */
+static const simt_tile large = {16, 16, 8, 8, 8};    /* 64 accumulators per work-item */
+/* 16 accumulators: more work-groups in flight */
+static const simt_tile usual = {16, 16, 4, 4, 16};
 static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
-#define FEW_ROWS 8      /* rows: of usual, seven eighths would be idle */
-#define LARGE_SIDE 1024 /* rows and columns: 64 groups of large tiles and more */
+/* rows up to which few_rows is used: with `usual`, most work-items would be idle */
+#define FEW_ROWS 8
+/* rows and columns from which on `large` tiles give 64 work-groups or more */
+#define LARGE_SIDE 1024
 
 #define N_SMALLER (sizeof smaller / sizeof *smaller)
 

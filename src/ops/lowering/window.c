@@ -16,7 +16,7 @@ static clg_status fault(const node *n, clg_status status, const char *format, ..
     return error_prefix(status, "%s", node_text(n, shown));
 }
 
-/* Longer windows would not fit the kernels' 32-bit sizes. */
+/* The largest attribute value: longer windows would exceed the kernels' 32-bit sizes. */
 #define MAX_EXTENT ((int64_t)1 << 30)
 
 typedef enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID, PAD_WRONG } auto_pad;
@@ -72,7 +72,7 @@ clg_status window_check_conv(const node *n)
                      groups);
 }
 
-/* An attribute of n_expected integers, or `fallback` for each when it is absent. */
+/* Reads an attribute of n_expected integers, or `fallback` for each when it is absent. */
 static clg_status read_axes(const node *n, const char *name, int n_expected, int64_t fallback,
                             int64_t *out)
 {
@@ -107,7 +107,7 @@ static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
     a->out = room / a->stride + 1;
     if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID) {
         a->out = (room + a->stride - 1) / a->stride + 1;
-        /* A window that would start in the padding at the end does not count. */
+        /* Ignore a window that would start in the padding at the end. */
         if ((a->out - 1) * a->stride >= a->in + a->pad_begin) a->out--;
     }
     return CLG_OK;

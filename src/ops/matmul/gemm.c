@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which implementations a matrix product is offered to.
+ * Adds the candidates of a matrix product: chooses implementations by dtype and kernel class.
  */
 #include "ops/matmul/gemm.h"
 

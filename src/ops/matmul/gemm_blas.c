@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation that calls CLBlast, and cl/matmul/epilogue.cl after it where something is
- * fused with the GEMM.
+ * Lowers a GEMM to CLBlast, followed by cl/matmul/epilogue.cl where there is an epilogue: the
+ * implementation "blas".
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"
 #include "ops/matmul/gemm_step.h"
 #include "tensor/dtype.h"
 
-/* A matrix as BLAS knows it: rows or columns next to each other. False when it is neither. */
+/* Describes a matrix as BLAS does, by transposition and leading dimension: contiguous rows or
+ * contiguous columns. Returns false when it has neither. */
 static bool blas_layout(const gemm_matrix *x, int64_t rows, int64_t cols, bool *out_trans,
                         int64_t *out_ld)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM by matrix units. They come last among the candidates of a GEMM, so nobody gets them
- * unasked: until they have been measured they are taken where a session prefers them or `cltool
- * tune` found them to be faster, after their self-test (docs/decisions/0029).
+ * Lowers GEMMs of 16-bit floats to matrix units. The candidate is the last one of a GEMM, so that
+ * it is not chosen by default: until it has been measured, it is used only where a session prefers
+ * it or `cltool tune` found it to be faster, and after its self-test (docs/decisions/0029).
  */
 #include "ops/matmul/gemm_matrix.h"
 
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_step.h"
 
-/* A unit as the kernel knows it: a branch of cl/common/matrix_units.clh, its fragment of
- * results, work-items of its warp. */
+/* A matrix unit: its branch of cl/common/matrix_units.clh, the size m x n of a fragment (the
+ * results of one instruction), and the work-items of a warp (those that execute it together). */
 typedef struct unit_row {
     int code; /* P_UNIT */
     int m, n, items;
@@ -21,14 +21,15 @@ static const unit_row units[] = {
     [MATRIX_UNIT_NVIDIA] = {1, 16, 8, 32},
 };
 
-/* Warps of a work-group, and fragments of a warp, along m and n. */
+/* The tile of a work-group: warps along m and n, and fragments of a warp along m and n. */
 typedef struct unit_tile {
     int warps_m, warps_n, fm, fn;
 } unit_tile;
 
 /* Sizes of tiles. Estimated, not measured (decision 29); checked by: tests/bench/gpu/run.sh */
-#define TILE_K 32       /* P_TK: two steps of k of a fragment of 16-bit floats */
-#define LARGE_SIDE 1024 /* rows and columns: 64 groups of the large tile, 128 x 128, and more */
+#define TILE_K 32 /* P_TK: two instructions along k, of 16 elements each */
+/* rows and columns from which on the large tile, 128 x 128, gives 64 work-groups or more */
+#define LARGE_SIDE 1024
 
 static unit_tile plan_tile(const gemm_job *j)
 {
@@ -41,7 +42,7 @@ static int64_t count_items(const unit_tile *t, const unit_row *unit)
     return (int64_t)t->warps_m * t->warps_n * unit->items;
 }
 
-/* The kernel counts to the end of its last tile in 32 bits. */
+/* The largest length: the kernel counts up to the end of its last tile in 32 bits. */
 #define MAX_LENGTH (INT32_MAX - 1024)
 
 static bool fits(const lower_context *c, const gemm_job *j)

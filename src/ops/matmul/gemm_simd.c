@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation gemm_simd: cl/matmul/gemm_simd.cl.
+ * Lowers a matrix product for CPUs: tiling, packing of constants and kernel arguments of the
+ * implementation gemm_simd. Kernel: cl/matmul/gemm_simd.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"
@@ -10,40 +11,50 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes of the kernel. KC and ACC are fixed when it is compiled. On x86-64 with AVX-512 (vectors of
- * 16 lanes, 32 KiB of L1 for data, 2 MB of L2), PoCL 3.1, 2026-11-22, KC = 256 had 1.07 times the
- * rate of 512 at 1024^3; the others are estimated, not measured. Checked by:
+/* Sizes of the kernel. KC and ACC are compiled into it. On x86-64 with AVX-512 (vectors of 16
+ * lanes, 32 KiB of L1 for data, 2 MB of L2), PoCL 3.1, 2026-11-22, KC = 256 had 1.07 times the rate
+ * of 512 at 1024^3; the others are estimated, not measured. Checked by:
  *     build/tests/bench/matmul M N K */
-#define SIMD_KC 256       /* P_KC: k of a block; 256 x 32 floats of B are 32 KiB, an L1 */
-#define SIMD_ACC 65536    /* P_ACC: accumulators of a work-group, 256 KiB of an L2 */
-#define SIMD_MAX_ROWS 256 /* of a work-group's block of A; 256 x KC floats are 256 KiB, of an L2 */
+#define SIMD_KC 256    /* P_KC: depth (k) of a block; 256 x 32 floats of B are 32 KiB, an L1 */
+#define SIMD_ACC 65536 /* P_ACC: accumulators of a work-group, 256 KiB of an L2 */
+/* rows of a work-group's block of A; 256 x KC floats are 256 KiB, in an L2 */
+#define SIMD_MAX_ROWS 256
 
-/* Cost model of gemm_simd: into how many work-groups a GEMM is divided. On the machine above, with
- * build/tests/bench/matmul; checked by: build/tests/bench/cost_model gemm */
+/* Cost model of gemm_simd: the number of work-groups into which a GEMM is divided. Measured on the
+ * machine above with build/tests/bench/matmul; checked by: build/tests/bench/cost_model gemm */
 static const struct {
     int64_t groups_per_unit, many_groups_per_unit, group_operations;
     double operations_per_lane_ns, bytes_per_ns, waking_ns;
 } cost = {
-    .groups_per_unit = 4,          /* for each core; 8 had 0.88 to 1.02 of the rate, 16 had 0.79 to
-                                      1.02: PoCL 3.1 gives its first thread half of the groups */
-    .many_groups_per_unit = 64,    /* from here on PoCL gives them out as cores come to take them,
-                                      which balances: 1024^3 keeps one panel for each group */
-    .group_operations = 100000,    /* of a work-group at least, where k is one block: 0.6 us at the
-                                      peak; estimated, not measured */
-    .operations_per_lane_ns = 6.0, /* of a core, for each lane of its vectors: 60 % of a peak of 157
-                                      GFLOP/s with 16 lanes; estimated, not measured */
-    .bytes_per_ns = 50.0,          /* of B that a core reads; estimated, not measured */
-    .waking_ns = 12000.0,          /* until a second thread works; estimated, not measured: it took
-                                      some 35 us in a virtual machine (decision 31) */
+    /* work-groups per core. 8 reached 0.88 to 1.02 of the rate, 16 reached 0.79 to 1.02: PoCL 3.1
+     * assigns half of the work-groups to its first thread */
+    .groups_per_unit = 4,
+    /* work-groups per core from which on PoCL assigns them dynamically, which balances the load:
+     * 1024^3 keeps one panel per work-group */
+    .many_groups_per_unit = 64,
+    /* operations of a work-group at least, where k is one block: 0.6 us at the peak; estimated, not
+     * measured */
+    .group_operations = 100000,
+    /* operations per ns of a core and lane (element of a vector): 60 % of a peak of 157 GFLOP/s
+     * with 16 lanes; estimated, not measured */
+    .operations_per_lane_ns = 6.0,
+    /* bytes of B that a core reads per ns; estimated, not measured */
+    .bytes_per_ns = 50.0,
+    /* time until a second thread has woken up; estimated, not measured: it was about 35 us in a
+     * virtual machine (decision 31) */
+    .waking_ns = 12000.0,
 };
 
-/* The register tile for this device, and how the work is tiled. */
+/* The register tile for this device and the tiling of the matrices: tile_m rows and nr columns (nrv
+ * vectors of vec lanes) of a register tile, `tiles` of them along m, `panels` along n; a work-group
+ * computes group_tiles x group_panels of them. */
 typedef struct simd_tile {
     int vec, mr, nrv;
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } simd_tile;
 
-/* Done by one thread before a second one has woken up. */
+/* Returns whether one thread computes the GEMM faster than a second thread wakes up: then the GEMM
+ * is one work-group. */
 static bool is_over_at_once(const gemm_job *j, int lanes)
 {
     const double b = (double)j->batch * (double)j->n * (double)j->k;
@@ -59,21 +70,23 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     t.tile_m = work_ceil_div(j->m, work_ceil_div(j->m, t.mr));
     t.tiles = work_ceil_div(j->m, t.tile_m);
     t.panels = work_ceil_div(j->n, t.nr);
-    /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
+    /* Work-groups with many rows reuse each panel of B more often; several work-groups per core
+     * balance the load. */
     const int64_t trial = c->trial.n_groups, units = work_units(c);
     const bool at_once = trial > 0 ? trial == 1 : is_over_at_once(j, t.vec);
     const int64_t wanted = trial > 0 ? trial : at_once ? 1 : cost.groups_per_unit * units;
     const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
     int64_t max = SIMD_MAX_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
-    /* One block deep the sums do not wait. */
+    /* With k of one block, sums are not kept in memory between blocks, so that the number of rows
+     * is not limited by SIMD_MAX_ROWS. */
     const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
     if (j->k <= SIMD_KC && max < evened) max = evened;
     rows = rows < max ? rows : max;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
-    /* A group that is over in no time costs more than its work; where k has several blocks, one
-     * of A serves all panels of a group while it is near. Where groups are many, more of them
-     * balance better. */
+    /* Merge panels into a work-group where work-groups would be so short that launching them
+     * dominates. Where k has several blocks, all panels of a work-group reuse a block of A from the
+     * cache; where there are many work-groups, more of them balance the load better. */
     const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
     const int64_t spare = groups / wanted, many = groups / (cost.many_groups_per_unit * units);
     const int64_t fit = j->k > SIMD_KC ? SIMD_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
@@ -97,7 +110,8 @@ static const char *simd_prelude(lower_context *c, const gemm_job *j, const simd_
         epilogue);
 }
 
-/* Which batches of a matrix differ: those with a stride of 0 are packed once. */
+/* Numbers of distinct matrices along the batch dimensions: with a stride of 0, one matrix is packed
+ * once. */
 typedef struct packed_batch {
     int64_t outer, inner;
 } packed_batch;
@@ -108,7 +122,8 @@ static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
     return (packed_batch){x->b0 != 0 ? outer : 1, x->b1 != 0 ? j->batch_in : 1};
 }
 
-/* The packed form of an input that the candidate has requested already, for an earlier GEMM. */
+/* Finds the packed form of an input that the candidate has requested already, for an earlier
+ * GEMM. */
 static bool find_packing(const candidate *impl, uint32_t input, const char *recipe, operand *out)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++) {
@@ -120,7 +135,7 @@ static bool find_packing(const candidate *impl, uint32_t input, const char *reci
     return false;
 }
 
-/* How x becomes `lines` tiles or panels of `line` x k elements. */
+/* The packing of a matrix into tiles (A) or panels (B) of `line` x k elements. */
 typedef struct pack_job {
     const gemm_job *job;
     const gemm_matrix *matrix;
@@ -128,14 +143,16 @@ typedef struct pack_job {
     const char *prelude;
     packed_batch batches;
     bool is_a;
-    int64_t line, length; /* of the lines together: m or n */
+    int64_t line, length; /* m or n: the total length of all lines */
     int64_t line_stride, k_stride, tile_m;
 } pack_job;
 
-/* Bytes of a constant that one step of packing takes, where these are contiguous. */
-#define PACK_PIECE_BYTES ((int64_t)8 << 20) /* memory, not time: little beside large weights */
+/* Bytes of a constant that one packing step reads, where rows are contiguous. */
+/* limits memory, not time: small compared with large weights */
+#define PACK_PIECE_BYTES ((int64_t)8 << 20)
 
-/* Packs `length` elements from `at` on across, and k from k0 on down. */
+/* Appends the packing of `length` elements along m or n from `at` on, and of k elements along k
+ * from k0 on. */
 static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, int64_t at,
                         int64_t length, int64_t k0, int64_t k)
 {
@@ -151,7 +168,8 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     step_arg_buffer(b, s, to, p->job->dtype);
     step_arg_int(b, s, p->job->k);
     if (p->is_a) step_arg_int(b, s, p->tile_m);
-    /* The kernel does not stride over batches; may_pack limits them to what a dimension holds. */
+    /* The kernel does not loop over batches; may_pack limits them to what an NDRange dimension
+     * holds. */
     work_groups(c, s, work_ceil_div(length, p->line), work_ceil_div(k, 16),
                 p->batches.outer * p->batches.inner);
     const size_t size = dtype_size(p->job->dtype);
@@ -160,8 +178,8 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     return s;
 }
 
-/* A large matrix whose rows are contiguous goes piece by piece, so that little of it is there in
- * both layouts together. */
+/* Appends the packing of a matrix; a large one whose rows are contiguous is packed in several
+ * steps, so that only a part of it is in memory in both layouts at once. */
 static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
 {
     const int64_t size = (int64_t)dtype_size(p->job->dtype), k = p->job->k;
@@ -182,7 +200,7 @@ static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
     }
 }
 
-/* Replaces x by its packed form. */
+/* Appends the packing of x and returns the packed matrix. */
 static gemm_matrix pack_matrix(lower_context *c, candidate *impl, const gemm_job *j,
                                const simd_tile *t, const gemm_matrix *x, bool is_a)
 {

@@ -35,7 +35,7 @@ typedef struct einsum {
     lower_context *context;
     candidate *impl;
     bool blas;
-    clg_dtype dtype; /* of arithmetic: small integers and bfloat16 are computed in 32 bits */
+    clg_dtype dtype; /* dtype of arithmetic: small integers and bfloat16 are computed in 32 bits */
     einsum_equation equation;
     term terms[EINSUM_MAX_TERMS];
     size_t n_terms;
@@ -56,7 +56,7 @@ static clg_status einsum_infer(op_context *c)
 {
     einsum_equation e;
     const shape *shapes[EINSUM_MAX_TERMS];
-    CLG_TRY(einsum_check(c->node)); /* shapes has room for that many terms */
+    CLG_TRY(einsum_check(c->node)); /* limits the number of inputs to the size of `shapes` */
     for (size_t i = 0; i < c->n_inputs; i++) shapes[i] = &c->inputs[i].dims;
     const clg_status status = einsum_read(c->node, shapes, &e);
     if (status != CLG_OK) return op_prefix(c, status);

@@ -93,7 +93,8 @@ static clg_status gemm_op_lower(lower_context *c)
 
 /* ---- MatMul ---------------------------------------------------------------------------------- */
 
-/* As the GEMM sees it: com.microsoft.FusedMatMul may transpose its operands. */
+/* Returns the shape of an operand after its transposition, which com.microsoft.FusedMatMul may
+ * have. */
 static shape as_operand(const node *n, const shape *x, bool is_left)
 {
     shape s = matmul_as_matrix(x, is_left);

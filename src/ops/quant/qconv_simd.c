@@ -8,16 +8,18 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernels, fixed when they are compiled, as in conv_simd.c: private memory of a
- * work-group, which is to stay in an L2 cache of 1 MB. Estimated, not measured. */
-#define PATCH 65536  /* P_PATCH: words of copied pixels, 256 KiB */
-#define SUMS 32768   /* P_ACC: accumulators that wait for the next part of the patch, 128 KiB */
-#define MAX_TAPS 256 /* DOT_DEPTH: of a depthwise convolution, whose sums are exact in float */
+/* Sizes of the kernels' private memory per work-group, compiled into them as in conv_simd.c; it
+ * should stay in an L2 cache of 1 MB. A word is 32 bits: one float, two int16 or four int8 channels
+ * of a pixel. Estimated, not measured. */
+#define PATCH 65536 /* P_PATCH: words of copied pixels, 256 KiB */
+#define SUMS 32768  /* P_ACC: accumulators kept while the patch is refilled, 128 KiB */
+/* DOT_DEPTH: kernel elements of a depthwise convolution whose sums are exact in float */
+#define MAX_TAPS 256
 
-/* Cost models of qconv_simd_float, _short and _byte, of which only tilings are compared: which of
- * the three is taken does not depend on them. Written on x86-64 with AVX-512 and VNNI (vectors of
- * 16 lanes), PoCL 3.1, 2026-11-21; each constant is estimated, not measured alone.
- * Checked by: build/tests/bench/cost_model qconv */
+/* Cost models of qconv_simd_float, _short and _byte, used to compare tilings only: the choice among
+ * the three does not depend on them. Written on x86-64 with AVX-512 and VNNI (vectors of 16 lanes),
+ * PoCL 3.1, 2026-11-21; the constants are estimates, not measured individually. Checked by:
+ * build/tests/bench/cost_model qconv */
 static const conv_tiling_costs cost_of_floats = {
     .row_cycles = 1,            /* two multiply-adds start in a cycle */
     .register_tile_cycles = 30, /* clear, and store accumulators */

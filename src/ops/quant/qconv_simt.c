@@ -10,14 +10,15 @@
 
 #include <stdio.h>
 
-/* Sizes of a convolution over words of four channels. */
+/* Sizes of a convolution over 32-bit words of four 8-bit channels. */
 typedef struct conv_words {
-    int64_t depth, taps, volume, pixels; /* words of a group's channels; pixels of all images */
-    int64_t x_bytes, w_bytes;            /* packed */
+    /* depth: words for a group's channels; pixels: output pixels of all images */
+    int64_t depth, taps, volume, pixels;
+    int64_t x_bytes, w_bytes; /* sizes after packing */
 } conv_words;
 
-/* Computes the sizes; false when they are too large, and for depthwise convolutions, which have no
- * sum over channels to pack. */
+/* Computes the sizes; returns false when they are too large, and for depthwise convolutions, which
+ * have no sum over channels to pack. */
 static bool measure_words(const qconv_job *j, conv_words *out)
 {
     const window_axis *a = j->axes;
@@ -37,7 +38,7 @@ static bool measure_words(const qconv_job *j, conv_words *out)
                       QTILE_WORD_BYTES);
 }
 
-/* Packs x in words, into scratch memory. */
+/* Appends the packing of x into words, in scratch memory. */
 static operand pack_x(lower_context *c, candidate *impl, const qconv_job *j, const conv_words *z)
 {
     step_builder *b = &c->build;

@@ -7,13 +7,14 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernel, fixed when it is compiled, and of work-groups. Estimated, not measured, by
- * gemm_simd.c. There is no measuring command for single shapes; checked by: cltool profile MODEL,
- * with a quantised model (GFLOP/s of qgemm_simd). */
-#define DEPTH 256 /* P_KC: words along k of a block; a panel of B, 256 x 32 words, is 32 KiB: L1 */
-#define ROWS 96   /* P_MC: rows of A that are copied together, 8 register tiles: 96 KiB, of an L2 */
-#define SUMS 32768        /* P_ACC: accumulators of a group, 128 KiB, of an L2 */
-#define GROUPS_PER_UNIT 4 /* work-groups wanted for each compute unit: they balance it */
+/* Sizes of the kernel, compiled into it, and of work-groups, chosen as in gemm_simd.c; estimated,
+ * not measured. There is no benchmark for single shapes; checked by: cltool profile MODEL, with a
+ * quantized model (GFLOP/s of qgemm_simd). */
+/* P_KC: depth of a block in 32-bit words along k; a panel of B, 256 x 32 words, is 32 KiB: L1 */
+#define DEPTH 256
+#define ROWS 96           /* P_MC: rows of A copied at a time, 8 register tiles: 96 KiB, in an L2 */
+#define SUMS 32768        /* P_ACC: accumulators of a work-group, 128 KiB, in an L2 */
+#define GROUPS_PER_UNIT 4 /* work-groups per compute unit: enough to balance the load */
 
 typedef struct tile_plan {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of 8-bit matrices with int32 sums: chooses an implementation and adds the steps after
- * the sums.
+ * Lowers matrix products of 8-bit integers with int32 accumulation: chooses an implementation, and
+ * appends the steps that scale the sums.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -128,7 +128,8 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
 
 /* ---- GEMMs that end in float32 ------------------------------------------------------------ */
 
-/* Adds a list to a pointwise group as an input: along the last axis, or a scalar. */
+/* Adds a scale, zero point or bias to a pointwise group as an input: along the last axis, or a
+ * scalar. */
 static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_operand *what,
                            number_list list, int64_t n, pointwise_register *out)
 {

@@ -12,7 +12,8 @@ number_list qmatmul_list(const lower_context *c, uint32_t input)
         operand_input(input)};
 }
 
-/* Adds a scalar or list: its buffer and the step between entries; `unused` for an absent one. */
+/* Adds a scale or zero point as arguments: its buffer, and the step between its entries, 0 for a
+ * scalar; the buffer `unused` for an absent one. */
 static void list_args(lower_context *c, step *s, number_list list, clg_dtype dtype, operand unused)
 {
     step_arg_buffer(&c->build, s, list.given ? list.at : unused, dtype);

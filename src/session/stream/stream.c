@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a stream: the threads that read, compute and write, and their common end. The first failure
+ * Runs a stream: the threads that read, compute and write, and how they stop. The first failure
  * stops all of them; threads that wait for a slot are woken, so that none waits for a batch that
  * never comes. See decision 16.
  */
