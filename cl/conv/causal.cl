@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes CausalConvWithState (ONNX 27): convolves each channel's sequence, preceded by its state,
-// with its own window.
+// Computes CausalConvWithState (ONNX 27): depthwise convolution of each channel's sequence,
+// preceded by its state.
 //
 //   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]),  z[r] = state[r] then x[r]; c = r
 //                                                                  % channels
@@ -24,7 +24,8 @@
 typedef CAT(ELEM_, P_T) elem;
 ELEMENTS_OF(elem, P_T)
 
-// Returns an element of z by its index after the state; negative indices are in the state.
+// Returns the element of z at `at`, counted from the end of the state: negative indices are in the
+// state.
 static inline float element(__global const elem *x, __global const elem *state_end, const int at)
 {
 #if P_STATE

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes Col2Im (ONNX 18), which adds windows up to an image; also the step after ConvTranspose's
-// matrix product.
+// Computes Col2Im (ONNX 18), which sums overlapping windows to an image; also the last step of
+// ConvTranspose, after its matrix product.
 //
 //   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i *
 //   stride - pad + tap * dilation
 //
 // Parameters
-//   P_BIAS  1: there is a bias, one number a channel; 0: none
+//   P_BIAS  1: there is a bias, one value per channel; 0: none
 //   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window, then the next of
 //           its rows. NDRange: parts of rows, shares of planes * od * oh
 //           1 pixels: one work-item per pixel. NDRange: pixels, planes
@@ -17,7 +17,7 @@
 //   planes (images times channels), channels; CONV_SIZES of the transposed convolution, see
 //   common/conv.clh: the input is windows, the output pixels; cols [planes, taps, windows], bias
 //   [channels], y [planes, pixels]
-// Each dimension of the NDRange may be smaller than its work.
+// Each dimension of the NDRange may be smaller: work-items loop over the rest.
 //
 // @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=1 P_VEC=1
 // @variant P_BIAS=1 P_FORM=0 P_LINE=256 P_T=10 P_VEC=1
@@ -45,8 +45,9 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #define MAX_RUNS 32
 
-// The contribution of a tap to a line: `count` adjacent windows from `first`, added to adjacent
-// positions from `to`. Pixels that are a stride apart are adjacent there, `length` of each phase.
+// A part of a tap's contribution to a line: `count` adjacent windows from `first`, added to
+// adjacent accumulators from `to`. Accumulators of pixels that are a stride apart are adjacent:
+// they are ordered by phase (column modulo stride), `length` for each.
 struct run {
     int first, count, to;
 };
@@ -54,7 +55,7 @@ struct run {
 static inline struct run run_of_tap(const int shift, const int count, const int length,
                                     const int stride, const int windows)
 {
-    struct run r; // window i falls on pixel i * stride + shift
+    struct run r; // window i contributes to pixel i * stride + shift
     const int down = shift < 0 ? -((stride - 1 - shift) / stride) : shift / stride;
     r.first = shift < 0 ? (-shift + stride - 1) / stride : 0;
     r.count = (shift < count ? min(windows, (count - shift + stride - 1) / stride) : 0) - r.first;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D convolution over channel-blocked feature maps, for the SIMD class: a pixel's P_VEC adjacent
-// channels are one vector, [batch][channels / P_VEC][height][width][P_VEC].
+// 2-D convolution over channel-blocked feature maps for CPUs (SIMD class): P_VEC adjacent channels
+// of a pixel are one vector, [batch][channels / P_VEC][height][width][P_VEC].
 //
 //   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                   residual), one group, for any kernel, stride, dilation and padding
 //   conv_blocked_pack  w [oc][ic][kh*kw] -> [ceil(oc/NR)][slices][kh*kw][P_IN][NR], zeros at the
 //                      end; NR = P_NRV * P_VEC
 //
-// Rows of the register tile are adjacent pixels of a line, its columns NR output channels; both
-// operands and the results are stored in the order of access. A group computes tile_h x tile_w
-// output pixels and group_panels * NR output channels: for each NR of them, it multiplies some
-// slices of weights, which stay in L1, with all of its pixels, then the next slices.
+// Rows of the register tile are adjacent output pixels of a line, its columns NR output channels;
+// operands and results are accessed sequentially. A group computes tile_h x tile_w output pixels
+// and group_panels * NR output channels: for each panel of NR channels, it multiplies the weights
+// of some slices, which stay in L1, with all of its pixels, then those of the next slices.
 // With padding, the pixels are first copied, with zeros around them.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
@@ -41,11 +41,11 @@
 //   P_PATCH, where that is not 0
 // The bits of an output do not depend on how the work is tiled.
 //
-// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 panels /
-// group_panels, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
-// 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
+// NDRange: one work-item per work-group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
+// panels / group_panels, 2 batch; each may be any number >= 1 (kernels stride over the rest), best
+// below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
-// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item a group,
+// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item per group,
 // dimension 0 panels, 1 any
 // split of slices.
 //

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D depthwise convolution over channel-blocked feature maps, as conv_blocked.cl has them, for the
-// SIMD class: each channel with its own weights, so that a tap is one vector for all pixels of a
-// block.
+// 2-D depthwise convolution over channel-blocked feature maps (see conv_blocked.cl) for CPUs (SIMD
+// class). Each channel has its own weights, so that the weights of a kernel element (tap) are one
+// vector per block of channels.
 //
 //   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
 //                             bias[c] + residual), for any kernel, stride, dilation and padding
 //   conv_depthwise_blocked_pack  w [channels][kh*kw] -> [blocks][kh*kw][P_VEC], zeros at the end
 //
-// Runs of AT_ONCE pixels of a line whose windows are within the feature map are summed together,
-// the others one by one.
+// AT_ONCE adjacent output pixels of a line are computed at a time where their windows are within
+// the feature map, other pixels one by one.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
@@ -27,10 +27,10 @@
 //   tile_h               lines of a group
 //   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange: one work-item a group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may
+// NDRange: one work-item per group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may
 // be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
 //
-// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item a group,
+// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item per group,
 // dimension 0 blocks.
 //
 // @cpu
@@ -76,7 +76,7 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
     const int blocks = (channels + P_VEC - 1) / P_VEC, tap_step = dw * P_VEC;
     const long row_step = (long)dh * iw * P_VEC;
     const int extent = (kw - 1) * dw; // from the first tap of a line to the last
-    // Columns [inner0, inner1) see no padding.
+    // The windows of columns [inner0, inner1) contain no padding.
     const int inner0 = min((pw + P_STRIDE - 1) / P_STRIDE, ow);
     const int fits = iw - 1 - extent + pw,
               inner1 = clamp(fits >= 0 ? fits / P_STRIDE + 1 : 0, inner0, ow);
@@ -89,7 +89,7 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
                                at_y = (plane * oh + i) * ow * P_VEC;
                     const int y0 = i * sh - ph;
                     const struct taps rows = taps_within(y0, kh, dh, ih);
-                    // The pointer may be outside of the feature map, where it is never read.
+                    // The pointer may be outside of the feature map, where it is not read.
                     __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
                     __global const elem *w =
                         packed_w + packed_w_off + (long)block * kh * kw * P_VEC;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes a 1x1 convolution and the depthwise one after it, over channel-blocked feature maps as
-// conv_blocked.cl has them, for the SIMD class. The feature map between them, several times as
-// large as those around it, is never stored as a whole: a group computes the pixels that it needs
-// of NR channels into private memory, with zeros at the sides, and reads them there for the
-// depthwise sums.
+// Computes a 1x1 convolution followed by a depthwise convolution in one kernel, over
+// channel-blocked feature maps (see conv_blocked.cl), for CPUs (SIMD class). The intermediate
+// feature map, several times as large as input and output, is never stored as a whole: a group
+// computes its part of NR channels into private memory, with zeros at the sides, and reads it there
+// for the depthwise sums.
 //
 //   conv_expand_blocked    e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + bias[c])
 //                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] +
@@ -39,7 +39,7 @@
 // With across = max(tile_w, 8), the caller keeps
 //   NR * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((across-1)*P_STRIDE + (kw-1)*dw + 1) <= P_MAP
 //
-// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
+// NDRange: one work-item per group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
 // ceil(channels / NR), 2 batch; each may be any number >= 1 (kernels stride over the rest), best
 // below 65536. Local memory: none. Private memory: P_MAP floats.
 //
@@ -80,7 +80,7 @@
 #define PIXEL_AT(p) (*(p))
 #include "conv/depthwise_blocked.clh"
 
-// The part of e that a group stores: P_NRV blocks, `lines` x `pitch` pixels each. Line 0 is line
+// The part of e that a group computes: P_NRV blocks of `lines` x `pitch` pixels. Line 0 is line
 // `top` of e; a line has `first` zeros, then `count` pixels, then zeros.
 struct part {
     int top, lines, pitch, first, count;
@@ -160,7 +160,7 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
                 m.count = clamp(iw - x0, m.first, m.pitch) - m.first;
                 clear_sides(map, m);
 
-                // Whole lines are contiguous: one long line.
+                // Whole lines are contiguous: process them as one.
                 const int whole = m.count == iw, runs = whole ? min(m.lines, 1) : m.lines;
                 const int length = whole ? m.lines * iw : m.count;
                 const int tiles = (length + P_MR - 1) / P_MR,

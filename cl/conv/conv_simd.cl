@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for the SIMD class, x and y in NCHW order; 1-D is 2-D of
-// height 1:
+// 2-D and 3-D convolution (ONNX Conv) for CPUs (SIMD class: a work-item computes with vectors of
+// P_VEC lanes), x and y in NCHW order; 1-D is 2-D of height 1:
 //
 //   conv_simd    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] +
 //                beta * bias[g*oc + o] + residual), for any kernel, stride, dilation, padding and
@@ -11,16 +11,16 @@
 //                zero rows at the end
 //
 // A group of conv_simd computes tile_h x tile_w output pixels of one depth and group_tiles * tile_m
-// output channels. It copies the receptive field of these pixels into a patch in private memory:
-// zeros outside the image, and columns (rows) that are a stride apart adjacent, so that every tap
-// of a run of pixels is a run of the patch.
+// output channels. It copies the receptive field of these pixels into private memory, the patch:
+// with zeros outside the image, and with columns (rows) that are a stride apart stored adjacently,
+// so that each kernel element (tap) reads adjacent elements for adjacent output pixels.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
 //   P_MR, P_NRV  as in gemm_simd.cl
 //   P_PATCH      floats of the patch: 65536
 //   P_ACC        floats of accumulators in private memory: 32768
-// 16-bit weights are converted piece by piece, for all pixels of a group together.
+// 16-bit weights are converted to float in parts, once for all pixels of a group.
 //
 // Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, for which
 // only the bias remains.
@@ -41,7 +41,7 @@
 //   slice <= P_PATCH
 //   rows * lanes <= P_ACC, rows = tile_m, or group_tiles * tile_m where kd*ic*slice > P_PATCH
 //
-// NDRange: one work-item a group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1
+// NDRange: one work-item per group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1
 // ceil(oc/tile_m) / group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over
 // the rest), best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats, and
 // 16384 more of 16-bit weights.
@@ -54,7 +54,7 @@
 //                                                                    P_ACC
 // NDRange: dimension 0 as above, 1 groups / group_channels, 2 batch.
 //
-// conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group,
+// conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
 // dimension 0 tiles, 1 any
 //   split of kd*kh*kw*ic, 2 groups, which must be get_num_groups(2).
 //
@@ -76,12 +76,13 @@
 #include "common/patch_simd.clh"
 
 #if FLOATS_COPIED
-#define WEIGHTS 16384 // weights of a register tile that are at hand at a time
+#define WEIGHTS 16384 // weights of a register tile that are converted at a time
 #else
 #define WEIGHTS INT_MAX // all weights, read in place
 #endif
-#define STRIP 4                         // vectors that a depthwise filter computes at a time
-#define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
+// vectors of pixels that a depthwise filter computes at a time
+#define STRIP 4
+#define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be accessed
 
 #define MICRO_PARAMS                                                                               \
     const int taps, const int slices, float_ptr w, const long w_tap, const int w_slice,            \
@@ -109,8 +110,8 @@ static inline void put_zeros(float *p, const int count)
     for (int i = 0; i < count; i += P_VEC) put(p + i, (vec)0.0f);
 }
 
-// Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up
-// to P_VEC - 1 floats too many: they are overwritten later.
+// Copies `count` elements x[0], x[stride], ...; `left` elements of x may be read. May write up to
+// P_VEC - 1 floats too many, like put_zeros: later writes overwrite them.
 static inline void put_run(float *p, __global const elem *x, const int count, const int stride,
                            const long left)
 {
@@ -228,7 +229,7 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
                     for (int tile = tile0; tile < tile1; ++tile) {
                         const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
                         vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
-                        // Either some taps of all slices, or one tap of some slices.
+                        // Convert either some taps of all slices, or one tap of some slices.
                         const int part = clamp(WEIGHTS / tile_m, 1, max(sc, 1));
                         const int part_taps = clamp(WEIGHTS / (part * tile_m), 1, TAPS);
                         int tap0 = 0, at = 0;
@@ -331,8 +332,8 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
                 const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
                 const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
                 const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
-                // Three loops, not one: memory just written at one alignment is slow to read at
-                // another.
+                // Three loops instead of one: reading memory just after it was written with another
+                // alignment is slow.
                 for (int i = 0; i < (g1 - g0) * kd; ++i) {
                     const int d = d0 * sd - pd + i % kd * dd;
                     const long at = (g0 + i / kd) * volume + d * plane;

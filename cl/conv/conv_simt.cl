@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for the simt class, x and y in NCHW order; 1-D is 2-D of
+// 2-D and 3-D convolution (ONNX Conv) for GPUs (simt class), x and y in NCHW order; 1-D is 2-D of
 // height 1:
 //
 //   conv_simt            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c,
 //                        ...] + beta * bias[g*oc + o] + residual), as a matrix product whose right
 //                        side is gathered from x tile by tile
-//   conv_depthwise_simt  the same for ic = 1: one work-item a result
+//   conv_depthwise_simt  the same for ic = 1: one work-item per result
 //
 // Any kernel, stride, dilation, padding and number of groups. Weights as ONNX has them:
 // [groups*oc][ic][kd][kh][kw].

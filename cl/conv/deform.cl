@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at its offset
-// position, by linear interpolation with zeros around the image, times its mask. A GEMM with the
-// weight follows.
+// Computes the columns (im2col) of DeformConv (ONNX 19, 22): for each kernel element (tap) and
+// output pixel, the input at its offset position, by bilinear interpolation with zeros around the
+// image, times its mask. A GEMM with the weight follows.
 //
 // Parameters
 //   P_MASK   1: there is a mask P_BLOCK  pixels whose positions a work-item computes together, for

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for the SIMD class (Lavin and Gray,
-// "Fast Algorithms for Convolutional Neural Networks", 2016), stride and dilation 1, one group, x
-// and y in NCHW order:
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for CPUs (SIMD class) (Lavin and
+// Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), stride and dilation 1, one
+// group, x and y in NCHW order:
 //
 //   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                    residual)
@@ -42,12 +42,12 @@
 //       tiles             transform_output    AREA sums of M to m x m pixels
 //       lines             store_line          the epilogue, and a line of y
 //
-// So no sum leaves the group's cache. Float16 weights are transformed by each group, to float:
-// rounded after their transform they would lose digits, and there are more of them then. The bits
-// of an output do not depend on how the work is tiled.
+// So all intermediate sums stay in the group's cache. Float16 weights are stored untransformed, and
+// each group transforms them to float: transformed weights would lose precision in float16, and are
+// more numerous. The bits of an output do not depend on how the work is tiled.
 //
 // Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity, which
-// keep the numbers of all three transforms near 1 (with 1 and 2 in their place errors are three to
+// keep the coefficients of all three transforms near 1 (with 1 and 2 instead, errors are three to
 // ten times as large).
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0
@@ -71,12 +71,12 @@
 //   group_panels       panels of NR output channels of a group
 //   EPILOGUE_ARGS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange: one work-item a group. Dimension 0 covers tiles / group_tiles, 1 panels / group_panels;
+// NDRange: one work-item per group. Dimension 0 covers tiles / group_tiles, 1 panels / group_panels;
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
 // Private memory: P_V + AREA * P_TILES * NR floats and 8 lines of the transposed pixels; with
 // float16 TILE_IN * 256 * NR floats more.
 //
-// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels,
+// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item per group, dimension 0 panels,
 // 1 any split of ic.
 //
 // Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epilogue of a matrix product whose kernel has none (CLBlast): in place,
+// Applies the epilogue in place to the result of a matrix product whose kernel has no epilogue
+// (CLBlast):
 //
 //   c = act(alpha * c + beta * bias + residual), c: [batch][m, n], n fastest
 //
@@ -9,7 +10,7 @@
 //   m, n, batch, batch_in   batch number z = z0 * batch_in + z1, batch_in >= 1
 //   c, c_off, c_rs, c_b0, c_b1   strides of row, z0, z1 in elements
 //   EPILOGUE_ARGS           the residual has the strides of c
-// NDRange: n / P_VEC, m, batch; every dimension may be smaller.
+// NDRange: n / P_VEC, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=9

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product by matrix units, of any sizes and strides, for 16-bit floats with sums in float:
+// Matrix product of 16-bit floats (float16, bfloat16) on matrix units, such as NVIDIA's tensor
+// cores, with float accumulation, for any sizes and strides:
 //
 //   gemm_matrix  C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
 //                [m,n]
@@ -24,9 +25,9 @@
 // groups stride over the rest. Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB as
 // recommended (large sizes 20 KiB); 3 KiB more when emulated.
 //
-// A tile is stored in local memory line by line - rows of A, columns of B -, with two elements
-// along k in a word, as in fragments. Four padding words per line put the eight lines that a warp
-// reads together in different banks.
+// A tile is stored in local memory as lines (rows of A, columns of B) of 32-bit words, each of two
+// elements adjacent along k, as in fragments. Four padding words per line put the eight lines that
+// a warp reads together in different banks.
 //
 // @hot gemm_matrix P_UNIT=1
 // @ptx mma.sync.aligned.m16n8k16.row.col P_UNIT=1
@@ -51,14 +52,15 @@
 #define TILE_N (P_WARPS_N * P_FN * UNIT_N)
 #define PAIRS (P_TK / 2)
 #define LINE (PAIRS + 4)
-// The sums are stored through the same memory: a row of fragments of each warp.
+// Results are stored through the local memory of the tiles, one row of fragments of each warp at a
+// time.
 #define SUM_ROWS (P_WARPS_M * UNIT_M)
 #define SUM_LINE (TILE_N + 8)
 #if SUM_ROWS * SUM_LINE > (TILE_M + TILE_N) * LINE
 #error "P_TK: the tiles' memory holds a row of fragments"
 #endif
-// A work-item copies pieces of eight words: of one line or, where a matrix is contiguous across
-// lines, of eight lines.
+// A work-item copies pieces of eight words: from one line or, where a matrix is contiguous across
+// lines, from eight lines.
 #define SHARE_A (TILE_M * PAIRS / 8 / ITEMS)
 #define SHARE_B (TILE_N * PAIRS / 8 / ITEMS)
 #if TILE_M * PAIRS % (8 * ITEMS) != 0 || TILE_N * PAIRS % (8 * ITEMS) != 0
@@ -87,7 +89,7 @@ static inline uint8 load_piece(const int transposed, const int e, __global const
         words.lo = *(__global const uint4 *)from;
         words.hi = *(__global const uint4 *)(from + 8);
     } else {
-        // Word by word, shifted in at the end of the vector: unrolled code would exceed the
+        // Read word by word into the end of a shifting vector: unrolled code would exceed the
         // registers.
         words = 0;
 #pragma unroll 1
@@ -143,7 +145,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
     __local uint4 tiles[(TILE_M + TILE_N) * LINE / 4];
     __local uint4 *a_tile = tiles, *b_tile = tiles + TILE_M * LINE / 4;
     __local uint *sums =
-        (__local uint *)tiles; // bits of floats: the same memory has words of A and B
+        (__local uint *)tiles; // floats of the results, in the memory that had words of A and B
     const int item = get_local_id(0), warp = item / UNIT_ITEMS, lane = item % UNIT_ITEMS;
 #if UNIT_SHARED
     __local uint exchange[WARPS * UNIT_SHARED];
@@ -189,7 +191,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                                k - (int)next, a_cs);
                     load_share(b_next, SHARE_B, !P_TB, item, b_z + next * b_rs, cols, b_cs,
                                k - (int)next, b_rs);
-#if P_UNIT // emulated each has barriers: loops are compiled sooner
+#if P_UNIT // not if emulated: each step has barriers, and loops compile faster
 #pragma unroll
 #endif
                     for (int s = 0; s < PAIRS; s += UNIT_K / 2) {

@@ -15,7 +15,7 @@
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   overlaps neither A nor B
 //   bias, bias_off, bias_rs, bias_cs, bias_b0, bias_b1   NULL without P_BIAS
 //   alpha, beta                        whole numbers for integer dtypes
-// NDRange: n, m, batch; every dimension may be smaller.
+// NDRange: n, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
 // @hot gemm_plain
 // @variant P_BIAS=0 P_T=6 P_VEC=1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product for the SIMD class, and the kernels that pack its operands:
+// Matrix product for CPUs (SIMD class: a work-item computes with whole vectors of P_VEC elements,
+// called lanes), and the kernels that pack its operands:
 //
 //   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n],
 //                C [m,n]
@@ -33,10 +34,11 @@
 //       p, in chunks  micro                a column of the tile of A       registers: tile_m x NR
 //                                          times a row of the panel        accumulators
 //
-// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives
-// the same bits. After the last block the epilogue is applied, and the tile stored to C, from the
-// registers (gemm_simd_micro.clh) or from private memory (gemm_simd_store.clh). Operands that are
-// not packed, and 16-bit floats, are copied block by block (gemm_simd_fetch.clh).
+// Sums are accumulated in the order of k, in blocks that do not depend on m, n or the work-groups:
+// a row of A gives bit-identical results in any matrix. After the last block the epilogue is
+// applied, and the tile stored to C, from the registers (gemm_simd_micro.clh) or from private
+// memory (gemm_simd_store.clh). Operands that are not packed, and 16-bit floats, are copied block
+// by block (gemm_simd_fetch.clh).
 //
 // Parameters (also those of common/types.clh and, for gemm_simd, common/epilogue.clh)
 //   P_MR        largest register tile height: 4, 6, 8 or 12
@@ -63,10 +65,10 @@
 //                     k > P_KC
 //   EPILOGUE_ARGS     the residual has the strides of c and may be c
 //
-// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
-// 2 batch; each may be any number >= 1 (kernels stride over the rest), best below 65536. Local
-// memory: none. Private memory: P_ACC floats, P_KC * NR more with P_B_PACKED = 0 or 16-bit floats,
-// and 16 * P_KC more with these.
+// NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
+// group_tiles, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
+// 65536. Local memory: none. Private memory: P_ACC floats, P_KC * NR more with P_B_PACKED = 0 or
+// 16-bit floats, and 16 * P_KC more with these.
 //
 // gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one
 // work-item a group,
@@ -127,7 +129,8 @@
 // Computes group (x, y) of batch z: group_tiles tiles of A times group_panels panels of B.
 static inline void multiply_group(const int x, const int y, const int z, GEMM_PARAMS)
 {
-    vec acc[P_ACC / P_VEC + P_VEC * P_NRV]; // store_transposed() reads whole vectors of rows
+    // padded at the end: store_transposed() reads whole vectors
+    vec acc[P_ACC / P_VEC + P_VEC * P_NRV];
     vec b_copy[B_COPIED ? P_KC * P_NRV : 1];
     __attribute__((aligned(64))) float a_copy[FLOATS_COPIED ? 16 * P_KC : 1];
     const int z0 = z / batch_in, z1 = z % batch_in;
@@ -138,12 +141,12 @@ static inline void multiply_group(const int x, const int y, const int z, GEMM_PA
     const int panels = (n + NR - 1) / NR, tiles = (m + tile_m - 1) / tile_m;
     const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
     const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
-    // C is prefetched by its rows, or by its columns where these are dense.
+    // Prefetch C by rows, or by columns where these are contiguous.
     const int row_step = c_cs == 1 ? c_rs : c_cs;
     const int n_rows = c_cs == 1 ? tile_m : c_rs == 1 ? NR : 0;
 
     int k0 = 0;
-    do { // once if k is 0, for the epilogue
+    do { // executed once if k is 0, for the epilogue
         const int kc = min(k - k0, P_KC), is_last = k0 + kc == k;
         const int chunk = is_last ? max(kc / 8, 16) : P_KC;
         const int rows_per_chunk = is_last ? min((n_rows * chunk + kc) / max(kc, 1), n_rows) : 0;
@@ -162,7 +165,7 @@ static inline void multiply_group(const int x, const int y, const int z, GEMM_PA
                 __global const elem *bias_tile =
                     bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS;
                 const int is_direct = is_last && c_cs == 1 && cols == NR && DIRECT_STORE;
-                // With one block in k, all tiles share the first place, which stays in L1.
+                // With one block in k, all tiles use the same accumulators, which stay in L1.
                 const int place = k > P_KC ? (px - panel0) * group_tiles + tile - tile0 : 0;
                 vec *sums = acc + place * tile_m * P_NRV;
                 const struct a_block a_block =

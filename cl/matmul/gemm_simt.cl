@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product for the simt class, of any sizes and strides, tiled through local memory:
+// Matrix product for GPUs (simt class), for any sizes and strides, with tiles in local memory:
 //
 //   gemm_simt    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
 //                [m,n]

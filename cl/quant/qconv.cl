@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes ConvInteger (ONNX 10) and QLinearConv (ONNX 10) by direct convolution: exact int32 sums
-// of (x - x_zero) * (w - w_zero); padding adds nothing.
+// of (x - x_zero) * (w - w_zero); padding contributes 0.
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is w; P_VEC 1, P_FP64 0, P_INDEX 32
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //   P_FORM    0 lines: one work-item for P_LINE pixels of a row, tap by tap. NDRange: parts of
 //               rows, planes * od * oh
-//             1 pixels: one work-item a pixel. NDRange: pixels, planes
+//             1 pixels: one work-item per pixel. NDRange: pixels, planes
 //   P_LINE    pixels that a work-item accumulates in private memory (form 0); else 1
 // Arguments, in elements
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
 //   x, w, y; QCONV_ARGS_LAST, see quant/qconv.clh
-// Each dimension of the NDRange may be smaller than its work.
+// Each dimension of the NDRange may be smaller: work-items loop over the rest.
 //
 // @hot qconv P_FORM=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes ConvInteger and QLinearConv (ONNX 10) for the SIMD class, bit-identical to qconv.cl, by
-// dot products of words of several 8-bit numbers (common/dot_simd.clh):
+// Computes ConvInteger and QLinearConv (ONNX 10) for CPUs (SIMD class), bit-identical to qconv.cl,
+// by dot products of words: 32 bits that hold P_UNIT 8-bit values, as one float, two int16 or four
+// int8 (common/dot_simd.clh):
 //
 //   qconv_simd   any kernel, stride, dilation, padding and number of groups
 //   qconv_depthwise_simd  the same for ic = 1 and at most 256 taps, whose sums are exact in float;
@@ -12,8 +13,8 @@
 //
 // As in conv_simd.cl, a group computes tile_h x tile_w output pixels of one depth and group_tiles *
 // tile_m output channels, and copies their receptive field into a patch in private memory: here
-// words of P_UNIT channels, outside of the image the zero point. Zero-point compensation follows
-// accumulation:
+// words of P_UNIT channels, with the zero point outside of the image. Zero-point compensation
+// follows accumulation:
 //     sum (x - x0) (w - w0) = sum x w - x0 * sum w - w0 * sum x + k * x0 * w0
 //
 // Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh, A is x,
@@ -32,7 +33,7 @@
 // qconv_depthwise_simd has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place
 // of tile_m .. tile_w.
 // NDRange: as in conv_simd.cl. Private memory: P_PATCH + P_ACC words.
-// qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group,
+// qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
 //   dimension 0 tiles, 1 groups, which must be get_num_groups(1).
 //
 // @cpu
@@ -54,8 +55,9 @@
 #define S_DTYPE P_B
 #include "quant/words_simd.clh"
 
-#define STRIP 4                         // vectors a depthwise filter computes at a time
-#define SPARE ((P_NRV + STRIP) * P_VEC) // words after the patch that may be read and written
+// vectors of pixels that a depthwise filter computes at a time
+#define STRIP 4
+#define SPARE ((P_NRV + STRIP) * P_VEC) // words after the patch that may be accessed
 
 #define MICRO_PARAMS                                                                               \
     const int taps, const int slices, __global const int *w, const long w_tap, const int w_slice,  \
@@ -356,7 +358,8 @@ __kernel void qconv_depthwise_simd(const int batch, const int groups, const int 
                 const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
                 const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
                 __global const a_elem *from = x + x_off + (long)image * groups * volume;
-                // Three loops: memory just written at one alignment is slow to read at another.
+                // Three loops instead of one: reading memory just after it was written with another
+                // alignment is slow.
                 for (int i = 0; i < (g1 - g0) * kd; ++i) {
                     const int d = d0 * sd - pd + i % kd * dd, inside = d >= 0 && d < id;
                     const long at = (g0 + i / kd) * volume + (inside ? d * plane : 0);

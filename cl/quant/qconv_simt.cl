@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes ConvInteger (ONNX 10) and QLinearConv (ONNX 10) for the simt class as an implicit GEMM,
-// whose right operand is gathered from x tile by tile; bit-identical to qconv.cl:
+// Computes ConvInteger (ONNX 10) and QLinearConv (ONNX 10) for GPUs (simt class) as an implicit
+// GEMM, whose right operand is gathered from x tile by tile; bit-identical to qconv.cl:
 //
 //   qconv_simt    output channels by pixels, a group of channels at a time
 //   qconv_pack_x  packs x into words of four channels: [batch][groups][depth][id*ih*iw],
 //                 depth = ceil(ic / 4); channels after the last hold the zero point
 //   qconv_pack_w  packs the weights likewise: [groups][taps][depth][oc], taps = kd*kh*kw; channels
 //                 after the last are 0
-// Bytes of words are signed, see quant/qtile.clh. Where x has no element, in the padding and after
-// the last channel, its words hold the zero point, which adds nothing whatever the weights are
-// there.
+// A word is 32 bits, four signed 8-bit values (see quant/qtile.clh). In the padding and after the
+// last channel, words of x hold the zero point, which contributes 0 for any weights.
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is the weights; P_VEC 1, P_FP64 0,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the SIMD class, bit-identical to
-// qmatmul.cl, by dot products of words of several 8-bit numbers (common/dot_simd.clh). B is packed
-// as u words, A as s words.
+// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for CPUs (SIMD class), bit-identical
+// to qmatmul.cl, by dot products of words: 32 bits that hold P_UNIT 8-bit values, as one float, two
+// int16 or four int8 (common/dot_simd.clh). B is packed as u words (unsigned bytes), A as s words
+// (signed bytes).
 //
 //   qgemm_simd    C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators
 //   qgemm_pack_b  packs B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, zeros at the
@@ -25,10 +26,10 @@
 //   group_tiles    tiles of a group; group_tiles * tile_m <= P_MC
 //   group_panels   panels of a group; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
 // m, n and batch are not 0.
-// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
+// NDRange: one work-item per group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
 // 2 batch.
 // Private memory: P_ACC + P_MC * (P_KC + 16) words, and P_KC * NR more with P_B_PACKED 0.
-// qgemm_pack_b(k, n, b, b_off, packed, packed_off): one work-item a group, dimension 0 panels.
+// qgemm_pack_b(k, n, b, b_off, packed, packed_off): one work-item per group, dimension 0 panels.
 //
 // @cpu
 // @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768
@@ -48,7 +49,7 @@
 #define S_DTYPE P_A
 #include "quant/words_simd.clh"
 
-// Words from row to row of A's copy: not a power of two, so that rows share the cache.
+// Row stride of the copy of A, in words: not a power of two, so that rows use different cache sets.
 #define A_ROW (P_KC + 16)
 
 #if P_B_PACKED

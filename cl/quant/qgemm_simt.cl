@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the simt class, tiled through
+// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for GPUs (simt class), with tiles in
 // local memory:
 //
 //   qgemm_simt  C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators, bit-identical to
 //               qmatmul.cl
-//   qgemm_pack  packs B for it: words of four rows, signed, [ceil(k / 4)][n]; bytes after the last
+//   qgemm_pack  packs B for it: 32-bit words of four rows, signed bytes, [ceil(k / 4)][n]; bytes after the last
 //               row are 0
 //
 // Parameters

@@ -5,15 +5,15 @@
 //
 // Parameters
 //   P_IN, P_OUT  dtypes in buffers by ONNX number: 1 float, 2 uchar, 3 char, 4 ushort, 5 short,
-//                6 int, 10 half, 16 bfloat16; quantised ones also 17 to 23, 25, 26 (narrow.clh)
+//                6 int, 10 half, 16 bfloat16; quantized ones also 17 to 23, 25, 26 (narrow.clh)
 //   P_S       dtype of scales: 1, 10, 16 or 24 (float8e8m0)
-//   P_ZERO    1: there are zero points, of the quantised dtype; 0: they are 0
+//   P_ZERO    1: there are zero points, of the quantized dtype; 0: they are 0
 //   P_QUOTIENT  10 or 16: x / scale is rounded to that dtype; else 1
 //   P_SATURATE  treatment of values out of range of a float8, see encode_<dtype>
 //   P_STEP    0: one scale for a row of inner; 1: one for each element of it
 //   P_LOCAL   work-items of a group of range_parts, a power of two; else 1
 //   P_VEC     lanes: 1, 4, 8 or 16
-// quantize    y = saturate(round_half_even(x / scale) + zero), NaN gives the lowest number; floats:
+// quantize    y = saturate(round_half_even(x / scale) + zero), NaN gives the lowest value; floats:
 //             rounded once, at the end
 // quantize_packed  the same to dtypes that share bytes; a work-item writes whole bytes; P_VEC is 1.
 //             After the arguments of quantize: the number of elements (long). NDRange: that / 8
@@ -152,7 +152,7 @@ __kernel void dequantize(QUANTIZE_ARGS)
 
 #else
 
-// Quantised elements; codes of the narrow dtypes.
+// Quantized elements; codes of the narrow dtypes.
 #if IS_NARROW(P_OUT)
 typedef vuint vresult;
 #else

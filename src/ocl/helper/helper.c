@@ -31,8 +31,8 @@ struct helper_pool {
 
 /* ---- finding the helper ---------------------------------------------------------------------- */
 
-/* Size of a path of the helper relative to the library's folder. It is next to the library in a
- * build tree or a wheel, or where packages install programs that users do not call. */
+/* Paths of the helper relative to the library's folder (and their maximum size): next to it in a
+ * build tree or a wheel, and where packages install programs that users do not call. */
 #define PLACE_BYTES 64
 static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
                                      "../libexec/clgraph/clgraph-compile",

@@ -18,7 +18,8 @@
 #include <string.h>
 
 #define TRIAL_PASSED ((size_t)0)
-/* Name of the cache record that says that a trial on this device has failed before. */
+/* Name of the cache record that exists if a compiler crash on this device has ever been
+ * recorded. */
 #define MARK "compiler crashes 1"
 /* Number of attempts: a crash is recorded only if it happens twice, since the first may have had
  * another cause. */
