@@ -27,11 +27,11 @@
 //   tile_h               lines of a group
 //   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange: one work-item per group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may
-// be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
+// NDRange: one work-item per work-group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch;
+// each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
 //
-// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item per group,
-// dimension 0 blocks.
+// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item per
+// work-group, dimension 0 blocks.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_STRIDE=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1

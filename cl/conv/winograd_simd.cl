@@ -71,13 +71,13 @@
 //   group_panels       panels of NR output channels of a group
 //   EPILOGUE_ARGS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange: one work-item per group. Dimension 0 covers tiles / group_tiles, 1 panels / group_panels;
-// each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_V + AREA * P_TILES * NR floats and 8 lines of the transposed pixels; with
-// float16 TILE_IN * 256 * NR floats more.
+// NDRange: one work-item per work-group. Dimension 0 covers tiles / group_tiles, 1 panels /
+// group_panels; each may be any number >= 1 (kernels stride over the rest), best below 65536. Local
+// memory: none. Private memory: P_V + AREA * P_TILES * NR floats and 8 lines of the transposed
+// pixels; with float16 TILE_IN * 256 * NR floats more.
 //
-// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item per group, dimension 0 panels,
-// 1 any split of ic.
+// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item per work-group, dimension 0
+// panels, 1 any split of ic.
 //
 // Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
 //   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions take, too

@@ -26,8 +26,8 @@
 //   group_tiles    tiles of a group; group_tiles * tile_m <= P_MC
 //   group_panels   panels of a group; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
 // m, n and batch are not 0.
-// NDRange: one work-item per group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
-// 2 batch.
+// NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
+// group_tiles, 2 batch.
 // Private memory: P_ACC + P_MC * (P_KC + 16) words, and P_KC * NR more with P_B_PACKED 0.
 // qgemm_pack_b(k, n, b, b_off, packed, packed_off): one work-item per group, dimension 0 panels.
 //

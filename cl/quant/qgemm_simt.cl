@@ -5,8 +5,8 @@
 //
 //   qgemm_simt  C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators, bit-identical to
 //               qmatmul.cl
-//   qgemm_pack  packs B for it: 32-bit words of four rows, signed bytes, [ceil(k / 4)][n]; bytes after the last
-//               row are 0
+//   qgemm_pack  packs B for it: 32-bit words of four rows, as signed bytes, [ceil(k / 4)][n]; bytes
+//               after the last row are 0
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_VEC 1, P_FP64 0, P_INDEX 32. Of these

@@ -25,7 +25,7 @@ static const conv_tiling_costs cost_of_floats = {
     .register_tile_cycles = 30, /* clear, and store accumulators */
     .fill_vector_cycles = 4,    /* load, convert and store one channel */
     .fill_line_cycles = 25,     /* zero points at its ends, and addresses */
-    .store_vector_cycles = 8,   /* compensate zero points, requantise, store bytes */
+    .store_vector_cycles = 8,   /* compensate zero points, requantize, store bytes */
     .store_line_cycles = 20,    /* its last, partial vector, and addresses */
     .group_cycles = 100,        /* start, and end of its loops */
 };
