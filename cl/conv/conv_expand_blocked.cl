@@ -86,8 +86,8 @@ struct part {
     int top, lines, pitch, first, count;
 };
 
-// Stores the sums t of `rows` adjacent pixels of e in its part, from its valid pixel `at`, counted
-// along the lines.
+// Stores the sums t of `rows` adjacent pixels of e in the group's part of e, beginning with its
+// pixel number `at`, counted along the lines without the zeros.
 static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t,
                                                  const int rows, const int at,
                                                  __global const elem *bias, const int channels,
@@ -117,7 +117,7 @@ static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, 
     }
 }
 
-// Clears the zeros at the sides of the lines.
+// Sets the padding at both sides of each line to zero.
 static inline void clear_sides(vec *map, const struct part m)
 {
     for (int i = 0; i < P_NRV * m.lines; ++i, map += m.pitch) {

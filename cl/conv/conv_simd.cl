@@ -47,7 +47,7 @@
 // 16384 more of 16-bit weights.
 //
 // conv_depthwise_simd computes group_channels groups and all of their oc (the channel multiplier)
-// at a time. It has conv_simd's arguments, but no ic; w, w_off as ONNX has them,
+// at a time. It has conv_simd's arguments, but no ic; w, w_off in ONNX's layout,
 // [groups*oc][1][kd][kh][kw]; and group_channels, tile_h, tile_w in place of tile_m .. tile_w. The
 // caller keeps, with lanes rounded up to 4 * P_VEC,
 //   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <=

@@ -8,7 +8,7 @@
 //                        side is gathered from x tile by tile
 //   conv_depthwise_simt  the same for ic = 1: one work-item per result
 //
-// Any kernel, stride, dilation, padding and number of groups. Weights as ONNX has them:
+// Any kernel, stride, dilation, padding and number of groups. Weights in ONNX's layout:
 // [groups*oc][ic][kd][kh][kw].
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0

@@ -237,8 +237,8 @@ static inline void multiply_panel(vec *m, const vec *v, vec *transformed_w, __gl
 #endif
 }
 
-// Computes the pixels of tiles t0 .. t1 - 1 from their M of panel px, and stores them. The ring's
-// memory is free then.
+// Computes the pixels of tiles t0 .. t1 - 1 from their M of panel px, and stores them. lines:
+// scratch, in the memory of the ring.
 static inline void store_panel(const vec *m, vec *lines, const int px, const struct tiling *tiling,
                                const int t0, const int t1, WINOGRAD_PARAMS)
 {

@@ -30,8 +30,8 @@
 //   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, with the same limits; slices, there
 //       kd*ic, are kd * ceil(ic/P_UNIT), and P_ACC is for one row more
 //   QCONV_ARGS_LAST, see quant/qconv.clh
-// qconv_depthwise_simd has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place
-// of tile_m .. tile_w.
+// qconv_depthwise_simd has these without ic; w in ONNX's layout; group_channels, tile_h, tile_w in
+// place of tile_m .. tile_w.
 // NDRange: as in conv_simd.cl. Private memory: P_PATCH + P_ACC words.
 // qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
 //   dimension 0 tiles, 1 groups, which must be get_num_groups(1).

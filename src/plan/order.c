@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Determines which steps of a segment may be in flight together: those without a dependency through
+ * Determines which steps of a segment may run concurrently: those without a dependency through
  * memory (one writes what the other reads or writes). Steps are compared within windows, so that
  * the time is linear in their number; between two windows all steps are ordered.
  */

@@ -21,7 +21,7 @@ typedef struct plan_root {
     uint32_t first_step, last_step;
     bool used;   /* a step of this segment uses it */
     bool placed; /* PLACE_SLAB: an earlier segment placed it */
-    bool live;   /* used only by finish_segment: a value in it is needed after the segment */
+    bool live;   /* set by finish_segment: a value in this root is needed after the segment */
     uint32_t
         /* the root that contains this one, such as the output of a Concat; ROOT_NONE: none */
         home;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation conv_blocked: convolutions of feature maps in the channel-blocked layout
- * (nChw16c), direct, with packed weights. Kernel: cl/conv/conv_blocked.cl.
+ * Lowers a convolution of feature maps in the channel-blocked layout (nChw16c) to a direct kernel
+ * with packed weights: the implementation conv_blocked, its tiling and cost. Kernel:
+ * cl/conv/conv_blocked.cl.
  */
 #include "ops/conv/conv_blocked.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation conv_depthwise_blocked: depthwise convolution (one filter per channel) of
- * feature maps in the channel-blocked layout (nChw16c). Kernel: cl/conv/conv_depthwise_blocked.cl.
+ * Lowers a depthwise convolution (one filter per channel) of feature maps in the channel-blocked
+ * layout (nChw16c): the implementation conv_depthwise_blocked. Kernel:
+ * cl/conv/conv_depthwise_blocked.cl.
  */
 #include "ops/conv/conv_blocked.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementations conv_simd and conv_depthwise_simd: cl/conv/conv_simd.cl.
+ * Lowers a convolution for CPUs: the implementations conv_simd and conv_depthwise_simd, their
+ * tiling and packing. Kernels: cl/conv/conv_simd.cl.
  */
 #include "ops/conv/conv_impls.h"
 #include "ops/conv/conv_tiling.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementations conv_simt and conv_depthwise_simt: cl/conv/conv_simt.cl.
+ * Lowers a convolution for GPUs: the implementations conv_simt and conv_depthwise_simt. Kernels:
+ * cl/conv/conv_simt.cl.
  */
 #include "ops/conv/conv_impls.h"
 #include "ops/lowering/simt_tile.h"

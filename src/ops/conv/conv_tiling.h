@@ -54,7 +54,8 @@ int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_
 bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out);
 /* Finds the tiling of a depthwise convolution with oc outputs for each of n_channels input
  * channels: the largest tile whose patch fits in the L1 cache, then as many channels as fit beside
- * it. Returns false when not even one pixel fits. */
+ * it and still give every compute unit several work-groups. Returns false when not even one pixel
+ * fits. */
 bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
                            conv_tiling *out);
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of activations that can be fused, and the parameters and arguments of the fused
+ * epilogue. See epilogue.h.
+ */
 #include "ops/lowering/epilogue.h"
 
 #include <float.h>

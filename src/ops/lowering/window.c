@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads and checks the window attributes of convolutions and pools, and infers their output shapes.
+ * See window.h.
+ */
 #include "ops/lowering/window.h"
 
 #include <inttypes.h>

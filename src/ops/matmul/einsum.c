@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses equations of Einsum 12: terms of letters and "...", blanks anywhere, with or without "->"
- * and a result.
+ * Parses equations of Einsum (ONNX 12): operands ("terms") of letters and "...", blanks anywhere,
+ * with or without "->" and a result.
  */
 #include "ops/matmul/einsum.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A term as written. */
+/* A term as written in the equation, before "..." is expanded. */
 typedef struct written_term {
     int n_before, n; /* letters before "...", all letters */
     bool dots;

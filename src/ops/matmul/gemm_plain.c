@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation gemm_plain, for any dtype: cl/matmul/gemm_plain.cl.
+ * Lowers a GEMM of any dtype to one work-item per result: the implementation gemm_plain. Kernel:
+ * cl/matmul/gemm_plain.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See gemm_step.h.
+ * Adds the arguments and operation counts that GEMM kernels have in common. See gemm_step.h.
  */
 #include "ops/matmul/gemm_step.h"
 

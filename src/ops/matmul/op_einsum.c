@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum. Contracts terms in pairs, the cheapest pair first. A pair with labels to sum over, and
- * with rows and columns, becomes a matrix product (gemm.h), with as few copies before it as its
- * strides allow; labels that only one term has are summed first; a pair with nothing to sum over,
- * or without rows or columns, is a broadcast multiplication. Diagonals are strides.
+ * Einsum. Contracts its operands ("terms") in pairs, the pair with the fewest multiplications
+ * first. A pair with labels to sum over, and with rows and columns, becomes a matrix product
+ * (gemm.h), with as few copies before it as its strides allow; labels that only one term has are
+ * summed first; a pair with nothing to sum over, or without rows or columns, is a broadcast
+ * multiplication. A diagonal (a repeated label) is read through the sum of both strides.
  *
  * Labels of size 1 are ignored: a dimension of 1 broadcasts along its label.
  */

@@ -82,7 +82,7 @@ clg_status worker_create(stream_worker *worker, stream_memory memory)
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->up));
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->down));
     }
-    /* outputs that are not written are not fetched */
+    /* Skip reading outputs that are not passed to the write callback. */
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].impl = OUTPUT_LEFT;
     for (size_t k = 0; k < stream->n_outputs && !worker->staged; k++)
         s->outputs[stream->outputs[k].index].impl = OUTPUT_MAPPED;
@@ -169,7 +169,7 @@ static clg_status pad(stream_slot *slot)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* Swaps the memory of slot and frame; calling it again swaps back. */
+/* Exchanges the memory of slot and frame; a second call restores it. */
 static void exchange(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -283,8 +283,8 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
     return status;
 }
 
-/* Settles the rows of a batch that is not full: it runs as it is if that compiles nothing, else
- * padded. The session uses the slot's memory at this point. */
+/* Decides how to run a batch that is not full: as it is if that compiles nothing, otherwise padded.
+ * The session uses the slot's memory at this point. */
 static clg_status settle_rows(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
