@@ -80,13 +80,6 @@ const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES])
     return buffer;
 }
 
-clg_status error_path(const char *verb, const char *path, int number)
-{
-    char words[ERROR_SYSTEM_BYTES];
-    return error_set(CLG_ERROR_IO, "'%s' cannot be %s: %s", path, verb,
-                     error_system(number, words));
-}
-
 void error_save(clg_status status, error_record *out_record)
 {
     out_record->status = status;

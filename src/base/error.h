@@ -50,7 +50,12 @@ static inline clg_status error_no_memory(size_t size_bytes)
 #define ERROR_SYSTEM_BYTES 128
 const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES]);
 /* Records "'PATH' cannot be VERB: CAUSE"; returns CLG_ERROR_IO. number: an errno. */
-clg_status error_path(const char *verb, const char *path, int number);
+static inline clg_status error_path(const char *verb, const char *path, int number)
+{
+    char words[ERROR_SYSTEM_BYTES];
+    return error_set(CLG_ERROR_IO, "'%s' cannot be %s: %s", path, verb,
+                     error_system(number, words));
+}
 
 /* Moves an error between threads (asynchronous runs). */
 typedef struct error_record {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Inputs that do not fit, damaged files, data out of range, more memory than there is: the exit code
-# and the message. shellcheck source=/dev/null
+# and the message.
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx images
 head -c 256 /dev/zero >zeros64 # 64 float32

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool devices: the shape of what it prints, since devices differ; selectors; a machine without
-# OpenCL. shellcheck source=/dev/null
+# OpenCL.
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
 # The names of the rows, each once, in the order of the first device.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool diff: runs that agree, a node that is wrong, what is wrong only when fused, and what is
-# refused. shellcheck source=/dev/null
+# refused.
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 digits digits.onnx heldout.npy
 

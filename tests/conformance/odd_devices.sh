@@ -4,7 +4,8 @@
 #
 # Devices of other sizes than any here: PoCL under layers/opencl_device.c, with vectors and numbers
 # of units that nobody expects and groups of few work-items, runs a sample of ONNX's cases and the
-# digits. CLG_TEST_SHARE=all takes all cases. shellcheck disable=SC2154 # variables of cases.bash
+# digits. CLG_TEST_SHARE=all takes all cases.
+# shellcheck disable=SC2154 # variables of cases.bash
 set -u
 # shellcheck source=/dev/null
 source "$(dirname "$0")/cases.bash"
