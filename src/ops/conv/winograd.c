@@ -146,7 +146,7 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
 {
     step_builder *b = &c->build;
     const simd_tiling w = plan_tiling(c, j, side);
-    if (w.cost < 0 || w.tiles > INT32_MAX / SIMD_TILES) return;
+    if (w.cost < 0 || w.block_tiles < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *impl = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
     impl->cost = w.cost;
     const operand packed = pack_weights(c, impl, j, &w);
