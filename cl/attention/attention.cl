@@ -75,7 +75,7 @@ static inline vec load_part(__global const elem *p, const int count)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void attention_rows(ATTENTION_ARGS)
+__kernel void attention_rows(ATTENTION_PARAMS)
 {
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))
         for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
@@ -162,7 +162,7 @@ GROUP_FOLD(group_max, float, P_LOCAL, LARGER)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
 WORK_GROUP_SIZE(P_LOCAL, 1, 1)
-__kernel void attention_groups(ATTENTION_ARGS)
+__kernel void attention_groups(ATTENTION_PARAMS)
 {
     __local float query[P_ROWS][P_D], weights[P_ROWS][P_LOCAL], shared[P_LOCAL];
     const int me = get_local_id(0);
@@ -233,7 +233,7 @@ __kernel void attention_groups(ATTENTION_ARGS)
 #if P_VEC == 1
 
 // Writes the scores, where they are an output.
-__kernel void attention_scores(ATTENTION_ARGS)
+__kernel void attention_scores(ATTENTION_PARAMS)
 {
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))
         for (int h = get_global_id(1); h < heads; h += get_global_size(1))

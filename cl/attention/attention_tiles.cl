@@ -169,7 +169,7 @@ static inline float weight_of(const view *see, vec *scores, const int n, const i
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, const long panels_off)
+__kernel void attention_tiles(ATTENTION_PARAMS, __global const float *panels, const long panels_off)
 {
     const int n_panels = (kv_len + KEYS - 1) / KEYS;
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))

@@ -14,7 +14,7 @@
 //   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
-//   planes (images times channels), channels; CONV_SIZES of the transposed convolution, see
+//   planes (images times channels), channels; CONV_SIZES_PARAMS of the transposed convolution, see
 //   common/conv.clh: the input is windows, the output pixels; cols [planes, taps, windows], bias
 //   [channels], y [planes, pixels]
 // Each dimension of the NDRange may be smaller: work-items loop over the rest.
@@ -27,8 +27,8 @@
 #include "common/conv.clh"
 #include "common/number.clh"
 
-#define COL2IM_ARGS                                                                                \
-    const int planes, const int channels, CONV_SIZES, __global const elem *cols,                   \
+#define COL2IM_PARAMS                                                                              \
+    const int planes, const int channels, CONV_SIZES_PARAMS, __global const elem *cols,            \
         const long cols_off, __global const elem *bias, const long bias_off, __global elem *y,     \
         const long y_off
 
@@ -64,7 +64,7 @@ static inline struct run run_of_tap(const int shift, const int count, const int 
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void col2im(COL2IM_ARGS)
+__kernel void col2im(COL2IM_PARAMS)
 {
     const int rows = planes * od * oh, shares = get_num_groups(1),
               share = rows / shares + (rows % shares != 0);
@@ -112,7 +112,7 @@ __kernel void col2im(COL2IM_ARGS)
 
 #else
 
-__kernel void col2im(COL2IM_ARGS)
+__kernel void col2im(COL2IM_PARAMS)
 {
     const int pixels = od * oh * ow;
     for (int p = get_global_id(1); p < planes; p += get_global_size(1))

@@ -34,7 +34,7 @@
 //   tile_h, tile_w       pixels of a group
 //   group_panels         panels of NR output channels of a group
 //   chunk                slices whose weights are multiplied at a time
-//   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   EPILOGUE_PARAMS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 // With parts = ceil(tile_w / P_MR), the caller keeps
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
 //   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <=
@@ -126,10 +126,10 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
         const int ph, const int pw, __global const elem *x, const long x_off,                      \
         __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
         const long y_off, const int tile_h, const int tile_w, const int group_panels,              \
-        const int chunk, EPILOGUE_ARGS
-#define CONV_BLOCKED_PASSED                                                                        \
+        const int chunk, EPILOGUE_PARAMS
+#define CONV_BLOCKED_ARGS                                                                          \
     batch, slices, oc, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,             \
-        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, EPILOGUE_PASSED
+        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, EPILOGUE_ARGS
 
 BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 {
@@ -225,7 +225,7 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_blocked(CONV_BLOCKED_PARAMS) { convolve(BODY_GROUPS, CONV_BLOCKED_PASSED); }
+__kernel void conv_blocked(CONV_BLOCKED_PARAMS) { convolve(BODY_GROUPS, CONV_BLOCKED_ARGS); }
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_blocked_pack(const int oc, const int slices, const int ic, const int taps,

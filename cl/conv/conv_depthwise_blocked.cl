@@ -25,7 +25,7 @@
 //   packed_w, packed_w_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
 //   tile_h               lines of a group
-//   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   EPILOGUE_PARAMS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
 // NDRange: one work-item per work-group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch;
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
@@ -66,10 +66,10 @@ static __attribute__((noinline)) vec sum_one(__global const elem *x, __global co
         const int kh, const int kw, const int dh, const int dw, const int sh, const int ph,        \
         const int pw, __global const elem *x, const long x_off, __global const elem *packed_w,     \
         const long packed_w_off, __global elem *y, const long y_off, const int tile_h,             \
-        EPILOGUE_ARGS
-#define DEPTHWISE_PASSED                                                                           \
+        EPILOGUE_PARAMS
+#define DEPTHWISE_ARGS                                                                             \
     batch, channels, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w, packed_w_off, \
-        y, y_off, tile_h, EPILOGUE_PASSED
+        y, y_off, tile_h, EPILOGUE_ARGS
 
 BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
 {
@@ -113,7 +113,7 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_depthwise_blocked(DEPTHWISE_PARAMS) { convolve(BODY_GROUPS, DEPTHWISE_PASSED); }
+__kernel void conv_depthwise_blocked(DEPTHWISE_PARAMS) { convolve(BODY_GROUPS, DEPTHWISE_ARGS); }
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_depthwise_blocked_pack(const int channels, const int taps,

@@ -11,9 +11,9 @@
 //   P_BIAS, P_RESIDUAL, P_ACT  see common/epilogue.clh; P_BIAS is 0 or 1: per output channel
 // Arguments: dense buffers; lengths in elements, any may be 0
 //   batch, groups, ic, oc   ic and oc of one group
-//   CONV_SIZES              see common/conv.clh
+//   CONV_SIZES_PARAMS              see common/conv.clh
 //   x, w, y                 y overlaps x nowhere
-//   EPILOGUE_ARGS           bias_rs to bias_b1 are unused; the residual is laid out as y
+//   EPILOGUE_PARAMS           bias_rs to bias_b1 are unused; the residual is laid out as y
 // NDRange: OD*OH*OW, batch * groups * oc; both may be smaller.
 //
 // @hot conv_direct
@@ -34,9 +34,10 @@ static inline int2 taps_inside(const int start, const int size, const int kernel
     return (int2)(min(first, last), last);
 }
 
-__kernel void conv_direct(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                          __global const elem *x, const long x_off, __global const elem *weights,
-                          const long weights_off, __global elem *y, const long y_off, EPILOGUE_ARGS)
+__kernel void conv_direct(const int batch, const int groups, const int ic, const int oc,
+                          CONV_SIZES_PARAMS, __global const elem *x, const long x_off,
+                          __global const elem *weights, const long weights_off, __global elem *y,
+                          const long y_off, EPILOGUE_PARAMS)
 {
     const int outputs = od * oh * ow, channels = groups * oc;
     for (int plane = get_global_id(1); plane < batch * channels; plane += get_global_size(1))

@@ -34,7 +34,7 @@
 //   packed_d, packed_d_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, overlaps x nowhere
 //   tile_h, tile_w       pixels of y of a group
-//   EPILOGUE_ARGS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
+//   EPILOGUE_PARAMS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
 //                        unused
 // With across = max(tile_w, 8), the caller keeps
 //   NR * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((across-1)*P_STRIDE + (kw-1)*dw + 1) <= P_MAP
@@ -132,11 +132,11 @@ static inline void clear_sides(vec *map, const struct part m)
         const int sh, const int ph, const int pw, __global const elem *x, const long x_off,        \
         __global const elem *packed_w, const long packed_w_off, __global const elem *expand_bias,  \
         const long expand_bias_off, __global const elem *packed_d, const long packed_d_off,        \
-        __global elem *y, const long y_off, const int tile_h, const int tile_w, EPILOGUE_ARGS
-#define EXPAND_PASSED                                                                              \
+        __global elem *y, const long y_off, const int tile_h, const int tile_w, EPILOGUE_PARAMS
+#define EXPAND_ARGS                                                                                \
     batch, slices, channels, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,       \
         packed_w_off, expand_bias, expand_bias_off, packed_d, packed_d_off, y, y_off, tile_h,      \
-        tile_w, EPILOGUE_PASSED
+        tile_w, EPILOGUE_ARGS
 
 BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
 {
@@ -215,4 +215,4 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_expand_blocked(EXPAND_PARAMS) { convolve(BODY_GROUPS, EXPAND_PASSED); }
+__kernel void conv_expand_blocked(EXPAND_PARAMS) { convolve(BODY_GROUPS, EXPAND_ARGS); }

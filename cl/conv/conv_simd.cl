@@ -25,7 +25,7 @@
 // Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, for which
 // only the bias remains.
 //   batch, groups, ic, oc        ic and oc of one group
-//   CONV_SIZES                   see common/conv.clh
+//   CONV_SIZES_PARAMS                   see common/conv.clh
 //   x, x_off, x_b0               x_b0: distance of images; channels are dense
 //   packed_w, packed_w_off       from conv_pack_w
 //   y, y_off, y_b0               y_b0: distance of images; overlaps x nowhere
@@ -33,7 +33,7 @@
 //                                weights are packed
 //   group_tiles                  register tiles of a group
 //   tile_h, tile_w               pixels of a group
-//   EPILOGUE_ARGS                bias_rs .. bias_b1 unused; the residual has y's strides and may be
+//   EPILOGUE_PARAMS                bias_rs .. bias_b1 unused; the residual has y's strides and may be
 //                                y
 // With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h
 // + (kh-1)*dh/sh) * pitch and lanes = (tile_h-1)*pitch + tile_w rounded up to NR = P_NRV * P_VEC,
@@ -174,13 +174,14 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
 }
 
 #define CONV_SIMD_PARAMS                                                                           \
-    const int batch, const int groups, const int ic, const int oc, CONV_SIZES,                     \
+    const int batch, const int groups, const int ic, const int oc, CONV_SIZES_PARAMS,              \
         __global const elem *x, const long x_off, const long x_b0, __global const elem *packed_w,  \
         const long packed_w_off, __global elem *y, const long y_off, const long y_b0,              \
-        const int tile_m, const int group_tiles, const int tile_h, const int tile_w, EPILOGUE_ARGS
-#define CONV_SIMD_PASSED                                                                           \
-    batch, groups, ic, oc, CONV_SIZES_PASSED, x, x_off, x_b0, packed_w, packed_w_off, y, y_off,    \
-        y_b0, tile_m, group_tiles, tile_h, tile_w, EPILOGUE_PASSED
+        const int tile_m, const int group_tiles, const int tile_h, const int tile_w,               \
+        EPILOGUE_PARAMS
+#define CONV_SIMD_ARGS                                                                             \
+    batch, groups, ic, oc, CONV_SIZES_ARGS, x, x_off, x_b0, packed_w, packed_w_off, y, y_off,      \
+        y_b0, tile_m, group_tiles, tile_h, tile_w, EPILOGUE_ARGS
 
 BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 {
@@ -275,7 +276,7 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_simd(CONV_SIMD_PARAMS) { convolve(BODY_GROUPS, CONV_SIMD_PASSED); }
+__kernel void conv_simd(CONV_SIMD_PARAMS) { convolve(BODY_GROUPS, CONV_SIMD_ARGS); }
 
 // Computes t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane].
 static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps, float_ptr w,
@@ -301,11 +302,12 @@ static __attribute__((noinline)) void filter(vec *t, const int lanes, const int 
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void conv_depthwise_simd(const int batch, const int groups, const int oc, CONV_SIZES,
-                                  __global const elem *x, const long x_off, const long x_b0,
-                                  __global const elem *w, const long w_off, __global elem *y,
-                                  const long y_off, const long y_b0, const int group_channels,
-                                  const int tile_h, const int tile_w, EPILOGUE_ARGS)
+__kernel void conv_depthwise_simd(const int batch, const int groups, const int oc,
+                                  CONV_SIZES_PARAMS, __global const elem *x, const long x_off,
+                                  const long x_b0, __global const elem *w, const long w_off,
+                                  __global elem *y, const long y_off, const long y_b0,
+                                  const int group_channels, const int tile_h, const int tile_w,
+                                  EPILOGUE_PARAMS)
 {
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + STRIP];

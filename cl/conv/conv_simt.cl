@@ -20,11 +20,11 @@
 //
 // Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
 //   batch, groups, ic, oc    ic and oc of one group; conv_depthwise_simt has no ic
-//   CONV_SIZES               see common/conv.clh; batch * od * oh * ow < 2^31
+//   CONV_SIZES_PARAMS               see common/conv.clh; batch * od * oh * ow < 2^31
 //   x, x_off, x_b0           x_b0: distance of images; channels are dense
 //   w, w_off
 //   y, y_off, y_b0           y_b0: distance of images; overlaps x nowhere
-//   EPILOGUE_ARGS            bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   EPILOGUE_PARAMS            bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
 // NDRange of conv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
 // batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups. Of
@@ -71,10 +71,10 @@ static inline void finish(const float acc, __global elem *y, const long at,
 }
 
 WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
-__kernel void conv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                        __global const elem *x, const long x_off, const long x_b0,
-                        __global const elem *w, const long w_off, __global elem *y,
-                        const long y_off, const long y_b0, EPILOGUE_ARGS)
+__kernel void conv_simt(const int batch, const int groups, const int ic, const int oc,
+                        CONV_SIZES_PARAMS, __global const elem *x, const long x_off,
+                        const long x_b0, __global const elem *w, const long w_off, __global elem *y,
+                        const long y_off, const long y_b0, EPILOGUE_PARAMS)
 {
     __local float w_tile[P_TK][PITCH_LEFT], x_tile[P_TK][PITCH_RIGHT];
     __local im2col_offsets offsets;
@@ -91,11 +91,11 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                 __global const elem *x_g = x + x_off + g * ic * ((long)ih * iw * id);
                 const int from = min(col0 + item % TILE_N, n - 1);
                 const im2col_origin origin =
-                    im2col_find_origin(from / pixels * x_b0, from % pixels, CONV_SIZES_PASSED);
+                    im2col_find_origin(from / pixels * x_b0, from % pixels, CONV_SIZES_ARGS);
                 float acc[P_TM][P_TN];
                 tile_clear(acc);
 
-                im2col_find_offsets(&offsets, 0, 1, item, CONV_SIZES_PASSED);
+                im2col_find_offsets(&offsets, 0, 1, item, CONV_SIZES_ARGS);
                 barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
                 for (int r = 0; r <= rounds; ++r) {
@@ -111,7 +111,7 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
                     if (r > 0) tile_multiply(w_tile, x_tile, lx, ly, acc);
                     barrier(CLK_LOCAL_MEM_FENCE);
                     tile_store(w_next, x_next, item, w_tile, x_tile);
-                    im2col_find_offsets(&offsets, p0 + P_TK, 1, item, CONV_SIZES_PASSED);
+                    im2col_find_offsets(&offsets, p0 + P_TK, 1, item, CONV_SIZES_ARGS);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
@@ -134,10 +134,11 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
 }
 
 WORK_GROUP_SIZE(P_WG_N, 1, 1)
-__kernel void conv_depthwise_simt(const int batch, const int groups, const int oc, CONV_SIZES,
-                                  __global const elem *x, const long x_off, const long x_b0,
-                                  __global const elem *w, const long w_off, __global elem *y,
-                                  const long y_off, const long y_b0, EPILOGUE_ARGS)
+__kernel void conv_depthwise_simt(const int batch, const int groups, const int oc,
+                                  CONV_SIZES_PARAMS, __global const elem *x, const long x_off,
+                                  const long x_b0, __global const elem *w, const long w_off,
+                                  __global elem *y, const long y_off, const long y_b0,
+                                  EPILOGUE_PARAMS)
 {
     const long plane = (long)ih * iw, volume = plane * id;
     const int pixels = od * oh * ow, taps = kd * kh * kw;

@@ -69,7 +69,7 @@
 //   strip              tile columns of a strip, 1..P_STRIP (see winograd_lines.clh)
 //   group_tiles        tiles of a group, 1..P_TILES, group_tiles * AREA * (ic up) <= P_V
 //   group_panels       panels of NR output channels of a group
-//   EPILOGUE_ARGS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
 // NDRange: one work-item per work-group. Dimension 0 covers tiles / group_tiles, 1 panels /
 // group_panels; each may be any number >= 1 (kernels stride over the rest), best below 65536. Local
@@ -81,7 +81,7 @@
 //
 // Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
 //   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions take, too
-//   EPILOGUE_ARGS, EPILOGUE_PASSED    their last ones, of common/epilogue.clh
+//   EPILOGUE_PARAMS, EPILOGUE_ARGS    their last ones, of common/epilogue.clh
 //   BODY_PARAMS, BODY_GROUPS          the groups of a work-item, of common/body.clh
 //   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel: a macro, since
 //                                     common/micro_simd.clh declares its functions
@@ -168,10 +168,10 @@ static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *ne
         const int ow, const int ph, const int pw, __global const elem *x, const long x_off,        \
         __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
         const long y_off, const int strip, const int group_tiles, const int group_panels,          \
-        EPILOGUE_ARGS
+        EPILOGUE_PARAMS
 #define WINOGRAD_ARGS                                                                              \
     batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
-        group_tiles, group_panels, EPILOGUE_PASSED
+        group_tiles, group_panels, EPILOGUE_ARGS
 
 // Computes V of tiles t0 .. t1 - 1: v[(k * slices + slice) * (t1 - t0) + tile].
 static inline void transform_inputs(vec *v, vec *ring, const struct tiling *tiling, const int t0,

@@ -9,7 +9,7 @@
 // Arguments
 //   m, n, batch, batch_in   batch number z = z0 * batch_in + z1, batch_in >= 1
 //   c, c_off, c_rs, c_b0, c_b1   strides of row, z0, z1 in elements
-//   EPILOGUE_ARGS           the residual has the strides of c
+//   EPILOGUE_PARAMS           the residual has the strides of c
 // NDRange: n / P_VEC, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
@@ -32,7 +32,7 @@ static inline vec load_some(__global const elem *p, const int stride, const int 
 
 __kernel void epilogue(const int m, const int n, const int batch, const int batch_in,
                        __global elem *c, const long c_off, const int c_rs, const long c_b0,
-                       const long c_b1, EPILOGUE_ARGS)
+                       const long c_b1, EPILOGUE_PARAMS)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
         for (int row = get_global_id(1); row < m; row += get_global_size(1))

@@ -140,7 +140,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                           __global const elem *b, const long b_off, const int b_rs, const int b_cs,
                           const long b_b0, const long b_b1, __global elem *c, const long c_off,
                           const int c_rs, const int c_cs, const long c_b0, const long c_b1,
-                          EPILOGUE_ARGS)
+                          EPILOGUE_PARAMS)
 {
     __local uint4 tiles[(TILE_M + TILE_N) * LINE / 4];
     __local uint4 *a_tile = tiles, *b_tile = tiles + TILE_M * LINE / 4;

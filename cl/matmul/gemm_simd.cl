@@ -63,7 +63,7 @@
 //   group_tiles       tiles of a group
 //   group_panels      panels of a group; group_panels * group_tiles * tile_m * NR <= P_ACC if
 //                     k > P_KC
-//   EPILOGUE_ARGS     the residual has the strides of c and may be c
+//   EPILOGUE_PARAMS     the residual has the strides of c and may be c
 //
 // NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
 // group_tiles, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
@@ -80,7 +80,7 @@
 //
 // Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
 //   GEMM_PARAMS, GEMM_ARGS            arguments of gemm_simd, which its functions take, too
-//   EPILOGUE_ARGS, EPILOGUE_PASSED    their last ones, of common/epilogue.clh
+//   EPILOGUE_PARAMS, EPILOGUE_ARGS    their last ones, of common/epilogue.clh
 //   BODY_PARAMS, BODY_GROUPS          the groups of a work-item, of common/body.clh
 //   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel, in gemm_simd_micro.clh: a
 //                                     macro, since common/micro_simd.clh declares its functions
@@ -121,10 +121,10 @@
         const long a_b1, __global const elem *b, const long b_off, const int b_rs, const int b_cs, \
         const long b_b0, const long b_b1, __global elem *c, const long c_off, const int c_rs,      \
         const int c_cs, const long c_b0, const long c_b1, const int tile_m, const int group_tiles, \
-        const int group_panels, EPILOGUE_ARGS
+        const int group_panels, EPILOGUE_PARAMS
 #define GEMM_ARGS                                                                                  \
     m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
-        c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
+        c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_ARGS
 
 // Computes group (x, y) of batch z: group_tiles tiles of A times group_panels panels of B.
 static inline void multiply_group(const int x, const int y, const int z, GEMM_PARAMS)

@@ -14,7 +14,7 @@
 //   P_TB            0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
 //                   work-items load adjacent elements, not what is computed: strides are arguments
 //
-// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_ARGS; nothing is packed. All
+// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_PARAMS; nothing is packed. All
 // lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
@@ -56,7 +56,7 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                         const long a_b0, const long a_b1, __global const elem *b, const long b_off,
                         const int b_rs, const int b_cs, const long b_b0, const long b_b1,
                         __global elem *c, const long c_off, const int c_rs, const int c_cs,
-                        const long c_b0, const long c_b1, EPILOGUE_ARGS)
+                        const long c_b0, const long c_b1, EPILOGUE_PARAMS)
 {
     __local float a_tile[P_TK][PITCH_LEFT], b_tile[P_TK][PITCH_RIGHT];
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;

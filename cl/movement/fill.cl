@@ -61,15 +61,15 @@ __kernel void eye(const idx rows, const idx columns, const int chunk, const long
 }
 
 #if P_VALUE == 1
-#define DIAGONAL_ARGS __global const long *diagonal, const long diagonal_off,
+#define DIAGONAL_PARAMS __global const long *diagonal, const long diagonal_off,
 #define DIAGONAL diagonal[diagonal_off]
 #else
-#define DIAGONAL_ARGS
+#define DIAGONAL_PARAMS
 #define DIAGONAL 0
 #endif
 
 __kernel void trilu(const idx n, const idx rows, const idx columns, const int chunk,
-                    const int upper, DIAGONAL_ARGS __global const word *x, const long x_off,
+                    const int upper, DIAGONAL_PARAMS __global const word *x, const long x_off,
                     __global word *y, const long y_off)
 {
     const long k = DIAGONAL;

@@ -55,7 +55,7 @@ __kernel void gather(const idx outer, const idx axis, const idx picks, const idx
 #else
 
 __kernel void gather_nd(const idx tuples, const idx inner, const idx per_batch, const idx s_batch,
-                        RANK_UP(ND_ARGS) const int chunk, const int block, __global const word *x,
+                        RANK_UP(ND_PARAMS) const int chunk, const int block, __global const word *x,
                         const long x_off, __global const number *index, const long index_off,
                         __global word *y, const long y_off, __global int *fault, const int code)
 {
@@ -73,13 +73,13 @@ __kernel void gather_nd(const idx tuples, const idx inner, const idx per_batch, 
         }
 }
 
-#define ELEMENT_ARGS(i) const idx m##i, const idx s##i,
+#define ELEMENT_PARAMS(i) const idx m##i, const idx s##i,
 #define ELEMENT_COUNT(i) *m##i
 #define ELEMENT_PLACE(i)                                                                           \
     from += rest % m##i * s##i;                                                                    \
     rest /= m##i;
 
-__kernel void gather_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis,
+__kernel void gather_elements(RANK_UP(ELEMENT_PARAMS) const idx axis, const idx s_axis,
                               const int chunk, __global const word *x, const long x_off,
                               __global const number *index, const long index_off, __global word *y,
                               const long y_off, __global int *fault, const int code)

@@ -44,7 +44,7 @@ static inline idx place(idx i, const idx n)
     return i;
 }
 
-#define DIM_ARGS(i) const idx m##i, const idx n##i, const idx b##i, const idx s##i,
+#define DIM_PARAMS(i) const idx m##i, const idx n##i, const idx b##i, const idx s##i,
 #define DIM_COUNT(i) *m##i
 #define DIM_PLACE(i)                                                                               \
     const idx p##i = place(rest % m##i - b##i, n##i);                                              \
@@ -52,7 +52,7 @@ static inline idx place(idx i, const idx n)
     exists = exists && p##i >= 0 && p##i < n##i;                                                   \
     from += p##i * s##i;
 
-__kernel void pad(RANK_UP(DIM_ARGS) const idx m, const idx n, const idx b, const int chunk,
+__kernel void pad(RANK_UP(DIM_PARAMS) const idx m, const idx n, const idx b, const int chunk,
                   const int block, const long value, __global const word *fill, const long fill_off,
                   __global const word *x, const long x_off, __global word *y, const long y_off)
 {

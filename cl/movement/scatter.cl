@@ -90,7 +90,7 @@ __kernel void tensor_scatter(const idx prefixes, const idx per_batch, const idx 
 
 #if P_REDUCE
 
-__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) const int owners,
+__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_PARAMS) const int owners,
                          const idx per_owner, __global const number *index, const long index_off,
                          __global const elem *x, const long x_off, __global elem *y,
                          const long y_off, __global int *fault, const int code)
@@ -112,7 +112,7 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
 
 #else
 
-__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) const int chunk,
+__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_PARAMS) const int chunk,
                          const int block, __global const number *index, const long index_off,
                          __global const word *x, const long x_off, __global word *y,
                          const long y_off, __global int *fault, const int code)
@@ -133,7 +133,7 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
 
 #endif
 
-#define ELEMENT_ARGS(i) const idx m##i, const idx s##i, const idx t##i,
+#define ELEMENT_PARAMS(i) const idx m##i, const idx s##i, const idx t##i,
 #define ELEMENT_COUNT(i) *m##i
 #define ELEMENT_PLACE(i)                                                                           \
     to += rest % m##i * s##i;                                                                      \
@@ -142,7 +142,7 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
 
 #if P_REDUCE
 
-__kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis,
+__kernel void scatter_elements(RANK_UP(ELEMENT_PARAMS) const idx axis, const idx s_axis,
                                const idx m_axis, const idx t_axis, const int chunk,
                                const int owners, const idx per_owner, __global const number *index,
                                const long index_off, __global const elem *x, const long x_off,
@@ -169,7 +169,7 @@ __kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s
 
 #else
 
-__kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis,
+__kernel void scatter_elements(RANK_UP(ELEMENT_PARAMS) const idx axis, const idx s_axis,
                                const idx m_axis, const idx t_axis, const int chunk,
                                __global const number *index, const long index_off,
                                __global const word *x, const long x_off, __global word *y,

@@ -34,7 +34,7 @@
 
 #define EDGE 64
 
-#define DIM_ARGS(i) const idx n##i, const idx s##i, const idx d##i,
+#define DIM_PARAMS(i) const idx n##i, const idx s##i, const idx d##i,
 #define DIM_COUNT(i) *n##i
 #define DIM_PLACE(i)                                                                               \
     const idx p##i = rest % n##i;                                                                  \
@@ -59,7 +59,7 @@
         }                                                                                          \
     }
 
-__kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const idx dn,
+__kernel void strided_rows(RANK_UP(DIM_PARAMS) const idx n, const idx sn, const idx dn,
                            const int chunk, const int block, __global const word *src,
                            const long src_off, __global word *dst, const long dst_off)
 {
@@ -149,7 +149,7 @@ static inline void transpose_square(__global const word *src, const idx sb, cons
     for (int a = 0; a < na; ++a) store_word(dst + a * da, lanes_word(src + a, sb, nb), nb);
 }
 
-__kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const idx nb,
+__kernel void strided_tiles(RANK_UP(DIM_PARAMS) const idx na, const idx da, const idx nb,
                             const idx sb, __global const word *src, const long src_off,
                             __global word *dst, const long dst_off)
 {
@@ -171,7 +171,7 @@ __kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const 
 
 #else
 
-__kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const idx nb,
+__kernel void strided_tiles(RANK_UP(DIM_PARAMS) const idx na, const idx da, const idx nb,
                             const idx sb, __global const word *src, const long src_off,
                             __global word *dst, const long dst_off)
 {

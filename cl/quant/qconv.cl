@@ -11,7 +11,7 @@
 //             1 pixels: one work-item per pixel. NDRange: pixels, planes
 //   P_LINE    pixels that a work-item accumulates in private memory (form 0); else 1
 // Arguments, in elements
-//   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
+//   batch, groups, ic, oc (of one group); CONV_SIZES_PARAMS, see common/conv.clh
 //   x, w, y; QCONV_ARGS_LAST, see quant/qconv.clh
 // Each dimension of the NDRange may be smaller: work-items loop over the rest.
 //
@@ -28,15 +28,15 @@
 #include "quant/requantize.clh"
 #include "quant/qconv.clh"
 
-#define QCONV_ARGS                                                                                 \
-    const int batch, const int groups, const int ic, const int oc, CONV_SIZES,                     \
+#define QCONV_PARAMS                                                                               \
+    const int batch, const int groups, const int ic, const int oc, CONV_SIZES_PARAMS,              \
         __global const a_elem *x, const long x_off, __global const b_elem *weights,                \
         const long weights_off, __global y_elem *y, const long y_off, QCONV_ARGS_LAST
 
 #if P_FORM == 0
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void qconv(QCONV_ARGS)
+__kernel void qconv(QCONV_PARAMS)
 {
     const int channels = groups * oc;
     for (int row = get_group_id(1); row < batch * channels * od * oh; row += get_num_groups(1)) {
@@ -78,7 +78,7 @@ __kernel void qconv(QCONV_ARGS)
 
 #else
 
-__kernel void qconv(QCONV_ARGS)
+__kernel void qconv(QCONV_PARAMS)
 {
     const int channels = groups * oc, pixels = od * oh * ow;
     for (int plane = get_global_id(1); plane < batch * channels; plane += get_global_size(1))

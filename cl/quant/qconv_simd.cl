@@ -25,7 +25,7 @@
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //
 // Arguments of qconv_simd, lengths in elements. No length is 0.
-//   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
+//   batch, groups, ic, oc (of one group); CONV_SIZES_PARAMS, see common/conv.clh
 //   x, w from qconv_pack_w, y
 //   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, with the same limits; slices, there
 //       kd*ic, are kd * ceil(ic/P_UNIT), and P_ACC is for one row more
@@ -181,11 +181,11 @@ static __attribute__((noinline)) void finish(const int *t, const int *seen, cons
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void qconv_simd(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                         __global const a_elem *x, const long x_off, __global const int *packed_w,
-                         const long packed_w_off, __global y_elem *y, const long y_off,
-                         const int tile_m, const int group_tiles, const int tile_h,
-                         const int tile_w, QCONV_ARGS_LAST)
+__kernel void qconv_simd(const int batch, const int groups, const int ic, const int oc,
+                         CONV_SIZES_PARAMS, __global const a_elem *x, const long x_off,
+                         __global const int *packed_w, const long packed_w_off, __global y_elem *y,
+                         const long y_off, const int tile_m, const int group_tiles,
+                         const int tile_h, const int tile_w, QCONV_ARGS_LAST)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + 1];
@@ -326,8 +326,8 @@ static __attribute__((noinline)) void filter(vint *t, const int lanes, const int
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void qconv_depthwise_simd(const int batch, const int groups, const int oc, CONV_SIZES,
-                                   __global const a_elem *x, const long x_off,
+__kernel void qconv_depthwise_simd(const int batch, const int groups, const int oc,
+                                   CONV_SIZES_PARAMS, __global const a_elem *x, const long x_off,
                                    __global const b_elem *w, const long w_off, __global y_elem *y,
                                    const long y_off, const int group_channels, const int tile_h,
                                    const int tile_w, QCONV_ARGS_LAST)

@@ -17,7 +17,7 @@
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: as in qgemm_simt.cl
 // Arguments, in elements or words
-//   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
+//   batch, groups, ic, oc (of one group); CONV_SIZES_PARAMS, see common/conv.clh
 //   x and weights as packed, y; QCONV_ARGS_LAST, see quant/qconv.clh
 // NDRange of qconv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
 // batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups; each may be any
@@ -65,10 +65,10 @@
 #include "common/im2col_simt.clh"
 
 WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
-__kernel void qconv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                         __global const int *x, const long x_off, __global const int *weights,
-                         const long weights_off, __global y_elem *y, const long y_off,
-                         QCONV_ARGS_LAST)
+__kernel void qconv_simt(const int batch, const int groups, const int ic, const int oc,
+                         CONV_SIZES_PARAMS, __global const int *x, const long x_off,
+                         __global const int *weights, const long weights_off, __global y_elem *y,
+                         const long y_off, QCONV_ARGS_LAST)
 {
     QTILE_LOCALS
     __local im2col_offsets offsets;
@@ -89,11 +89,11 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
                 const int from = min(col0 + item % TILE_N, n - 1);
                 const im2col_origin origin =
                     im2col_find_origin((long)(from / pixels) * groups * depth * volume,
-                                       from % pixels, CONV_SIZES_PASSED);
+                                       from % pixels, CONV_SIZES_ARGS);
                 int acc[P_TM][P_TN], line_sum = 0;
                 tile_clear(acc);
 
-                im2col_find_offsets(&offsets, 0, depth, item, CONV_SIZES_PASSED);
+                im2col_find_offsets(&offsets, 0, depth, item, CONV_SIZES_ARGS);
                 barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
                 for (int r = 0; r <= rounds; ++r) {
@@ -113,7 +113,7 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
                     }
                     barrier(CLK_LOCAL_MEM_FENCE);
                     tile_store(w_next, x_next, item, left_tile, right_tile);
-                    im2col_find_offsets(&offsets, p0 + P_TK, depth, item, CONV_SIZES_PASSED);
+                    im2col_find_offsets(&offsets, p0 + P_TK, depth, item, CONV_SIZES_ARGS);
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 

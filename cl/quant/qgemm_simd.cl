@@ -70,7 +70,7 @@ typedef const int *panel_ptr;
 #define MICRO_SUMS_RS t_row
 #include "common/micro_simd.clh"
 
-#define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
+#define BATCH_PARAMS(i) const int d##i, const long sa##i, const long sb##i,
 #define BATCH_PLACE(i)                                                                             \
     at_a += rest % d##i * sa##i;                                                                   \
     at_b += rest % d##i * sb##i;                                                                   \
@@ -203,7 +203,7 @@ static inline vint zeros_of(__global const b_elem *p, const int step, const int 
 
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
-                         RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
+                         RANK_UP(BATCH_PARAMS) __global const a_elem *a, const long a_off,
 #if P_B_PACKED
                          __global const int *b, const long b_off,
 #else

@@ -65,7 +65,7 @@
 #define RIGHT_ALONG_K 0
 #include "quant/qtile.clh"
 
-#define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
+#define BATCH_PARAMS(i) const int d##i, const long sa##i, const long sb##i,
 #define BATCH_PLACE(i)                                                                             \
     at_a += rest % d##i * sa##i;                                                                   \
     at_b += rest % d##i * sb##i;                                                                   \
@@ -88,7 +88,7 @@ static inline int load_word(__global const a_elem *row, const int p, const int k
 
 WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void qgemm_simt(const int m, const int n, const int k, const int words, const int batch,
-                         RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
+                         RANK_UP(BATCH_PARAMS) __global const a_elem *a, const long a_off,
                          __global const int *b, const long b_off, __global y_elem *c,
                          const long c_off, QMATMUL_ARGS_LAST)
 {

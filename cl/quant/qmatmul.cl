@@ -23,7 +23,7 @@
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
 
-#define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
+#define BATCH_PARAMS(i) const int d##i, const long sa##i, const long sb##i,
 #define BATCH_PLACE(i)                                                                             \
     at_a += rest % d##i * sa##i;                                                                   \
     at_b += rest % d##i * sb##i;                                                                   \
@@ -35,7 +35,7 @@ static inline vint splat_or_load_zero(__global const b_elem *p, const int step, 
 }
 
 __kernel void qmatmul(const int m, const int n, const int k, const int batch,
-                      RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
+                      RANK_UP(BATCH_PARAMS) __global const a_elem *a, const long a_off,
                       __global const b_elem *b, const long b_off, __global y_elem *c,
                       const long c_off, QMATMUL_ARGS_LAST)
 {

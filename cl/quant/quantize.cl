@@ -123,7 +123,7 @@ static inline vwhole zero_of(__global const zero_elem *z, const long at, const i
 #endif
 }
 
-#define QUANTIZE_ARGS                                                                              \
+#define QUANTIZE_PARAMS                                                                            \
     __global const in_elem *x, const long x_off, __global out_elem *y, const long y_off,           \
         __global const scale_elem *scale, const long scale_off, __global const zero_elem *zero,    \
         const long zero_off, const int rows, const int n, const int inner, const long s_outer,     \
@@ -131,7 +131,7 @@ static inline vwhole zero_of(__global const zero_elem *z, const long at, const i
 
 #if DOWN
 
-__kernel void dequantize(QUANTIZE_ARGS)
+__kernel void dequantize(QUANTIZE_PARAMS)
 {
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long at = row / n * s_outer + row % n / block * s_n, first = (long)row * inner;
@@ -185,7 +185,7 @@ static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole
 
 #if IS_PACKED(P_OUT)
 
-__kernel void quantize_packed(QUANTIZE_ARGS, const long total)
+__kernel void quantize_packed(QUANTIZE_PARAMS, const long total)
 {
     for (long first = (long)get_global_id(0) * 8; first < total;
          first += (long)get_global_size(0) * 8) {
@@ -206,7 +206,7 @@ __kernel void quantize_packed(QUANTIZE_ARGS, const long total)
 
 #else
 
-__kernel void quantize(QUANTIZE_ARGS)
+__kernel void quantize(QUANTIZE_PARAMS)
 {
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long at = row / n * s_outer + row % n / block * s_n, first = (long)row * inner;

@@ -13,7 +13,7 @@
 //            P_CELL 3  2: one vector of units, gates z, r; after these panels, others of two
 //                      vectors of gate h
 //   P_VEC  4, 8 or 16
-// Arguments: RECURRENT_ARGS, r by recurrent_pack_lanes, the state's units padded to whole vectors,
+// Arguments: RECURRENT_PARAMS, r by recurrent_pack_lanes, the state's units padded to whole vectors,
 // then
 //   tile_rows   rows of a register tile, 1 .. P_MR
 //
@@ -241,7 +241,7 @@ static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void recurrent_simd(RECURRENT_ARGS, const int tile_rows)
+__kernel void recurrent_simd(RECURRENT_PARAMS, const int tile_rows)
 {
     const int slices = (batch + slice_rows - 1) / slice_rows;
     for (int item = get_group_id(0); item < n_dirs * slices; item += get_num_groups(0)) {

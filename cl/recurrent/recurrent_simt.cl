@@ -10,7 +10,7 @@
 //   P_LOCAL  work-items of a group; each computes every P_LOCAL-th hidden unit
 //   P_ROWS   rows (entries of the batch) of a slice: 1, 2 or 4
 //   P_STATE  memory of Ht between steps: 0 local, 1 global, when local memory is too small
-// Arguments: RECURRENT_ARGS, r by recurrent_pack_fours, the state's units padded to fours;
+// Arguments: RECURRENT_PARAMS, r by recurrent_pack_fours, the state's units padded to fours;
 // slice_rows is P_ROWS. Then,
 //   with P_STATE 0, local memory of 2 * P_ROWS * padded units numbers.
 // NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
@@ -237,7 +237,7 @@ static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[
 }
 
 WORK_GROUP_SIZE(P_LOCAL, 1, 1)
-__kernel void recurrent_simt(RECURRENT_ARGS
+__kernel void recurrent_simt(RECURRENT_PARAMS
 #if P_STATE == 0
                              ,
                              __local num *shared

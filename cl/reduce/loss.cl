@@ -25,14 +25,14 @@
 
 typedef CAT(INT_, P_INT) whole;
 
-#define LOSS_ARGS                                                                                  \
+#define LOSS_PARAMS                                                                                \
     __global const elem *x, const long x_off, __global const whole *target, const long target_off, \
         __global const elem *weight, const long weight_off, const int positions,                   \
         const int classes, const int inner, const int has_ignore, const long ignore,               \
         __global int *fault, const int code
 
 // Returns the loss at position p; its weight in *out_weight.
-static inline num loss_at(const int p, num *out_weight, LOSS_ARGS)
+static inline num loss_at(const int p, num *out_weight, LOSS_PARAMS)
 {
     const whole t = target[target_off + p];
     *out_weight = 0;
@@ -57,7 +57,7 @@ static inline num loss_at(const int p, num *out_weight, LOSS_ARGS)
     x, x_off, target, target_off, weight, weight_off, positions, classes, inner, has_ignore,       \
         ignore, fault, code
 
-__kernel void loss_each(LOSS_ARGS, __global elem *y, const long y_off)
+__kernel void loss_each(LOSS_PARAMS, __global elem *y, const long y_off)
 {
     for (int p = get_global_id(0); p < positions; p += get_global_size(0)) {
         num w;
@@ -66,7 +66,7 @@ __kernel void loss_each(LOSS_ARGS, __global elem *y, const long y_off)
     }
 }
 
-__kernel void loss_parts(LOSS_ARGS, __global num *parts, const long parts_off, const int n_parts,
+__kernel void loss_parts(LOSS_PARAMS, __global num *parts, const long parts_off, const int n_parts,
                          const int far, const int near, const int count)
 {
     for (int part = get_global_id(0); part < n_parts; part += get_global_size(0)) {

@@ -101,7 +101,7 @@ __kernel void norm_lrn(__global const elem *x, const long x_off, __global elem *
 #else
 
 // x, y: [rows, cols]; out_mean, out_inverse: [rows], NULL without P_STATS; bias NULL without P_BIAS
-#define ROW_ARGS                                                                                   \
+#define ROW_PARAMS                                                                                 \
     __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
         __global const scale_elem *scale, const long scale_off, __global const scale_elem *bias,   \
         const long bias_off, __global mean_elem *out_mean, const long out_mean_off,                \
@@ -137,7 +137,7 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 LANES_SUM(lanes_sum, num)
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void norm_rows(ROW_ARGS)
+__kernel void norm_rows(ROW_PARAMS)
 {
     const int full = cols - cols % P_VEC;
     for (int row = get_group_id(0); row < rows; row += get_num_groups(0)) {
@@ -190,7 +190,7 @@ __kernel void norm_rows(ROW_ARGS)
 GROUP_FOLD(group_sum, num, P_LOCAL, FOLD_SUM)
 
 WORK_GROUP_SIZE(P_LOCAL, 1, 1)
-__kernel void norm_groups(ROW_ARGS)
+__kernel void norm_groups(ROW_PARAMS)
 {
     __local num shared[P_LOCAL];
     const int me = get_local_id(0);

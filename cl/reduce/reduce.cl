@@ -182,11 +182,11 @@ GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
 
 // ---- kernels ------------------------------------------------------------------------------------
 
-#define KEPT_ARGS(i) const idx kn##i, const idx ks##i,
+#define KEPT_PARAMS(i) const idx kn##i, const idx ks##i,
 #define KEPT_PLACE(i)                                                                              \
     from += rest % kn##i * ks##i;                                                                  \
     rest /= kn##i;
-#define RED_ARGS(i) const idx rn##i, const idx rs##i,
+#define RED_PARAMS(i) const idx rn##i, const idx rs##i,
 #define RED_PLACE(i)                                                                               \
     base += run % rn##i * rs##i;                                                                   \
     run /= rn##i;
@@ -228,7 +228,7 @@ static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx
     return total;
 }
 
-__kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n,
+__kernel void reduce_rows(RANK_UP(KEPT_PARAMS) RANK_CAT(UP_, P_RED)(RED_PARAMS) const idx n,
                           const idx results, const idx reds, const int chunk, const int parts,
                           const int block, const long count, const float parameter,
                           __global const in_t *x, const long x_off, __global const acc *shift,
@@ -279,7 +279,7 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
         }
 }
 
-__kernel void reduce_columns(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n,
+__kernel void reduce_columns(RANK_UP(KEPT_PARAMS) RANK_CAT(UP_, P_RED)(RED_PARAMS) const idx n,
                              const idx results, const idx reds, const int chunk, const int parts,
                              const int block, const long count, const float parameter,
                              __global const in_t *x, const long x_off, __global const acc *shift,

@@ -33,7 +33,7 @@ static inline key key_of(__global const elem *p)
     return P_LARGEST ? u : ~u;
 }
 
-#define TOPK_ARGS                                                                                  \
+#define TOPK_PARAMS                                                                                \
     __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
         __global long *index, const long index_off, const int outer, const int n, const int inner, \
         const int k, __global int *scratch, const long scratch_off
@@ -72,7 +72,7 @@ static inline void sift(__global elem *y, __global long *index, const long step,
     }
 }
 
-__kernel void topk_rows(TOPK_ARGS)
+__kernel void topk_rows(TOPK_PARAMS)
 {
     for (int row = get_global_id(0); row < outer * inner; row += get_global_size(0)) {
         const long step = inner, o = row / inner, i = row % inner;
@@ -133,7 +133,7 @@ static inline key find_limit(__global const elem *x, const long step, const int 
 }
 
 WORK_GROUP_SIZE(P_LOCAL, 1, 1)
-__kernel void topk_groups(TOPK_ARGS)
+__kernel void topk_groups(TOPK_PARAMS)
 {
     __local int counts[256], found[2], sums[P_LOCAL];
     const int me = get_local_id(0);

@@ -120,20 +120,20 @@ static inline vec fold(const vec best, const vec v, const float p)
     return join(best, power(v, p));
 }
 
-#define POOL_ARGS                                                                                  \
+#define POOL_PARAMS                                                                                \
     __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
         __global long *indices, const long indices_off, const int planes, const int d,             \
         const int od, const int kd, const int sd, const int dd, const int pd, const int pd_end,    \
         const int h, const int oh, const int kh, const int sh, const int dh, const int ph,         \
         const int ph_end, const int w, const int ow, const int kw, const int sw, const int dw,     \
         const int pw, const int pw_end, const int column_major, const float p, const int rows
-#define POOL_PASSED                                                                                \
+#define POOL_ARGS                                                                                  \
     x, x_off, y, y_off, indices, indices_off, planes, d, od, kd, sd, dd, pd, pd_end, h, oh, kh,    \
         sh, dh, ph, ph_end, w, ow, kw, sw, dw, pw, pw_end, column_major, p, rows
 
 #if P_FORM == 0
 
-__kernel void pool_items(POOL_ARGS)
+__kernel void pool_items(POOL_PARAMS)
 {
     const int outputs = od * oh * ow;
     for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1))
@@ -287,7 +287,7 @@ static inline void store_outputs(const num *line, __global elem *y, const num co
 }
 
 // Writes all lines before it reads the first: data just stored in other pieces is slow to load.
-BODY void pool_lines(BODY_PARAMS, POOL_ARGS)
+BODY void pool_lines(BODY_PARAMS, POOL_PARAMS)
 {
     num lines[LINE_ROOM];
     const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC, all = od * oh;
@@ -314,6 +314,6 @@ BODY void pool_lines(BODY_PARAMS, POOL_ARGS)
 }
 
 WORK_GROUP_SIZE(1, 1, 1)
-__kernel void pool_rows(POOL_ARGS) { pool_lines(BODY_GROUPS, POOL_PASSED); }
+__kernel void pool_rows(POOL_PARAMS) { pool_lines(BODY_GROUPS, POOL_ARGS); }
 
 #endif

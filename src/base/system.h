@@ -27,6 +27,11 @@ bool sys_is_separator(char c);
 size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
 int sys_open_new(const char *path); /* fails when it exists */
+/* Limits a size to what read and write accept in one call on any system. */
+static inline unsigned sys_io_bytes(size_t n_bytes)
+{
+    return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
+}
 /* Read or write at most n_bytes; fewer is not an error. */
 int64_t sys_read(int fd, void *data, size_t n_bytes);
 int64_t sys_write(int fd, const void *data, size_t n_bytes);

@@ -21,17 +21,14 @@
 
 const char sys_separator = '/';
 
-/* Limits a size to what read and write accept in one call on any system. */
-static unsigned limited(size_t n_bytes)
+int64_t sys_read(int fd, void *data, size_t n_bytes)
 {
-    return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
+    return read(fd, data, sys_io_bytes(n_bytes));
 }
-
-int64_t sys_read(int fd, void *data, size_t n_bytes) { return read(fd, data, limited(n_bytes)); }
 
 int64_t sys_write(int fd, const void *data, size_t n_bytes)
 {
-    return write(fd, data, limited(n_bytes));
+    return write(fd, data, sys_io_bytes(n_bytes));
 }
 
 int sys_seek(int fd, uint64_t offset) { return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -1 : 0; }

@@ -7,6 +7,7 @@
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
+#include "support/fixtures/contiguous_gemm.h"
 #include "support/fixtures/ocl_platforms.h"
 
 #include "base/files.h"
@@ -97,29 +98,12 @@ static void check_gemm(ocl_context *ocl, ocl_queue *q, ocl_gemm g)
     memory_free(got);
 }
 
-static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans_a, bool trans_b)
-{
-    return (ocl_gemm){.m = m,
-                      .n = n,
-                      .k = k,
-                      .batch = batch,
-                      .trans_a = trans_a,
-                      .trans_b = trans_b,
-                      .alpha = 1.0f,
-                      .lda = trans_a ? m : k,
-                      .ldb = trans_b ? k : n,
-                      .ldc = n,
-                      .stride_a = m * k,
-                      .stride_b = k * n,
-                      .stride_c = m * n};
-}
-
 /* Checks a GEMM between copies that may run concurrently except for dependencies: the first copy
  * takes long. */
 static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
     const size_t ahead = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
-    ocl_gemm g = dense(17, 13, 5, 1, false, false);
+    ocl_gemm g = contiguous_gemm(17, 13, 5, 1, false, false);
     g.offset_a = (int64_t)ahead;
     const size_t n_a = ahead + 17 * 5, n_c = 17 * 13;
     float *a = numbers(n_a, 1), *b = numbers(5 * 13, 2), *zeros = memory_zalloc(n_a, sizeof *zeros);
@@ -161,12 +145,12 @@ static void check_gemms(ocl_context *ocl, void *user)
     assert_ok(ocl_queue_create(ocl, &q));
     /* Few shapes: each kernel of CLBlast costs seconds of compiling on a CPU. */
     for (int trans = 0; trans < 4; trans++)
-        check_gemm(ocl, q, dense(17, 13, 5, 1, trans & 1, trans & 2));
-    check_gemm(ocl, q, dense(1, 1, 1, 1, false, false));
+        check_gemm(ocl, q, contiguous_gemm(17, 13, 5, 1, trans & 1, trans & 2));
+    check_gemm(ocl, q, contiguous_gemm(1, 1, 1, 1, false, false));
     check_between_copies(ocl, q);
-    check_gemm(ocl, q, dense(tile, 64, 32, 3, false, false));
+    check_gemm(ocl, q, contiguous_gemm(tile, 64, 32, 3, false, false));
 
-    ocl_gemm gaps = dense(9, 10, 11, 1, false, false);
+    ocl_gemm gaps = contiguous_gemm(9, 10, 11, 1, false, false);
     gaps.lda += 3, gaps.ldb += 5, gaps.ldc += 7;
     gaps.offset_a = 2, gaps.offset_b = 4, gaps.offset_c = 6;
     gaps.alpha = 2.0f, gaps.beta = -1.0f;
@@ -174,13 +158,13 @@ static void check_gemms(ocl_context *ocl, void *user)
 
     /* A case that GemmStridedBatched of CLBlast 1.5.3 computes wrongly: tile-multiple shapes, a
      * repeated matrix, an offset. */
-    ocl_gemm repeated = dense(tile, tile, 64, 3, false, false);
+    ocl_gemm repeated = contiguous_gemm(tile, tile, 64, 3, false, false);
     repeated.stride_b = 0;
     check_gemm(ocl, q, repeated);
-    ocl_gemm shifted = dense(tile, tile, 64, 2, false, false);
+    ocl_gemm shifted = contiguous_gemm(tile, tile, 64, 2, false, false);
     shifted.offset_a = 128;
     check_gemm(ocl, q, shifted);
-    ocl_gemm apart = dense(tile, 64, 32, 2, false, false);
+    ocl_gemm apart = contiguous_gemm(tile, 64, 32, 2, false, false);
     apart.stride_c += 64;
     check_gemm(ocl, q, apart);
     ocl_queue_free(q);
@@ -202,7 +186,7 @@ static void check_samples(ocl_context *ocl, void *user)
     size_t n;
     assert_ok(ocl_queue_create(ocl, &q));
     ocl_queue_set_tag(q, 5);
-    check_gemm(ocl, q, dense(17, 13, 5, 1, false, false));
+    check_gemm(ocl, q, contiguous_gemm(17, 13, 5, 1, false, false));
     assert_ok(ocl_queue_take_samples(q, &samples, &n));
     assert_int_equal(n, 5); /* three writes, the GEMM, a read */
     for (size_t i = 0; i < n; i++)

@@ -9,6 +9,7 @@
 
 #include "support/fakes/failing_alloc.h"
 #include "support/fakes/opencl_faults.h"
+#include "support/fixtures/contiguous_gemm.h"
 #include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
 
@@ -144,17 +145,10 @@ static clg_status multiply(ocl_queue *q, ocl_buffer *a, ocl_buffer *b, ocl_buffe
     enum { SIZE = 24 };
     const float one = 1.0f, none = -1.0f;
     float result[SIZE * SIZE];
-    const ocl_gemm g = {.a = a,
-                        .b = b,
-                        .c = c,
-                        .m = SIZE,
-                        .n = SIZE,
-                        .k = SIZE,
-                        .lda = SIZE,
-                        .ldb = SIZE,
-                        .ldc = SIZE,
-                        .batch = 1,
-                        .alpha = 1.0f};
+    ocl_gemm g = contiguous_gemm(SIZE, SIZE, SIZE, 1, false, false);
+    g.a = a;
+    g.b = b;
+    g.c = c;
     CLG_TRY(ocl_queue_fill(q, a, 0, sizeof result, &one, sizeof one));
     CLG_TRY(ocl_queue_fill(q, b, 0, sizeof result, &one, sizeof one));
     CLG_TRY(ocl_queue_fill(q, c, 0, sizeof result, &none, sizeof none));

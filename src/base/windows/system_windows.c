@@ -155,17 +155,14 @@ const char *sys_cache_base(const char **out_subfolder)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Limits a size to what _read and _write accept in one call. */
-static unsigned limited(size_t n_bytes)
+int64_t sys_read(int fd, void *data, size_t n_bytes)
 {
-    return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
+    return _read(fd, data, sys_io_bytes(n_bytes));
 }
-
-int64_t sys_read(int fd, void *data, size_t n_bytes) { return _read(fd, data, limited(n_bytes)); }
 
 int64_t sys_write(int fd, const void *data, size_t n_bytes)
 {
-    return _write(fd, data, limited(n_bytes));
+    return _write(fd, data, sys_io_bytes(n_bytes));
 }
 
 int sys_seek(int fd, uint64_t offset)

@@ -183,7 +183,7 @@ static operand pack_step(lower_context *c, candidate *impl, const attention_job 
     s->bytes = (double)(j->batch * j->kv_heads * j->kv_len * (j->d + j->dv)) *
                (double)(dtype_size(j->dtype) + sizeof(float));
     const int64_t pieces[3] = {n_panels, j->kv_heads, j->batch};
-    grid_range(c, s, 3, pieces, NULL);
+    work_range(c, s, 3, pieces, NULL);
     return panels;
 }
 
@@ -291,7 +291,7 @@ void attention_step(lower_context *c, candidate *impl, const attention_job *j, i
     s->label = "attention";
     const int64_t pieces[3] = {divide_up(j->q_len, f.rows) * f.local, j->heads, j->batch};
     const uint64_t local[3] = {(uint64_t)f.local, 1, 1};
-    grid_range(c, s, 3, pieces, local);
+    work_range(c, s, 3, pieces, local);
     keep_job(c, j);
 }
 
@@ -309,7 +309,7 @@ void attention_scores_step(lower_context *c, candidate *impl, const attention_jo
     s->label = "attention_scores";
     const int64_t pieces[3] = {j->q_len, j->heads, j->batch};
     const uint64_t local[3] = {lower_is_simd(c) ? 1 : work_power_of_two(j->q_len, 64), 1, 1};
-    grid_range(c, s, 3, pieces, local);
+    work_range(c, s, 3, pieces, local);
 }
 
 /* ---- caches ---------------------------------------------------------------------------------- */
@@ -378,5 +378,5 @@ void attention_rotary_step(lower_context *c, candidate *impl, const attention_ro
                                                 : rest,
                                r->heads, r->batch * r->n_positions};
     const uint64_t local[3] = {lower_is_simd(c) ? 1 : work_power_of_two(pieces[0], 64), 1, 1};
-    grid_range(c, s, 3, r->d > 0 ? pieces : (int64_t[3]){0, 0, 0}, local);
+    work_range(c, s, 3, r->d > 0 ? pieces : (int64_t[3]){0, 0, 0}, local);
 }

@@ -68,9 +68,7 @@ static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j
     STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
     STEP_BUFFERS(b, s, {operand_input(j->weight), j->dtype}, {to, j->dtype});
     step_arg_int(b, s, t->tile_m);
-    const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, work_ceil_div(k, 16), 1),
-                               (uint64_t)j->groups};
-    step_range(b, s, 3, range, (uint64_t[]){1, 1, 1});
+    work_groups(c, s, t->tiles, work_ceil_div(k, 16), j->groups);
     return to;
 }
 

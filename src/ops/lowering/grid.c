@@ -98,21 +98,6 @@ bool grid_needs_64_bits(const grid_dims *g)
     return false;
 }
 
-void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
-                const uint64_t *local)
-{
-    const uint64_t ones[3] = {1, 1, 1};
-    uint64_t global[3];
-    if (!local) local = ones;
-    for (uint32_t i = 0; i < n_dims && i < 3; i++) {
-        /* Drivers allow large NDRanges along the first dimension only. */
-        const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_ITEMS / unit * unit;
-        global[i] = work_items(c, pieces[i], unit);
-        if (i > 0 && global[i] > max) global[i] = max;
-    }
-    step_range(&c->build, s, n_dims, global, local);
-}
-
 uint64_t grid_local(const lower_context *c)
 {
     return lower_is_simd(c) ? 1 : work_local(c, 128, 128);
@@ -121,7 +106,7 @@ uint64_t grid_local(const lower_context *c)
 void grid_range_1d(lower_context *c, step *s, int64_t n)
 {
     const uint64_t local = grid_local(c);
-    grid_range(c, s, 1, &n, &local);
+    work_range(c, s, 1, &n, &local);
 }
 
 void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, int64_t n_rows)
@@ -131,7 +116,7 @@ void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, 
     while (along > 1 && along > all) along /= 2;
     const int64_t pieces[2] = {n_inner, n_rows};
     const uint64_t local[2] = {along, all / along};
-    grid_range(c, s, 2, pieces, local);
+    work_range(c, s, 2, pieces, local);
 }
 
 void grid_arg(lower_context *c, step *s, bool wide_index, int64_t number)

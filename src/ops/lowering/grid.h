@@ -36,11 +36,6 @@ bool grid_is_dense(const grid_dims *g, size_t which);
  * need 64-bit indices. */
 bool grid_needs_64_bits(const grid_dims *g);
 
-/* Sets the NDRange of a step: pieces[i] pieces of work along dimension i, in work-groups of
- * local[i] (NULL: 1). Work-items are limited to what the device accepts in a dimension; kernels
- * loop over the remaining pieces. */
-void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
-                const uint64_t *local);
 /* Returns the work-group size for element-wise kernels: 1 in the SIMD class, else 128, or as many
  * as the device allows. */
 uint64_t grid_local(const lower_context *c);

@@ -52,7 +52,7 @@ void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES]);
 int64_t window_count_in(const window_axis *axes);
 int64_t window_count_out(const window_axis *axes);
 int64_t window_count_taps(const window_axis *axes);
-/* Adds the 18 arguments of CONV_SIZES in cl/common/conv.clh. */
+/* Adds the 18 arguments for CONV_SIZES_PARAMS in cl/common/conv.clh. */
 void window_args(step_builder *b, step *s, const window_axis *axes);
 
 #endif

@@ -9,7 +9,8 @@
 #include "ops/core/op.h"
 
 /* The largest NDRange dimension where kernels are limited: PoCL recompiles a kernel for dimensions
- * of 65,536 work-items and more. Kernels loop over the remaining work. */
+ * of 65,536 work-items and more, and NVIDIA's GPUs accept 65,535 work-groups along the second and
+ * third. Kernels loop over the remaining work. */
 #define WORK_MAX_ITEMS 65535
 
 /* Returns an error if the device lacks the dtype, which only float64 can be. */
@@ -83,22 +84,36 @@ static inline void work_check_work(lower_context *c, const step *s, int64_t n)
                       s->kernel.entry ? s->kernel.entry : "", (long long)n);
 }
 
+/* Sets an NDRange: pieces[i] pieces of work along dimension i, in work-groups of local[i] (NULL: 1).
+ * Work-items are limited to what devices accept: large numbers along the first dimension only.
+ * Kernels loop over the remaining pieces. */
+static inline void work_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
+                              const uint64_t *local)
+{
+    const uint64_t ones[3] = {1, 1, 1};
+    uint64_t global[3];
+    if (!local) local = ones;
+    for (uint32_t i = 0; i < n_dims && i < 3; i++) {
+        const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_ITEMS / unit * unit;
+        global[i] = work_items(c, pieces[i], unit);
+        if (i > 0 && global[i] > max) global[i] = max;
+    }
+    step_range(&c->build, s, n_dims, global, local);
+}
+
 /* Sets a two-dimensional NDRange: n0 x n1 pieces of work in work-groups of local0 x local1. */
 static inline void work_range_2d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
                                  uint64_t local1)
 {
     work_check_work(c, s, n0);
     work_check_work(c, s, n1);
-    const uint64_t global[2] = {work_items(c, n0, local0), work_items(c, n1, local1)};
-    const uint64_t local[2] = {local0, local1};
-    step_range(&c->build, s, 2, global, local);
+    work_range(c, s, 2, (int64_t[]){n0, n1}, (uint64_t[]){local0, local1});
 }
 
 static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t local)
 {
     work_check_work(c, s, n);
-    const uint64_t global[1] = {work_items(c, n, local)};
-    step_range(&c->build, s, 1, global, &local);
+    work_range(c, s, 1, &n, &local);
 }
 
 /* Sets the NDRange for n_rows rows of n pieces of work, in work-groups of 64 work-items: a power of
@@ -113,10 +128,7 @@ static inline void work_range_rows(lower_context *c, step *s, int64_t n, int64_t
 static inline void work_range_3d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
                                  uint64_t local1, int64_t n2)
 {
-    const uint64_t global[3] = {work_items(c, n0, local0), work_items(c, n1, local1),
-                                work_items(c, n2, 1)};
-    const uint64_t local[3] = {local0, local1, 1};
-    step_range(&c->build, s, 3, global, local);
+    work_range(c, s, 3, (int64_t[]){n0, n1, n2}, (uint64_t[]){local0, local1, 1});
 }
 
 /* Sets an NDRange of x * y * z work-groups of one work-item. */
@@ -129,10 +141,8 @@ static inline void work_groups(lower_context *c, step *s, int64_t x, int64_t y, 
  * require it, and then each group processes several pieces in turn. */
 static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)
 {
-    const int64_t max = INT64_MAX / (int64_t)local;
-    const uint64_t global[1] = {
-        work_items(c, (n_groups < max ? n_groups : max) * (int64_t)local, local)};
-    step_range(&c->build, s, 1, global, &local);
+    const int64_t max = INT64_MAX / (int64_t)local, n = work_min(n_groups, max) * (int64_t)local;
+    work_range(c, s, 1, &n, &local);
 }
 
 /* Returns the number of compute units of the device, at least 1: how many work-groups run

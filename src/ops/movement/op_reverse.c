@@ -60,7 +60,7 @@ static clg_status reverse_lower(lower_context *c)
     const int64_t pieces[2] = {simd ? 1 : inner, outer * time};
     const uint64_t local[2] = {simd ? 1 : work_power_of_two(inner, 64),
                                simd && inner < 256 ? 16 : 1};
-    grid_range(c, s, 2, pieces, local);
+    work_range(c, s, 2, pieces, local);
     return CLG_OK;
 }
 

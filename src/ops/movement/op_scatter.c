@@ -126,7 +126,7 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
     const int64_t pieces[2] = {divide_up(inner, chunk), divide_up(rows, block)};
     const uint64_t along = simd ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
     const uint64_t local[2] = {along, simd ? 1 : 128 / along};
-    grid_range(c, g->step, 2, pieces, local);
+    work_range(c, g->step, 2, pieces, local);
 }
 
 /* Returns the number of owners that divide n positions, so that with `others` work-items each the
@@ -199,7 +199,7 @@ static clg_status elements_lower(lower_context *c)
     buffers(c, &g);
     const int64_t pieces[2] = {m->dims[axis] > 0 ? divide_up(lines, chunk) : 0, owners};
     const uint64_t local[2] = {simd ? 1 : work_power_of_two(lines, 64), 1};
-    grid_range(c, g.step, 2, pieces, local);
+    work_range(c, g.step, 2, pieces, local);
     return CLG_OK;
 }
 
@@ -279,7 +279,7 @@ static void finish_owners(lower_context *c, const scatter_step *g, int64_t n, in
     const int64_t lanes = simd ? work_units(c) : inner;
     const int64_t pieces[2] = {tuples > 0 ? (lanes < inner ? lanes : inner) : 0, owners};
     const uint64_t local[2] = {simd ? 1 : work_power_of_two(inner, 64), 1};
-    grid_range(c, g->step, 2, pieces, local);
+    work_range(c, g->step, 2, pieces, local);
 }
 
 static clg_status nd_lower(lower_context *c)

@@ -140,7 +140,7 @@ static void copy_tiles(lower_context *c, candidate *to, const grid_dims *g, int 
     const uint64_t local[2] = {simd ? 1 : (uint64_t)tile, simd ? 1 : (uint64_t)tile / 4};
     const int64_t pieces[2] = {tiles_b * (int64_t)local[0],
                                tiles_a * grid_n_elements(&outer) * (int64_t)local[1]};
-    grid_range(c, s, 2, pieces, local);
+    work_range(c, s, 2, pieces, local);
     s->bytes = 2.0 * (double)grid_n_elements(g) * (double)size;
 }
 

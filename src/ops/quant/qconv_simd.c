@@ -138,8 +138,7 @@ static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *
     STEP_INTS(b, s, j->oc, j->ic, a[0].kernel, taps);
     STEP_BUFFERS(b, s, {operand_input(j->at->w), j->w_dtype}, {to, CLG_INT32});
     step_arg_int(b, s, t->tile_m);
-    step_range(b, s, 2, (uint64_t[]){work_items(c, t->tiles, 1), (uint64_t)j->groups},
-               (uint64_t[]){1, 1});
+    work_groups(c, s, t->tiles, j->groups, 1);
     return to;
 }
 

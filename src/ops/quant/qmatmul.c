@@ -33,7 +33,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                    local[3] = {across, simd ? 1 : 64 / across, 1};
     const int64_t pieces[3] = {(z->n + lanes - 1) / lanes, (z->m + rows - 1) / rows,
                                grid_n_elements(z->batches)};
-    grid_range(c, s, 3, pieces, local);
+    work_range(c, s, 3, pieces, local);
 }
 
 /* Returns an operand with the leading dimensions of x and their strides. */

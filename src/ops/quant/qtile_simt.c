@@ -39,5 +39,5 @@ void qtile_range(lower_context *c, step *s, const simt_tile *t, int64_t m, int64
 void qtile_packing_range(lower_context *c, step *s, int64_t across, int64_t down, int64_t deep)
 {
     const uint64_t local[3] = {work_power_of_two(across, 64), 1, 1};
-    grid_range(c, s, 3, (int64_t[]){across, down, deep}, local);
+    work_range(c, s, 3, (int64_t[]){across, down, deep}, local);
 }

@@ -247,7 +247,7 @@ static int parts_of(const lower_context *c, const recurrent_plan *p, const launc
     return parts;
 }
 
-/* Adds the buffers of RECURRENT_ARGS; the product stands in for absent ones. */
+/* Adds the buffers for RECURRENT_PARAMS; the product stands in for absent ones. */
 static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
@@ -267,7 +267,7 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_arg_long(b, s, p->desc.n_dirs * p->batch * p->padded);
 }
 
-/* Adds the remaining RECURRENT_ARGS. */
+/* Adds the remaining arguments for RECURRENT_PARAMS. */
 static void number_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */

@@ -68,7 +68,7 @@ static step *loss_step(lower_context *c, const loss_job *j, const char *entry)
                                     whole == CLG_INT32 ? 32 : 64, lower_has_input(c, 2)));
 }
 
-/* Adds LOSS_ARGS of the kernels. */
+/* Adds the arguments for LOSS_PARAMS of the kernels. */
 static void loss_args(lower_context *c, const loss_job *j, step *k)
 {
     step_builder *b = &c->build;

@@ -241,7 +241,7 @@ static void set_range(lower_context *c, step *s, const reduce_launch *l, int64_t
             l->group == 1 ? divide_up(l->results, block) : divide_up(l->results, lines) * l->group;
         const int64_t pieces[2] = {results, l->parts * lines};
         const uint64_t local[2] = {(uint64_t)(all / lines), (uint64_t)lines};
-        grid_range(c, s, 2, pieces, local);
+        work_range(c, s, 2, pieces, local);
     }
 }
 

@@ -283,7 +283,7 @@ typedef struct resize_job {
     clg_dtype dtype;
 } resize_job;
 
-/* Taps of an axis: their number, how many come before the position, and the filter's stretch. */
+/* Taps of an axis: their number, how many come before the position, and the filter's scale. */
 typedef struct resize_taps {
     int64_t n, before;
     double shrink;

@@ -56,6 +56,15 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     return CLG_OK;
 }
 
+/* Prefixes the message of an error with the step's node, unless the step belongs to none; returns
+ * the status. */
+static clg_status prefix_node(const frame *f, const plan_step *s, clg_status status)
+{
+    char name[NODE_TEXT_BYTES];
+    if (s->node >= f->exec->graph->n_nodes) return status;
+    return error_prefix(status, "%s", node_text(&f->exec->graph->nodes[s->node], name));
+}
+
 static void free_segment(frame *f, frame_segment *s)
 {
     for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++)
@@ -262,13 +271,7 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
         if (prepared->kernels[i]) continue;
         clg_status status =
             ocl_kernel_create_draft(f->exec->context->ocl, &s->what->kernel, &prepared->kernels[i]);
-        if (status != CLG_OK) {
-            char name[NODE_TEXT_BYTES];
-            return s->node < f->exec->graph->n_nodes
-                       ? error_prefix(status, "%s",
-                                      node_text(&f->exec->graph->nodes[s->node], name))
-                       : status;
-        }
+        if (status != CLG_OK) return prefix_node(f, s, status);
     }
     return CLG_OK;
 }
@@ -435,13 +438,7 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const a
             CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
         clg_status status =
             launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
-        if (status != CLG_OK) {
-            char name[NODE_TEXT_BYTES];
-            return s->node < f->exec->graph->n_nodes
-                       ? error_prefix(status, "%s",
-                                      node_text(&f->exec->graph->nodes[s->node], name))
-                       : status;
-        }
+        if (status != CLG_OK) return prefix_node(f, s, status);
         at += s->n_buffers;
     }
     return CLG_OK;

@@ -43,16 +43,23 @@ clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writ
     return status;
 }
 
-/* Writes the header before the entry; its sizes are always in the zip64 field. */
-static void format_local(const zip_writer *w, strbuf *out)
+/* Writes the fields that stand in both headers of an entry: from the version needed to extract it
+ * to its CRC. */
+static void put_common(const zip_writer *w, strbuf *out)
 {
-    put(out, 4, 0x04034b50);
     put(out, 2, VERSION);
     put(out, 2, FLAG_UTF8);
     put(out, 2, w->compress ? 8 : 0);
     put(out, 2, 0);
     put(out, 2, DATE_1980);
     put(out, 4, w->crc);
+}
+
+/* Writes the header before the entry; its sizes are always in the zip64 field. */
+static void format_local(const zip_writer *w, strbuf *out)
+{
+    put(out, 4, 0x04034b50);
+    put_common(w, out);
     put(out, 4, UINT32_MAX);
     put(out, 4, UINT32_MAX);
     put(out, 2, strlen(w->name));
@@ -132,12 +139,7 @@ static void format_central(zip_writer *w)
     strbuf *out = &w->directory;
     put(out, 4, 0x02014b50);
     put(out, 2, VERSION);
-    put(out, 2, VERSION);
-    put(out, 2, FLAG_UTF8);
-    put(out, 2, w->compress ? 8 : 0);
-    put(out, 2, 0);
-    put(out, 2, DATE_1980);
-    put(out, 4, w->crc);
+    put_common(w, out);
     put(out, 4, large ? UINT32_MAX : w->packed_bytes);
     put(out, 4, large ? UINT32_MAX : w->size_bytes);
     put(out, 2, strlen(w->name));

@@ -5,25 +5,9 @@
  */
 #include "support/unit.h"
 
-#include "ocl/blas/blas.h"
-#include "ocl/helper/trial.h"
+#include "support/fixtures/contiguous_gemm.h"
 
-static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans_a, bool trans_b)
-{
-    return (ocl_gemm){.m = m,
-                      .n = n,
-                      .k = k,
-                      .batch = batch,
-                      .trans_a = trans_a,
-                      .trans_b = trans_b,
-                      .alpha = 1,
-                      .lda = trans_a ? m : k,
-                      .ldb = trans_b ? k : n,
-                      .ldc = n,
-                      .stride_a = m * k,
-                      .stride_b = k * n,
-                      .stride_c = m * n};
-}
+#include "ocl/helper/trial.h"
 
 static bool same_class(ocl_gemm a, ocl_gemm b)
 {
@@ -34,34 +18,34 @@ static bool same_class(ocl_gemm a, ocl_gemm b)
 
 TEST(class__of_sizes)
 {
-    const ocl_gemm g = dense(33, 45, 77, 1, false, false);
-    assert_true(same_class(g, dense(35, 47, 79, 1, false, false)));
-    assert_true(same_class(g, dense(3, 5, 7, 1, false, false)));
-    assert_false(same_class(g, dense(34, 45, 77, 1, false, false)));
-    assert_false(same_class(g, dense(33, 48, 77, 1, false, false)));
-    assert_false(same_class(g, dense(33, 45, 128, 1, false, false)));
+    const ocl_gemm g = contiguous_gemm(33, 45, 77, 1, false, false);
+    assert_true(same_class(g, contiguous_gemm(35, 47, 79, 1, false, false)));
+    assert_true(same_class(g, contiguous_gemm(3, 5, 7, 1, false, false)));
+    assert_false(same_class(g, contiguous_gemm(34, 45, 77, 1, false, false)));
+    assert_false(same_class(g, contiguous_gemm(33, 48, 77, 1, false, false)));
+    assert_false(same_class(g, contiguous_gemm(33, 45, 128, 1, false, false)));
     /* below and from the cube of 64 */
-    assert_true(same_class(dense(63, 63, 65, 1, false, false), g));
-    assert_false(same_class(dense(65, 63, 65, 1, false, false), g));
-    assert_true(
-        same_class(dense(64, 64, 64, 1, false, false), dense(64, 64, 448, 1, false, false)));
-    assert_false(
-        same_class(dense(64, 64, 64, 1, false, false), dense(64, 64, 576, 1, false, false)));
+    assert_true(same_class(contiguous_gemm(63, 63, 65, 1, false, false), g));
+    assert_false(same_class(contiguous_gemm(65, 63, 65, 1, false, false), g));
+    assert_true(same_class(contiguous_gemm(64, 64, 64, 1, false, false),
+                           contiguous_gemm(64, 64, 448, 1, false, false)));
+    assert_false(same_class(contiguous_gemm(64, 64, 64, 1, false, false),
+                            contiguous_gemm(64, 64, 576, 1, false, false)));
     /* so large that CLBlast never takes its direct kernel */
-    assert_true(same_class(dense(2049, 2049, 2049, 1, false, false),
-                           dense(4097, 8191, 12345, 1, false, false)));
-    assert_true(
-        same_class(dense(3, 5, 65535, 1, false, false), dense(3, 5, 17477, 1, false, false)));
-    assert_false(
-        same_class(dense(1, 1, 65537, 1, false, false), dense(1, 1, 65535, 1, false, false)));
+    assert_true(same_class(contiguous_gemm(2049, 2049, 2049, 1, false, false),
+                           contiguous_gemm(4097, 8191, 12345, 1, false, false)));
+    assert_true(same_class(contiguous_gemm(3, 5, 65535, 1, false, false),
+                           contiguous_gemm(3, 5, 17477, 1, false, false)));
+    assert_false(same_class(contiguous_gemm(1, 1, 65537, 1, false, false),
+                            contiguous_gemm(1, 1, 65535, 1, false, false)));
 }
 
 TEST(class__of_operands)
 {
-    const ocl_gemm g = dense(32, 48, 64, 1, false, false);
-    ocl_gemm x = dense(32, 48, 64, 1, true, false);
+    const ocl_gemm g = contiguous_gemm(32, 48, 64, 1, false, false);
+    ocl_gemm x = contiguous_gemm(32, 48, 64, 1, true, false);
     assert_false(same_class(g, x));
-    assert_false(same_class(dense(32, 48, 64, 1, false, true), x));
+    assert_false(same_class(contiguous_gemm(32, 48, 64, 1, false, true), x));
     x = g;
     x.ldc += 3;
     assert_false(same_class(g, x));
@@ -82,11 +66,11 @@ TEST(class__of_operands)
 TEST(class__of_batches)
 {
     ocl_gemm small;
-    const ocl_gemm g = dense(32, 48, 64, 9, false, false);
+    const ocl_gemm g = contiguous_gemm(32, 48, 64, 9, false, false);
     assert_true(blas_is_batched(&g));
     assert_int_equal(blas_n_calls(&g), 1);
-    assert_true(same_class(g, dense(32, 48, 64, 3, false, false)));
-    assert_false(same_class(g, dense(32, 48, 64, 1, false, false)));
+    assert_true(same_class(g, contiguous_gemm(32, 48, 64, 3, false, false)));
+    assert_false(same_class(g, contiguous_gemm(32, 48, 64, 1, false, false)));
     (void)trial_gemm_class(&g, 0, &small);
     assert_int_equal(small.batch, 2);
     assert_true(blas_is_batched(&small));
@@ -130,8 +114,8 @@ TEST(class__small_problems)
         for (int n = 0; n < N; n++)
             for (int k = 0; k < N; k++)
                 for (int kind = 0; kind < 3; kind++) {
-                    ocl_gemm g =
-                        dense(dims[m], dims[n], dims[k], 1 + 4 * (kind == 1), kind > 0, kind > 1);
+                    ocl_gemm g = contiguous_gemm(dims[m], dims[n], dims[k], 1 + 4 * (kind == 1),
+                                                 kind > 0, kind > 1);
                     if (kind == 2) {
                         g.lda += 8;
                         g.offset_c = 1;
