@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# docs/operators.md is printed by a small program from the library's own table of operators:
-#   cmake --build build --target docs_operators     writes it
-#   ctest -R lint.operators_doc                     fails when it is out of date
+# Pages that small programs print from the library's own tables:
+#   cmake --build build --target docs_NAME     writes docs/NAME.md
+#   ctest -R lint.NAME_doc                     fails when it is out of date
 
-add_executable(print_operators EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tools/gendoc/operators.c")
-target_link_libraries(print_operators PRIVATE clg_settings clgraph)
+# NAME is printed by tools/gendoc/NAME.c, linked with the given libraries.
+function(clg_generated_page name)
+  add_executable(print_${name} EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tools/gendoc/${name}.c")
+  target_link_libraries(print_${name} PRIVATE clg_settings ${ARGN})
 
-set(operators_doc "${PROJECT_SOURCE_DIR}/docs/operators.md")
-set(operators_fresh "${PROJECT_BINARY_DIR}/generated/operators.md")
-add_custom_target(docs_operators
-  COMMAND print_operators > "${operators_fresh}"
-  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${operators_fresh}" "${operators_doc}"
-  COMMENT "Writing docs/operators.md"
-  VERBATIM)
+  set(page "${PROJECT_SOURCE_DIR}/docs/${name}.md")
+  set(fresh "${PROJECT_BINARY_DIR}/generated/${name}.md")
+  add_custom_target(docs_${name}
+    COMMAND print_${name} > "${fresh}"
+    COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${fresh}" "${page}"
+    COMMENT "Writing docs/${name}.md"
+    VERBATIM)
 
-if(CLG_BUILD_TESTS AND NOT WIN32)
-  set_target_properties(print_operators PROPERTIES EXCLUDE_FROM_ALL OFF)
-  add_test(NAME lint.operators_doc COMMAND "${CMAKE_COMMAND}"
-    "-DPROGRAM=$<TARGET_FILE:print_operators>" "-DDOC=${operators_doc}"
-    "-DFRESH=${operators_fresh}" "-DBUILD=${PROJECT_BINARY_DIR}"
-    -P "${PROJECT_SOURCE_DIR}/cmake/check_operators_doc.cmake")
-  set_tests_properties(lint.operators_doc PROPERTIES LABELS lint TIMEOUT 60)
+  if(CLG_BUILD_TESTS AND NOT WIN32)
+    set_target_properties(print_${name} PROPERTIES EXCLUDE_FROM_ALL OFF)
+    add_test(NAME lint.${name}_doc COMMAND "${CMAKE_COMMAND}"
+      "-DPROGRAM=$<TARGET_FILE:print_${name}>" "-DDOC=${page}" "-DFRESH=${fresh}"
+      "-DBUILD=${PROJECT_BINARY_DIR}" "-DTARGET=docs_${name}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/check_generated_page.cmake")
+    set_tests_properties(lint.${name}_doc PROPERTIES LABELS lint TIMEOUT 60)
+  endif()
+endfunction()
+
+clg_generated_page(operators clgraph)
+if(CLG_BUILD_TESTS)
+  clg_generated_page(quirks clgraph_internal) # the table is not public
 endif()

@@ -15,6 +15,8 @@
 # whose mirror is CLG_MIRROR, by default http://archive.ubuntu.com/ubuntu). CLG_MIRROR names another
 # mirror.
 set -euo pipefail
+# shellcheck source=tools/chroot.bash
+source "$(dirname -- "${BASH_SOURCE[0]}")/chroot.bash"
 
 usage() {
   echo "usage: tools/chroot-test.sh [--worktree] [--once] [--suite NAME] FOLDER [CTEST ARGUMENTS]" >&2
@@ -33,16 +35,9 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-case $suite in
-  bookworm | trixie | forky | noble) ;;
-  testing) suite=forky ;;
-  *) usage ;;
-esac
+suite=$(chroot_suite "$suite") || usage
 [ $# -ge 1 ] || usage
-if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
-  echo "chroot-test.sh: needs root and the package debootstrap" >&2
-  exit 1
-fi
+chroot_check
 mkdir -p -- "$1"
 root=$(cd -- "$1" && pwd)
 shift
@@ -51,49 +46,9 @@ if [ -n "$(ls -A "$root")" ]; then
   exit 1
 fi
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-
-# The first Debian mirror of this machine's apt, one-line or deb822 format.
-mirror=${CLG_MIRROR:-}
-[ -n "$mirror" ] || [ "$suite" != noble ] || mirror=http://archive.ubuntu.com/ubuntu
-[ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-  grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
-if [ -z "$mirror" ]; then
-  echo "chroot-test.sh: no Debian mirror in this machine's apt sources; CLG_MIRROR names one" >&2
-  exit 1
-fi
-eval "$(apt-config shell proxy Acquire::http::Proxy)"
-[ -z "${proxy:-}" ] || export http_proxy=$proxy https_proxy=$proxy
-
-# debootstrap may be older than the suite: all of Debian's are bootstrapped alike, and all of
-# Ubuntu's.
-arguments=("$suite" "$root" "$mirror")
-scripts=/usr/share/debootstrap/scripts
-components=main
-if [ "$suite" = noble ]; then
-  components=main,universe # nearly all of what is needed is in universe
-  [ -e "$scripts/noble" ] || arguments+=("$scripts/gutsy")
-else
-  [ -e "$scripts/$suite" ] || arguments+=("$scripts/sid")
-fi
-echo "$suite into $root"
-if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" >"$root.log" 2>&1; then
-  tail -n 20 "$root.log" >&2
-  exit 1
-fi
-[ -z "${proxy:-}" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$root/etc/apt/apt.conf.d/90proxy"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-
-unmount() {
-  for point in dev/shm sys proc; do
-    mountpoint -q "$root/$point" && umount "$root/$point"
-  done
-  return 0
-}
-trap unmount EXIT
-mkdir -p "$root/dev/shm"
-mount -t proc proc "$root/proc"
-mount -t sysfs -o ro sysfs "$root/sys"
-mount -t tmpfs tmpfs "$root/dev/shm"
+chroot_make "$suite" "$root"
+trap 'chroot_unmount "$root"' EXIT
+chroot_mount "$root"
 
 place="/opt/clgraph source"
 mkdir "$root$place"
@@ -108,8 +63,7 @@ for command in "${commands[@]}"; do
   start=$SECONDS
   arguments=()
   [ "$command" = quickstart ] || arguments=("$@")
-  if chroot "$root" env -i HOME=/root PATH="$PATH" LANG=C.UTF-8 bash "$place/tools/$command.sh" "${arguments[@]}" \
-    >"$root.log" 2>&1; then
+  if chroot_run "$root" bash "$place/tools/$command.sh" "${arguments[@]}" >"$root.log" 2>&1; then
     echo "==== tools/$command.sh: done in $((SECONDS - start)) s"
   else
     echo "==== tools/$command.sh: FAILED after $((SECONDS - start)) s"

@@ -7,19 +7,19 @@
 #   tools/packages.sh install GROUP...               installs those that are missing (sudo only when
 #                                                    not root)
 #
-# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint,
-# vendors (compilers of GPU vendors, for tools/portability.sh), windows (in addition to build, for
-# tools/windows.sh).
+# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, drivers (in
+# addition to build and run, for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
+# tools/portability.sh), windows (in addition to build, for tools/windows.sh).
 #
 # Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
 # default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
-# test, lint, vendors or windows that the machine's sources do not have is left out with a line: the
+# another group than build and run that the machine's sources do not have is left out with a line: the
 # tests that need it are skipped by name. One of build or run is an error.
 set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test lint vendors windows; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test drivers lint vendors windows; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -51,6 +51,10 @@ packages_of() { # GROUP SUITE
         *) echo python3-onnx ;;
       esac
       ;;
+    drivers)
+      echo libonnx-testdata mesa-opencl-icd
+      case $2 in bookworm | noble) echo oclgrind ;; esac
+      ;;
     lint) echo clang clang-format clang-tidy shellcheck ;;
     vendors)
       # tools/portability.sh takes AMD's and NVIDIA's targets through clang 15.
@@ -59,7 +63,7 @@ packages_of() { # GROUP SUITE
       ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, lint, vendors and windows" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors and windows" >&2
       return 2
       ;;
   esac

@@ -2,7 +2,8 @@
  *
  * The table of quirks, workarounds for faults of drivers, and which of its rows a device matches.
  * To add a quirk, add a bit to device_quirk (caps.h) and a row here: what the driver does wrong,
- * what we do, since which version, and the source; then a case in tests/unit/caps/test_quirks.c.
+ * what we do, since which version, where it was seen, and the source; then a case in
+ * tests/unit/caps/test_quirks.c. docs/quirks.md is generated (target docs_quirks).
  */
 #include "caps/quirks.h"
 
@@ -11,6 +12,12 @@
 #include "caps/words.h"
 
 #include <string.h>
+
+#ifdef __x86_64__
+#define IS_X86 true
+#else
+#define IS_X86 false
+#endif
 
 static const char *const southern_islands[] = {"tahiti", "pitcairn", "capeverde",
                                                "oland",  "hainan",   NULL};
@@ -29,13 +36,18 @@ const quirk_row quirk_rows[] = {
      .family = PLATFORM_POCL,
      .what = "a damaged program binary aborts the process, a truncated one is a segmentation fault",
      .why = "check our own checksum before the driver sees a byte",
-     .source = "measured with PoCL 3.1"},
+     .source = "measured with PoCL 3.1",
+     .seen_from = "3.1",
+     .seen_to = "3.1",
+     .test = "api.ocl_programs"},
     {.bit = QUIRK_BINARIES_CRASH,
      .name = "binaries-crash",
      .family = PLATFORM_RUSTICL,
      .what = "a program binary of another driver aborts the process",
      .why = "check our own checksum before the driver sees a byte",
-     .source = "measured with Mesa 22.3"},
+     .source = "measured with Mesa 22.3",
+     .seen_from = "22.3",
+     .seen_to = "22.3"},
     {.bit = QUIRK_GLOBAL_SIZE_RECOMPILES,
      .name = "global-size-recompiles",
      .family = PLATFORM_POCL,
@@ -43,7 +55,9 @@ const quirk_row quirk_rows[] = {
      .what =
          "a dimension of 65,536 work-items or more, or a global offset, compiles the kernel again",
      .why = "stay below with loops over the grid, and use no offset",
-     .source = "measured with PoCL 3.1; grid_width_specialization_limit in PoCL's sources"},
+     .source = "measured with PoCL 3.1; grid_width_specialization_limit in PoCL's sources",
+     .seen_from = "3.1",
+     .seen_to = "3.1"},
     {.bit = QUIRK_WIDER_LAUNCH_CRASHES,
      .name = "wider-launch-crashes",
      .family = PLATFORM_POCL,
@@ -53,7 +67,10 @@ const quirk_row quirk_rows[] = {
          "a kernel that starts with a larger grid than ever, while another queue runs it, aborts "
          "the process",
      .why = "launches that are new to the driver run while no other queue is at work",
-     .source = "measured with PoCL 3.1; pocl_release_dlhandle_cache in PoCL's sources"},
+     .source = "measured with PoCL 3.1; pocl_release_dlhandle_cache in PoCL's sources",
+     .seen_from = "3.1",
+     .seen_to = "3.1",
+     .test = "unit.launch_guard"},
     {.bit = QUIRK_SLOW_DECLARATIONS,
      .name = "slow-declarations",
      .family = PLATFORM_POCL,
@@ -62,18 +79,21 @@ const quirk_row quirk_rows[] = {
      .driver_before = "4",
      .what = "reading the declarations of all built-in functions takes 0.15 s for each program",
      .why = "declare those that kernels call, and leave out the driver's",
-     .source = "measured with PoCL 3.1 on LLVM 15; _clang_opencl.h among PoCL's files"},
-#ifdef __x86_64__ /* passing structs was checked only there */
+     .source = "measured with PoCL 3.1 on LLVM 15; _clang_opencl.h among PoCL's files",
+     .seen_from = "3.1",
+     .seen_to = "3.1"},
     {.bit = QUIRK_COSTLY_ARGUMENTS,
      .name = "costly-arguments",
      .family = PLATFORM_POCL,
      .cpu_only = true,
+     .x86_only = true,
      .driver_from = "3",
      .what = "a launch copies each argument to its own memory, which another thread frees: "
              "0.1 us for each",
      .why = "pack all scalar arguments into one struct",
-     .source = "measured with PoCL 3.1; pocl_kernel_copy_args in PoCL's sources"},
-#endif
+     .source = "measured with PoCL 3.1; pocl_kernel_copy_args in PoCL's sources",
+     .seen_from = "3.1",
+     .seen_to = "3.1"},
     {.bit = QUIRK_FINISHED_QUEUE_USED,
      .name = "finished-queue-used",
      .family = PLATFORM_POCL,
@@ -81,14 +101,19 @@ const quirk_row quirk_rows[] = {
      .what = "a queue that is released soon after clFinish, or after a blocking transfer, may be "
              "freed before the driver's thread has notified the waiting one: the process aborts",
      .why = "wait for events, which notifies nobody of the queue",
-     .source = "measured with PoCL 6.0; the end of pocl_update_event_finished in PoCL's sources"},
+     .source = "measured with PoCL 6.0; the end of pocl_update_event_finished in PoCL's sources",
+     .seen_from = "6.0",
+     .seen_to = "6.0",
+     .test = "faults.session_faults"},
     {.bit = QUIRK_SLOW_LAUNCH,
      .name = "slow-launch",
      .any_family = true,
      .software_only = true,
      .what = "a launch takes tens of milliseconds",
      .why = "no tuning, short measurements",
-     .source = "measured with llvmpipe of Mesa 22.3"},
+     .source = "measured with llvmpipe of Mesa 22.3",
+     .seen_from = "22.3",
+     .seen_to = "22.3"},
     {.bit = QUIRK_SMALL_ARRAYS,
      .name = "small-arrays",
      .family = PLATFORM_INTEL_GPU,
@@ -151,7 +176,7 @@ bool quirks_row_holds(const quirk_row *row, const device_record *record, const d
 {
     if (!row->any_family && row->family != caps->family) return false;
     if ((row->cpu_only && caps->kind != CLG_DEVICE_CPU) ||
-        (row->software_only && !caps->is_software))
+        (row->software_only && !caps->is_software) || (row->x86_only && !IS_X86))
         return false;
     if (row->device_parts && !has_part(record->name, row->device_parts)) return false;
     if (row->platform_part && !words_contain(record->platform_name, row->platform_part))

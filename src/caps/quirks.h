@@ -14,6 +14,7 @@ typedef struct quirk_row {
     bool any_family;  /* otherwise `family` must be the device's */
     platform_family family;
     bool cpu_only, software_only;
+    bool x86_only; /* the workaround was checked only on x86-64 hosts */
     /* Substrings, ended by NULL, of which the device's name must contain one; NULL: any name. */
     const char *const *device_parts;
     /* A substring that the platform's name must contain; NULL: any name. */
@@ -23,6 +24,13 @@ typedef struct quirk_row {
     const char *what;   /* what the driver does */
     const char *why;    /* what the library does about it */
     const char *source; /* where it is documented or was measured */
+    /* The first and last driver version with which the project saw it; NULL: it is only reported.
+     * The workaround applies to the versions between the bounds above all the same: it is safe
+     * without the fault, and the fault may be there. */
+    const char *seen_from, *seen_to;
+    /* The ctest that fails without the workaround, where the fault shows; NULL: none, the fault
+     * needs hardware or luck. */
+    const char *test;
 } quirk_row;
 
 extern const quirk_row quirk_rows[];

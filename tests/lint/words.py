@@ -31,6 +31,7 @@ KEPT = (
     "tests/lint/words.py",
     "docs/decisions/*",
     "docs/operators.md",
+    "docs/quirks.md",
     "LICENSE*",
     "examples/models/*",
     "*.json",

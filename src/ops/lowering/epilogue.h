@@ -62,8 +62,8 @@ bool epilogue_is_empty(const epilogue_ops *e);
 /* Returns the parameters of the epilogue for a prelude, in the context's arena: "P_BIAS=1
  * P_RESIDUAL=0 P_ACT=1". */
 const char *epilogue_prelude(lower_context *c, const epilogue_ops *e);
-/* Adds the arguments for EPILOGUE_PARAMS of cl/common/epilogue.clh. `unused` is passed as the buffer of
- * an absent bias or residual. */
+/* Adds the arguments for EPILOGUE_PARAMS of cl/common/epilogue.clh. `unused` is passed as the
+ * buffer of an absent bias or residual. */
 void epilogue_args(lower_context *c, step *s, const epilogue_ops *e, clg_dtype dtype,
                    operand unused);
 

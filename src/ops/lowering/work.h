@@ -84,8 +84,8 @@ static inline void work_check_work(lower_context *c, const step *s, int64_t n)
                       s->kernel.entry ? s->kernel.entry : "", (long long)n);
 }
 
-/* Sets an NDRange: pieces[i] pieces of work along dimension i, in work-groups of local[i] (NULL: 1).
- * Work-items are limited to what devices accept: large numbers along the first dimension only.
+/* Sets an NDRange: pieces[i] pieces of work along dimension i, in work-groups of local[i] (NULL:
+ * 1). Work-items are limited to what devices accept: large numbers along the first dimension only.
  * Kernels loop over the remaining pieces. */
 static inline void work_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
                               const uint64_t *local)

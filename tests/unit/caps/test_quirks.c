@@ -20,6 +20,14 @@ TEST(quirks__rows_are_complete)
         assert_true(row->bit != 0 && ((unsigned)row->bit & ((unsigned)row->bit - 1)) == 0);
         assert_true(*row->name && *row->what && *row->why && *row->source);
         assert_null(strpbrk(row->name, ", "));
+        assert_int_equal(row->seen_from != NULL, row->seen_to != NULL);
+        if (row->seen_from) {
+            assert_true(quirks_compare_versions(row->seen_from, row->seen_to) <= 0);
+            assert_true(!row->driver_from ||
+                        quirks_compare_versions(row->driver_from, row->seen_from) <= 0);
+            assert_true(!row->driver_before ||
+                        quirks_compare_versions(row->seen_to, row->driver_before) < 0);
+        }
         /* One name for one bit: the names are shown without repeating. */
         for (size_t j = 0; j < i; j++)
             assert_int_equal(quirk_rows[j].bit == row->bit,

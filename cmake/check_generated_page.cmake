@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake -DPROGRAM=... -DDOC=... -DFRESH=... -DBUILD=... -P check_operators_doc.cmake
+# cmake -DPROGRAM=... -DDOC=... -DFRESH=... -DBUILD=... -DTARGET=... -P check_generated_page.cmake
 #
 # Fails, naming the first line that differs, when DOC is not what PROGRAM prints.
 
@@ -23,5 +23,5 @@ foreach(line IN LISTS fresh)
     break()
   endif()
 endforeach()
-message(FATAL_ERROR "docs/operators.md is not what the operator tables say. To write it again:\n"
-  "  cmake --build ${BUILD} --target docs_operators")
+message(FATAL_ERROR "${DOC} is not what the library's table says. To write it again:\n"
+  "  cmake --build ${BUILD} --target ${TARGET}")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by scripts that work in fresh systems: Debian and Ubuntu suites in folders, made by
+# debootstrap. Needs root.
+# shellcheck shell=bash
+
+# The suite's name as debootstrap knows it; fails for one that is not supported.
+chroot_suite() { # NAME
+  case $1 in
+    bookworm | trixie | forky | noble) echo "$1" ;;
+    testing) echo forky ;;
+    *) return 1 ;;
+  esac
+}
+
+chroot_check() { # fails where chroots cannot be made
+  [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null && return
+  echo "${0##*/}: needs root and the package debootstrap" >&2
+  return 1
+}
+
+# Makes a minimal system in a new or empty folder, with this machine's proxy and name servers. The
+# output of debootstrap is in FOLDER.log. Packages come from where this machine's apt takes them;
+# CLG_MIRROR names another mirror.
+chroot_make() { # SUITE FOLDER
+  local suite=$1 folder=$2 mirror=${CLG_MIRROR:-} proxy='' components=main
+  local scripts=/usr/share/debootstrap/scripts arguments
+  # The first Debian mirror of this machine's apt, one-line or deb822 format.
+  [ -n "$mirror" ] || [ "$suite" != noble ] || mirror=http://archive.ubuntu.com/ubuntu
+  [ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+    grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
+  if [ -z "$mirror" ]; then
+    echo "${0##*/}: no Debian mirror in this machine's apt sources; CLG_MIRROR names one" >&2
+    return 1
+  fi
+  eval "$(apt-config shell proxy Acquire::http::Proxy)"
+  [ -z "$proxy" ] || export http_proxy=$proxy https_proxy=$proxy
+  # debootstrap may be older than the suite: all of Debian's are bootstrapped alike, and all of
+  # Ubuntu's.
+  arguments=("$suite" "$folder" "$mirror")
+  if [ "$suite" = noble ]; then
+    components=main,universe # nearly all of what is needed is in universe
+    [ -e "$scripts/noble" ] || arguments+=("$scripts/gutsy")
+  else
+    [ -e "$scripts/$suite" ] || arguments+=("$scripts/sid")
+  fi
+  echo "$suite into $folder"
+  if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" >"$folder.log" 2>&1; then
+    tail -n 20 "$folder.log" >&2
+    return 1
+  fi
+  [ -z "$proxy" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$folder/etc/apt/apt.conf.d/90proxy"
+  cp /etc/resolv.conf "$folder/etc/resolv.conf"
+}
+
+# Mounts what programs need: /proc, /sys, /dev/shm. To be undone by chroot_unmount, also by a trap.
+chroot_mount() { # FOLDER
+  mkdir -p "$1/dev/shm"
+  mountpoint -q "$1/proc" || mount -t proc proc "$1/proc"
+  mountpoint -q "$1/sys" || mount -t sysfs -o ro sysfs "$1/sys"
+  mountpoint -q "$1/dev/shm" || mount -t tmpfs tmpfs "$1/dev/shm"
+}
+
+chroot_unmount() { # FOLDER
+  local point
+  for point in dev/shm sys proc; do
+    if mountpoint -q "$1/$point"; then umount "$1/$point"; fi
+  done
+}
+
+# Runs a command there with an environment of its own.
+chroot_run() { # FOLDER [ASSIGNMENT...] COMMAND...
+  local folder=$1
+  shift
+  chroot "$folder" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
+}

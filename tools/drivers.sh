@@ -1,0 +1,312 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The drivers matrix: the same checks on every OpenCL driver that this machine can run.
+#
+#   tools/drivers.sh [--folder FOLDER] [--passes N] [--models FOLDER] [ROW...]
+#   tools/drivers.sh --list                  rows, and what each runs on
+#   tools/drivers.sh --table [--folder FOLDER]
+#                                            writes the results of HEAD into docs/portability.md
+#
+# A row is a driver: those of Debian's suites in chroots, Intel's CPU runtime of PyPI, or `here`, the
+# devices that cltool chooses on this machine without a chroot (a GPU, where there is one). Without
+# ROW all but `here`. Each row runs, in this order:
+#
+#   build     packages and a release build (once for a suite)
+#   digits    examples/digits: 20 images
+#   debian    ONNX's cases as the suite's libonnx-testdata has them, but for outdated ones
+#   newest    the cases of the newest onnx package of PyPI; N passes (1), each with empty caches
+#   selftest  every kernel that has a reference
+#   models    the folder of models (../shared/models), where it is there
+#   fresh     20 starts of each of the ten smallest of them: right, and the same bits
+#
+# Results are kept in FOLDER/results/COMMIT/ROW/STEP; what is there is not run again, so a run that
+# was interrupted goes on. FOLDER, by default ~/.cache/clgraph-drivers, keeps the chroots as well.
+# Chroots need root, debootstrap and some minutes each. HEAD is what is built: commit first. Fails
+# when a step of a row fails; a row whose driver does not exist here is `not run`.
+set -euo pipefail
+# shellcheck source=tools/chroot.bash
+source "$(dirname -- "${BASH_SOURCE[0]}")/chroot.bash"
+tree=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+steps=(build digits debian newest selftest models fresh)
+
+# ROW SUITE ICD DEVICE [ASSIGNMENT...], a line each. ICD: the file in /etc/OpenCL/vendors; the
+# device is CLG_DEVICE.
+rows() {
+  cat <<'ROWS'
+pocl-3.1 bookworm pocl.icd cpu
+pocl-6 trixie pocl.icd cpu
+pocl-7 forky pocl.icd cpu
+intel bookworm intel.icd cpu
+rusticl-22 bookworm rusticl.icd rusticl RUSTICL_ENABLE=llvmpipe
+rusticl-25 trixie rusticl.icd rusticl RUSTICL_ENABLE=llvmpipe
+rusticl-26 forky rusticl.icd rusticl RUSTICL_ENABLE=llvmpipe
+oclgrind bookworm oclgrind oclgrind
+here - - auto
+ROWS
+}
+
+usage() {
+  sed -n '5,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
+folder=${XDG_CACHE_HOME:-$HOME/.cache}/clgraph-drivers
+models=$tree/../shared/models
+passes=1
+mode=run
+chosen=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --folder) folder=${2:?--folder FOLDER} && shift ;;
+    --models) models=${2:?--models FOLDER} && shift ;;
+    --passes) passes=${2:?--passes N} && shift ;;
+    --list) mode=list ;;
+    --table) mode=table ;;
+    -*) usage ;;
+    *) chosen+=("$1") ;;
+  esac
+  shift
+done
+if [ "$mode" = list ]; then
+  rows | awk '{ print $1 "\t" ($2 == "-" ? "this machine" : "chroot of " $2) }'
+  exit 0
+fi
+if [ ${#chosen[@]} -eq 0 ]; then mapfile -t chosen < <(rows | awk '$1 != "here" { print $1 }'); fi
+for row in "${chosen[@]}"; do
+  rows | grep -q "^$row " || { echo "drivers.sh: no row '$row'; --list shows them" >&2; exit 2; }
+done
+mkdir -p -- "$folder"
+folder=$(cd -- "$folder" && pwd)
+commit=$(git -C "$tree" rev-parse --short=12 HEAD)
+results=$folder/results/$commit
+
+# ---- environments --------------------------------------------------------------------------------
+
+# Below /srv/clgraph a chroot has source, build, newest (cases) and models.
+mounted=()
+cleanup() {
+  local point
+  for point in "${mounted[@]}"; do umount "$point" 2>/dev/null || true; done
+  for suite in bookworm trixie forky; do
+    [ ! -d "$folder/$suite" ] || chroot_unmount "$folder/$suite"
+  done
+}
+trap cleanup EXIT
+
+share() { # SUITE FROM TO: FROM is TO in the suite's chroot, read-only
+  local to=$folder/$1$3
+  mkdir -p "$to"
+  mountpoint -q "$to" || { mount --bind "$2" "$to" && mount -o remount,bind,ro "$to" && mounted+=("$to"); }
+}
+
+# Makes the suite's chroot, copies HEAD into it, and builds that.
+make_suite() { # SUITE
+  local suite=$1 root=$folder/$1
+  if [ ! -e "$root/etc/clgraph-drivers" ]; then
+    chroot_check
+    rm -rf -- "$root"
+    mkdir -p "$root"
+    chroot_make "$suite" "$root"
+    touch "$root/etc/clgraph-drivers"
+  fi
+  chroot_mount "$root"
+  if [ "$(cat "$root/etc/clgraph-drivers")" != "$commit" ]; then
+    rm -rf "$root/srv/clgraph/source"
+    mkdir -p "$root/srv/clgraph/source"
+    git -C "$tree" archive HEAD | tar -x -m -C "$root/srv/clgraph/source"
+    chroot_run "$root" bash /srv/clgraph/source/tools/packages.sh install build run drivers
+    chroot_run "$root" sh -c 'cmake -S /srv/clgraph/source -B /srv/clgraph/build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      --log-level=WARNING >/dev/null && cmake --build /srv/clgraph/build --target cltool example_digits'
+    echo "$commit" >"$root/etc/clgraph-drivers"
+  fi
+  [ ! -d "$models" ] || share "$suite" "$models" /srv/clgraph/models
+}
+
+# A virtual environment of this machine's Python with packages of PyPI: FOLDER/venv-NAME.
+venv() { # NAME PACKAGE...
+  local place=$folder/venv-$1
+  shift
+  [ ! -e "$place/done" ] || return 0
+  python3 -m venv "$place"
+  "$place/bin/pip" install --quiet "$@"
+  touch "$place/done"
+}
+
+# The cases of the newest onnx package, made once: FOLDER/newest.
+make_newest() {
+  [ ! -e "$folder/newest/version" ] || return 0
+  venv onnx onnx
+  rm -rf "$folder/newest"
+  "$folder/venv-onnx/bin/python" "$tree/tests/conformance/newest_onnx.py" "$folder/newest"
+  "$folder/venv-onnx/bin/python" -c 'import onnx; print(onnx.__version__)' >"$folder/newest/version"
+}
+
+# Intel's CPU runtime, registered in the suite's chroot as intel.icd.
+make_intel() { # SUITE
+  local library
+  venv intel intel-opencl-rt intel-cmplr-lib-rt
+  share "$1" "$folder/venv-intel" /srv/clgraph/intel
+  library=$(cd "$folder/venv-intel" && find . -name 'libintelocl.so*' | LC_ALL=C sort | tail -n 1)
+  [ -n "$library" ] || return 1
+  echo "/srv/clgraph/intel/${library#./}" >"$folder/$1/etc/OpenCL/vendors/intel.icd"
+}
+
+# ---- steps ---------------------------------------------------------------------------------------
+
+suite='' icd='' device='' settings=() row=''
+
+# Runs a command where the row's driver is. The caches of a row are its own.
+inside() { # COMMAND...
+  local where=(env) wrapper=() vendors=()
+  [ "$suite" = - ] || where=(chroot_run "$folder/$suite")
+  case $icd in
+    oclgrind) wrapper=(oclgrind) ;; # its library takes the loader's place
+    *.icd) vendors=("OCL_ICD_VENDORS=/etc/OpenCL/vendors/$icd") ;;
+  esac
+  "${where[@]}" "CLTOOL=$(path_of build)/cltool" "CLG_SOURCE_DIR=$(path_of source)" \
+    "CLG_DEVICE=$device" "CLG_CACHE_DIR=$caches/clgraph" "POCL_CACHE_DIR=$caches/pocl" \
+    "XDG_CACHE_HOME=$caches/other" "${vendors[@]}" "${settings[@]}" "${wrapper[@]}" "$@"
+}
+path_of() { # NAME: of source, build, models or newest, as the row sees it
+  if [ "$suite" != - ]; then echo "/srv/clgraph/$1" && return; fi
+  case $1 in
+    source) echo "$tree" ;;
+    build) echo "$tree/build" ;;
+    models) echo "$models" ;;
+    newest) echo "$folder/newest" ;;
+  esac
+}
+empty_caches() {
+  local base=
+  [ "$suite" = - ] || base=$folder/$suite
+  rm -rf "$base$caches"
+  mkdir -p "$base$caches/pocl"
+}
+
+step_build() {
+  if [ "$suite" = - ]; then
+    cmake -S "$tree" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING >/dev/null
+    cmake --build "$tree/build" --target cltool example_digits
+  else
+    make_suite "$suite"
+    [ "$icd" != intel.icd ] || make_intel "$suite"
+  fi
+  inside "$(path_of build)/cltool" devices
+}
+step_digits() {
+  # shellcheck disable=SC2016 # expanded in the row's environment
+  inside sh -c '"${CLTOOL%/*}/examples/digits" "$CLG_SOURCE_DIR/examples/digits/digits.onnx" \
+    "$CLG_SOURCE_DIR"/examples/digits/images/*.png'
+}
+step_debian() {
+  # shellcheck disable=SC2016 # expanded in the row's environment
+  inside bash -c 'source "$CLG_SOURCE_DIR/tests/conformance/cases.bash"
+    echo "outdated: ${left_out[*]}"
+    "$CLTOOL" verify --list-skipped "${all[@]}"'
+}
+step_newest() {
+  local pass code=0 cases
+  make_newest
+  cases=$(path_of newest)
+  [ "$suite" = - ] || share "$suite" "$folder/newest" "$cases"
+  for ((pass = 1; pass <= passes; pass++)); do
+    empty_caches
+    inside "$(path_of build)/cltool" verify -q --tolerance "$cases/tolerance.json" --list-skipped "$cases" || code=1
+  done
+  return "$code"
+}
+step_selftest() { inside "$(path_of build)/cltool" selftest --all; }
+step_models() {
+  [ -d "$models" ] || return 77
+  inside "$(path_of build)/cltool" verify --tolerance "$(path_of models)/tolerance.json" --list-skipped "$(path_of models)"
+}
+step_fresh() {
+  [ -d "$models" ] || return 77
+  inside env CLG_FRESH_PROCESSES=20 "CLG_TEST_MODELS=$(path_of models)" \
+    bash "$(path_of source)/tests/conformance/fresh_processes.sh"
+}
+
+# What a step printed, in a few words.
+summary_of() { # STEP LOG
+  case $1 in
+    build) sed -nE 's/^ *vendor .*, driver /driver /p' "$2" | tail -n 1 ;;
+    digits) grep -E 'images in' "$2" | tail -n 1 ;;
+    newest) grep -E '^[0-9]+ passed' "$2" | paste -sd ';' ;;
+    fresh) awk '/processes/ { n += $2; wrong += $4; more += $6 > 1 } END {
+      printf "%d processes, %d wrong, %d models with different bits\n", n, wrong, more }' "$2" ;;
+    *) tail -n 1 "$2" ;;
+  esac
+}
+
+run_row() {
+  local step log code start status=0 place
+  place=$results/$row
+  mkdir -p "$place"
+  for step in "${steps[@]}"; do
+    log=$place/$step.log
+    if [ ! -e "$place/$step" ]; then
+      start=$SECONDS
+      code=0
+      (set -e; "step_$step") >"$log" 2>&1 </dev/null || code=$?
+      printf '%s\t%s\t%s\n' "$code" $((SECONDS - start)) "$(summary_of "$step" "$log")" >"$place/$step.new"
+      mv "$place/$step.new" "$place/$step"
+    elif [ "$step" = build ] && [ "$suite" != - ]; then
+      make_suite "$suite" >"$log" # mounts what the steps need
+      [ "$icd" != intel.icd ] || make_intel "$suite"
+    fi
+    IFS=$'\t' read -r code start log <"$place/$step"
+    case $code in
+      0) code=passed ;;
+      77) code='not run' ;;
+      *) code=FAILED && status=1 ;;
+    esac
+    printf '%-12s %-9s %-8s %5s s  %s\n' "$row" "$step" "$code" "$start" "$log"
+    [ "$step" != build ] || [ "$code" = passed ] || return 1
+  done
+  return $status
+}
+
+# ---- the table -----------------------------------------------------------------------------------
+
+if [ "$mode" = table ]; then
+  [ -d "$results" ] || { echo "drivers.sh: no results of $commit in $folder" >&2; exit 1; }
+  cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+  {
+    echo "Commit $commit, $(date -I), $cpu:"
+    echo
+    echo "| row | ${steps[*]:1} |" | sed 's/\([a-z]\) \([a-z]\)/\1 | \2/g'
+    printf '|---%.0s' "${steps[@]}"
+    echo '|'
+    while read -r row _; do
+      line="| $row |"
+      for step in "${steps[@]:1}"; do
+        code='' start='' text='not run'
+        [ ! -e "$results/$row/$step" ] || IFS=$'\t' read -r code start text <"$results/$row/$step"
+        case $code in
+          '' | 77) line+=' not run |' ;;
+          0) line+=" $text ($start s) |" ;;
+          *) line+=" **failed**: $text ($start s) |" ;;
+        esac
+      done
+      echo "$line"
+    done < <(rows)
+  } >"$folder/table"
+  awk -v table="$folder/table" '
+    /<!-- drivers.sh: begin/ { print; print ""; while ((getline line < table) > 0) print line; print ""; skip = 1 }
+    /<!-- drivers.sh: end/ { skip = 0 }
+    !skip' "$tree/docs/portability.md" >"$folder/portability.md"
+  cat "$folder/portability.md" >"$tree/docs/portability.md"
+  cat "$folder/table"
+  exit 0
+fi
+
+status=0
+caches=/var/tmp/clgraph-drivers
+for row in "${chosen[@]}"; do
+  read -r row suite icd device assignments < <(rows | grep "^$row ")
+  caches=/var/tmp/clgraph-drivers/$row
+  read -ra settings <<<"$assignments" || true
+  run_row || status=1
+done
+exit $status
