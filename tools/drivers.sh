@@ -83,7 +83,7 @@ results=$folder/results/$commit
 
 # ---- environments --------------------------------------------------------------------------------
 
-# Below /srv/clgraph a chroot has source, build, newest (cases) and models.
+# Below /opt/clgraph a chroot has source, build, newest (cases) and models.
 mounted=()
 cleanup() {
   local point
@@ -112,15 +112,15 @@ make_suite() { # SUITE
   fi
   chroot_mount "$root"
   if [ "$(cat "$root/etc/clgraph-drivers")" != "$commit" ]; then
-    rm -rf "$root/srv/clgraph/source"
-    mkdir -p "$root/srv/clgraph/source"
-    git -C "$tree" archive HEAD | tar -x -m -C "$root/srv/clgraph/source"
-    chroot_run "$root" bash /srv/clgraph/source/tools/packages.sh install build run drivers
-    chroot_run "$root" sh -c 'cmake -S /srv/clgraph/source -B /srv/clgraph/build -G Ninja -DCMAKE_BUILD_TYPE=Release \
-      --log-level=WARNING >/dev/null && cmake --build /srv/clgraph/build --target cltool example_digits'
+    rm -rf "$root/opt/clgraph/source"
+    mkdir -p "$root/opt/clgraph/source"
+    git -C "$tree" archive HEAD | tar -x -m -C "$root/opt/clgraph/source"
+    chroot_run "$root" bash /opt/clgraph/source/tools/packages.sh install build run drivers
+    chroot_run "$root" sh -c 'cmake -S /opt/clgraph/source -B /opt/clgraph/build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      --log-level=WARNING >/dev/null && cmake --build /opt/clgraph/build --target cltool example_digits'
     echo "$commit" >"$root/etc/clgraph-drivers"
   fi
-  [ ! -d "$models" ] || share "$suite" "$models" /srv/clgraph/models
+  [ ! -d "$models" ] || share "$suite" "$models" /opt/clgraph/models
 }
 
 # A virtual environment of this machine's Python with packages of PyPI: FOLDER/venv-NAME.
@@ -146,10 +146,10 @@ make_newest() {
 make_intel() { # SUITE
   local library
   venv intel intel-opencl-rt intel-cmplr-lib-rt
-  share "$1" "$folder/venv-intel" /srv/clgraph/intel
+  share "$1" "$folder/venv-intel" /opt/clgraph/intel
   library=$(cd "$folder/venv-intel" && find . -name 'libintelocl.so*' | LC_ALL=C sort | tail -n 1)
   [ -n "$library" ] || return 1
-  echo "/srv/clgraph/intel/${library#./}" >"$folder/$1/etc/OpenCL/vendors/intel.icd"
+  echo "/opt/clgraph/intel/${library#./}" >"$folder/$1/etc/OpenCL/vendors/intel.icd"
 }
 
 # ---- steps ---------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ inside() { # COMMAND...
     "XDG_CACHE_HOME=$caches/other" "${vendors[@]}" "${settings[@]}" "${wrapper[@]}" "$@"
 }
 path_of() { # NAME: of source, build, models or newest, as the row sees it
-  if [ "$suite" != - ]; then echo "/srv/clgraph/$1" && return; fi
+  if [ "$suite" != - ]; then echo "/opt/clgraph/$1" && return; fi
   case $1 in
     source) echo "$tree" ;;
     build) echo "$tree/build" ;;

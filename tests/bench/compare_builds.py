@@ -1,14 +1,11 @@
-#!/ usr / bin / env python3
-#SPDX - License - Identifier : Apache - 2.0
-""
-    "Compares two builds: the same bits, and the ratio of their times.
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares two builds: the same bits, and the ratio of their times.
 
-    compare_builds
-        .py[--rounds N][--runs N] BEFORE AFTER MODEL...[--OPTION...]
+    compare_builds.py [--rounds N] [--runs N] BEFORE AFTER MODEL... [-- OPTION...]
 
-    BEFORE and AFTER are cltool programs.Each model runs by `cltool bench` with
-        inputs from a fixed seed,
-    in turn by both, N rounds(default 5); OPTIONs go to both, such as --kernels simt or --prefer
+BEFORE and AFTER are cltool programs. Each model runs by `cltool bench` with inputs from a fixed
+seed, in turn by both, N rounds (default 5); OPTIONs go to both, such as --kernels simt or --prefer
 IMPL. Prints a line for each model: whether the digests of the outputs are equal, and the medians
 over the rounds of AFTER / BEFORE, by the fastest run of each (which other work disturbs least) and
 by the median run. At the end the geometric means. Fails when a digest differs or nothing ran. Each
@@ -57,9 +54,7 @@ def main():
                 ]
                 if None in pair:
                     break
-                digests |=
-{result["outputs_digest"] for result in pair
-}
+                digests |= {result["outputs_digest"] for result in pair}
                 for key in ratios:
                     before, after = (result["latency_ms"][key] for result in pair)
                     ratios[key].append(after / before)
