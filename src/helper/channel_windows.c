@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements channels as pipes. They are polled for something to read, since a blocking read would
- * block writes too.
+ * Implements channels as pipes, which are polled for data, since a blocking read would block writes
+ * too.
  */
 #include "helper/channel.h"
 
 #include "base/clock.h"
-#include "base/files.h"
 
 #include <fcntl.h>
 #include <io.h>
@@ -14,8 +13,8 @@
 #include <windows.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-/* Polls each millisecond at first, later less often: a compiler takes tens of milliseconds or
- * more. */
+/* Polls every millisecond for the first AWAKE_MS, then every PAUSE_MS: a compiler takes tens of
+ * milliseconds or more. */
 #define AWAKE_MS 100
 #define PAUSE_MS 5
 
@@ -33,7 +32,7 @@ int channel_open_parent(void)
         !DuplicateHandle(GetCurrentProcess(), input, GetCurrentProcess(), &own, 0, FALSE,
                          DUPLICATE_SAME_ACCESS))
         return -1;
-    /* Processes that a driver starts inherit the standard input. */
+    /* Replace the standard input: processes that a driver starts inherit it. */
     if (!freopen("NUL", "r", stdin)) return -1;
     (void)SetStdHandle(STD_INPUT_HANDLE, (HANDLE)_get_osfhandle(_fileno(stdin)));
     return _open_osfhandle((intptr_t)own, _O_BINARY | _O_NOINHERIT);

@@ -21,14 +21,14 @@ typedef struct child {
 
 /* Returns whether this process was started as a worker; for the first lines of main. */
 bool child_is_this(int n_arguments, char *const *arguments);
-/* Starts a process that runs worker_run. False: the system could not; nothing is left to clean
- * up. */
+/* Starts a process that runs worker_run. Returns false when the system cannot; there is nothing to
+ * clean up then. */
 bool child_start(child *c);
-/* Appends its output since the last call to c->last. */
+/* Appends the child's output since the last call to c->last. */
 void child_read_output(child *c);
-/* Returns its resident bytes; 0 where the system does not report them. */
+/* Returns the child's resident memory in bytes; 0 where the system does not report it. */
 uint64_t child_resident_bytes(const child *c);
-/* Kills the worker, and the compilers and linkers that it has started. Accepts one that is not
+/* Kills the worker, with the compilers and linkers that it has started; does nothing if it is not
  * running. */
 void child_kill(child *c);
 /* Returns how a child that closed its channel ended: HELPER_CRASHED or HELPER_KILLED, with the

@@ -26,7 +26,7 @@
 
 /* Milliseconds that a worker has to exit after it closed its channel. */
 #define LINGER_MS 2000
-/* Blocks of malloc from this size on are fresh pages. */
+/* Blocks of malloc from this size on are mapped as fresh pages, which read as zeros. */
 #define MMAP_BYTES (1 << 20)
 
 bool child_is_this(int n_arguments, char *const *arguments)
@@ -112,7 +112,7 @@ uint64_t child_resident_bytes(const child *c)
     if (fd < 0) return 0;
     const ssize_t n = read(fd, line, sizeof line - 1);
     (void)close(fd);
-    const char *second = n > 0 ? strchr(line, ' ') : NULL; /* the field after the size in pages */
+    const char *second = n > 0 ? strchr(line, ' ') : NULL; /* the 2nd field: resident pages */
     return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
@@ -124,7 +124,7 @@ static void forget(child *c)
     c->is_running = false;
 }
 
-/* Kills the process group, which has all processes that the worker started. */
+/* Kills the process group, which contains all processes that the worker started. */
 void child_kill(child *c)
 {
     if (!c->is_running) return;

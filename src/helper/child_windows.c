@@ -95,8 +95,8 @@ static bool is_killed(DWORD code)
     }
 }
 
-/* Returns how the worker ended. Exceptions are error codes; abort() exits with 3. A driver that
- * calls exit() counts as a crash too. */
+/* Returns how the worker ended. Exit codes from 0x80000000 on are exceptions; abort() exits with 3.
+ * A driver that calls exit() counts as a crash too. */
 helper_outcome child_reap(child *c, int32_t *out_signal)
 {
     DWORD code = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph-compile: the compile helper. Drivers' compilers crash on some programs, and take their
- * process along; here they do so in a worker process, and the library gets a report of how it
- * ended. Started only by libclgraph, with the channel as standard input.
+ * clgraph-compile: the compile helper. Drivers' compilers crash on some programs, and end their
+ * process; here that is a worker process, and the library gets a report of how it ended. Started
+ * only by libclgraph, with the channel as standard input.
  *
  * This is the supervisor. It opens no driver: it passes messages between the library and a worker,
  * which it starts, limits in time and memory, and restarts after a crash. It ends when the library
@@ -10,7 +10,6 @@
  * library, because the host program may ignore SIGCHLD or wait for any child. See decision 36.
  */
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/memory.h"
 #include "helper/channel.h"
 #include "helper/child.h"
@@ -42,7 +41,7 @@ void child_keep_output(child *c, const char *piece, size_t n_bytes)
     c->n_last += n_bytes;
 }
 
-/* Returns the driver's last output, as one line of printable text. */
+/* Returns the worker's last output, as one line of printable text; NULL when out of memory. */
 static char *last_words(const child *c)
 {
     char *words = memory_strndup(c->last, c->n_last);
@@ -58,11 +57,12 @@ static char *last_words(const child *c)
     return words;
 }
 
-/* Returns whether the library has closed its end: it sends nothing while it waits, so that a
- * readable channel means that. */
+/* Returns whether the library has closed its end: it sends nothing while it waits for an answer, so
+ * a readable channel is a closed one. */
 static bool parent_is_gone(const supervisor *s) { return channel_is_readable(s->parent, 0); }
 
-/* Waits for the worker's next message. False: the worker ended, and out reports how. */
+/* Waits for the worker's next message, at most n_limits time limits. Returns false when the worker
+ * ended or was killed; out reports how. Exits when the library has closed the channel. */
 static bool await(supervisor *s, uint32_t n_limits, char **out_data, size_t *out_n_bytes,
                   helper_reply *out)
 {
@@ -96,7 +96,8 @@ static void refuse(helper_reply *out, const char *why)
     *out = (helper_reply){.outcome = HELPER_UNABLE, .text = memory_strdup(why)};
 }
 
-/* Ensures a worker whose device is open; false: out has the reason. */
+/* Starts a worker and waits until its device is open, unless one is running. Returns false when
+ * that fails; out has the reason. */
 static bool have_worker(supervisor *s, helper_reply *out)
 {
     char *data;
@@ -119,7 +120,7 @@ static bool have_worker(supervisor *s, helper_reply *out)
     return false;
 }
 
-/* Passes a request to the worker and its answer back. False when the library has closed the
+/* Passes a request to the worker and its answer back. Returns false when the library has closed the
  * channel. */
 static bool serve(supervisor *s, const char *data, size_t n_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process of the compile helper that runs the driver, and may crash. It answers each message
- * with one message.
+ * Runs the worker: the process of the compile helper that calls the driver, and may crash. It
+ * answers each message with one message.
  */
 #ifndef CLG_HELPER_WORKER_H
 #define CLG_HELPER_WORKER_H

@@ -5,7 +5,6 @@
  * for that moment only.
  */
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/memory.h"
 #include "ocl/ocl_context.h"
 
@@ -26,7 +25,7 @@ typedef struct bench {
 
 static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
 
-/* Returns one vector width for all kernels of a type: one program to compile. */
+/* Returns the vector width, in elements, of all kernels here: one program to compile per dtype. */
 static unsigned lanes_of(const device_caps *caps)
 {
     return caps->kernel_class == CLG_KERNELS_SIMD && caps->vector_width > 4 ? caps->vector_width
@@ -52,7 +51,7 @@ static clg_status time_launch(const bench *b, ocl_kernel *k, uint64_t global, ui
     return CLG_OK;
 }
 
-/* Returns the shortest of some launches, after one that may compile. */
+/* Computes the shortest duration of N_TRIES launches (2 when slow), after one that may compile. */
 static clg_status time_best(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
                             double *out_ns)
 {
@@ -71,7 +70,7 @@ static clg_status set_iterations(ocl_kernel *k, int32_t n_rounds)
     return ocl_kernel_set_bytes(k, 2, sizeof n_rounds, &n_rounds);
 }
 
-/* Returns enough iterations to last TARGET_NS. */
+/* Finds a number of iterations that lasts about TARGET_NS or longer. */
 static clg_status find_iterations(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
                                   int32_t *out_iterations)
 {
@@ -190,7 +189,8 @@ static clg_status measure_launch(const bench *b, double *out_us)
     return status;
 }
 
-/* Returns a size beyond the caches and within the device's limits, a multiple of 16. */
+/* Returns the size of the buffers in bytes, a multiple of 16: 4 times the cache, 64 to 256 MiB
+ * (4 MiB when slow), less where the device's limits require it, but at least 1 MiB. */
 static size_t copy_size(const ocl_context *ocl, bool slow)
 {
     const device_record *r = context_record(ocl);

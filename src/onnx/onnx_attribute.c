@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses AttributeProto. The declared type decides; in older files without one (IR 1), the field
- * that is present. Attributes of types that no operator takes (sparse tensors, types, lists of
- * tensors and graphs) are kept by name only.
+ * Parses AttributeProto. The type is the declared one or, in older files without it (IR 1), that of
+ * the field that is present. Attributes of types that no operator takes (sparse tensors, types,
+ * lists of tensors and graphs) are kept by name only.
  */
 #include "onnx/onnx_internal.h"
 
@@ -26,7 +26,7 @@ enum {
 static const struct {
     uint32_t field;
     attribute_type type;
-} type_table[] = {/* by AttributeProto.AttributeType */
+} type_table[] = {/* indexed by AttributeProto.AttributeType */
                   {0, ATTRIBUTE_NONE},        {F, ATTRIBUTE_FLOAT},   {I, ATTRIBUTE_INT},
                   {S, ATTRIBUTE_STRING},      {T, ATTRIBUTE_TENSOR},  {G, ATTRIBUTE_GRAPH},
                   {FLOATS, ATTRIBUTE_FLOATS}, {INTS, ATTRIBUTE_INTS}, {STRINGS, ATTRIBUTE_STRINGS}};
@@ -39,8 +39,7 @@ typedef struct attribute_reading {
     int64_t type;
     uint32_t present; /* bit n: field n is present, n < 32 */
     bool is_reference;
-    wire_bytes reference; /* name of an attribute of the function's call */
-    size_t count;         /* elements of the list of that type */
+    wire_bytes reference; /* name of an attribute of the enclosing function's call */
 } attribute_reading;
 
 static clg_status look(const wire_cursor *message, attribute_reading *r)
@@ -240,7 +239,7 @@ static clg_status read_payload(onnx_importer *im, const onnx_scope *s, const wir
 }
 
 /* Follows a reference to the attribute that it denotes, through any number of calls. *out_is_there
- * is false when the call gives no such attribute: the node then has none. */
+ * is false when neither call nor function gives the attribute: the node then has none. */
 static clg_status follow(const onnx_scope *s, attribute_reading *r, wire_cursor *meant,
                          bool *out_is_there)
 {
@@ -281,7 +280,7 @@ clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire
         status = error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                            "a graph passed to a function is not supported");
     if (status == CLG_OK) status = read_payload(im, s, &meant, field, &a);
-    /* in deep nesting, the outer levels give the location */
+    /* With deep nesting, the outer levels suffice to locate the error. */
     if (status != CLG_OK && s->depth < 2) {
         (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->graph->nodes[n], node_shown),
                            name_text(a.name, shown));

@@ -77,7 +77,8 @@ typedef struct zip {
     clg_session *session;
 } zip;
 
-/* Creates y = -x with labels; "scores" is y as a tensor. */
+/* Adds x, y = -x and maps = ZipMap(y) with three labels: strings if `words`, integers otherwise.
+ * rank: of x. */
 static void start(zip *z, size_t rank, bool words)
 {
     assert_ok(clg_builder_create(17, &z->g));
@@ -104,7 +105,7 @@ static void free_zip(zip *z)
     clg_model_free(z->model);
 }
 
-static void prefetch_row(const clg_value *maps, size_t row, bool words, float first)
+static void check_row(const clg_value *maps, size_t row, bool words, float first)
 {
     const clg_value *map = clg_value_item(maps, row), *keys = clg_value_map_keys(map),
                     *values = clg_value_map_values(map);
@@ -132,7 +133,7 @@ static void run_rows(zip *z, int64_t n, bool words, float first)
     assert_ok(clg_session_get_output(z->session, "maps", &maps));
     assert_int_equal(clg_value_get_kind(maps), CLG_VALUE_SEQUENCE);
     assert_int_equal(clg_value_n_items(maps), n);
-    for (int64_t i = 0; i < n; i++) prefetch_row(maps, (size_t)i, words, first - (float)(3 * i));
+    for (int64_t i = 0; i < n; i++) check_row(maps, (size_t)i, words, first - (float)(3 * i));
     clg_value_free(x);
     /* An item stays valid after the rest of its sequence is freed. */
     clg_value *last = n ? clg_value_retain(clg_value_item(maps, (size_t)n - 1)) : NULL;
@@ -176,14 +177,14 @@ TEST(zipmap__takes_a_single_row)
     assert_ok(clg_session_run(z.session));
     assert_ok(clg_session_get_output(z.session, "maps", &maps));
     assert_int_equal(clg_value_n_items(maps), 1);
-    prefetch_row(maps, 0, true, 2);
+    check_row(maps, 0, true, 2);
     clg_value_free(maps);
     clg_value_free(x);
     free_zip(&z);
 }
 
-/* Scores that are a constant, columns reordered by a view, names that pass through Identity, an
- * optional. */
+/* Checks ZipMap of a constant and of a transposed view, and maps that pass through Identity and
+ * Optional. */
 TEST(zipmap__takes_scores_from_anywhere)
 {
     const float constant[] = {9, 8, 7, 6, 5, 4}, transposed[] = {3, 0, 2, -1, 1, -2};
@@ -210,16 +211,16 @@ TEST(zipmap__takes_scores_from_anywhere)
         clg_session_set_input_data(z.session, "x", CLG_FLOAT32, 2, DIMS(1, 3), (float[]){0, 0, 0}));
     assert_ok(clg_session_run(z.session));
     assert_ok(clg_session_get_output(z.session, "same", &got));
-    prefetch_row(got, 0, false, 3);
-    prefetch_row(got, 1, false, 0);
+    check_row(got, 0, false, 3);
+    check_row(got, 1, false, 0);
     clg_value_free(got);
     assert_ok(clg_session_get_output(z.session, "of_c", &got));
-    prefetch_row(got, 0, false, 9);
-    prefetch_row(got, 1, false, 6);
+    check_row(got, 0, false, 9);
+    check_row(got, 1, false, 6);
     clg_value_free(got);
     assert_ok(clg_session_get_output(z.session, "maybe", &got));
     assert_int_equal(clg_value_get_kind(got), CLG_VALUE_OPTIONAL);
-    prefetch_row(clg_value_item(got, 0), 1, false, 6);
+    check_row(clg_value_item(got, 0), 1, false, 6);
     clg_value_free(got);
     free_zip(&z);
 }
@@ -293,7 +294,7 @@ TEST(zipmap__takes_words_or_numbers)
     }
 }
 
-/* The result of ZipMap is not known before the run. */
+/* ZipMap of a matrix gives a sequence of maps, which CastMap rejects. */
 TEST(zipmap__is_not_an_input_of_readers)
 {
     zip z;
@@ -306,7 +307,7 @@ TEST(zipmap__is_not_an_input_of_readers)
 
 /* ---- types in a file ------------------------------------------------------------------------- */
 
-/* Writes a ValueInfoProto of a sequence of maps to floats. */
+/* Returns a ValueInfoProto of a sequence of maps to floats. */
 static ow_bytes maps_info(const char *name, int64_t keys)
 {
     return ow_info(name, ow_type_list(OW_SEQUENCE, ow_type_map(keys, ow_type_tensor(CLG_FLOAT32))));

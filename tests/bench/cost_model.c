@@ -14,11 +14,11 @@
  *     transposed  GEMMs of 1x1 convolutions in NCHW, and transposed      conv.c
  *     gemm        numbers of work-groups                                 gemm_simd.c
  *
- * A line is a candidate: the best time and processor time of ROUNDS alternating turns, estimated
- * kilocycles of a core, and cycles of all cores by processor time: the same everywhere if constants
- * are right. '>' marks the model's choice; loss is its time over that of the fastest. Processor
- * time counts where other programs run, but leaves out idle cores. Tilings: those of 1, 1.03 ... 3
- * times the cheapest cost.
+ * A line is a candidate: the best time and processor time of ROUNDS alternating turns, the estimate
+ * in kilocycles of a core, and estimated cycles, times the cores, per ns of processor time: equal
+ * in all lines if the constants are right. '>' marks the model's choice; loss is its time divided
+ * by that of the fastest. Processor time is not affected by other programs, but omits idle cores.
+ * Tilings: those whose cost is at least 1, 1.03 ... 3 times the cheapest.
  */
 #include "session/context.h"
 #include "session/exec/exec.h"
@@ -34,9 +34,9 @@
 enum { MAX_CANDIDATES = 40, NAME_BYTES = 32 };
 typedef enum set_kind { WINOGRAD, CONV, BLOCKED, EXPAND, QCONV, TRANSPOSED, GEMM, N_SETS } set_kind;
 
-/* What is tried: implementations, each with all of its tilings, or trials (start_trial). Problems
- * are "channels, output channels, height and width, kernel, stride"; of expand: a 1x1 convolution,
- * then a depthwise one; of gemm: "k, n, m". */
+/* Lists what is measured: implementations, each with all of its tilings, or trials (start_trial).
+ * Problems are "channels, output channels, height and width, kernel, stride"; of expand: a 1x1
+ * convolution, then a depthwise one; of gemm: "k, n, m". */
 static const struct {
     const char *name, *impls[3];
     const char *problems;
@@ -81,7 +81,7 @@ static void check(clg_status s)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Zeros: times do not depend on the numbers, as long as none is denormal. */
+/* Adds a constant of zeros: times do not depend on the values, as long as none is denormal. */
 static value_id add_weight(graph *g, const char *name, clg_dtype dtype, shape dims)
 {
     value_id v;
@@ -143,7 +143,7 @@ static clg_model *make_model(set_kind kind, const problem *p, const shape *x)
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-static attempt seen; /* what is started; the planner's choice */
+static attempt seen; /* the candidate being started, as note_impl sees it */
 
 /* plan_compiler.compiles: notes the implementation and its cost. */
 static clg_status note_impl(void *self, const candidate *impl, bool *out_compiles)
@@ -153,7 +153,8 @@ static clg_status note_impl(void *self, const candidate *impl, bool *out_compile
     return context_compiles(self, impl, out_compiles);
 }
 
-/* A session that has run, with its input on the device. impl: NULL, or preferred. */
+/* Creates a session, sets its input, and runs it once. impl: the preferred implementation, or
+ * NULL. */
 static attempt start(clg_context *context, set_kind kind, const problem *p, const char *impl,
                      const lower_trial *trial)
 {
@@ -180,7 +181,8 @@ static attempt start(clg_context *context, set_kind kind, const problem *p, cons
     return seen;
 }
 
-/* All tilings of an implementation, the cheapest first; none where it does not compute this. */
+/* Starts the tilings of an implementation, the cheapest first, into out; returns their number, 0
+ * where the implementation does not support the problem. */
 static size_t start_tilings(clg_context *context, set_kind kind, const problem *p, const char *impl,
                             attempt *out)
 {
@@ -196,7 +198,7 @@ static size_t start_tilings(clg_context *context, set_kind kind, const problem *
     return n;
 }
 
-/* What a model without estimates chooses (i = 0), or is forced to. */
+/* Starts what a model without estimates chooses (i = 0), or its forced choice number i. */
 static attempt start_trial(clg_context *context, set_kind kind, const problem *p, int i)
 {
     lower_trial trial = {.n_groups = kind == GEMM && i ? 1 << (i - 1) : 0,
@@ -212,7 +214,7 @@ static attempt start_trial(clg_context *context, set_kind kind, const problem *p
     return a;
 }
 
-/* Once, or as often as fits into 0.3 ms. */
+/* Runs once, or as often as fits into 0.3 ms, and updates the best times. */
 static void run(attempt *a)
 {
     double total_us = 0;
@@ -230,7 +232,8 @@ static void run(attempt *a)
     } while (total_us < 300);
 }
 
-/* Measures a problem's candidates and prints them. out_loss: of time, of processor time. */
+/* Measures a problem's candidates and prints them. out_loss: the choice's loss of time, and of
+ * processor time. */
 static void measure(clg_context *context, set_kind kind, const problem *p, int rounds,
                     double out_loss[2])
 {

@@ -6,7 +6,7 @@
  *
  *     growing [MODEL|- [STEPS [simd|simt]]]      default: a small decoder, 100 steps
  *
- * MODEL is one that growing_model.h describes; tables for 8 positions are made longer.
+ * MODEL is one that growing_model.h describes; tables for 8 positions are extended.
  */
 #include "support/fakes/counting_alloc.h"
 #include "support/fixtures/growing_model.h"

@@ -9,10 +9,10 @@
  *                                                         1
  *
  * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a
- * 1x1 convolution. oneDNN's matmul primitive gets the same: the constant matrix once in the layout
- * it likes best, and all cores. IN_A_ROW: the model has so many products of as many inputs, and
- * oneDNN's runs as often: what it takes to start and to wait is shared among them. They do not
- * depend on each other, so that clgraph may have two in progress where one ends; oneDNN takes one
+ * 1x1 convolution. oneDNN's matmul primitive gets the same: the constant matrix, converted once to
+ * the layout that it prefers, and all cores. IN_A_ROW: the model has this many independent GEMMs,
+ * each with its own input, and oneDNN's primitive runs as often, so that the cost of starting and
+ * waiting is shared. clgraph may start a GEMM before the previous one ends; oneDNN computes one
  * after the other.
  */
 #include "peer/onednn.h"
@@ -45,7 +45,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Waits until threads of the other library, which may spin while they wait for work, give up. */
+/* Waits until threads of the other library, which may spin while they wait for work, sleep. */
 static void settle(void) { (void)thrd_sleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
 
 static bool make_matrices(product *p)

@@ -3,8 +3,9 @@
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver whose compiler crashes: on
  * programs whose text has CLG_CRASH_IN in it, and CLG_CRASH_AND, and not CLG_CRASH_NOT, where these
  * are set; in whatever process. CLG_CRASH_AT: "build" or "launch" (where PoCL compiles as well).
- * CLG_CRASH_BY: abort, fault, exit, loop, memory, kill. Each time a byte is appended to the file
- * CLG_CRASH_LOG; from CLG_CRASH_TIMES bytes on, when that is set, nothing happens any more.
+ * CLG_CRASH_BY: abort, fault, exit, loop, memory, kill, or at a build error, which returns
+ * CL_BUILD_PROGRAM_FAILURE. Each crash appends a byte to the file CLG_CRASH_LOG; after
+ * CLG_CRASH_TIMES of them, when that is set, the compiler crashes no more.
  */
 #define LAYER_NAME "clgraph's crashing compiler"
 #include "opencl_layer.h"
@@ -35,10 +36,15 @@ static long note(void)
     return before;
 }
 
-static void die(void)
+/* Returns whether the compiler is to fail once more, and logs that it does. */
+static int is_due(void)
 {
     const char *times = getenv("CLG_CRASH_TIMES");
-    if (note() >= (times ? atol(times) : 1L << 30)) return;
+    return note() < (times ? atol(times) : 1L << 30);
+}
+
+static void die(void)
+{
     fputs("crashing compiler: it happens now\n", stderr);
     if (is("CLG_CRASH_BY", "fault")) (void)raise(SIGSEGV);
     if (is("CLG_CRASH_BY", "exit")) exit(1);
@@ -72,7 +78,10 @@ static cl_int CL_API_CALL wrap_clBuildProgram(
     cl_program program, cl_uint n_devices, const cl_device_id *devices, const char *options,
     void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
 {
-    if (is("CLG_CRASH_AT", "build") && is_meant(program)) die();
+    if (is("CLG_CRASH_AT", "build") && is_meant(program) && is_due()) {
+        if (is("CLG_CRASH_BY", "error")) return CL_BUILD_PROGRAM_FAILURE;
+        die();
+    }
     return next->clBuildProgram(program, n_devices, devices, options, notify, user);
 }
 
@@ -86,7 +95,7 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
     if (is("CLG_CRASH_AT", "launch") &&
         next->clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) ==
             CL_SUCCESS &&
-        is_meant(program))
+        is_meant(program) && is_due())
         die();
     return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_wait, wait,
                                         event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of platform.h on Windows.
+ * Implements platform.h on Windows.
  */
 #include "support/platform.h"
 
@@ -21,7 +21,7 @@ bool platform_temporary_folder(char *path, size_t n_bytes)
     static unsigned n_made;
     wchar_t base[PATH_CHARS], wide[PATH_CHARS];
     if (GetTempPathW(PATH_CHARS, base) == 0) return false;
-    do { /* an earlier process with our id may have left one */
+    do { /* an earlier process with the same id may have left its folder */
         (void)swprintf(wide, PATH_CHARS, L"%lsclgraph-test-%lu-%u", base, GetCurrentProcessId(),
                        n_made++);
         if (CreateDirectoryW(wide, NULL)) return utf16_narrow(wide, path, (int)n_bytes);
@@ -29,7 +29,7 @@ bool platform_temporary_folder(char *path, size_t n_bytes)
     return false;
 }
 
-static void remove_simd(const wchar_t *path)
+static void remove_wide(const wchar_t *path)
 {
     wchar_t pattern[PATH_CHARS], below[PATH_CHARS];
     WIN32_FIND_DATAW found;
@@ -41,7 +41,7 @@ static void remove_simd(const wchar_t *path)
         (void)swprintf(below, PATH_CHARS, L"%ls\\%ls", path, found.cFileName);
         (void)SetFileAttributesW(below, FILE_ATTRIBUTE_NORMAL);
         if (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) {
-            remove_simd(below);
+            remove_wide(below);
         } else {
             (void)DeleteFileW(below);
         }
@@ -57,7 +57,7 @@ void platform_remove_tree(const char *path)
     const DWORD n = GetFullPathNameW(wide, PATH_CHARS - 4, full, NULL);
     if (n == 0 || n >= PATH_CHARS - 4) return;
     (void)swprintf(wide, PATH_CHARS, L"\\\\?\\%ls", full); /* paths below may be long */
-    remove_simd(wide);
+    remove_wide(wide);
 }
 
 FILE *platform_open(const char *path, const char *mode)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes and checks the format of one cache entry; no other file knows it.
+ * Writes, reads and verifies cache entries; no other file knows their format.
  */
 #include "ocl/cache/cache_entry.h"
 
@@ -97,7 +97,7 @@ bool cache_entry_read(const void *data, size_t size_bytes, cache_entry *out_entr
     if (!cache_entry_peek(data, size_bytes, out_entry)) return false;
     const hash128 stored = get_hash(entry + AT_CHECKSUM),
                   real = checksum(entry, out_entry->size_bytes);
-    return stored.low == real.low && stored.high == real.high;
+    return hash128_equal(stored, real);
 }
 
 static const char suffix[] = ".clb";

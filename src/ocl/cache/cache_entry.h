@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The format of one cache entry. All integers are little-endian:
+ * Defines the format of a cache entry: offset, size in bytes, content. Integers are little-endian.
  *
  *    0  8   magic "CLGSTORE"
  *    8  16  XXH3-128 of everything after it, low half first
@@ -23,25 +23,27 @@
 
 typedef struct cache_entry {
     hash128 key;
-    const char *what; /* not NUL-terminated */
+    const char *what; /* the description; not NUL-terminated */
     size_t what_bytes;
     const char *payload;
     size_t payload_bytes;
     size_t size_bytes; /* of the whole entry */
 } cache_entry;
 
-/* Creates an entry, released with memory_free; NULL when memory runs out. */
+/* Returns a new entry, released with memory_free; NULL when memory runs out. `what`, a description,
+ * is truncated to CACHE_ENTRY_WHAT_BYTES. */
 char *cache_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes,
                        size_t *out_size_bytes);
 /* Reads an entry that starts at data and may be followed by others. Returns false when it is
  * damaged or of another version. The views point into data. */
 bool cache_entry_read(const void *data, size_t size_bytes, cache_entry *out_entry);
-/* Reads only the sizes and the description of an entry, without computing its checksum. */
+/* As cache_entry_read, without verifying the checksum. */
 bool cache_entry_peek(const void *data, size_t size_bytes, cache_entry *out_entry);
 
+/* Writes the file name of an entry. */
 void cache_entry_name(hash128 key, char out_name[CACHE_ENTRY_NAME_BYTES]);
-/* Returns whether a file of this name is an entry; is_left_over: a temporary file that was never
- * renamed. */
+/* Returns whether a file of this name is an entry, or (*out_is_left_over) a temporary file of one,
+ * not renamed yet or left over. */
 bool cache_entry_is_name(const char *name, bool *out_is_left_over);
 
 #endif

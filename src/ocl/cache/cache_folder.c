@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache's folder, and the operations of `cltool cache` on it.
+ * Lists and prunes the cache's folder; implements the operations of `cltool cache` on it.
  */
 #include "ocl/cache/cache_folder.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A temporary file older than this has no writer any more. */
+/* Age from which on a temporary file is taken to have no writer any more. */
 #define LEFT_OVER_NS ((int64_t)3600 * 1000000000)
 
 clg_status cache_folder_path(const char *cache_dir, char **out_path)
@@ -78,8 +78,8 @@ static clg_status remove_file(const char *folder, const char *name)
     return status;
 }
 
-/* Removes the oldest entries until max_bytes are left, and left-over files older than
- * left_over_ns. */
+/* Removes empty entries, the least recently used entries until at most max_bytes remain, and
+ * temporary files older than left_over_ns. */
 static clg_status shrink(const char *folder, uint64_t max_bytes, int64_t left_over_ns,
                          size_t *out_n_removed)
 {
@@ -136,7 +136,8 @@ clg_status ocl_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *ou
     return status;
 }
 
-/* Returns the description of the entry in a file; "damaged" when it is damaged. */
+/* Returns the description of the entry in a file, "damaged" when it cannot be read; NULL when
+ * memory runs out. */
 static char *describe(const char *folder, const char *name)
 {
     char *path, *what = NULL;

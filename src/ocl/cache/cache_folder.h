@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache's folder: its path, its size, eviction. Never touches files that are not the cache's.
+ * Locates, measures and prunes the cache's folder. Never touches files that are not the cache's.
  */
 #ifndef CLG_OCL_CACHE_FOLDER_H
 #define CLG_OCL_CACHE_FOLDER_H
 
 #include "base/files.h"
 
-/* Returns cache_dir, else $CLG_CACHE_DIR, else the user's cache folder; memory_free. */
+/* Returns a copy of cache_dir, else of $CLG_CACHE_DIR, else of the path of the user's cache folder;
+ * release it with memory_free. */
 clg_status cache_folder_path(const char *cache_dir, char **out_path);
-/* Returns the bytes of all entries. */
+/* Returns the total size of the cache's files. */
 clg_status cache_folder_size(const char *folder, uint64_t *out_bytes);
-/* Removes the least recently used entries until at most max_bytes are left, and files that crashed
- * writers left over. */
+/* Removes the least recently used entries until at most max_bytes remain, and temporary files that
+ * crashed writers have left. */
 clg_status cache_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed);
 
-/* Lists only the cache's files, entries and left-overs; file_list_free. An absent folder is
- * empty. */
+/* Lists the cache's files: entries and temporary files of entries. An absent folder is empty.
+ * Release the list with file_list_free. */
 clg_status cache_folder_files(const char *folder, file_entry **out_files, size_t *out_n);
 
 #endif

@@ -29,7 +29,7 @@ static clg_status append(block *b, const void *data, size_t n_bytes)
     return CLG_OK;
 }
 
-/* Appends the entry in a file; skips it when it is damaged, or gone by now. */
+/* Appends the entry in a file; skips one that is damaged or has been removed. */
 static clg_status append_entry(block *b, const char *folder, const char *name, uint64_t *n_entries)
 {
     char *path;
@@ -81,7 +81,7 @@ static clg_status damaged(const char *file, const char *what)
     return error_set(CLG_ERROR_IO, "'%s' cannot be unpacked: %s", file, what);
 }
 
-/* Checks the whole pack. */
+/* Verifies a pack: its head, all entries and their number, which is returned in *out_n. */
 static clg_status check_pack(const char *file, const file_view *view, size_t *out_n)
 {
     *out_n = 0;

@@ -67,14 +67,13 @@ static clg_status path_of(const disk_cache *s, hash128 key, char **out_path)
     return file_join(s->folder, name, out_path);
 }
 
-static bool same_key(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
-
-/* Replaces the whole entry in *data by its payload, in place. */
+/* Verifies the entry in data and moves its payload to the start of data. Returns false when it is
+ * damaged or has another key. */
 static bool take_payload(hash128 key, char *data, size_t n_bytes, size_t *out_payload_bytes)
 {
     cache_entry entry;
     if (!cache_entry_read(data, n_bytes, &entry) || entry.size_bytes != n_bytes ||
-        !same_key(entry.key, key))
+        !hash128_equal(entry.key, key))
         return false;
     memmove(data, entry.payload, entry.payload_bytes);
     *out_payload_bytes = entry.payload_bytes;

@@ -17,8 +17,8 @@ typedef struct attempt {
     const char *what;    /* description for messages: "kernel 'softmax' of 'softmax'" */
     hash128 key;         /* key of a pass in the table and the cache */
     hash128 refusal_key; /* key of a failure; other attempts may share it */
-    /* The result is final: a pass goes to the cache now (otherwise trial_keep_passes may store it
-     * later); where no trial is possible, that is logged once. */
+    /* The result is final: a pass is cached now (otherwise trial_keep_passes may cache it later);
+     * where no trial is possible, that is logged once. */
     bool settles;
     process_keep_waiting keep_waiting; /* may be NULL */
     void *user;
@@ -26,13 +26,14 @@ typedef struct attempt {
 
 /* Runs the trial unless its result is known. Returns KERNEL_BUILD if it failed, now or earlier. A
  * pass under this attempt's own key takes precedence over a failure under a shared refusal_key, so
- * that what has run before continues to run. out_reply->outcome is HELPER_DONE if the trial ran now
- * and passed, else HELPER_UNABLE; release it with helper_reply_deinit. */
+ * that what has run before continues to run. With CLG_OK, out_reply->outcome is HELPER_DONE if the
+ * trial ran now and HELPER_UNABLE if there was none; with an error it is unspecified. Release
+ * *out_reply with helper_reply_deinit. */
 clg_status attempt_run(const attempt *a, helper_reply *out_reply);
-/* Returns whether a failure is known under the key, in this process or in the cache; if so, sets
- * the thread's error text. */
+/* Returns whether a failure under the key is known, to this process or the cache; if so, sets the
+ * thread's error text. */
 bool attempt_has_failed(ocl_context *ocl, hash128 key);
-/* Returns whether a pass is known under the key. */
+/* Returns whether a pass under the key is known, to this process or the cache. */
 bool attempt_has_passed(ocl_context *ocl, hash128 key);
 /* Records a pass in the context's table, in memory only. */
 void attempt_note_pass(ocl_context *ocl, hash128 key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool of compile helpers: finds the executable, starts processes and exchanges messages with
- * them. See decision 36.
+ * Implements the pool of compile helpers: finds the executable, starts processes and exchanges
+ * messages with them. See decision 36.
  */
 #include "ocl/helper/helper.h"
 
@@ -31,7 +31,7 @@ struct helper_pool {
 
 /* ---- finding the helper ---------------------------------------------------------------------- */
 
-/* Paths of the helper relative to the library's folder (and their maximum size): next to it in a
+/* Paths of the helper relative to the library's folder, shorter than PLACE_BYTES: next to it in a
  * build tree or a wheel, and where packages install programs that users do not call. */
 #define PLACE_BYTES 64
 static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
@@ -193,7 +193,8 @@ static void switch_off(helper_pool *pool, const char *why)
                   pool->path, why);
 }
 
-/* Starts a helper; tries twice, since the first may have been killed from outside. */
+/* Starts a helper; tries twice, since the first may have been killed from outside. Returns NULL,
+ * with the pool off, when both fail. */
 static process *start(ocl_context *ocl)
 {
     helper_pool *pool = ocl->helpers;
@@ -212,7 +213,7 @@ static process *start(ocl_context *ocl)
     return NULL;
 }
 
-/* Returns an idle helper or a new one; NULL when the pool is off. */
+/* Returns an idle helper or a new one, waiting while all are busy; NULL when the pool is off. */
 static process *take(ocl_context *ocl, bool *out_is_new)
 {
     helper_pool *pool = ocl->helpers;
@@ -236,7 +237,7 @@ static process *take(ocl_context *ocl, bool *out_is_new)
     return NULL;
 }
 
-/* Returns a helper to the pool. p NULL: it has ended. */
+/* Returns a helper to the pool; p is NULL if it has ended. */
 static void give_back(helper_pool *pool, process *p)
 {
     mutex_lock(&pool->lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Client side of the compile helper: a context's pool of helper processes, in which programs are
- * compiled first, since drivers' compilers may crash. Processes are started on first use and end
- * when idle. If the helper is missing, has another version or cannot be started, the pool is off,
- * and one log line says why.
+ * Manages a context's pool of compile helpers: processes in which programs are compiled first,
+ * since drivers' compilers may crash. Processes are started on first use and end when idle. If the
+ * helper is missing, has another version or cannot be started, the pool is off, and one log line
+ * says why.
  */
 #ifndef CLG_OCL_HELPER_H
 #define CLG_OCL_HELPER_H
@@ -13,7 +13,7 @@
 #include "ocl/ocl_context.h"
 
 /* Default limits of one compilation: seconds, and MiB of resident memory. A compiler that needs
- * more than this is out of control. */
+ * more is considered stuck. */
 #define HELPER_LIMIT_S 60
 #define HELPER_LIMIT_MIB 4096
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes a request of the compile helper.
+ * Executes requests to the compile helper: builds, launches, GEMMs.
  */
 #include "ocl/helper/helper_execute.h"
 
@@ -16,16 +16,14 @@
 /* CPU devices: buffers above this size are fresh pages, which are zeros (src/helper ensures that);
  * writing them would make them resident. */
 #define CPU_CLEAR_BYTES ((size_t)1 << 20)
-/* Global size from which on PoCL compiles a kernel a second time. */
+/* Global size of a dimension from which on PoCL compiles a kernel a second time. */
 #define WIDE_ITEMS 65536u
-
-static bool same(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
 
 static clg_status try_device(size_t index, hash128 identity, ocl_context **out_context)
 {
     const ocl_context_options options = {.cache_dir = "", .bare = true};
     CLG_TRY(ocl_context_create(index, &options, out_context));
-    if (same((*out_context)->identity, identity)) return CLG_OK;
+    if (hash128_equal((*out_context)->identity, identity)) return CLG_OK;
     ocl_context_free(*out_context);
     *out_context = NULL;
     return error_set(CLG_ERROR_NO_DEVICE, "the compile helper finds another device");
@@ -56,7 +54,7 @@ typedef struct trial {
     cl_program program; /* owned by the device */
     cl_kernel kernel;
     ocl_queue *queue;
-    /* by argument, NULL for one that is not a buffer; or the operands of a GEMM */
+    /* one per kernel argument, NULL if it is not a buffer; or the operands of a GEMM */
     ocl_buffer **buffers;
     size_t n_buffers;
 } trial;
@@ -100,7 +98,7 @@ static ocl_buffer *find_same(const trial *t, size_t index)
     return NULL;
 }
 
-/* Fills a new buffer with zeros. */
+/* Fills a new buffer with zeros, unless its pages are zeros already. */
 static clg_status clear_buffer(trial *t, ocl_buffer *b)
 {
     static const char zero;
@@ -186,7 +184,7 @@ static clg_status find_program(trial *t)
     const helper_request *r = t->request;
     helper_device *d = t->device;
     const hash128 key = hash128_bytes(r->source, r->source_bytes);
-    if (!d->last_program || !same(d->last_text, key) || !r->has_launch) {
+    if (!d->last_program || !hash128_equal(d->last_text, key) || !r->has_launch) {
         cl_program program;
         CLG_TRY(program_compile(t->ocl, r->name, r->source, r->source_bytes, true, &program));
         if (d->last_program) (void)cl.ReleaseProgram(d->last_program);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Server side of the compile helper: builds a program, creates a kernel and launches it once, or
- * computes a GEMM with CLBlast, in the calling process. Used only by src/helper.
+ * Executes requests to the compile helper in the calling process: builds a program, creates a
+ * kernel and launches it once, or computes a GEMM with CLBlast. Used only by src/helper.
  */
 #ifndef CLG_OCL_HELPER_EXECUTE_H
 #define CLG_OCL_HELPER_EXECUTE_H
@@ -21,7 +21,7 @@ typedef struct helper_device {
  * matches, else by identity. The device is never closed. */
 clg_status helper_open_device(const helper_hello *hello, helper_device *out_device);
 /* Executes a request. Buffers have the sizes in the request and are filled with zeros except for
- * given content. Only one work-group of the launch is run, since that compiles the same code as the
+ * given content. Only one work-group of the launch is run where that compiles the same code as the
  * whole launch. */
 void helper_execute(helper_device *device, const helper_request *request, helper_reply *out_reply);
 

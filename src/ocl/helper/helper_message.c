@@ -32,7 +32,7 @@ static void put_string(strbuf *t, const char *string)
     put_bytes(t, string, string ? strlen(string) : 0);
 }
 
-/* Reserves room for the size of a message, which `end` fills in. */
+/* Reserves room for the size of a message, which `end` fills in; returns its position. */
 static size_t begin(strbuf *t)
 {
     const size_t at = t->size_bytes;
@@ -157,7 +157,7 @@ static float get_float(cursor *c)
     return value;
 }
 
-/* Returns borrowed bytes, followed by a NUL. */
+/* Returns borrowed bytes, followed by a NUL; "" if the message is damaged. */
 static const char *get_bytes(cursor *c, size_t *out_n_bytes)
 {
     const uint64_t n_bytes = get_u64(c);

@@ -21,7 +21,7 @@
         CLG_VERSION_MINOR) "." HELPER_TEXT_OF(CLG_VERSION_PATCH)
 #define HELPER_MESSAGE_MAX_BYTES ((size_t)512 << 20)
 
-/* The first message to the helper: device and limits. */
+/* The first message to the helper: the library's version, the device and the limits. */
 typedef struct helper_hello {
     const char *version;       /* HELPER_VERSION */
     uint64_t device_index;     /* of ocl_enumerate */
@@ -64,12 +64,12 @@ typedef enum helper_outcome {
     HELPER_KILLED,        /* ... by another signal, or for an unknown reason */
     HELPER_TIMED_OUT,     /* ... because it exceeded the time limit */
     HELPER_OUT_OF_MEMORY, /* ... because it exceeded the memory limit */
-    HELPER_UNABLE         /* not executed: the helper has no such device, or lacks resources */
+    HELPER_UNABLE         /* not executed: no helper, no such device, or another failure */
 } helper_outcome;
 
 typedef struct helper_reply {
     helper_outcome outcome;
-    int32_t status; /* the driver's error code, if HELPER_REFUSED */
+    int32_t status; /* clg_status, if HELPER_REFUSED or if executing failed otherwise */
     int32_t
         signal; /* if HELPER_CRASHED or HELPER_KILLED; negative: a Windows exception; 0: unknown */
     /* The error text, or the driver's last output; may be NULL. Owned, like the fields below. */
@@ -80,8 +80,8 @@ typedef struct helper_reply {
     size_t content_bytes;
 } helper_reply;
 
-/* Returns the time limit of a request: n_limits times limit_s seconds, saturated at UINT32_MAX
- * seconds. */
+/* Returns the time limit of a request in nanoseconds: n_limits times limit_s seconds, at most
+ * UINT32_MAX seconds. */
 static inline uint64_t helper_limit_ns(uint32_t limit_s, uint32_t n_limits)
 {
     const uint64_t seconds = (uint64_t)limit_s * n_limits;

@@ -6,7 +6,6 @@
 #include "ocl/helper/attempt.h"
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -43,8 +42,8 @@ static hash128 key_of(hash128 program_key, uint64_t form)
     return hash128_bytes(parts, sizeof parts);
 }
 
-/* Writes the name of a result's cache record, which is empty for a pass, else has the refusal's
- * message. */
+/* Writes the name of a result's cache record. The record of a pass is empty; that of a failure has
+ * its error message. */
 #define FACT_BYTES 64
 static void fact_name(hash128 key, char out_name[FACT_BYTES])
 {
@@ -53,8 +52,8 @@ static void fact_name(hash128 key, char out_name[FACT_BYTES])
     (void)snprintf(out_name, FACT_BYTES, "trial 1 %s", hex);
 }
 
-/* Returns TRIAL_PASSED, HASH_MAP_NONE, or else a position with its message. Call with the
- * table's lock held. */
+/* Looks up a result in the table: TRIAL_PASSED, HASH_MAP_NONE if it is unknown, or for a failure
+ * 1 + its index in refusals, with its message in *out_refusal. Call with the table's lock held. */
 static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
 {
     const size_t result = hash_map_get(&t->results, &key, sizeof key);
@@ -63,7 +62,8 @@ static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
     return result;
 }
 
-/* Keeps a result. Takes ownership of refusal; NULL for a pass. Call with the table's lock held. */
+/* Adds a result to the table. Takes ownership of refusal, which is NULL for a pass. Call with the
+ * table's lock held. */
 static clg_status keep(trial_table *t, hash128 key, char *refusal)
 {
     clg_status status = MEMORY_RESERVE(t->refusals, t->capacity, t->n_refusals + 1);
@@ -77,8 +77,8 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
     return status;
 }
 
-/* Returns what earlier processes found; HASH_MAP_NONE when nothing. Call with the table's lock
- * held. */
+/* Looks up a result of earlier processes in the cache and adds it to the table; returns as find.
+ * Call with the table's lock held. */
 static size_t recall(ocl_context *ocl, hash128 key, const char **out_refusal)
 {
     trial_table *t = &ocl->trials;
@@ -125,7 +125,8 @@ static clg_status refuse(const char *text)
     return status;
 }
 
-/* Returns what is known of a key, HASH_MAP_NONE when nothing is; *out_status is its refusal. */
+/* Looks up a result in the table, then in the cache; returns as find. *out_status is KERNEL_BUILD
+ * for a failure, else CLG_OK. */
 static size_t look_up(ocl_context *ocl, hash128 key, clg_status *out_status)
 {
     const char *refusal;
@@ -198,13 +199,14 @@ static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
         break;
     case HELPER_TIMED_OUT: strbuf_append(t, "exceeds the time limit"); break;
     case HELPER_OUT_OF_MEMORY: strbuf_append(t, "exceeds the memory limit"); break;
+    case HELPER_REFUSED: strbuf_append(t, "returns an error"); break;
     default: strbuf_append(t, "was killed"); break;
     }
     strbuf_printf(t, " on %s", a->what);
     if (reply->text && reply->text[0]) strbuf_printf(t, ": %s", reply->text);
 }
 
-/* Keeps a failure: in the cache when it is a crash, else only for this context. */
+/* Records a failure: in the cache if it is a crash, else in this context. Returns its error. */
 static clg_status keep_failure(const attempt *a, const helper_reply *reply)
 {
     char name[FACT_BYTES], *refusal;
@@ -229,7 +231,7 @@ static clg_status keep_failure(const attempt *a, const helper_reply *reply)
     return status;
 }
 
-/* Returns the error that the driver returned in the helper; its message has the build log. */
+/* Repeats here the error that the driver returned in the helper; its message has the build log. */
 static clg_status pass_refusal_on(const helper_reply *reply)
 {
     const char *words = reply->text ? reply->text : "no reason given";
@@ -261,7 +263,7 @@ static clg_status try_twice(const attempt *a, helper_reply *reply)
         if (!is_death(reply->outcome)) break;
     }
     switch (reply->outcome) {
-    case HELPER_REFUSED: return pass_refusal_on(reply);
+    case HELPER_REFUSED: return a->settles ? keep_failure(a, reply) : pass_refusal_on(reply);
     case HELPER_UNABLE:
         attempt_say_unable(a->what, reply->text);
         if (a->settles) attempt_note_pass(a->ocl, a->key);
@@ -276,14 +278,12 @@ static clg_status try_twice(const attempt *a, helper_reply *reply)
     return CLG_OK;
 }
 
-static bool same_key(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
-
 clg_status attempt_run(const attempt *a, helper_reply *out_reply)
 {
     clg_status status;
     *out_reply = (helper_reply){.outcome = HELPER_UNABLE};
     if (look_up(a->ocl, a->key, &status) != HASH_MAP_NONE) return status;
-    if (!same_key(a->key, a->refusal_key) &&
+    if (!hash128_equal(a->key, a->refusal_key) &&
         look_up(a->ocl, a->refusal_key, &status) != HASH_MAP_NONE)
         return status;
     return try_twice(a, out_reply);
@@ -301,15 +301,15 @@ static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *glo
     }
 }
 
-/* Returns whether to take the helper's binary: where it can be loaded and reading it does not
- * compile, the helper alone compiles a program. */
+/* Returns whether the helper should return its binary. Where it can be loaded and reading it does
+ * not compile, a program is compiled only in the helper. */
 static bool wants_binary(ocl_context *ocl, ocl_program *p)
 {
     return !program_handle(ocl, p) && !context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
            !context_has_quirk(ocl, QUIRK_NO_BINARIES);
 }
 
-/* Runs the trial of a program, and keeps its binary. */
+/* Runs the trial of a program, and stores the binary that the helper returns in p. */
 static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
                               const helper_request *request, process_keep_waiting keep_waiting,
                               void *user)
@@ -385,7 +385,8 @@ bool trial_take_binary(ocl_context *ocl, ocl_program *p, char **out_binary,
     return *out_binary != NULL;
 }
 
-/* Copies a reply's binary after prefix_bytes. */
+/* Copies a reply's binary to a new block, after prefix_bytes free bytes; leaves *out_data NULL for
+ * HELPER_UNABLE. */
 static clg_status copy_binary(const helper_reply *reply, size_t prefix_bytes, char **out_data,
                               size_t *out_binary_bytes)
 {

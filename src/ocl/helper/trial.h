@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trials: compiles every program in the helper process (helper.h) before this process does. A trial
- * builds a program there and launches its kernel once, since drivers compile at either point, or
- * computes a GEMM with CLBlast there. A crash of a driver's compiler is cached for this device,
+ * Runs trials: compiles every program in the helper process (helper.h) before this process does. A
+ * trial builds a program there and launches its kernel once, since drivers compile at either point,
+ * or computes a GEMM with CLBlast there. A crash of a driver's compiler is cached for this device,
  * driver and text, and from then on the program is refused with an error that names the crash.
  */
 #ifndef CLG_OCL_TRIAL_H
@@ -11,17 +11,17 @@
 #include "base/process.h"
 #include "ocl/program.h"
 
-/* The form (a kind of launch, see program_note_form) that stands for the build itself. */
+/* The launch form (see program_note_form) that stands for the build itself. */
 #define TRIAL_FORM_OF_BUILD 0
 
 /* Results of a context's trials. */
 typedef struct trial_table {
     mutex lock;       /* guards the fields below */
-    hash_map results; /* key of a trial -> TRIAL_PASSED, or a position in refusals */
+    hash_map results; /* key of a trial -> TRIAL_PASSED, or 1 + an index of refusals */
     char **refusals;  /* error messages */
     size_t n_refusals, capacity;
-    /* Whether the cache was searched for the mark that a process leaves when a trial fails, and
-     * whether it was found. */
+    /* Whether the cache was searched for the mark that a process leaves when a compiler crashes,
+     * and whether it was found. */
     bool searched;
     bool has_mark;
 } trial_table;
@@ -39,8 +39,8 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
                            const size_t *local, process_keep_waiting keep_waiting, void *user);
 /* Tests a GEMM of CLBlast in the helper, which computes a small one of the same class
  * (trial_gemm.c); call it before the GEMM runs here, since CLBlast compiles its own kernels.
- * Returns KERNEL_BUILD when the driver's compiler crashes, and CLG_OK also where no trial is
- * possible. g needs no buffers. */
+ * Returns KERNEL_BUILD when the driver's compiler rejects them or crashes, and CLG_OK also where no
+ * trial is possible. g needs no buffers. */
 clg_status trial_of_gemm(ocl_context *ocl, const ocl_gemm *g, process_keep_waiting keep_waiting,
                          void *user);
 /* Returns whether trial_of_gemm would return CLG_OK without running a trial. */
@@ -58,6 +58,7 @@ void trial_keep_passes(ocl_context *ocl, const ocl_program *p, const uint64_t *f
 /* Returns whether trial_has_failed may return true for any launch. Check it first, because
  * trial_has_failed reads the cache for each launch. */
 bool trial_knows_refusals(ocl_context *ocl);
+/* Returns the number of failures in the context's table. */
 size_t trial_n_refusals(ocl_context *ocl);
 /* Returns whether a trial of this launch has failed, in this process or an earlier one; if so, sets
  * the thread's error text. Runs no trial. */

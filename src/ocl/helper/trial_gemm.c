@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trials of CLBlast, which builds one program per routine at its first call; drivers that compile
- * late compile each of its kernels at a launch.
+ * Runs trials of CLBlast, which builds one program per routine at its first call; drivers that
+ * compile late compile each of its kernels at a launch.
  *
  * CLBlast decides which kernels it launches (xgemm.cpp of 1.5): a direct kernel where m n k is
  * below the cube of a side that its tables have for the device; else a faster kernel between
  * others that copy, pad or transpose the operands, with variants for operands that need no padding
- * and nothing for operands that can be read as they are. Its C interface does not return these
+ * and none for operands that it can read in place. Its C interface does not return these
  * parameters. But in the tables for float32 that side is a multiple of 64 up to 1984, and sides of
  * tiles are powers of two up to 256. So problems are of one class when they agree in the largest
  * multiple of 64 whose cube is at most m n k, in the powers of two that divide m, n and k, and in
  * transposes, gaps between rows, offsets and beta. One problem per class is tried; a large one is
- * made smaller within its class.
+ * made smaller: within its class, or beyond where that does not suffice.
  *
  * A failure counts for the routine, that is for all of its classes: a compiler that crashes on one
  * of its kernels may well crash on others, and each would take two crashes or a time limit to find
@@ -47,7 +47,8 @@ static double volume(int64_t m, int64_t n, int64_t k) { return (double)m * (doub
 
 static double cube(double x) { return x * x * x; }
 
-/* Returns the largest multiple of 64, in units of 64, whose cube is not above m n k. */
+/* Returns the largest multiple of SIDE_STEP up to MAX_SIDE whose cube is at most m n k, divided by
+ * SIDE_STEP. */
 static uint64_t side_of(const ocl_gemm *g)
 {
     const double elems = volume(g->m, g->n, g->k);
@@ -56,7 +57,7 @@ static uint64_t side_of(const ocl_gemm *g)
     return i;
 }
 
-/* Returns the largest power of two that divides a dimension, up to the largest tile. */
+/* Returns the largest power of two, up to MAX_TILE, that divides a dimension. */
 static uint64_t divisor_of(int64_t dim)
 {
     uint64_t d = 1;
@@ -64,8 +65,8 @@ static uint64_t divisor_of(int64_t dim)
     return d;
 }
 
-/* Returns the largest power of two that is not above a dimension from which PoCL may compile for
- * a wide range; 1 for narrow ones. */
+/* Returns the largest power of two up to dim and WIDE_ELEMS if dim is at least WIDE_ITEMS, where
+ * PoCL may compile for a wide range; else 1. */
 static uint64_t width_of(int64_t dim)
 {
     uint64_t w = WIDE_ITEMS;
@@ -74,7 +75,7 @@ static uint64_t width_of(int64_t dim)
     return w;
 }
 
-/* Returns about half of a dimension, with the same divisor; the dimension where there is none. */
+/* Returns about half of dim, with the same divisor_of; dim itself if it cannot be halved. */
 static int64_t halved(int64_t dim)
 {
     const int64_t d = (int64_t)divisor_of(dim), n = dim / d;
@@ -82,8 +83,8 @@ static int64_t halved(int64_t dim)
     return d * (d < MAX_TILE ? n / 2 | 1 : n / 2);
 }
 
-/* Makes the largest dimension that may shrink smaller; false when there is none, or the problem
- * would leave its class. */
+/* Halves the largest dimension that may shrink. Returns false, with g unchanged, when there is none
+ * or when g would leave a class that it keeps. */
 static bool shrink(ocl_gemm *g, bool keeps_class)
 {
     int64_t *const dims[3] = {&g->m, &g->n, &g->k}, *max = NULL;
@@ -107,12 +108,12 @@ static bool is_too_large(const ocl_gemm *g)
     return n_elems * (double)sizeof(float) > MAX_BYTES || m * n * k > MAX_VOLUME;
 }
 
-/* The properties of an operand by which CLBlast chooses. */
+/* The properties of an operand by which CLBlast chooses kernels. */
 typedef struct matrix_kind {
     bool has_gaps, has_offset;
 } matrix_kind;
 
-/* Lays an operand of the small problem out, rows of `cols` elements. */
+/* Sets the leading dimension, stride and offset of an operand of rows x cols, in elements. */
 static void lay_out(matrix_kind kind, int64_t rows, int64_t cols, int64_t *ld, int64_t *stride,
                     int64_t *offset)
 {
@@ -163,7 +164,7 @@ static const char *routine_name(bool batched)
     return batched ? "CLBlast's SgemmStridedBatched" : "CLBlast's Sgemm";
 }
 
-/* Returns the key of something about this CLBlast; the cache adds device, driver and version. */
+/* Combines a key with the identity of this CLBlast; the cache adds device, driver and version. */
 static hash128 blas_key(hash128 what)
 {
     const char *identity = ocl_blas_identity();
@@ -200,8 +201,8 @@ static clg_status try_call(ocl_context *ocl, const ocl_gemm *g, int64_t i,
     return status;
 }
 
-/* Returns how many classes the calls for a GEMM are of: of several calls, only the first may be
- * without offsets. */
+/* Returns the number of classes among the calls for a GEMM: of several calls, only the first may
+ * have offsets of 0. */
 static int64_t n_classes(const ocl_gemm *g) { return blas_n_calls(g) > 1 ? 2 : 1; }
 
 clg_status trial_of_gemm(ocl_context *ocl, const ocl_gemm *g, process_keep_waiting keep_waiting,
@@ -222,7 +223,7 @@ bool trial_gemm_has_passed(ocl_context *ocl, const ocl_gemm *g)
 
 bool trial_gemm_has_failed(ocl_context *ocl, const ocl_gemm *g)
 {
-    /* The planner places operands later; with offsets a batch is called matrix by matrix. */
+    /* The planner places operands later; a batch with offsets becomes one call per matrix. */
     return attempt_has_failed(ocl, routine_key(false)) ||
            (blas_is_batched(g) && attempt_has_failed(ocl, routine_key(true)));
 }

@@ -8,10 +8,11 @@
 
 #include "ops/core/op.h"
 
-/* The largest NDRange dimension where kernels are limited: PoCL recompiles a kernel for dimensions
- * of 65,536 work-items and more, and NVIDIA's GPUs accept 65,535 work-groups along the second and
- * third. Kernels loop over the remaining work. */
+/* The largest NDRange dimension in work-items where kernels are limited: PoCL recompiles a kernel
+ * for dimensions of 65,536 work-items and more. Kernels loop over the remaining work. */
 #define WORK_MAX_ITEMS 65535
+/* The most work-groups along the second and third dimension: what NVIDIA's GPUs accept. */
+#define WORK_MAX_GROUPS 65535
 
 /* Returns an error if the device lacks the dtype, which only float64 can be. */
 static inline clg_status work_check_dtype(const lower_context *c, clg_dtype dtype)
@@ -33,8 +34,8 @@ static inline operand work_output_or_scratch(lower_context *c, candidate *impl, 
 }
 
 /* Returns the number of work-items for n pieces of work in work-groups of `local`: a multiple of
- * local, 0 for no work. Limited to WORK_MAX_ITEMS in the SIMD class, and to 4 Mi on GPUs, which
- * need many threads. */
+ * local, 0 for no work. Limited to WORK_MAX_ITEMS in the SIMD class and on drivers with
+ * QUIRK_GLOBAL_SIZE_RECOMPILES, else to 4 Mi: GPUs need many threads. */
 static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)
 {
     const bool small = c->kernel_class == CLG_KERNELS_SIMD ||
@@ -85,8 +86,8 @@ static inline void work_check_work(lower_context *c, const step *s, int64_t n)
 }
 
 /* Sets an NDRange: pieces[i] pieces of work along dimension i, in work-groups of local[i] (NULL:
- * 1). Work-items are limited to what devices accept: large numbers along the first dimension only.
- * Kernels loop over the remaining pieces. */
+ * 1). Work-items are limited by work_items, and work-groups beyond the first dimension by
+ * WORK_MAX_GROUPS. Kernels loop over the remaining pieces. */
 static inline void work_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
                               const uint64_t *local)
 {
@@ -94,7 +95,7 @@ static inline void work_range(lower_context *c, step *s, uint32_t n_dims, const 
     uint64_t global[3];
     if (!local) local = ones;
     for (uint32_t i = 0; i < n_dims && i < 3; i++) {
-        const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_ITEMS / unit * unit;
+        const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_GROUPS * unit;
         global[i] = work_items(c, pieces[i], unit);
         if (i > 0 && global[i] > max) global[i] = max;
     }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators along one axis whose result depends on the order of elements: ArgMax, ArgMin, CumSum,
- * CumProd. See cl/reduce/arg.cl.
+ * Lowers operators along one axis whose result depends on the order of elements: ArgMax, ArgMin,
+ * CumSum, CumProd. See cl/reduce/arg.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
-#define SIMD_LANES 16       /* P_VEC: columns that are walked together */
-#define GROUP_MIN_LENGTH 64 /* of a row that a GPU's work-group shares; estimated, not measured */
+#define SIMD_LANES 16       /* P_LANES: adjacent columns per work-item */
+#define GROUP_MIN_LENGTH 64 /* shortest row for a GPU's work-group; estimated, not measured */
 
-/* The input as [outer, n, inner]. */
+/* The input's shape as [outer, n, inner], with the axis in the middle. */
 typedef struct axis_walk {
     int64_t outer, n, inner;
 } axis_walk;
@@ -137,13 +137,13 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
         }                                                                                          \
     }
 
-#define SCAN(op_name, first, is_gemm)                                                              \
+#define SCAN(op_name, first, is_product)                                                           \
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(2, 2, "TA"), OP_OUTPUTS(1, 1, "T"),             \
         .types = scan_types, .attributes = scan_attributes, .infer = scan_infer,                   \
         .lower = scan_lower, .param = &(const bool)                                                \
         {                                                                                          \
-            is_gemm                                                                                \
+            is_product                                                                             \
         }                                                                                          \
     }
 

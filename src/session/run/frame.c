@@ -5,7 +5,6 @@
 #include "session/run/frame.h"
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/hash.h"
 
 #include <string.h>
@@ -353,8 +352,8 @@ static void drop_detached(frame *f, frame_plan *owner)
     }
 }
 
-/* Compiles what is new to the device, with the arguments that were just bound, and has helpers try
- * calls of CLBlast, which compiles its kernels when it is called. */
+/* Compiles the kernels that are still drafts, with the arguments that were just bound, and has
+ * helpers try calls of CLBlast, which compiles its kernels when it is called. */
 static clg_status build_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
@@ -368,13 +367,16 @@ static clg_status build_kernels(frame *f, frame_segment *prepared)
                                          .n_dims = s->n_dims,
                                          .global = s->global,
                                          .local = s->local};
-        if (s->kind == STEP_BLAS_GEMM) launches[n++].gemm = launch_gemm(s, &prepared->bound[at]);
+        if (s->kind == STEP_BLAS_GEMM) {
+            launches[n++].gemm = launch_gemm(s, &prepared->bound[at]);
+            prepared->has_gemms = true;
+        }
         at += segment->steps[i].n_buffers;
     }
     const clg_status status =
         ocl_launches_prepare(f->exec->context->ocl, launches, n, f->progress, f->progress_user);
     memory_free(launches);
-    prepared->is_built = status == CLG_OK;
+    prepared->built_stamp = status == CLG_OK ? f->stamp : 0;
     return status;
 }
 
@@ -393,7 +395,8 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
         owner->segments = prepared;
     }
     if (prepared->bound_stamp != f->stamp) CLG_TRY(bind_steps(f, prepared));
-    if (!prepared->is_built) CLG_TRY(build_kernels(f, prepared));
+    if (prepared->built_stamp == 0 || (prepared->has_gemms && prepared->built_stamp != f->stamp))
+        CLG_TRY(build_kernels(f, prepared));
     *out_prepared = prepared;
     return CLG_OK;
 }

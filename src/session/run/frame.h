@@ -14,8 +14,8 @@
 /* The current memory of an input, an output or a slab. */
 typedef struct frame_memory {
     ocl_buffer *buffer;  /* owned reference; NULL when not allocated */
-    size_t offset_bytes; /* where the tensor starts: foreign buffers only */
-    bool foreign;        /* the caller's: bound, linked or given as a device value */
+    size_t offset_bytes; /* where the tensor starts; 0 in the frame's own buffers */
+    bool foreign;        /* the caller's: bound to an output, or given as a device value */
     bool is_zero_copy;   /* foreign for this run only: a host value's, released with the run */
     uint64_t stamp;      /* changes whenever buffer or offset do */
 } frame_memory;
@@ -26,7 +26,9 @@ typedef struct frame_segment {
     bound_buffer *bound;   /* of all steps, in order */
     size_t n_bound;
     uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
-    bool is_built;        /* no kernel is a draft any more */
+    /* frame->stamp when all kernels were built and the calls of CLBlast tried; 0: never */
+    uint64_t built_stamp;
+    bool has_gemms; /* calls of CLBlast, whose class depends on the operands' offsets */
     struct frame_segment *next;
 } frame_segment;
 
@@ -43,7 +45,7 @@ typedef struct frame_owner {
 } frame_owner;
 
 typedef struct frame {
-    session_exec *exec; /* borrowed: the session's, or NULL-safe during init */
+    session_exec *exec; /* borrowed */
     const frame_owner *owner;
     ocl_queue *queue;
     frame_memory *inputs, *outputs;
@@ -51,7 +53,7 @@ typedef struct frame {
     frame_memory *slabs;
     size_t n_slabs, slabs_capacity;
     ocl_buffer *fault; /* FAULT_WORDS ints, zero at the start of a run */
-    bool fault_dirty;  /* it may not be zero: to be cleared first */
+    bool fault_dirty;  /* fault may not be zero: clear it before a run */
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were released */
     uint64_t stamp;
@@ -74,8 +76,8 @@ void frame_free(frame *f);
 /* Moves the queue and the memory of the inputs from a frame that is no longer used to a new one. */
 clg_status frame_take_over(frame *f, frame *old);
 
-/* Reserves the frame's own memory of at least size_bytes for an input or output; keeps the current
- * memory when it suffices. */
+/* Reserves the frame's own memory of at least size_bytes for an input, output or slab; keeps the
+ * current memory when it suffices. */
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);
 /* Releases the memory. */
 void frame_drop(frame *f, frame_memory *m);
@@ -84,7 +86,8 @@ void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_b
 /* Swaps the memories of an output and an input: the output of this run is the input of the next. */
 void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 
-/* Makes kernels and sets arguments for a segment of plan p. */
+/* Reserves slabs, creates kernels, sets their arguments and compiles them, for a segment of plan p;
+ * only what is missing or has changed. *out_prepared is borrowed. */
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
 /* Enqueues all steps of a prepared segment. cancel may be NULL. */
 clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);

@@ -121,7 +121,8 @@ static clg_status bind_operand(void *self, const operand *o, bound_buffer *to)
     case OPERAND_PACKED: to->buffer = r->packed[o->index]; break;
     }
     if (to->buffer) return CLG_OK;
-    return error_set(CLG_ERROR_INTERNAL, "way '%s' of %s names an operand that is not there",
+    return error_set(CLG_ERROR_INTERNAL,
+                     "implementation '%s' of %s has an operand that does not exist",
                      r->impl->variant, r->problem->node.op_type);
 }
 
@@ -139,16 +140,17 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
     return status;
 }
 
-/* Returns a random 8-bit integer. Zero points, which are lists, are from the middle of the range,
- * so that sums seldom saturate. */
+/* Returns a random 8-bit integer. Elements of zero points, whose rank is below 2, are within 16 of
+ * the middle of the range, so that sums seldom saturate. */
 static double byte_element(const lower_operand *o, uint64_t random)
 {
     const double middle = o->dtype == CLG_UINT8 ? 128 : 0;
     return middle + (o->dims.rank < 2 ? (double)(random % 33) - 16 : (double)(random % 256) - 128);
 }
 
-/* Returns element `at` of input `i`: one of 65 numbers that float16 and bfloat16 represent exactly;
- * for quantised operators an integer; or an index. */
+/* Returns element `at` of input `i`: what p->contents gives, else one of 65 equidistant values from
+ * low to high, which float16 represents exactly; for int8, uint8 and int32 an integer; for other
+ * integers an index into input 0. */
 static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
@@ -165,7 +167,7 @@ static double element(const selftest_problem *p, size_t i, int64_t at)
     return p->low + (p->high - p->low) * (double)(random % 65) / 64.0;
 }
 
-/* Returns the offset of element `at` of a row-major tensor in the operand. */
+/* Returns the offset, by the operand's strides, of element `at` in row-major order. */
 static int64_t place_of(const lower_operand *o, int64_t at)
 {
     int64_t place = 0;

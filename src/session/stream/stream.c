@@ -7,7 +7,6 @@
 #include "session/stream/stream.h"
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/status.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@
 #define DEFAULT_DEPTH 3
 #define MAX_DEPTH 64
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 /* Returns the record of a context, shared by all its workers. */
 static stream_device *device_of(clg_stream *stream, const clg_context *context)
@@ -121,8 +120,8 @@ void stream_free(clg_stream *stream)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Stops the stream: each thread ends after its current work, and the first failure is returned.
- * status CLG_OK: no failure. */
+/* Stops the stream: each thread ends after its current work, and stream_run returns the first
+ * failure. status CLG_OK: no failure. */
 static void stop(clg_stream *stream, clg_status status)
 {
     mutex_lock(&stream->lock);
@@ -413,7 +412,7 @@ static void write_all(clg_stream *stream)
     stop(stream, CLG_OK);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole stream ------------------------------------------------------------------------ */
 
 static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
                         void *user)
@@ -476,9 +475,10 @@ clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_c
     return status;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
-/* The stream is locked. */
+/* Returns the share of the time that a device is idle, averaged over devices. Call with the stream
+ * locked. */
 static double idle_share(const clg_stream *stream, uint64_t end_ns)
 {
     const double all_ns = (double)(end_ns - stream->start_ns);

@@ -52,7 +52,7 @@ typedef struct stream_slot {
     void *uploaded, *downloaded;
 } stream_slot;
 
-/* A device, and the time during which at least one worker runs on it */
+/* A device, and the time during which at least one worker runs on it. */
 typedef struct stream_device {
     const clg_context *context;
     size_t n_running;
@@ -115,7 +115,7 @@ struct clg_stream {
 
 typedef enum stream_memory {
     STREAM_MEMORY_AUTO,  /* staged where device and host do not share memory */
-    STREAM_MEMORY_STAGED /* always */
+    STREAM_MEMORY_STAGED /* staged on all devices */
 } stream_memory;
 
 /* Options as passed to clg_stream_create, before defaults are applied. */

@@ -160,7 +160,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
     return CLG_OK;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all sessions ---------------------------------------------------------------------------- */
 
 static clg_status check_alike(const clg_stream *stream, const clg_session *first,
                               const clg_session *s)

@@ -126,7 +126,7 @@ void worker_free(stream_worker *worker)
     *worker = (stream_worker){0};
 }
 
-/* ---- up -------------------------------------------------------------------------------------- */
+/* ---- uploads --------------------------------------------------------------------------------- */
 
 static clg_status wait_for(const stream_worker *worker, void **event)
 {
@@ -325,7 +325,7 @@ static clg_status find_row_bytes(slot_tensor *t)
     return CLG_OK;
 }
 
-/* ---- down ------------------------------------------------------------------------------------ */
+/* ---- downloads ------------------------------------------------------------------------------- */
 
 static clg_status download_output(stream_worker *worker, slot_tensor *t, size_t size_bytes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers whose compiler dies, hangs, or takes all memory on CLBlast's kernels
- * (layers/opencl_crashing.c): CLBlast computes in a compile helper first, the process lives, and
- * clgraph's own kernels serve. Warm starts start no helper, for CLBlast nor for kernels.
+ * Tests drivers whose compiler crashes, hangs, or takes all memory on CLBlast's kernels
+ * (layers/opencl_crashing.c): CLBlast computes in a compile helper first, the process survives, and
+ * clgraph's own kernels are used. Warm starts start no helper, neither for CLBlast nor for kernels.
  */
 /* ctest: timeout 1500 */
 #include "support/unit.h"
@@ -19,11 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Text of both of CLBlast's programs for GEMM, and of one. */
+/* Text that both of CLBlast's GEMM programs contain, and text that only the batched one contains.
+ */
 #define ANY_GEMM "XgemmDirect"
 #define BATCHED_GEMM "XgemmDirectStridedBatched"
 
-/* A MatMul that prefers CLBlast gives the right result, computed by it or not. */
+/* Checks that a MatMul that prefers CLBlast is right, and whether CLBlast computed it. */
 static void expect_gemm(clg_context *context, bool is_blas)
 {
     wd_answer a;
@@ -34,7 +35,8 @@ static void expect_gemm(clg_context *context, bool is_blas)
     clg_model_free(m);
 }
 
-/* A batch of two matrix products, [2,5,7] by [2,7,3]. */
+/* Checks that a batch of two matrix products, [2,5,7] by [2,7,3], is right, and whether CLBlast
+ * computed it. */
 static void expect_batch(clg_context *context, bool is_blas)
 {
     float x[2 * 5 * 7], w[2 * 7 * 3], y[2 * 5 * 3];
@@ -63,8 +65,8 @@ static size_t n_listed(const char *store, const char *text)
     return n_found;
 }
 
-/* Three processes, as it were: the second is spared if the crash is remembered, and the third tries
- * again after it was forgotten. */
+/* Runs three contexts, in place of three processes: checks that the second one avoids the crash if
+ * it is remembered, and that the third one, after the record was removed, tries again. */
 static void die_by(const char *at, const char *by, bool is_remembered)
 {
     char store[64];
@@ -80,7 +82,7 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     assert_non_null(strstr(cd_last_line, "CLBlast's Sgemm"));
     assert_non_null(strstr(cd_last_line, "driver '"));
     expect_gemm(context, false);
-    assert_int_equal(cd_n_crashes(), n); /* tried no more */
+    assert_int_equal(cd_n_crashes(), n); /* not tried again */
     clg_context_free(context);
     assert_int_equal(n_listed(store, "compiler crash on CLBlast's Sgemm"), is_remembered);
 
@@ -107,6 +109,7 @@ TEST(blas_crash__exit_in_launch) { die_by("launch", "exit", true); }
 TEST(blas_crash__killed) { die_by("build", "kill", false); }
 TEST(blas_crash__endless_loop) { die_by("build", "loop", false); }
 TEST(blas_crash__all_memory) { die_by("build", "memory", false); }
+TEST(blas_crash__error_in_build) { die_by("build", "error", false); }
 
 TEST(blas_crash__once_is_not_enough)
 {
@@ -131,7 +134,7 @@ TEST(blas_crash__of_batches_alone)
     clg_context_free(context);
 }
 
-/* Without self-tests, a run meets it when it is prepared. */
+/* Without self-tests, the crash happens when a run is prepared. */
 TEST(blas_crash__met_by_a_run)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
@@ -155,7 +158,7 @@ TEST(blas_trial__without_a_helper)
     const int n = cd_here_lines;
     assert_true(n > 0);
     expect_gemm(context, true);
-    assert_int_equal(cd_here_lines, n); /* said once */
+    assert_int_equal(cd_here_lines, n); /* logged once */
     clg_context_free(context);
 }
 
@@ -177,7 +180,8 @@ TEST(blas_trial__warm_starts_start_no_helper)
     clg_context_free(context);
 }
 
-/* CLBlast's programs take long to compile where PoCL's cache is empty. */
+/* Sets the default time limit for compiles: CLBlast's programs take long where PoCL's cache is
+ * empty. */
 static int begin(void **state)
 {
     cd_limit_s = 0;

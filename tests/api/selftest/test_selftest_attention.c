@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention under a driver that miscompiles one of its kernels
- * (support/fakes/wrong_driver.h): the wrong implementation is noticed and another one gives the
- * right answer, for each of the operators that share the kernels; where all are wrong, an error
- * says so. Without self-tests the same model's answer is wrong.
+ * Tests the self-tests of attention under a driver that miscompiles one of its kernels
+ * (support/fakes/wrong_driver.h): the wrong implementation is found and another one gives the right
+ * result, for each of the operators that share the kernels; where all are wrong, an error says so.
+ * Without self-tests the same model's result is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -20,7 +20,7 @@
 enum { BATCH = 2, HEADS = 2, D = 8, MAX_KEYS = 33, MAX_ELEMENTS = BATCH * HEADS * MAX_KEYS * D };
 
 /* The fault of Intel's CPU runtime 2026.2 in attention_rows (docs/portability.md): each query is
- * the next one. */
+ * replaced by the next one. */
 static const wd_fault next_query = {
     "void attention_rows",
     "query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);",
@@ -33,7 +33,7 @@ static const wd_fault last_key = {"void attention_groups", "count = min(P_LOCAL,
                                   "count = min(P_LOCAL, last - j - 1);"};
 /* A query that sees no key divides by 0. */
 static const wd_fault no_key = {"#define P_LOCAL 1\n", "total[r] == 0.0f ? 0.0f : 1.0f", "1.0f"};
-/* Results are twice as large: of kernels for vectors, and of all. */
+/* Results are twice as large: in the kernels for vectors, and in all kernels. */
 static const wd_fault vectors = {"#define P_LOCAL 1\n", "1.0f / total[r]", "2.0f / total[r]"},
                       everything = {"void attention", "1.0f / total[r]", "2.0f / total[r]"};
 
@@ -93,9 +93,9 @@ static clg_model *build(operator_kind kind, int64_t queries, int64_t keys)
     return m;
 }
 
-/* Computes y of query i of batch b and head h, causal where queries and keys are the same. */
-static void prefetch_row(const float *from, int64_t keys, int64_t b, int64_t h, int64_t seen,
-                         double *y)
+/* Computes the attention output y of one query, `from`, in batch b and head h, over the first
+ * `seen` keys. */
+static void attend(const float *from, int64_t keys, int64_t b, int64_t h, int64_t seen, double *y)
 {
     double total = 0;
     for (int d = 0; d < D; d++) y[d] = 0;
@@ -114,8 +114,7 @@ static void expect(operator_kind kind, int64_t queries, int64_t keys, double *y)
 {
     for (int64_t row = 0; row < BATCH * queries * HEADS; row++) {
         const int64_t b = row / HEADS / queries, i = row / HEADS % queries;
-        prefetch_row(q + row * D, keys, b, row % HEADS, kind == GROUP_QUERY ? i + 1 : keys,
-                     y + row * D);
+        attend(q + row * D, keys, b, row % HEADS, kind == GROUP_QUERY ? i + 1 : keys, y + row * D);
     }
 }
 

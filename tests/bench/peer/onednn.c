@@ -19,7 +19,7 @@ struct onednn_matmul {
 
 static bool good(dnnl_status_t status) { return status == dnnl_success; }
 
-/* Describes a row-major matrix of the caller. */
+/* Wraps a row-major matrix in the caller's memory. */
 static bool plain(onednn_matmul *p, const dnnl_dims_t dims, const float *data, dnnl_memory_t *out)
 {
     dnnl_memory_desc_t md;
@@ -34,12 +34,12 @@ static bool reordered(onednn_matmul *p, const dnnl_dims_t dims, const float *dat
     dnnl_memory_t from = NULL;
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t copy = NULL;
-    const dnnl_memory_desc_t *desc;
-    bool ok =
-        plain(p, dims, data, &from) && good(dnnl_memory_get_memory_desc(from, &desc)) &&
-        good(dnnl_memory_create(out, wanted, p->engine, DNNL_MEMORY_ALLOCATE)) &&
-        good(dnnl_reorder_primitive_desc_create(&desc, desc, p->engine, wanted, p->engine, NULL)) &&
-        good(dnnl_primitive_create(&copy, desc));
+    const dnnl_memory_desc_t *source;
+    bool ok = plain(p, dims, data, &from) && good(dnnl_memory_get_memory_desc(from, &source)) &&
+              good(dnnl_memory_create(out, wanted, p->engine, DNNL_MEMORY_ALLOCATE)) &&
+              good(dnnl_reorder_primitive_desc_create(&desc, source, p->engine, wanted, p->engine,
+                                                      NULL)) &&
+              good(dnnl_primitive_create(&copy, desc));
     if (ok) {
         const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, *out}};
         ok = good(dnnl_primitive_execute(copy, p->stream, 2, args)) &&

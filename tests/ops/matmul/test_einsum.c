@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum against its definition: a sum over all labels together, in long double, of products of all
- * terms. Equations of the cases, and random ones: up to four terms of up to four letters,
+ * Compares Einsum with its definition: a sum over all labels together, in long double, of products
+ * of all terms. Equations are listed, or random: up to four terms of up to four letters,
  * diagonals, dimensions of 1 that repeat, results in any order.
  *
  * Tolerance: sums of at most some thousand products of numbers of size 1, in the order of matrix
@@ -40,7 +40,7 @@ static double value_at(const reference_term *t, const int64_t *at)
 }
 
 /* Parses the canonical equation; returns the number of terms, of which the last is the result. */
-static int read_decomposed(const einsum_case *k, reference_term *terms)
+static int parse_equation(const einsum_case *k, reference_term *terms)
 {
     int n = 0;
     terms[0] = (reference_term){.n = 1};
@@ -91,7 +91,7 @@ static void check_einsum(const einsum_case *k)
 {
     run_node r;
     reference_term terms[MAX_TERMS + 1];
-    const int n = read_decomposed(k, terms);
+    const int n = parse_equation(k, terms);
     uint32_t used = 0;
     int64_t work = 1;
     for (int i = 0; i < n; i++) {
@@ -200,7 +200,8 @@ TEST(einsum__several_terms)
         &F32("ab,ac,ad,ae,af,ag,ah,ai,aj,ak,al,am->a", 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2));
 }
 
-/* A chain of as many matrices as the test's node holds, large enough for panels and tiles. */
+/* Checks a chain of as many matrices as the test's node holds, large enough for panels and
+ * tiles. */
 static void long_chain(unsigned constants)
 {
     enum { SIDE = 35, N = SIDE * SIDE };

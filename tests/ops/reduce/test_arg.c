@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ArgMax, ArgMin, CumSum and CumProd. Values repeat, so that ties are met everywhere; places are
- * compared exactly.
+ * Tests ArgMax, ArgMin, CumSum and CumProd, with values that repeat, so that ties occur everywhere;
+ * indices are compared exactly.
  */
 #include "support/cases/run_node.h"
 
@@ -137,7 +137,7 @@ TEST(arg__sums)
 }
 
 /* Checks products of powers of two, which are exact in range; the reference adds exponents. */
-static void check_gemms(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
+static void check_products(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
                         bool reverse)
 {
     run_node r;
@@ -172,20 +172,20 @@ static void check_gemms(clg_dtype dtype, int rank, const int64_t *dims, int axis
 
 TEST(arg__products)
 {
-    check_gemms(CLG_FLOAT32, DIMS(7), 0, false, false);
-    check_gemms(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
-    check_gemms(CLG_FLOAT32, DIMS(3, 9, 37), 1, false, true);
-    check_gemms(CLG_FLOAT32, DIMS(3, 5, 3), 0, true, true);
-    check_gemms(CLG_FLOAT32, DIMS(3, 0, 2), 1, true, true);
-    check_gemms(CLG_FLOAT64, DIMS(3, 50), 1, false, false);
-    check_gemms(CLG_FLOAT16, DIMS(2, 9), 1, false, false);
-    check_gemms(CLG_BFLOAT16, DIMS(2, 9), 1, true, false);
-    check_gemms(CLG_INT64, DIMS(3, 15), 1, false, false);
-    check_gemms(CLG_INT32, DIMS(3, 15), 1, false, true);
-    check_gemms(CLG_UINT32, DIMS(3, 15), 1, true, true);
+    check_products(CLG_FLOAT32, DIMS(7), 0, false, false);
+    check_products(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
+    check_products(CLG_FLOAT32, DIMS(3, 9, 37), 1, false, true);
+    check_products(CLG_FLOAT32, DIMS(3, 5, 3), 0, true, true);
+    check_products(CLG_FLOAT32, DIMS(3, 0, 2), 1, true, true);
+    check_products(CLG_FLOAT64, DIMS(3, 50), 1, false, false);
+    check_products(CLG_FLOAT16, DIMS(2, 9), 1, false, false);
+    check_products(CLG_BFLOAT16, DIMS(2, 9), 1, true, false);
+    check_products(CLG_INT64, DIMS(3, 15), 1, false, false);
+    check_products(CLG_INT32, DIMS(3, 15), 1, false, true);
+    check_products(CLG_UINT32, DIMS(3, 15), 1, true, true);
 }
 
-/* 65536 * 65536 is 0 in 32 bits. */
+/* 65537 * 65537 is 131073 in 32 bits. */
 TEST(arg__products_wrap)
 {
     run_node r;

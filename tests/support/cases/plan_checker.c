@@ -68,7 +68,7 @@ static void check_input(checker *k, value_id id, const plan_placement *p)
     checked_value *v = &k->values[id];
     if (v->n == 0) {
         if (shadow_is_writable(p->kind))
-            shadow_check(&k->memory, p, 0, 0); /* a buffer it must be */
+            shadow_check(&k->memory, p, 0, 0); /* an empty value needs a buffer, too */
         return;
     }
     if (!v->has_memory) discover(k, id, p);
@@ -101,9 +101,8 @@ static const plan_step *take_step(checker *k, const step *expected)
                  k->node ? k->node->op_type : "an output");
     const plan_step *s = &k->segment->steps[k->memory.step];
     assert_int_equal(s->what->kind, expected->kind);
-    if (expected->kind != STEP_KERNEL) return s;
-    assert_string_equal(s->what->kernel.entry, expected->kernel.entry);
-    for (uint32_t d = 1; d < s->what->n_dims; d++) assert_in_range(s->what->global[d], 0, 65535);
+    if (expected->kind == STEP_KERNEL)
+        assert_string_equal(s->what->kernel.entry, expected->kernel.entry);
     return s;
 }
 
@@ -218,7 +217,7 @@ static void make_dense(checker *k, value_id id)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Infers the node's outputs; returns the inputs whose content is needed and unknown. */
+/* Infers the node's outputs; returns, as bits, the inputs whose content is needed and unknown. */
 static uint32_t infer(checker *k, bool *out_all_known)
 {
     value_fact facts[64] = {0};
@@ -302,7 +301,7 @@ static bool packs_weight(const checker *k, const packing *p)
     return v->weight && checked_value_is_dense(v) && !k->c->is_init_plan;
 }
 
-/* ---- inputs that are in the output ----------------------------------------------------------- */
+/* ---- joined inputs --------------------------------------------------------------------------- */
 
 /* Returns whether step `at` of the segment is `e`, identified by the memory that it reads. */
 static bool is_step(const checker *k, size_t at, const step *e)
@@ -317,8 +316,8 @@ static bool is_step(const checker *k, size_t at, const step *e)
     return false;
 }
 
-/* Returns whether step `at`, which may be `e`, is rather a later step on the same memory: then the
- * output is around input i. */
+/* Returns whether step `at`, which reads the memory of step `e`, is a later step of the candidate
+ * that writes the output around input i: then input i is joined. */
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classes of GEMMs by which CLBlast is tried: what distinguishes them, and the small problems that
- * stand for them.
+ * Tests the classes of GEMMs for which CLBlast is tried: what distinguishes them, and the small
+ * problems that represent them.
  */
 #include "support/unit.h"
 
@@ -13,7 +13,7 @@ static bool same_class(ocl_gemm a, ocl_gemm b)
 {
     ocl_gemm small;
     const hash128 x = trial_gemm_class(&a, 0, &small), y = trial_gemm_class(&b, 0, &small);
-    return x.low == y.low && x.high == y.high;
+    return hash128_equal(x, y);
 }
 
 TEST(class__of_sizes)
@@ -24,14 +24,14 @@ TEST(class__of_sizes)
     assert_false(same_class(g, contiguous_gemm(34, 45, 77, 1, false, false)));
     assert_false(same_class(g, contiguous_gemm(33, 48, 77, 1, false, false)));
     assert_false(same_class(g, contiguous_gemm(33, 45, 128, 1, false, false)));
-    /* below and from the cube of 64 */
+    /* m n k below 64^3, and not below it */
     assert_true(same_class(contiguous_gemm(63, 63, 65, 1, false, false), g));
     assert_false(same_class(contiguous_gemm(65, 63, 65, 1, false, false), g));
     assert_true(same_class(contiguous_gemm(64, 64, 64, 1, false, false),
                            contiguous_gemm(64, 64, 448, 1, false, false)));
     assert_false(same_class(contiguous_gemm(64, 64, 64, 1, false, false),
                             contiguous_gemm(64, 64, 576, 1, false, false)));
-    /* so large that CLBlast never takes its direct kernel */
+    /* so large that CLBlast never uses its direct kernel */
     assert_true(same_class(contiguous_gemm(2049, 2049, 2049, 1, false, false),
                            contiguous_gemm(4097, 8191, 12345, 1, false, false)));
     assert_true(same_class(contiguous_gemm(3, 5, 65535, 1, false, false),
@@ -75,7 +75,7 @@ TEST(class__of_batches)
     assert_int_equal(small.batch, 2);
     assert_true(blas_is_batched(&small));
 
-    ocl_gemm shared = g; /* one matrix b for all: call by call */
+    ocl_gemm shared = g; /* the batch shares one matrix b: one call per GEMM */
     shared.stride_b = 0;
     assert_int_equal(blas_n_calls(&shared), 9);
     (void)trial_gemm_class(&shared, 0, &small);
@@ -86,7 +86,8 @@ TEST(class__of_batches)
     assert_true(small.offset_a > 0 && small.offset_c > 0);
 }
 
-/* The small problem is of the class that it stands for, and takes neither long nor much memory. */
+/* Checks that the small problem is of the class that it represents, and needs little time and
+ * memory. */
 static void check_small(const ocl_gemm *g)
 {
     ocl_gemm small;

@@ -8,7 +8,7 @@
 
 static candidate impl(double cost, bool uses_blas, candidate *next)
 {
-    return (candidate){.variant = "way", .cost = cost, .uses_blas = uses_blas, .next = next};
+    return (candidate){.variant = "impl", .cost = cost, .uses_blas = uses_blas, .next = next};
 }
 
 TEST(choice__the_first_where_no_cost_is_known)
@@ -27,7 +27,7 @@ TEST(choice__the_cheapest_of_those_with_a_cost)
     candidate fourth = impl(0, false, NULL), third = impl(7, false, &fourth),
               second = impl(5, false, &third), first = impl(9, false, &second);
     assert_ptr_equal(plan_cheapest(&c, &first), &second);
-    second.cost = 9; /* of equals the first */
+    second.cost = 9; /* of equal costs, the first is chosen */
     third.cost = 9;
     assert_ptr_equal(plan_cheapest(&c, &first), &first);
     second.cost = 1;
