@@ -72,7 +72,8 @@ static void print_answers(char **paths, int n, const float *probabilities, int n
     }
 }
 
-/* Does everything between the context and the printed answers. */
+/* Loads the model, runs the n images as one batch, and prints the answers and the time. Returns the
+ * exit status. */
 static int classify(clg_context *context, const char *model_path, char **paths, int n)
 {
     clg_model *model = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear regression, 10 inputs to 1 output, built in C without an ONNX file and evaluated on a
- * batch of 1000 rows. The result is compared with the same sum on the host.
+ * Builds a linear regression, 10 inputs to 1 output, in C without an ONNX file and evaluates it on
+ * a batch of 1000 rows. The result is compared with the same sum on the host.
  */
 #include <clgraph/clgraph.h>
 
@@ -10,7 +10,7 @@
 
 enum { N_ROWS = 1000, N_FEATURES = 10 };
 
-/* y = x W + b, x: [rows, 10] */
+/* Builds the model y = x W + b, x: [rows, 10]. */
 static clg_status build(const float *weights, const float *bias, clg_model **out_model)
 {
     const char *const rows[] = {"rows", NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network of two layers, 784 -> 128 -> 10 with ReLU and Softmax, built in C and run on a batch of
- * 32. Weights and inputs are synthetic; the first row is compared with the same network computed on
- * the host.
+ * Builds a network of two layers in C, 784 -> 128 -> 10 with ReLU and Softmax, and runs it on a
+ * batch of 32. Weights and inputs are synthetic; the first row is compared with the same network
+ * computed on the host.
  */
 #include <clgraph/clgraph.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For programs that use OpenCL themselves: clgraph works in the application's context and queue and
- * predicts from a cl_mem that the application's own kernel filled, without a copy through the host.
+ * Shares OpenCL objects with clgraph, for programs that use OpenCL themselves: clgraph works in the
+ * application's context and queue and predicts from a cl_mem that the application's own kernel
+ * filled, without a copy through the host.
  */
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -55,7 +56,7 @@ static void close_machine(machine *m)
     if (m->context) (void)clReleaseContext(m->context);
 }
 
-/* y = sigmoid(x) */
+/* Builds the model y = sigmoid(x). */
 static clg_status build(clg_model **out_model)
 {
     clg_builder *b;

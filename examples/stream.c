@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams numbers through a model with two callbacks: one generates rows, the other one sums the
+ * Streams rows through a model with two callbacks: one generates them, the other one sums the
  * results. Reading, computing and writing run concurrently, and memory use does not depend on the
  * number of rows.
  *
@@ -25,7 +25,7 @@ typedef struct job {
 
 static float feature(uint64_t row, int k) { return (float)((row + (uint64_t)k) % 10); }
 
-/* y = the mean of a row, x: [rows, 16] */
+/* Builds the model y = the mean of each row of x: [rows, 16]. */
 static clg_status build(clg_model **out_model)
 {
     clg_builder *b;
@@ -55,7 +55,7 @@ static clg_status read_rows(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-/* Batches arrive in the order in which they were read. */
+/* Sums the results; batches arrive in the order in which they were read. */
 static clg_status write_rows(void *user, clg_stream_batch *batch)
 {
     job *j = user;

@@ -14,14 +14,14 @@
 //   P_D, P_DV  head sizes of q and k, of v
 //   P_ROWS     queries of a work-item (rows) or work-group (groups)
 //   P_LOCAL    groups: work-items of a group, a power of two; also keys of a tile; else 1
-//   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 a number of dtype P_T that is
+//   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 values of dtype P_T that are
 //              added; 3 int: where it is not above 0, `masked` is added
-//   P_BIAS     1: another number of dtype P_T that is added
+//   P_BIAS     1: adds another tensor of dtype P_T
 //   P_CAUSAL   excludes keys j > i + offset: 0 no; 1 by the argument offset; 2 by
 //              offset + length[b] - q_len
 //   P_WINDOW   1: excludes keys j <= i + offset - window; else 0. Needs P_CAUSAL
 //   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
-//   P_INT      width of a length, 32 or 64; length[b] = the value there + length_add. Needed for
+//   P_INT      width of a length, 32 or 64; length[b] = the stored value + length_add. Needed for
 //              P_CAUSAL 2 and P_KEYS
 //   P_SINK     1: the sum of each row includes another key with score sink[h] and value 0; 2: with
 //              score 0
@@ -65,7 +65,7 @@
 // pay.
 #define ONE_QUERY (P_ROWS == 1 && P_D % P_VEC == 0)
 
-// Returns up to P_VEC floats of a row of P_DV.
+// Returns `count` elements at p, at most P_VEC; the other lanes are 0.
 static inline vec load_part(__global const elem *p, const int count)
 {
     if (count >= P_VEC) return VLOAD(p);
@@ -232,7 +232,7 @@ __kernel void attention_groups(ATTENTION_PARAMS)
 
 #if P_VEC == 1
 
-// Writes the scores, where they are an output.
+// Writes the scores of P_MODE, where they are an output.
 __kernel void attention_scores(ATTENTION_PARAMS)
 {
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))

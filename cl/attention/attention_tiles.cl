@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention (see attention.cl) as products of tiles, for many queries on CPUs: keys and values are
-// packed once into panels, then each work-item computes a block of queries with all panels, SPAN
-// panels at a time: a tile's scores stay in L1, and maximum, sum and rescaling of a row are
-// computed only once per 128 keys or so.
+// Computes attention (see attention.cl) by matrix products of tiles, for many queries on CPUs: keys
+// and values are packed once into panels, then each work-item computes a block of queries with all
+// panels, SPAN panels at a time: a tile's scores stay in L1, and maximum, sum and rescaling of a
+// row are computed only once per SPAN * KEYS keys, at most 128.
 //
 //   panel of KEYS = P_NRV * P_VEC keys: their transposed rows [P_D][KEYS], then their values
 //   [KEYS][DV_ALL], zeros where there is no key and after P_DV; DV_ALL is P_DV rounded up to KEYS
@@ -14,7 +14,7 @@
 //   others  as in attention.cl; P_LOCAL 1, P_MODE 0, P_VEC 4, 8 or 16
 // Arguments
 //   attention_pack   batch, kv_heads, kv_len; k and v with strides of batch, head and position;
-//                    panels: floats, [batch, kv_heads, ceil(kv_len / KEYS)] of them
+//                    panels: floats, [batch, kv_heads, ceil(kv_len / KEYS)] panels
 //   attention_tiles  those of attention.cl, where k and v are not read; panels
 // NDRange  attention_pack: panels, kv_heads, batch. attention_tiles: q_len / P_ROWS, heads, batch;
 //          local 1. Each may be smaller.
@@ -117,7 +117,8 @@ static inline CAT(int, P_VEC) positions(const int j)
 
 #define PLAIN_MASKS (P_MASK == 0 || P_MASK == 2) && !P_BIAS && !P_WINDOW && !P_KEYS
 
-// Returns what masks add to the scores of query i and the keys from j on.
+// Returns what masks and bias add to the scores of query i and P_VEC keys from j on; -infinity from
+// key `last` on.
 static inline vec added_lanes(const view *see, const int i, const int j, const int last)
 {
     vec sum = (vec)0.0f;

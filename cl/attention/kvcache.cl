@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Appends new keys or values of an attention to the past ones.
+// Appends new keys or values to the past ones of an attention cache.
 //
-//   present[b, h, j] = fresh[b, h, j - start] for start <= j < start + count, past[b, h, j] for j <
-//   start, and after the new ones past where P_KEEP and there is a past, else 0; start is the same
-//   for all (P_START 0) or, for each of the batch, lengths[b] + length_add - count (P_START 1),
-//   within 0 and total - count, or is reported to `fault`
+//   present[b, h, j] = fresh[b, h, j - start]  for start <= j < start + count
+//                      past[b, h, j]           for other j < past_len; without P_KEEP j < start
+//                      0                       otherwise
 //
+//   P_START  0: start is start_or_add; 1: lengths[b] + start_or_add - count, clamped to
+//            0 .. total - count; a value that is clamped is reported to `fault`
+//   P_KEEP   1: also keeps past elements after the new ones
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 // Arguments, in elements: rows (batch * heads), heads, total, past_len, count, d; past, present
-// dense; fresh with strides of batch, head and position; start
+// dense; fresh with strides of batch, head and position; start_or_add
 // NDRange: d / P_VEC, rows * total
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_START=0 P_KEEP=0

@@ -16,9 +16,10 @@
 //   P_PAST, P_DECAY, P_BETA, P_PRESENT  1: there is such a tensor
 // Arguments, in elements: batch, tokens, heads, kv_heads, dk, dv, scale;
 //   q [batch, tokens, heads, dk], k [.., kv_heads, dk], v [.., kv_heads, dv]; past and present
-//   [batch, kv_heads, dk, dv]; decay [batch, tokens, decay_row] of which head g has decay_step: 1
-//   for all of d, or dk; beta [batch, tokens, beta_row], beta_row 1 or kv_heads; y [batch, tokens,
-//   heads, dv]; state [batch, kv_heads, dk, dv] of float. Unused buffers may be any.
+//   [batch, kv_heads, dk, dv]; decay [batch, tokens, decay_row], in which each head of keys has
+//   decay_step values: 1, for all d, or dk; beta [batch, tokens, beta_row], beta_row 1 or kv_heads;
+//   y [batch, tokens, heads, dv]; state [batch, kv_heads, dk, dv] of float. Unused buffers may be
+//   any buffer.
 // NDRange: dv / P_VEC, batch * kv_heads; each may be smaller.
 //
 // @variant P_T=1 P_S=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=1 P_BETA=1 P_PRESENT=1

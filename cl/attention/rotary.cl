@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RotaryEmbedding (ONNX 23): pairs (x1, x2) of a head's first `rotated` elements become
+// Computes RotaryEmbedding (ONNX 23): pairs (x1, x2) of a head's first `rotated` elements become
 // (x1 * cos - x2 * sin, x1 * sin + x2 * cos), the rest is copied.
 //
 // Parameters
@@ -10,8 +10,8 @@
 //   P_INT        width of an id: 32 or 64
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1
 // Arguments: batch, positions, heads, d, rotated, cache_len (rows); x, y with strides of batch,
-// head and position; cos, sin [cache_len, rotated / 2]; ids. A row that is out of range is reported
-// to `fault`. NDRange: max(rotated / 2, d - rotated), heads, batch * positions
+// head and position; cos, sin [cache_len, rotated / 2]; ids. A row out of range is reported to
+// `fault`, and row 0 used. NDRange: max(rotated / 2, d - rotated), heads, batch * positions
 //
 // @variant P_PAIRS=0 P_POSITIONS=0 P_INT=64 P_T=1 P_FMA=1 P_VEC=1
 // @variant P_PAIRS=1 P_POSITIONS=1 P_INT=64 P_T=10 P_FMA=1 P_VEC=1

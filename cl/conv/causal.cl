@@ -3,8 +3,8 @@
 // Computes CausalConvWithState (ONNX 27): depthwise convolution of each channel's sequence,
 // preceded by its state.
 //
-//   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]),  z[r] = state[r] then x[r]; c = r
-//                                                                  % channels
+//   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]), c = r % channels
+//   z[r] = state[r] followed by x[r]
 //   present[r, i] = z[r, length + i], i < taps - 1
 //
 // Parameters
@@ -12,8 +12,8 @@
 //   P_BIAS, P_STATE  1: there is a bias, a state; without one the state is 0
 //   P_SILU           1: act(s) = s / (1 + exp(-s)); 0: none
 // Arguments, in elements: rows (batch * channels), channels, length, taps; x and y [rows, length],
-// w [channels, taps],
-//   bias [channels], state and present [rows, taps - 1]. Unused buffers may be any.
+//   w [channels, taps], bias [channels], state and present [rows, taps - 1]. Unused buffers may be
+//   any buffer.
 // NDRange  causal_conv: length / P_VEC, rows; causal_state: taps - 1, rows. Each may be smaller.
 //
 // @variant P_T=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_BIAS=1 P_STATE=1 P_SILU=1

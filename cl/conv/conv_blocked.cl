@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D convolution over channel-blocked feature maps for CPUs (SIMD class): P_VEC adjacent channels
-// of a pixel are one vector, [batch][channels / P_VEC][height][width][P_VEC].
+// Computes 2-D convolution over channel-blocked feature maps on CPUs (SIMD class): P_VEC adjacent
+// channels of a pixel are one vector, [batch][channels / P_VEC][height][width][P_VEC].
 //
 //   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                   residual), one group, for any kernel, stride, dilation and padding
@@ -30,11 +30,11 @@
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack
-//   y, y_off             dense, overlaps x nowhere
+//   y, y_off             dense, does not overlap x
 //   tile_h, tile_w       pixels of a group
 //   group_panels         panels of NR output channels of a group
 //   chunk                slices whose weights are multiplied at a time
-//   EPILOGUE_PARAMS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 // With parts = ceil(tile_w / P_MR), the caller keeps
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
 //   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <=
@@ -42,12 +42,11 @@
 // The bits of an output do not depend on how the work is tiled.
 //
 // NDRange: one work-item per work-group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
-// panels / group_panels, 2 batch; each may be any number >= 1 (kernels stride over the rest), best
-// below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
+// ceil(panels / group_panels), 2 batch; each may be any number >= 1 (kernels stride over the rest),
+// best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
 // conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item per group,
-// dimension 0 panels, 1 any
-// split of slices.
+// dimension 0 covers panels, 1 slices; each may be smaller.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D depthwise convolution over channel-blocked feature maps (see conv_blocked.cl) for CPUs (SIMD
-// class). Each channel has its own weights, so that the weights of a kernel element (tap) are one
-// vector per block of channels.
+// Computes 2-D depthwise convolution over channel-blocked feature maps (see conv_blocked.cl) on
+// CPUs (SIMD class). Each channel has its own weights, so that the weights of a kernel element
+// (tap) are one vector per block of channels.
 //
 //   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
 //                             bias[c] + residual), for any kernel, stride, dilation and padding
@@ -23,9 +23,9 @@
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_depthwise_blocked_pack
-//   y, y_off             dense, overlaps x nowhere
+//   y, y_off             dense, does not overlap x
 //   tile_h               lines of a group
-//   EPILOGUE_PARAMS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
 // NDRange: one work-item per work-group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch;
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.

@@ -11,9 +11,9 @@
 //   P_BIAS, P_RESIDUAL, P_ACT  see common/epilogue.clh; P_BIAS is 0 or 1: per output channel
 // Arguments: dense buffers; lengths in elements, any may be 0
 //   batch, groups, ic, oc   ic and oc of one group
-//   CONV_SIZES_PARAMS              see common/conv.clh
-//   x, w, y                 y overlaps x nowhere
-//   EPILOGUE_PARAMS           bias_rs to bias_b1 are unused; the residual is laid out as y
+//   CONV_SIZES_PARAMS       see common/conv.clh
+//   x, w, y                 y does not overlap x
+//   EPILOGUE_PARAMS         bias_rs to bias_b1 are unused; the residual is laid out as y
 // NDRange: OD*OH*OW, batch * groups * oc; both may be smaller.
 //
 // @hot conv_direct
@@ -25,7 +25,7 @@
 #include "common/conv.clh"
 #include "common/epilogue.clh"
 
-// Returns the taps of an axis that are inside x, from .x to below .y. start: position of tap 0.
+// Returns the range [.x, .y) of the taps of an axis that are inside x. start: position of tap 0.
 static inline int2 taps_inside(const int start, const int size, const int kernel_size,
                                const int dilation)
 {

@@ -14,13 +14,13 @@
 // bit-identical to those of the two kernels, except that here a column of padding adds zero times
 // its weight.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the
-// depthwise one; P_RESIDUAL 0)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, for
+// the depthwise convolution; P_RESIDUAL 0)
 //   P_MR, P_NRV      as in gemm_simd.cl
 //   P_STRIDE         of the depthwise convolution along lines
 //   P_FIRST_BIAS     1: the 1x1 convolution has a bias
-//   P_FIRST, P_LAST  1: P_ACT follows the 1x1, the depthwise convolution; 0: no activation
-//   P_MAP            floats of a group's part of the feature map between them: 65536
+//   P_FIRST, P_LAST  1: P_ACT follows the 1x1, or the depthwise, convolution; 0: no activation
+//   P_MAP            floats of a group's part of e, in private memory: 65536
 //
 // Arguments of conv_expand_blocked. Lengths in elements, all >= 1 but the padding.
 //   batch, slices, channels   slices: blocks of x; channels: of e and y
@@ -32,9 +32,9 @@
 //   packed_w, packed_w_off   from conv_blocked_pack with P_IN = P_VEC
 //   expand_bias, expand_bias_off
 //   packed_d, packed_d_off   from conv_depthwise_blocked_pack
-//   y, y_off             dense, overlaps x nowhere
+//   y, y_off             dense, does not overlap x
 //   tile_h, tile_w       pixels of y of a group
-//   EPILOGUE_PARAMS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
+//   EPILOGUE_PARAMS      of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
 //                        unused
 // With across = max(tile_w, 8), the caller keeps
 //   NR * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((across-1)*P_STRIDE + (kw-1)*dw + 1) <= P_MAP

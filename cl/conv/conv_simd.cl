@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for CPUs (SIMD class: a work-item computes with vectors of
-// P_VEC lanes), x and y in NCHW order; 1-D is 2-D of height 1:
+// Computes 2-D and 3-D convolution (ONNX Conv) on CPUs (SIMD class: a work-item computes with
+// vectors of P_VEC lanes), x and y in NCHW order; 1-D is 2-D of height 1:
 //
 //   conv_simd    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] +
 //                beta * bias[g*oc + o] + residual), for any kernel, stride, dilation, padding and
@@ -22,18 +22,18 @@
 //   P_ACC        floats of accumulators in private memory: 32768
 // 16-bit weights are converted to float in parts, once for all pixels of a group.
 //
-// Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, for which
+// Arguments of conv_simd. Lengths and strides in elements; batch, oc and ic may be 0. With ic 0,
 // only the bias remains.
 //   batch, groups, ic, oc        ic and oc of one group
-//   CONV_SIZES_PARAMS                   see common/conv.clh
+//   CONV_SIZES_PARAMS            see common/conv.clh
 //   x, x_off, x_b0               x_b0: distance of images; channels are dense
 //   packed_w, packed_w_off       from conv_pack_w
-//   y, y_off, y_b0               y_b0: distance of images; overlaps x nowhere
+//   y, y_off, y_b0               y_b0: distance of images; does not overlap x
 //   tile_m                       channels of a register tile, 1..P_MR, the one with which the
 //                                weights are packed
 //   group_tiles                  register tiles of a group
 //   tile_h, tile_w               pixels of a group
-//   EPILOGUE_PARAMS                bias_rs .. bias_b1 unused; the residual has y's strides and may be
+//   EPILOGUE_PARAMS              bias_rs .. bias_b1 unused; the residual has y's strides and may be
 //                                y
 // With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h
 // + (kh-1)*dh/sh) * pitch and lanes = (tile_h-1)*pitch + tile_w rounded up to NR = P_NRV * P_VEC,
@@ -50,13 +50,12 @@
 // at a time. It has conv_simd's arguments, but no ic; w, w_off in ONNX's layout,
 // [groups*oc][1][kd][kh][kw]; and group_channels, tile_h, tile_w in place of tile_m .. tile_w. The
 // caller keeps, with lanes rounded up to 4 * P_VEC,
-//   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <=
-//                                                                    P_ACC
+//   group_channels * kd * slice <= P_PATCH (up to 6144 is fast)
+//   group_channels * oc * lanes <= P_ACC
 // NDRange: dimension 0 as above, 1 groups / group_channels, 2 batch.
 //
 // conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
-// dimension 0 tiles, 1 any
-//   split of kd*kh*kw*ic, 2 groups, which must be get_num_groups(2).
+// dimension 0 covers tiles, 1 kd*kh*kw*ic, 2 groups; 0 and 1 may be smaller, 2 must be exact.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0

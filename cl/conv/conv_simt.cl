@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for GPUs (simt class), x and y in NCHW order; 1-D is 2-D of
-// height 1:
+// Computes 2-D and 3-D convolution (ONNX Conv) on GPUs (simt class), x and y in NCHW order; 1-D is
+// 2-D of height 1:
 //
 //   conv_simt            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c,
 //                        ...] + beta * bias[g*oc + o] + residual), as a matrix product whose right
@@ -14,23 +14,24 @@
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0
 // or 1: per output channel)
 //   P_WG_M, P_WG_N  work-items of a group along channels and pixels: 16, 16; depthwise 1, 64
-//   P_TM, P_TN      results of a work-item: 4, 4; depthwise 1, 1. Other rows are those of
-//                   src/ops/lowering/simt_tile.c; common/tile_simt.clh draws the tile
+//   P_TM, P_TN      results of a work-item: 4, 4; depthwise 1, 1. Other tile sizes are in
+//                   src/ops/lowering/simt_tile.c; for the tile see common/tile_simt.clh
 //   P_TK            depth of the tiles in local memory: 16; depthwise 1
 //
-// Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
+// Arguments. Lengths and strides in elements; batch, oc and ic may be 0. With ic 0, only the bias
+// remains.
 //   batch, groups, ic, oc    ic and oc of one group; conv_depthwise_simt has no ic
-//   CONV_SIZES_PARAMS               see common/conv.clh; batch * od * oh * ow < 2^31
+//   CONV_SIZES_PARAMS        see common/conv.clh; batch * od * oh * ow < 2^31
 //   x, x_off, x_b0           x_b0: distance of images; channels are dense
 //   w, w_off
-//   y, y_off, y_b0           y_b0: distance of images; overlaps x nowhere
-//   EPILOGUE_PARAMS            bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   y, y_off, y_b0           y_b0: distance of images; does not overlap x
+//   EPILOGUE_PARAMS          bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
 // NDRange of conv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
 // batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups. Of
 // conv_depthwise_simt: local size (P_WG_N, 1, 1), required; dimension 0 od*oh*ow / P_WG_N, rounded
 // up, 1 groups*oc, 2 batch. Each may be any number >= 1, groups stride over the rest. Local memory:
-// 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, 9 KiB as recommended; depthwise none.
+// 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, 8640 as recommended; depthwise none.
 //
 // @hot conv_simt conv_depthwise_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0

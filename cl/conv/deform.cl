@@ -5,12 +5,12 @@
 // image, times its mask. A GEMM with the weight follows.
 //
 // Parameters
-//   P_MASK   1: there is a mask P_BLOCK  pixels whose positions a work-item computes together, for
-//   all channels of an offset group: simd 16,
-//            simt 1
+//   P_MASK   1: there is a mask
+//   P_BLOCK  pixels whose positions a work-item computes together, for all channels of an offset
+//            group: simd 16, simt 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
-//   x [batch, channels, h, w]; offset [batch, groups, kh * kw, 2, oh * ow], down before across;
+//   x [batch, channels, h, w]; offset [batch, groups, kh * kw, 2, oh * ow], y before x;
 //   mask [batch, groups, kh * kw, oh * ow]; cols [batch, channels, kh * kw, oh * ow]; batch,
 //   channels, groups (of offsets), h, w, oh, ow, kh, kw; sh, sw strides; dh, dw dilations; top,
 //   left padding
@@ -36,14 +36,14 @@ __kernel void deform_columns(__global const elem *x, const long x_off, __global 
             const int tap = row % taps, group = row / taps % groups, image = row / taps / groups;
             const int count = min(P_BLOCK, pixels - start);
             __global const elem *moves = offset + offset_off + (long)row * 2 * pixels;
-            // The four adjacent pixels of each position, -1 for one outside.
+            // Indices of the four pixels around each position, -1 for one outside.
             int at[4 * P_BLOCK];
             num weight[4 * P_BLOCK];
             for (int i = 0; i < P_BLOCK; ++i) {
                 const int p = min(start + i, pixels - 1);
                 num y = (num)(p / ow * sh - top + tap / kw * dh) + LOAD1(moves + p);
                 num z = (num)(p % ow * sw - left + tap % kw * dw) + LOAD1(moves + pixels + p);
-                // Clamps positions far outside, and NaN, to an int that is still outside.
+                // Replaces positions outside, and NaN, by one that is outside and fits in an int.
                 y = y >= -1 && y <= (num)h ? y : -2;
                 z = z >= -1 && z <= (num)w ? z : -2;
                 const int y0 = (int)floor(y), z0 = (int)floor(z);

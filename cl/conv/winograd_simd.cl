@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for CPUs (SIMD class) (Lavin and
-// Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), stride and dilation 1, one
-// group, x and y in NCHW order:
+// Computes 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) on CPUs (SIMD class; Lavin
+// and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), stride and dilation 1, one
+// group, x and y in NCHW order or channel-blocked (P_BLOCKED):
 //
 //   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                    residual)
@@ -65,7 +65,7 @@
 //   ph, pw             padding before, >= 0; the padding after follows from the output size
 //   x, x_off           dense
 //   packed_w, packed_w_off   from winograd_pack_w
-//   y, y_off           dense, overlaps x nowhere
+//   y, y_off           dense, does not overlap x
 //   strip              tile columns of a strip, 1..P_STRIP (see winograd_lines.clh)
 //   group_tiles        tiles of a group, 1..P_TILES, group_tiles * AREA * (ic up) <= P_V
 //   group_panels       panels of NR output channels of a group
@@ -77,7 +77,7 @@
 // pixels; with float16 TILE_IN * 256 * NR floats more.
 //
 // winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item per work-group, dimension 0
-// panels, 1 any split of ic.
+// covers panels, 1 ic up; each may be smaller.
 //
 // Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
 //   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions take, too
@@ -110,7 +110,7 @@
 #define TILE_IN (P_M + 2)
 #define AREA (TILE_IN * TILE_IN)
 #define RING 8                           // lines of transposed pixels, a power of two >= TILE_IN
-#define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may be written in vain
+#define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may get unused values
 #define MIN_PREFETCH_TILES 2 // groups with fewer register tiles do not prefetch the next U[k]
 
 #define U_IS_PACKED (P_T == 1)
@@ -121,8 +121,7 @@ typedef const float *weight_ptr;
 #endif
 #define U_SLICES (256 / P_VEC) // slices of float16 weights that are transformed at a time
 
-// U is read from DRAM, once: the next U[k] is prefetched during accumulation, step elements for
-// each input channel.
+// Prefetches `step` elements of the next U[k], for each input channel: U is read from DRAM, once.
 static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *next_u,
                                                                   const int step)
 {

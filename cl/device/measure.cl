@@ -8,8 +8,9 @@
 // fma_loop: each work-item has 8 accumulators (which fill two pipes of latency four) and computes
 //   8 * P_VEC multiply-adds per iteration: 16 * P_VEC FLOP. y: one float per work-item; x: two
 //   floats, the factors.
-// copy: each work-item copies n vectors, the first at its number times `first`, the next `step`
-// vectors on. nothing: an empty kernel, for the cost of a launch.
+// copy: each work-item copies n vectors, the first at index id * first, the others `step` vectors
+//   apart.
+// nothing: an empty kernel, for the cost of a launch.
 //
 // @variant P_T=1 P_VEC=4
 // @variant P_T=1 P_VEC=8

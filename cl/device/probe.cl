@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Probes capabilities of a device: each variant computes 32 numbers that the host knows. A device
-// has a capability when its variant compiles, runs and gives exactly these numbers.
+// Probes capabilities of a device: each variant computes 32 values that the host knows. A device
+// has a capability when its variant compiles, runs and returns exactly these values.
 //
 //   P_PROBE  1 half arithmetic     y[i] = x[i] * x[i] + 2048, rounded to half at each step
 //            2 double arithmetic   y[i] = ((1 + x[i] * 2^-40) - 1) * 2^40
@@ -11,7 +11,7 @@
 //              and (1, i, -3, 4)
 //            5 as 4, by NVIDIA's PTX
 //            6 NVIDIA's matrix unit: y[i] = the weighted sum of work-item i's elements of a product
-//              of small integers, and x[i]
+//              of small integers, plus x[i]
 //            7 as 6, emulated, for tests
 //            8 dot products of four bytes in vectors of x86, by common/dot_simd.clh
 //            9 as 8, of two shorts
@@ -20,8 +20,8 @@
 //   P_VEC    lanes of float vectors, as in kernels of the SIMD class
 //
 // x, y: 32 floats. One work-group of 32 work-items.
-// 4, 5, 10 and 11 prove dot4() of common/dot4.clh. Variant 3 calls functions that only its drivers
-// declare, 8 and 9 are for processors of one kind; the check of kernel files leaves them out.
+// 4, 5, 10 and 11 verify dot4() of common/dot4.clh. Variant 3 calls functions that only drivers
+// with sub-groups declare, 8 and 9 are only for x86; the check of kernel files excludes them.
 //
 // @probe
 // @ptx dp4a.s32.s32 P_PROBE=5
@@ -50,7 +50,7 @@
 #define P_T 10
 #include "common/matrix_units.clh"
 
-// Return the bits of a half from -3 to 3, and two of them as a word.
+// Returns the bits of the half with value x, from -3 to 3; PAIR packs two of them into a word.
 static inline uint half_bits(const int x)
 {
     const uint size = abs(x), sign = x < 0 ? 0x8000 : 0;
@@ -81,8 +81,8 @@ static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vin
                      : "=a"(a), "=&r"(b), "=c"(c), "=d"(d)                                         \
                      : "0"(leaf), "2"(sub))
 
-// Returns whether the processor has the instruction: an instruction that it lacks would end the
-// process. For shorts the driver's compiler knows.
+// Returns whether the processor has the instruction: executing one that it lacks would end the
+// process. For shorts the compiler rejects the built-in function where the instruction is missing.
 static inline int has_instruction(void)
 {
 #if P_PROBE == 9

@@ -13,9 +13,9 @@
 //            2 ranks: y[i] = r; for zeros the r of the last non-zero element before, or -1; y: int,
 //            of all elements
 // Arguments: n (elements), block (elements of a block), n_blocks; mask: an element is zero when
-// none of these bits is set; x; counts: int [n_blocks], offsets after compact_offsets; total: long,
-// one; rank, d<i>: dimensions, 1 beyond rank. NDRange: a group a block in turn; compact_offsets:
-// one group. Local memory: 4 * P_LOCAL bytes.
+// none of these bits is set; x; counts: int [n_blocks], offsets after compact_offsets; total: one
+// long; rank, d<i>: dimensions, 1 beyond rank. NDRange: groups of P_LOCAL that stride over blocks;
+// compact_offsets: one group. Local memory: 4 * P_LOCAL bytes.
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=1 P_FORM=0
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=256 P_FORM=1

@@ -4,11 +4,11 @@
 // partial pivoting in a copy. The product of the pivots is kept as a fraction and an exponent, so
 // that only the result can overflow. NaN is the largest pivot; a column without a pivot gives 0.
 //
-//   P_LOCAL     work-items of a group, which share a matrix by columns; 1: one per matrix,
-//   vectorised P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is
-//   not
+//   P_LOCAL     work-items of a group, which share a matrix by columns; 1: one work-item per
+//               matrix, with vectors of P_VEC
+//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is not
 //
-// Arguments: x, y: [batch] (elements), a: [batch, n, n] of num, scratch; batch, n.
+// Arguments: x: [batch, n, n] and y: [batch], elements; a: [batch, n, n] of num, scratch; batch, n.
 // NDRange: batch x P_LOCAL. Local memory: P_LOCAL * (sizeof(num) + sizeof(int)) bytes.
 //
 // @variant P_LOCAL=1 P_T=1 P_VEC=16

@@ -14,12 +14,12 @@
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // dft_table  twiddle factors table[i] = w^i. Arguments: table, n, sign (-1 forward, 1 inverse).
 //   NDRange: n
-// dft_pass   Arguments, strides in numbers (real or complex, as there are):
+// dft_pass   Arguments, strides in values (real or complex):
 //   x (signal or lines), y (result or lines), table, window; lines, inner, n, l, radix, sign
 //   line i is outer i / inner, inner i % inner of signal and result
-//   n_in (numbers of a line; then zeros), x_parts (1 real, 2 complex), mirror (1: numbers
-//   beyond n / 2 are the conjugates of those before), windowed, x_outer, x_inner, x_step
-//   n_out (numbers to write), y_parts (1: the real part), scale (divisor), y_outer, y_inner, y_step
+//   n_in (values of a line; zeros follow), x_parts (1 real, 2 complex), mirror (1: values beyond
+//   n / 2 are the conjugates of those before), windowed, x_outer, x_inner, x_step
+//   n_out (values to write), y_parts (1: the real part), scale (divisor), y_outer, y_inner, y_step
 //   NDRange: n / radix (P_RADIX 0: n), lines; each may be smaller.
 //
 // @variant P_RADIX=4 P_FIRST=1 P_LAST=0 P_T=1 P_VEC=1

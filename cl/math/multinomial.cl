@@ -60,8 +60,8 @@ __kernel void multinomial_sums(__global const elem *x, const long x_off, __globa
     }
 }
 
-// Returns the index of the first of n non-decreasing sums above `limit`, or not below it with
-// or_equal; n where there is none.
+// Returns the index of the first of n non-decreasing sums that is above `limit`, or with or_equal
+// above or equal to it; n where there is none.
 static inline int first_beyond(__global const num *sums, const int n, const num limit,
                                const int or_equal)
 {

@@ -4,8 +4,8 @@
 // on its index and the key only, not on P_VEC, the kernel class or the device (normal numbers
 // except for their last bits).
 //
-// Elements come in tiles of 16 counters times as many numbers as one counter gives (4, or 2 for
-// double): number w of counter 16 * t + l is element (numbers * t + w) * 16 + l.
+// A tile of elements is computed from 16 counters. Each gives 4 numbers, or 2 for double: number w
+// of counter 16 * t + l is element (numbers * t + w) * 16 + l.
 //
 //   P_OP    0 uniform: a + u * (b - a), below b
 //           1 normal: a + b * z (Box-Muller transform)
@@ -15,8 +15,8 @@
 //   P_OUT   dtype of y (P_OP 2), of mask (3); else P_T
 //   P_MASK  dropout: 1 with a mask; else 0
 //
-// Arguments: x: [n] (P_OP 2 and 3; else any), y: [n], mask: [n]; key; a, b: numbers, for double
-// their bits as long.
+// Arguments: x: [n] (P_OP 2 and 3; else any), y: [n], mask: [n]; key; a, b: floats, for double
+// its bits as long.
 // NDRange: ceil(n / tile) * 16 / P_VEC.
 //
 // @variant P_OP=0 P_T=1 P_VEC=16 P_OUT=1 P_MASK=0

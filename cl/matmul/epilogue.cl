@@ -9,7 +9,7 @@
 // Arguments
 //   m, n, batch, batch_in   batch number z = z0 * batch_in + z1, batch_in >= 1
 //   c, c_off, c_rs, c_b0, c_b1   strides of row, z0, z1 in elements
-//   EPILOGUE_PARAMS           the residual has the strides of c
+//   EPILOGUE_PARAMS              the residual has the strides of c
 // NDRange: n / P_VEC, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product of 16-bit floats (float16, bfloat16) on matrix units, such as NVIDIA's tensor
-// cores, with float accumulation, for any sizes and strides:
+// Computes the matrix product of 16-bit floats (float16, bfloat16) on matrix units, such as
+// NVIDIA's tensor cores, with float accumulation, for any sizes and strides:
 //
 //   gemm_matrix  C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
 //                [m,n]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product of any numeric dtype, one work-item per result: for integers (which wrap as ONNX's
-// do) and double, for which no tiled kernel exists.
+// Computes the matrix product of any numeric dtype, one work-item per result: for integers, whose
+// sums wrap, and double, for which no tiled kernel exists.
 //
 //   C[z] = alpha * A[z] x B[z] + beta * bias, A [m,k], B [k,n], C [m,n]
 //
 // Parameters
-//   P_BIAS  1: there is a bias, a matrix with strides bias_rs, bias_cs (0 repeats); 0: none
+//   P_BIAS  1: there is a bias, a matrix with strides bias_rs, bias_cs (0 broadcasts); 0: none
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments: all lengths and strides in elements
 //   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
@@ -14,7 +14,7 @@
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   overlaps neither A nor B
 //   bias, bias_off, bias_rs, bias_cs, bias_b0, bias_b1   NULL without P_BIAS
-//   alpha, beta                        whole numbers for integer dtypes
+//   alpha, beta                        integers for integer dtypes
 // NDRange: n, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
 // @hot gemm_plain

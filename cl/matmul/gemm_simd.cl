@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product for CPUs (SIMD class: a work-item computes with whole vectors of P_VEC elements,
-// called lanes), and the kernels that pack its operands:
+// Computes the matrix product on CPUs (SIMD class: a work-item computes with whole vectors of P_VEC
+// elements, called lanes), and packs its operands:
 //
 //   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n],
 //                C [m,n]
@@ -54,7 +54,7 @@
 //   m, n, k
 //   batch, batch_in   z = z0 * batch_in + z1; batch_in >= 1 (1 or batch when there is one batch
 //                     dimension)
-//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
+//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 broadcasts
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 or c_rs = 1 are the fast cases; C overlaps neither
 //                                      A nor B
@@ -63,7 +63,7 @@
 //   group_tiles       tiles of a group
 //   group_panels      panels of a group; group_panels * group_tiles * tile_m * NR <= P_ACC if
 //                     k > P_KC
-//   EPILOGUE_PARAMS     the residual has the strides of c and may be c
+//   EPILOGUE_PARAMS   the residual has the strides of c and may be c
 //
 // NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
 // group_tiles, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
@@ -71,12 +71,11 @@
 // 16-bit floats, and 16 * P_KC more with these.
 //
 // gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one
-// work-item a group,
-//   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2). depth: k of the
-//   whole panels, of which b and packed_off may begin further down.
+//   work-item per group. Dimension 0 covers panels, 1 k; both may be smaller. Dimension 2 must be
+//   batch. depth: k of whole panels, of which this call may pack a part: b_off and packed_off are
+//   then those of the part's first row.
 // gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m):
-// likewise,
-//   dimension 0 tiles, 1 any split of k, 2 batch.
+//   likewise, dimension 0 covers tiles.
 //
 // Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
 //   GEMM_PARAMS, GEMM_ARGS            arguments of gemm_simd, which its functions take, too

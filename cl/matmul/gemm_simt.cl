@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product for GPUs (simt class), for any sizes and strides, with tiles in local memory:
+// Computes the matrix product on GPUs (simt class), for any sizes and strides, with tiles in local
+// memory:
 //
 //   gemm_simt    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
 //                [m,n]
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh)
 //   P_WG_M, P_WG_N  work-items of a group along m and n: 16, 16
-//   P_TM, P_TN      results of a work-item: 4, 4. Rows of parameters are those of
-//                   src/ops/lowering/simt_tile.c; common/tile_simt.clh draws the tile
+//   P_TM, P_TN      results of a work-item: 4, 4. Other tile sizes are in
+//                   src/ops/lowering/simt_tile.c; for the tile see common/tile_simt.clh
 //   P_TK            depth of the tiles in local memory: 16
 //   P_TA            0: A is nearly contiguous along k, 1: along m
 //   P_TB            0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
 //                   work-items load adjacent elements, not what is computed: strides are arguments
 //
-// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_PARAMS; nothing is packed. All
-// lengths and strides in elements, none negative, each length may be 0.
+// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_PARAMS; nothing is packed.
+// All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
-//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
+//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 broadcasts
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   overlaps neither A nor B; the residual may be c
 //
 // NDRange: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 ceil(n / (P_WG_N*P_TN)), 1
 // ceil(m / (P_WG_M*P_TM)), 2 batch; each may be any number >= 1, groups stride over the rest.
-// Local memory: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 2) bytes, 8 KiB as recommended.
+// Local memory: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 2) bytes, 8320 as recommended.
 //
 // @hot gemm_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1

@@ -10,12 +10,12 @@
 //   ceil(rows / 4).
 //   x: float [rows, features]; sv: float [features, vectors]; y: float [rows, vectors]; rows,
 //   features, vectors; gamma
-// svm_decide: one work-item a row and pair of classes i < j, in the order (0,1), (0,2) ... (1,2)
+// svm_decide: one work-item per row and pair of classes i < j, in the order (0,1), (0,2) ... (1,2)
 //   ... NDRange: rows * pairs.
 //   k: float [rows, vectors]; coefficients: float [classes - 1, vectors]; starts: int
 //   [classes + 1], the first vector of each class; rho: float [pairs]; y: float [rows, pairs];
 //   rows, pairs, vectors, classes
-// svm_votes: one work-item a row: each pair votes, the first class with most votes wins. NDRange:
+// svm_votes: one work-item per row: each pair votes, the first class with most votes wins. NDRange:
 //   any number of work-items.
 //   y: float [rows, pairs]; index: long [rows]; then with P_PROBABILITY a, b: float [pairs], of the
 //   sigmoid; p: float [rows, classes]; scratch: float, classes * (classes + 1) for each work-item;
@@ -134,7 +134,7 @@ static inline int votes_of(__global const float *y, const int i, const int class
 }
 
 #if P_PROBABILITY
-// Returns the probability of the first class of a pair: Platt's sigmoid, clamped off 0 and 1.
+// Returns the probability of the first class of a pair: Platt's sigmoid, clamped to 1e-7..1 - 1e-7.
 static inline float likelihood(const float score, const float a, const float b)
 {
     const float t = score * a + b, e = exp(-fabs(t));

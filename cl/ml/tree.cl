@@ -8,14 +8,14 @@
 //   P_W    dtype of values: 1 float, 11 double
 //   P_HOW  aggregation of votes: 0 sum, 1 mean over the trees, 2 min, 3 max
 //
-// tree_walk: one work-item a row and block of trees. NDRange: rows * blocks.
+// tree_walk: one work-item per row and block of trees. NDRange: rows * blocks.
 //   x; nodes: int [n, 4] and values: [n], see ops/ml/tree.h; roots: int [trees]; vote_ids: int,
 //   vote_weights: float; part: float [rows, blocks, targets], out; rows, features, trees, targets,
 //   blocks, per_block (trees of a block)
-// tree_finish: one work-item a row and target: aggregates the blocks and adds base: float
+// tree_finish: one work-item per row and target: aggregates the blocks and adds base: float
 //   [targets]. NDRange: rows * targets.
 //   part; base; y: float [rows, targets]; rows, trees, targets, blocks
-// NaN takes the true branch where the node says so, else as compared: only != is true.
+// A NaN takes the true branch where the node's word has the bit for unordered operands.
 // A target without votes has 0 in place of the min or max. Local memory: none.
 //
 // @variant P_T=1 P_W=1 P_HOW=0 P_VEC=1

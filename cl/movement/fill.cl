@@ -8,11 +8,11 @@
 //   P_FP64   1 when P_T is 11
 //   P_VALUE  eye: 0; trilu: 1 when the diagonal comes from a buffer; onehot: dtype of the indices
 //            (1, 6, 7, 11 with P_FP64, and 2, 3, 4, 5, 12, 13)
-//   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
+//   P_INDEX  32 or 64: width of element counts; P_VEC 1
 //
 // Arguments, in elements:
 //   range   y[i] = start[0] + i * delta[0], i < n
-//   eye     y[i, j] = one (its bits) where j - i == k, else 0; rows, columns
+//   eye     y[i, j] = one (the bits of 1) where j - i == k, else 0; rows, columns
 //   trilu   y[b, i, j] = x[b, i, j] where upper and j - i >= k, or not upper and j - i <= k; else
 //           0. n (all elements), rows, columns; diagonal[0] is k when P_VALUE is 1
 //   onehot  y[o, d, i] = values[index[o, i] == d]; an index below 0 counts from the end, others out
@@ -81,8 +81,8 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
     }
 }
 
-// An index, and the type in which it is compared: no wider than necessary, since Mesa 22.3 compares
-// an int that was widened to long wrongly.
+// Defines the type of an index and the one in which it is compared, no wider than necessary: Mesa
+// 22.3 compares an int that was widened to long wrongly.
 #if P_VALUE >= 2 && P_VALUE <= 6
 typedef int compared;
 #elif P_VALUE == 12 || P_VALUE == 13

@@ -4,8 +4,8 @@
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT    width of an index: 32 or 64. Negative ones count from the end.
-//   P_RANK   gather_elements: dimensions of the indices, 1..8; gather_nd: numbers in an index,
-//            1..8; else 0
+//   P_RANK   gather_elements: dimensions of the indices, 1..8; gather_nd: coordinates of an
+//            index, 1..8; else 0
 //
 // An index that is out of range is reported to `fault` (fault[0] = code, fault[1] = the index), and
 // gives zeros.
@@ -15,7 +15,7 @@
 //                    dimension), picks (number of indices), inner; s_outer (stride of o in x); x is
 //                    dense otherwise
 //   gather_nd        y[k, i] = x[batch of k, index[k, 0], index[k, 1].., i]: tuples, inner,
-//                    per_batch (tuples in a batch), s_batch, and for each number n<i> (length of
+//                    per_batch (tuples in a batch), s_batch, and per coordinate n<i> (length of
 //                    the dimension), s<i> (stride)
 //   chunk, block     elements of inner, rows, that a work-item takes per iteration
 //   gather_elements  y[i0, i1..] = x[i0.., index, ..]: for each dimension m<i> (length in y), s<i>

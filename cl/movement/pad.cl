@@ -4,7 +4,7 @@
 // padding value.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
-//   P_RANK   dimensions around the last one, 0..7
+//   P_RANK   dimensions before the last one, 0..7
 //   P_MODE   0 constant, 1 edge, 2 reflect, 3 wrap
 //   P_VALUE  constant: 0 the bits of `value`, 1 element 0 of `fill`
 //

@@ -5,12 +5,12 @@
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT     width of an index: 32 or 64. Negative ones count from the end.
-//   P_RANK    scatter_elements: dimensions of the indices, 1..8; scatter_nd: numbers in an index,
-//             1..8; else 0
-//   P_REDUCE  0 none, 1 add, 2 multiply, 3 min, 4 max: y = y op update. Repeated indices are
-//             updated in the order of the updates: one work-item owns a part of y and reads all
-//             updates, so results do not depend on scheduling. Without a reduction
-//             indices must not repeat.
+//   P_RANK    scatter_elements: dimensions of the indices, 1..8; scatter_nd: coordinates of an
+//             index, 1..8; else 0
+//   P_REDUCE  0 none, 1 add, 2 multiply, 3 min, 4 max: y = y op update. Updates of the same
+//             element are applied in their order: one work-item owns a part of y and reads all
+//             updates, so results do not depend on scheduling. Without a reduction indices must not
+//             repeat.
 //   P_T       see common/number.clh; the dtype of y with P_REDUCE, else anything
 //
 // An index that is out of range is reported to `fault` (fault[0] = code, fault[1] = the index) and
@@ -18,16 +18,17 @@
 //
 // Arguments, all lengths and strides in elements:
 //   scatter_nd       y[index[k, 0], index[k, 1].., i] = updates[k, i]: tuples, inner, and for each
-//                    number n<i> (length of the dimension), s<i> (stride); chunk, block (elements
-//                    of inner, tuples per iteration); with P_REDUCE block is the number of owners,
-//                    each of which owns the rows at `per_owner` offsets of y
+//                    coordinate n<i> (length of the dimension), s<i> (stride); chunk, block
+//                    (elements of inner, tuples per iteration), with P_REDUCE instead owners,
+//                    per_owner: owner o updates the rows at the `per_owner` offsets of y from
+//                    o * per_owner on
 //   scatter_elements y[i0.., index, ..] = updates[i0, i1..]: for each dimension m<i> (length in
 //                    updates), s<i> (stride in y; 0 for the axis), t<i> (stride in updates); axis
 //                    (length in y), s_axis, m_axis, t_axis; chunk; with P_REDUCE m of the axis is
 //                    1, and the axis is divided among owners, `per_owner` positions each
-//   tensor_scatter   y[p, (write[b] + j) (mod max), i] = updates[p, j, i]: prefixes, per_batch
-//                    (prefixes of a batch), max, count, inner, circular, chunk, block; write_given:
-//                    0 without write indices (they are 0)
+//   tensor_scatter   y[p, (write[b] + j) (mod max_length), i] = updates[p, j, i]: prefixes,
+//                    per_batch (prefixes of a batch), max_length, count, inner, circular, chunk,
+//                    block; write_given: 0 without write indices (they are 0)
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=0 P_REDUCE=0 P_T=1
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=2 P_REDUCE=0 P_T=1

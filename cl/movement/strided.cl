@@ -4,7 +4,7 @@
 // host has merged dimensions that are contiguous (src/ops/movement/strided.c).
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
-//   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
+//   P_RANK   rows: dimensions other than the last; tiles: other than the two fast ones. 0..15
 //   P_SRC    rows: along the last dimension the source is 0 strided, 1 dense, 2 one element
 //   P_DST    rows: likewise for the destination, 0 or 1
 //   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0: none (simd), squares of

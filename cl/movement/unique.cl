@@ -14,9 +14,10 @@
 //               3 write:   the outputs. NDRange: n
 //   P_SORTED    write: 1 rows are sorted, 0 in order of first occurrence
 //   P_OUTPUTS   write: bits: 1 indices, 2 inverse, 4 counts are outputs
-// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], by position in the order,
-// number of the group of equal rows; rank: int [n], by row, its rank among the first ones (P_SORTED
-// 0); list: int, the row of each group; indices, counts: long, one a group; inverse: long [n]
+// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], for each position in the
+// order the index of its group of equal rows; rank: int [n], for the first row of each group its
+// rank among these (P_SORTED 0); list: int, the row of each group; indices, counts: long, one per
+// group; inverse: long [n]
 // Of equal rows the one with the lower index comes first: the sort is stable.
 //
 // @variant P_T=1 P_VEC=1 P_FORM=0 P_SORTED=1 P_OUTPUTS=7
@@ -31,8 +32,7 @@
 #define ROWS                                                                                       \
     __global const elem *x, const long x_off, const long outer, const int n, const long inner
 
-// Returns a number less than, equal to or larger than 0 as row a is less than, equal to or larger
-// than row b.
+// Returns -1, 0 or 1: row a is less than, equal to or larger than row b.
 static inline int compare(__global const elem *x, const long outer, const int n, const long inner,
                           const int a, const int b)
 {
@@ -111,7 +111,7 @@ __kernel void unique_flags(ROWS, __global const int *order, const long order_off
 
 #else
 
-// Returns the first position from `low`, below n, whose group is not less than `wanted`.
+// Returns the first position in low..n-1 whose group is not less than `wanted`; n if there is none.
 static inline int lower_bound(__global const int *group, int low, const int n, const int wanted)
 {
     int high = n;

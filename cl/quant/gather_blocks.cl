@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes com.microsoft.GatherBlockQuantized: gathers and dequantises rows of a table of 2 to 8
-// bits with block-wise scales, in float:
+// Computes com.microsoft.GatherBlockQuantized: gathers and dequantises rows of a table of 2-, 4- or
+// 8-bit integers with block-wise scales, in float:
 // y[k, c] = (x[index[k], c] - zero[index[k], c / block]) * scale[index[k], c / block].
 //
 //   P_BITS   2, 4 or 8 bits of an element; the first of a byte is in its low bits
@@ -42,7 +42,8 @@ __kernel void gather_blocks(const int picks, const int rows, const int cols, con
                             const long y_off)
 {
     for (int k = get_global_id(1); k < picks; k += get_global_size(1)) {
-        // Not yet a long: llvmpipe of Mesa 22.3 then takes a negative int for positive.
+        // Widened after the comparison: llvmpipe of Mesa 22.3 takes a widened negative int for
+        // positive.
         const number raw_index = index[index_off + k];
         const long row = raw_index < 0 ? (long)raw_index + rows : (long)raw_index;
         const bool exists = row >= 0 && row < rows;

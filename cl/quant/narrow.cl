@@ -66,7 +66,7 @@ typedef uint magnitude;
 #endif
 
 // Converts a double or an integer to a float with rounding to odd: the last bit kept is set where
-// bits are dropped, so that rounding it again gives what rounding the number itself would.
+// bits are dropped, so that rounding again gives the same as rounding the original value.
 #if P_FP64
 static inline float float_of_double(const double x)
 {

@@ -7,7 +7,7 @@
 //   P_BITS   4 (two nibbles a byte, the low one first) or 8
 //   P_ZERO   zero points: 0 half of the range, 1 packed as the weights are, 2 of dtype P_Z
 //   P_Z      with P_ZERO 2 their dtype: 1 or 10; else 1
-//   P_BIAS   1: there is a bias, one element a column
+//   P_BIAS   1: there is a bias, one element per column
 //   P_ROWS, P_COLS  tile of y that a group computes at a time
 //   P_LOCAL  work-items that share k: simd 1, simt 64 or less, a power of two
 //   P_T, P_VEC, P_FMA  see common/types.clh; P_VEC is the bytes of weights of a load:
@@ -53,8 +53,8 @@ static inline float zero_of(__global const zero_elem *p, const int block)
 #endif
 }
 
-// Loads PER_CHUNK elements from p on, zeros after `count`. With 4 bits those of even and odd index
-// are apart, to match low and high nibbles of weights; with 8 *even gets all.
+// Loads PER_CHUNK elements from p on, zeros after `count`. With 4 bits, *even and *odd get those of
+// even and odd index, to match low and high nibbles of weights; with 8 bits *even gets all.
 static inline void load_chunk(__global const elem *p, const int count, vec *even, vec *odd)
 {
     vec first, second = (vec)0.0f;

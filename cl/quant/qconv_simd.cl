@@ -34,7 +34,7 @@
 // place of tile_m .. tile_w.
 // NDRange: as in conv_simd.cl. Private memory: P_PATCH + P_ACC words.
 // qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
-//   dimension 0 tiles, 1 groups, which must be get_num_groups(1).
+//   dimension 0 covers tiles and may be smaller, 1 is groups.
 //
 // @cpu
 // @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_A=2 P_B=3
@@ -89,8 +89,8 @@ static inline void put_pads(int *p, const int count, const int pad)
     for (int i = 0; i < count; i += P_VEC) put_words(p + i, (vint)pad);
 }
 
-// Fills the patch [phase of h][phase of w][h.length][w.length] of P_UNIT channels. `left` bytes of
-// the last one may be read from its plane on; `inside` is 0 for planes outside the image.
+// Fills the patch [phase of h][phase of w][h.length][w.length] of P_UNIT channels. `left` bytes may
+// be read from the last channel's plane on; `inside` is 0 for planes outside the image.
 static __attribute__((noinline)) void fill_slice(int *p, const struct lines *from, const long left,
                                                  const int inside, const int pad,
                                                  const struct side h, const struct side w)
@@ -159,7 +159,7 @@ static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const
 }
 
 // Computes one channel's (height x width) results, t[lane] + start - w0 * seen[lane], requantizes
-// and stores them; line r begins at lane r * pitch. With `joined`, lines are contiguous in y, and a
+// and stores them; line r begins at lane r * pitch. With is_contiguous, lines of y adjoin, and a
 // vector may write elements that a later line of the channel overwrites.
 static __attribute__((noinline)) void finish(const int *t, const int *seen, const int start,
                                              const int w0, const int height, const int width,

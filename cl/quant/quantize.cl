@@ -15,7 +15,7 @@
 //   P_VEC     lanes: 1, 4, 8 or 16
 // quantize    y = saturate(round_half_even(x / scale) + zero), NaN gives the lowest value; floats:
 //             rounded once, at the end
-// quantize_packed  the same to dtypes that share bytes; a work-item writes whole bytes; P_VEC is 1.
+// quantize_packed  the same to packed dtypes; a work-item writes whole bytes; P_VEC is 1.
 //             After the arguments of quantize: the number of elements (long). NDRange: that / 8
 // dequantize  y = (x - zero) * scale
 //   x, y: [outer, n, inner]; the scale of row (o, a) is at o * s_outer + a / block * s_n.
@@ -59,7 +59,7 @@ ELEMENTS_float32 ELEMENTS_float16 ELEMENTS_bfloat16 ELEMENTS_uint8 ELEMENTS_int8
 #define WHOLE_4 to_vushort
 #define WHOLE_5 to_vshort
 #define WHOLE_OUT2(t) WHOLE_##t
-#define WHOLE_OUT(t) WHOLE_OUT2(t) // CAT does not nest: these names hold it already
+#define WHOLE_OUT(t) WHOLE_OUT2(t) // CAT does not nest, and these names contain it
 
 #define DOWN (P_OUT == 1 || P_OUT == 10 || P_OUT == 16)
 #if DOWN
@@ -91,8 +91,8 @@ typedef vfloat vwhole;
 typedef vint vwhole;
 #endif
 
-// Return scale and zero point of `count` elements from i on, in the row that begins with those at
-// index `at`.
+// scale_of and zero_of return the scales and zero points of `count` elements from i on, in a row
+// whose own are at index `at`.
 static inline vfloat scale_of(__global const scale_elem *s, const long at, const int i,
                               const int count)
 {
@@ -152,7 +152,7 @@ __kernel void dequantize(QUANTIZE_PARAMS)
 
 #else
 
-// Quantized elements; codes of the narrow dtypes.
+// Type of quantized elements, or of the codes of narrow dtypes.
 #if IS_NARROW(P_OUT)
 typedef vuint vresult;
 #else

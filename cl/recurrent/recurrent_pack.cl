@@ -5,14 +5,14 @@
 // hidden].
 //
 //   recurrent_pack_lanes  gates gate0 .. gate0 + gates - 1 of r as panels, zeros where there is no
-//                         unit: [d: dir_elems][panel][k][vector][lane], vector = which of `units` *
-//                         gates, gates fastest; unit = (panel * units + vector / gates) * lanes +
-//                         lane
+//                         unit: [d: dir_elems][panel][k][vector][lane]; vector < units * gates,
+//                         gates fastest; unit = (panel * units + vector / gates) * lanes + lane
 //                         NDRange: panels, hidden (k), n_dirs
 //   recurrent_pack_fours  [d][k / 4][gate][unit][k % 4], zeros where there is no k
 //                         NDRange: hidden (unit), ceil(hidden / 4), n_dirs * gates
-//   recurrent_pack_bias   [d][gates * hidden] = Wb + Rb, of Rb the first `joined` elements of each
-//                         direction NDRange: n_dirs * width
+//   recurrent_pack_bias   [d][width] = Wb + Rb, of Rb only the first `joined` elements of each
+//                         direction; width = gates * hidden
+//                         NDRange: n_dirs * width
 //
 // Parameters: P_T as in common/number.clh, P_VEC 1. Every dimension of an NDRange may be smaller
 // than its work.

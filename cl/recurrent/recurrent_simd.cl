@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one launch. A
-// work-group is one work-item; it computes one direction of a slice of the batch and never waits
-// for another. The input's contribution to the gates was computed before (`x`).
+// Computes the recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one
+// launch. A work-group is one work-item; it computes one direction of a slice of the batch and
+// never waits for another. The input's contribution to the gates was computed before (`x`).
 //
 // Parameters (also those of common/types.clh and recurrent/cell.clh)
 //   P_MR   rows (entries of the batch) of the largest register tile: 4, 6, 8 or 12
@@ -13,14 +13,14 @@
 //            P_CELL 3  2: one vector of units, gates z, r; after these panels, others of two
 //                      vectors of gate h
 //   P_VEC  4, 8 or 16
-// Arguments: RECURRENT_PARAMS, r by recurrent_pack_lanes, the state's units padded to whole vectors,
-// then
+// Arguments: RECURRENT_PARAMS, r by recurrent_pack_lanes, the state's units padded to whole
+// vectors, then
 //   tile_rows   rows of a register tile, 1 .. P_MR
 //
 // A slice of one row reads several panels in parallel, which hides the latency of additions; slices
 // of more rows use register tiles. Both sum over k in order: a row's result is bit-identical in any
 // batch.
-// NDRange: one work-item a group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1.
+// NDRange: one work-item per group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1.
 // Local memory: none.
 //
 // @cpu

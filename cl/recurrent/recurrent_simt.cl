@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both: all time
-// steps in one launch. A work-group computes one direction of a slice of the batch, and a barrier
-// ends each step (GRU without linear_before_reset: each half of a step). No work-group waits for
-// another. The input's contribution to the gates was computed before (`x`).
+// Computes the recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both:
+// all time steps in one launch. A work-group computes one direction of a slice of the batch, and a
+// barrier ends each step (GRU without linear_before_reset: each half of a step). No work-group
+// waits for another. The input's contribution to the gates was computed before (`x`).
 //
 // Parameters (also those of common/number.clh, with P_VEC=4, and of recurrent/cell.clh)
 //   P_FMA    1 where fma() is an instruction, else 0
@@ -12,7 +12,7 @@
 //   P_STATE  memory of Ht between steps: 0 local, 1 global, when local memory is too small
 // Arguments: RECURRENT_PARAMS, r by recurrent_pack_fours, the state's units padded to fours;
 // slice_rows is P_ROWS. Then,
-//   with P_STATE 0, local memory of 2 * P_ROWS * padded units numbers.
+//   with P_STATE 0, local memory of 2 * P_ROWS * padded units elements.
 // NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
 //
 // @hot recurrent_simt

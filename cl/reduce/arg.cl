@@ -12,7 +12,7 @@
 //   P_LANES  adjacent elements along `inner` of a work-item: 1 or 16
 //   P_EXCLUSIVE, P_REVERSE  scan: exclude the element itself; from the end
 //   P_PRODUCT  scan: 1 products, 0 sums
-//   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
+//   P_INDEX  32 or 64: width of element counts; P_VEC 1
 //
 // Arguments, in elements: outer, n, inner: x is [outer, n, inner], dense.
 // Dimension 0 of the range strides over blocks of P_LANES along inner (P_GROUP 1) or is one group
@@ -114,7 +114,7 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
 
 #endif
 
-// Whole numbers wrap.
+// Integer products wrap.
 #if !P_PRODUCT
 #define JOIN(a, b) ((a) + (b))
 #elif P_T == 6

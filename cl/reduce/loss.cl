@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes NegativeLogLikelihoodLoss (ONNX 13): loss[p] = -x[o, target[p], i] * weight[target[p]],
-// p = o * inner + i, and sums of it. An ignored target has loss and weight 0, whatever x is.
+// p = o * inner + i, and its sum or mean. An ignored target has loss and weight 0, whatever x is.
 //
 //   P_T       a float type, of x, weight and y; P_VEC 1: see common/number.clh. Sums are of `num`.
 //   P_INT     32 or 64: width of targets
@@ -14,7 +14,7 @@
 //   fault, code  report a target that is not a class, which counts as ignored
 // loss_each: y: [positions]. NDRange: positions.
 // loss_parts: parts: [n_parts][2], the sum of losses and of weights over positions
-//   part * far + k * near, k < count. Sums of 64 are summed up. NDRange: n_parts.
+//   part * far + k * near, k < count. Adds up sums of 64 each. NDRange: n_parts.
 // loss_total: y[0] = sum of losses, divided by that of weights for `mean`. One work-item.
 //
 // @variant P_T=1 P_VEC=1 P_INT=64 P_WEIGHT=1
@@ -31,7 +31,7 @@ typedef CAT(INT_, P_INT) whole;
         const int classes, const int inner, const int has_ignore, const long ignore,               \
         __global int *fault, const int code
 
-// Returns the loss at position p; its weight in *out_weight.
+// Returns the loss at position p; sets *out_weight to its weight.
 static inline num loss_at(const int p, num *out_weight, LOSS_PARAMS)
 {
     const whole t = target[target_off + p];

@@ -16,7 +16,7 @@
 //   P_S, P_M BatchNormalization: float types of scale and bias, of mean and var; else P_T
 //
 // Arguments
-//   parts    [n_parts][channels][3] of num: mean as the sum of two numbers, of which one is small;
+//   parts    [n_parts][channels][3] of num: mean as the sum of two values, the second small;
 //            sum of squared deviations
 //   table    [channels][3] of num: center, factor, shift; the center is near the mean, the shift
 //            corrects the difference
@@ -41,7 +41,7 @@ typedef SCALAR_ELEM(P_M) mean_elem;
 #define LOAD_MEAN(p) SCALAR_GET(P_M, p)
 #define STORE_MEAN(x, p) SCALAR_PUT(P_M, x, p)
 
-// A sum and a sum of squares.
+// Sum of deviations, and sum of their squares.
 typedef CAT(NUM, 2) sums;
 
 #if P_LOCAL == 1
@@ -122,7 +122,7 @@ __kernel void moments_parts(__global const elem *x, const long x_off, __global n
                 to[0] = mean;
                 to[1] = rest.x / (num)(end - begin);
                 const num squares = rest.y - rest.x * rest.x / (num)(end - begin);
-                to[2] = squares < 0 ? 0 : squares; // where it is all rounding
+                to[2] = squares < 0 ? 0 : squares; // negative only by rounding
             }
         }
 }

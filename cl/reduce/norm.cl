@@ -9,7 +9,7 @@
 //             P_VEC of inner. NDRange: inner / P_VEC, planes
 //           1 rows: each row of x: [rows, cols] by its own mean and variance, then scale and bias
 //             (LayerNormalization 17, InstanceNormalization 6, GroupNormalization 21). One
-//             work-item a row; local size 1. NDRange: rows
+//             work-item per row; local size 1. NDRange: rows
 //           2 groups: as 1, one work-group of P_LOCAL items per row, tree sums in local memory.
 //             NDRange: rows x P_LOCAL
 //           3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size` channels)^beta over x:
@@ -121,7 +121,7 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 #endif
 }
 
-// Element `col` of the row, normalised.
+// v, element `col` of the row, normalised, scaled and shifted.
 #define NORMALISED(v, col)                                                                         \
     (((v)-center) * inverse *                                                                      \
          (num)LOAD_SCALE(scale + scale_off + scale_at(row, col, row_mod, row_mul, col_div)) +      \

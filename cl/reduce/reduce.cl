@@ -6,11 +6,11 @@
 //                so that they wrap only at the end.
 //   P_VEC, P_INDEX, P_FP64  see common/elements.clh
 //   P_MAP        0 x   1 |x|   2 x * x   3 exp(x - shift[kept])   4 |x| to the power `parameter`
-//   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (a NaN wins both)
+//   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (both NaN if an element is)
 //   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]
 //                5 to the power 1 / `parameter`
-//   P_KEPT       kept dimensions around the last one, 0..8
-//   P_RED        reduced dimensions: rows: around the last one, 0..8; columns: all, 0..8
+//   P_KEPT       kept dimensions other than the last, 0..8
+//   P_RED        reduced dimensions: rows: other than the last, 0..8; columns: all, 0..8
 //   P_GROUP      rows: work-items for one result: 1, or 32 or 128, through local memory (P_VEC 1)
 //
 // Arguments, lengths and strides in elements:
@@ -121,7 +121,7 @@ typedef vulong vacc;
 #endif
 
 #if P_FINISH == 2 && KIND > 2
-// Returns the root of an integer, rounded down.
+// Returns the square root of an integer, rounded down.
 static inline acc whole_root(const acc x)
 {
     ulong r = (ulong)sqrt((float)x);
@@ -153,7 +153,7 @@ static inline acc finish(const acc a, const long count, const float parameter, c
 #endif
 }
 
-// Returns what is subtracted before exp: 0 where the maximum is infinite.
+// Returns the maximum of result `at`, which is subtracted before exp; 0 if it is not finite.
 static inline acc usable_shift(__global const acc *shift, const idx at)
 {
 #if P_MAP == 3 || P_FINISH == 4
@@ -204,7 +204,8 @@ GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
         }                                                                                          \
     }
 
-// Reduces one run: elements begin..end-1 of the last dimension, P_GROUP * P_VEC apart.
+// Reduces an item's share of one run: of elements begin..end-1 of the last dimension, every
+// P_GROUP-th vector.
 static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx end,
                               const int item, const acc shift_by, const float parameter)
 {

@@ -31,7 +31,7 @@
 LANES_SUM(sum_lanes, float)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
-// Returns s at col: P_VEC elements, or one.
+// SUM(LOAD) returns s at col: P_VEC elements with VLOAD, one with LOAD1.
 #if P_SKIP
 #define WITH_SKIP(LOAD) +LOAD(other + col)
 #else

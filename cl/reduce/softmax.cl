@@ -7,7 +7,7 @@
 // Parameters
 //   P_OP    0 Softmax, 1 LogSoftmax, 2 Hardmax (one at the first largest element; a NaN counts as
 //           largest)
-//   P_FORM  0 rows: inner = 1, one work-item a row, vectors along it; local size 1. NDRange: rows
+//   P_FORM  0 rows: inner = 1, one work-item per row, vectors along it; local size 1. NDRange: rows
 //           1 groups: one work-group of P_LOCAL items per row, tree sums in local memory. NDRange:
 //             rows x P_LOCAL
 //           2 lanes: inner > 1, one work-item for P_VEC adjacent elements of inner. NDRange:
@@ -52,7 +52,7 @@ static inline num finish(const num x, const num row_max, const num total)
 #endif
 }
 
-// Returns whether x replaces the largest element so far, in the order of Hardmax.
+// Returns whether x replaces the largest element so far, in Hardmax's order: a NaN is largest.
 static inline int is_greater(const num x, const num row_max)
 {
     return x > row_max || (x != x && row_max == row_max);
@@ -167,7 +167,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         }
         row_max = group_max(row_max, shared);
 #if P_OP == 2
-        // One reduction for both: NaNs by their index, then the largest elements.
+        // One reduction for both: the index of a NaN, or `cols` plus that of a largest element.
         uint at = 2 * (uint)cols;
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);

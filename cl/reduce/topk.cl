@@ -6,14 +6,15 @@
 //
 // Parameters
 //   P_LARGEST  1: the largest are best, 0: the smallest
-//   P_FORM     0 rows: one work-item a row keeps a heap of k in y and index. NDRange: outer * inner
-//              1 groups: a work-group of P_LOCAL items a row finds the k-th best key digit by
-//              digit, gathers what is at least as good into `scratch` and ranks it. NDRange: (outer
-//              * inner) x P_LOCAL
+//   P_FORM     0 rows: one work-item per row keeps a heap of k in y and index. NDRange: outer *
+//              inner
+//              1 groups: a work-group of P_LOCAL items per row finds the k-th best key digit by
+//              digit, gathers the k best elements into `scratch` and ranks them. NDRange: (outer *
+//              inner) x P_LOCAL
 //   P_LOCAL    work-items of a group (form 1), a power of two, at most 256; else 1
 //   P_T, P_VEC see common/number.clh; P_VEC is 1
 // Arguments: buffers in elements; outer, n, inner, k (1..n). scratch: int [outer * inner, k],
-// unused in form 0 Local memory: form 1: about 5 KiB.
+// unused in form 0. Local memory: form 1: 4 * (258 + P_LOCAL) bytes.
 //
 // @variant P_LARGEST=1 P_FORM=0 P_LOCAL=1 P_T=1 P_VEC=1
 // @variant P_LARGEST=0 P_FORM=0 P_LOCAL=1 P_T=7 P_VEC=1
@@ -26,7 +27,7 @@
 #include "common/group_scan.clh"
 #include "common/topk_keys.clh"
 
-// Returns a number in the order of the elements: larger is better.
+// Returns the key of an element: a larger one is better.
 static inline key key_of(__global const elem *p)
 {
     const key u = order_key(p);
@@ -40,7 +41,7 @@ static inline key key_of(__global const elem *p)
 
 #if P_FORM == 0
 
-// Returns whether an entry is worse than another; the worst of the heap is at 0.
+// Returns whether entry a of the heap is worse than entry b; the worst is at 0.
 static inline int is_worse(__global const elem *y, __global const long *index, const long step,
                            const int a, const int b)
 {
@@ -101,7 +102,7 @@ __kernel void topk_rows(TOPK_PARAMS)
 
 #else
 
-// Returns the k-th best key of the row; *out_better: the number of better ones.
+// Returns the k-th best key of the row; sets *out_better to the number of better elements.
 static inline key find_limit(__global const elem *x, const long step, const int n, const int k,
                              __local int *counts, __local int *found, int *out_better)
 {

@@ -10,7 +10,7 @@
 //             height
 //   P_SCORE   1: only scores above the threshold; NaN never counts
 //   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is present
-// Arguments: most: long, the largest number of boxes per class; iou, score: float, thresholds; an
+// Arguments: max_output: long, the limit of boxes per class; iou, score: float, thresholds; an
 // absent one is any buffer. list: int [batches * classes, n], of which the first found[row] are
 // the boxes chosen, best first; found: int, offsets in nms_write; left: int [batches * classes, n]
 // for candidates; y: long [all, 3]
@@ -65,8 +65,8 @@ static inline int candidates(__global const float *of, const int n, __global con
     return n_left;
 }
 
-// Removes boxes that overlap `last` (any: there is one). Returns the index in `rest` of the best
-// score of this work-item's share, or -1.
+// Removes boxes that overlap `last`, if `any`. Returns the index in `rest` of the best score of
+// this work-item's share, or -1; sets *out_score to the score.
 static inline int best_of_share(__global const float *boxes, const long first_box,
                                 __global const float *of, __global int *rest, int *n_left,
                                 const bool any, const float4 last, const float threshold,

@@ -7,7 +7,7 @@
 // Parameters
 //   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its
 //              padding, 3 Lp: (sum of |x|^p)^(1/p)
-//   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
+//   P_P        P_OP 3: 1 or 2 where p is that, else 0; 0 for other P_OP
 //   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
 //   P_FORM     0 items: one work-item per output. NDRange: OD*OH*OW, planes
 //              1 rows: one work-item for `rows` rows of OW, P_VEC outputs together; local size 1.
@@ -50,7 +50,8 @@
 #define START ((vec)(num)0)
 #endif
 
-// One axis of the window of an output: the taps from `first` to below `last` are inside x.
+// One axis of the window of an output: tap k is at start + k * dilation, taps first .. last - 1 are
+// inside x, and `counted` of them count in an average.
 typedef struct {
     int start, first, last, counted;
 } window_axis;
@@ -79,7 +80,7 @@ static inline window_axis axis_at(const int at, const int size, const int kernel
     return a;
 }
 
-// Lp's power and root.
+// power() and root() return |v|^p and v^(1/p) for Lp, v for other operators.
 static inline vec power(const vec v, const float p)
 {
 #if P_P == 1
@@ -157,7 +158,7 @@ __kernel void pool_items(POOL_PARAMS)
 #if P_OP == 0
                         const int takes = TAKES(v, best);
 #if P_INDICES
-                        // The first element counts even when it is the lowest number of the dtype.
+                        // The first element counts even when it is the lowest value of the dtype.
                         if (takes || found < 0) {
                             found = 1;
                             found_z = iz;
@@ -194,7 +195,7 @@ typedef struct __attribute__((packed)) {
     vec v;
 } line_vec;
 
-// Loads a vector from a line that has fewer elements.
+// Loads the n < P_VEC elements of a line; the other lanes are START.
 static inline vec load_few(__global const elem *x, const int n)
 {
     vec v = START;
@@ -286,7 +287,8 @@ static inline void store_outputs(const num *line, __global elem *y, const num co
     }
 }
 
-// Writes all lines before it reads the first: data just stored in other pieces is slow to load.
+// Pools `rows` rows at a time. Writes all lines before it reads the first: data just stored with
+// another alignment is slow to load.
 BODY void pool_lines(BODY_PARAMS, POOL_PARAMS)
 {
     num lines[LINE_ROOM];

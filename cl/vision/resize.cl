@@ -52,10 +52,10 @@ static inline weight tap_weight(weight t, const weight cubic_a)
 #endif
 }
 
-// firsts: [outputs], the input of an output's first tap (may be outside; OUTSIDE: extrapolate)
+// firsts: [outputs], the index of an output's first tap (may be outside; OUTSIDE: extrapolate)
 // weights: [outputs, taps]; NULL for nearest
 // size: of the input axis; before: taps that are before floor(place); shrink: 1, or the scale when
-// antialiasing renormalise: 1 scales the weights to sum 1
+// antialiasing; renormalise: 1 scales the weights to sum 1
 __kernel void resize_table(__global int *firsts, const long firsts_off, __global weight *weights,
                            const long weights_off, const int size, const int outputs,
                            const int taps, const int before, const long step, const long shift,
@@ -132,7 +132,7 @@ static inline result gather_line(__global const elem *from, const int first,
     return total;
 }
 
-// firsts, weights: the tables of the resized axes after each other, A0 (of three), A1 (of two), A2
+// firsts, weights: the tables of the resized axes, concatenated: A0 (of three), A1 (of two), A2
 // a0..a2: sizes in x; o0..o2: in y; t0..t2: taps
 __kernel void resize_gather(__global const elem *x, const long x_off, __global elem *y,
                             const long y_off, __global const int *firsts, const long firsts_off,

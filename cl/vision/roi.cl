@@ -9,11 +9,11 @@
 //   P_BLOCK  channels of a work-item of roi_align: simd 16, simt 4
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // roi_align  y[r, c, ph, pw] from x[index[r], c]. A region is x1, y1, x2, y2, times `scale`,
-//   minus `shift`, at least `least` wide and high; a bin has ratio^2 samples, with ratio 0 as many
+//   minus `shift`, at least min_size wide and high; a bin has ratio^2 samples, with ratio 0 as many
 //   as elements.
 //   Arguments: x [batch, channels, h, w], rois [n_rois, 4], index [n_rois], y [n_rois, channels,
 //   ph, pw], fault (an index that is out of range gives zeros); n_rois, batch, channels, h, w, ph,
-//   pw, ratio, scale, shift, least.
+//   pw, ratio, scale, shift, min_size.
 //   NDRange: ph * pw, n_rois * channels / P_BLOCK
 // max_roi_pool  y[r, c, ph, pw] = the largest in a bin, 0 for an empty one. A region is image,
 //   x1, y1, x2, y2. Arguments: x, rois [n_rois, 5], y, fault; n_rois, batch, channels, h, w, ph,
@@ -26,8 +26,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 #include "common/number.clh"
 
-// The samples of a bin along an axis: `n` of them, `space` apart from `first`; begin .. end - 1 may
-// be in the image.
+// The n samples of a bin along an axis: sample i is at first + (i + 0.5) * space; begin .. end - 1
+// may be in the image.
 typedef struct {
     num first, space, n;
     int begin, end;
@@ -136,7 +136,7 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
         }
 }
 
-// Returns where bin `at` of n_bins begins or ends in an axis of `length`.
+// Returns an edge of a bin, at_bin from `start`, clamped to an axis of `length`.
 static inline int edge(const num start, const num at_bin, const int length)
 {
     return (int)clamp(at_bin + start, (num)0, (num)length);

@@ -11,7 +11,7 @@
 //   P_G      dtype of the grid: 1, 10, 11
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1. Arithmetic is in double when either is 11, else
 //               in float.
-// grid_sample  y[b, c, p] = x[b, c] at grid[b, p], whose last number belongs to the first axis.
+// grid_sample  y[b, c, p] = x[b, c] at grid[b, p], whose last coordinate is of the first axis.
 //   Arguments: x [batch, channels, d, h, w], grid [batch, points, P_AXES], y [batch, channels,
 //   points]; batch, channels, points; parts (of the channels), per_part (channels); d, h, w
 //   (leading 1 with fewer axes); align (align_corners). A NaN in the grid counts as -1.
@@ -73,7 +73,7 @@ static inline real reflect(const real x, const real low, const real high)
     return low + clamp(t, (real)0, span);
 }
 
-// Returns element i of an axis of n, -1 where it counts as zero.
+// Maps index i of an axis of n into 0..n-1 by P_PAD; -1 where the element counts as zero.
 static inline int element(const int i, const int n, const int align)
 {
     if (i >= 0 && i < n) return i;
@@ -91,8 +91,8 @@ static inline int element(const int i, const int n, const int align)
 
 #define PLACE(a, t, i) (((a)*TAPS + (t)) * P_BLOCK + (i))
 
-// Finds the position of a grid coordinate in an axis of n: elements (with `stride`) and their
-// weights, P_BLOCK apart from `to`.
+// Computes the taps of a grid coordinate in an axis of n: offsets (index * stride, or -1) and
+// weights, P_BLOCK apart from `to` on.
 static inline void place(const real given, const int n, const int stride, const int align, int *at,
                          real *weight, const int to)
 {

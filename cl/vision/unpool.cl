@@ -4,11 +4,10 @@
 // tensor. y initially has zeros.
 //
 //   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_VEC is 1, P_FP64 0
-// Arguments: n (elements), d, h, w (sizes that the indices count in, leading planes), od, oh, ow
-// (sizes of y, none smaller),
-//   total (elements that the indices count), chunk (elements per iteration), x [n], index [n], y,
-//   fault (an index that is out of range; its element is left out). Elements that meet must be
-//   alike, as those of MaxPool are.
+// Arguments: n (elements), d, h, w (sizes of the planes to which indices refer), od, oh, ow (sizes
+//   of the planes of y, none smaller), total (elements of all planes to which indices refer), chunk
+//   (elements per iteration), x [n], index [n], y, fault (gets an index that is out of range, whose
+//   element is left out). Elements with equal indices must be equal, as those of MaxPool are.
 // NDRange: n / chunk; it may be smaller.
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32

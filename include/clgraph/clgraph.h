@@ -2,16 +2,16 @@
  *
  * clgraph: neural-network prediction on any OpenCL device, from C.
  *
- * Ten lines that predict (error handling left out; every call returns a clg_status):
+ * A whole prediction (error handling left out; every call returns a clg_status):
  *
  *     clg_context *context;
  *     clg_model *model;
  *     clg_session *session;
-*     float pixels[64] = {0}, probabilities[10];
+ *     float image[64] = {0}, probabilities[10];
  *     clg_context_create(NULL, NULL, &context);
  *     clg_model_load_file("digits.onnx", NULL, &model);
  *     clg_session_create(context, model, NULL, &session);
-*     clg_session_set_input_data(session, "image", CLG_FLOAT32, 4, (int64_t[]){1, 1, 8, 8}, pixels);
+ *     clg_session_set_input_data(session, "image", CLG_FLOAT32, 4, (int64_t[]){1, 1, 8, 8}, image);
  *     clg_session_run(session);
  *     clg_session_get_output_data(session, "probabilities", probabilities, sizeof probabilities);
  *
@@ -92,7 +92,7 @@ typedef enum clg_status {
     CLG_ERROR_INTERNAL = -19 /* a bug in clgraph: please report it */
 } clg_status;
 
-/* Returns the name of a status, "CLG_ERROR_IO"; "unknown status" for any other number. */
+/* Returns the name of a status, "CLG_ERROR_IO"; "unknown status" for any other value. */
 CLG_API const char *clg_status_name(clg_status status);
 
 /* Returns the message of the calling thread's last failed call: what failed, on which node, tensor
@@ -112,7 +112,7 @@ typedef enum clg_log_level {
     CLG_LOG_DEBUG = 3
 } clg_log_level;
 
-/* message: without a trailing newline, valid during the call. */
+/* Receives a log message, without a trailing newline, valid during the call. */
 typedef void (*clg_log_callback)(void *user, clg_log_level level, const char *message);
 
 /* Sends messages up to `level` to `callback`; NULL silences the log (the default). Process-wide;
@@ -167,7 +167,7 @@ typedef enum clg_dtype {
     CLG_INT2 = 26
 } clg_dtype;
 
-/* Returns the name of a dtype, "float32"; "unknown dtype" for any other number. */
+/* Returns the name of a dtype, "float32"; "unknown dtype" for any other value. */
 CLG_API const char *clg_dtype_name(clg_dtype dtype);
 /* Returns the bytes of one element; 0 for strings and for types of less than a byte. */
 CLG_API size_t clg_dtype_size(clg_dtype dtype);
@@ -185,18 +185,18 @@ typedef enum clg_value_kind {
     CLG_VALUE_MAP = 3
 } clg_value_kind;
 
-/* May be called from any thread: the one that releases the last reference. */
+/* Called when the last reference is released, on the thread that releases it. */
 typedef void (*clg_release_callback)(void *user);
 
-/* Creates a tensor in host memory, row-major, filled with zeros. dims: rank numbers >= 0, may be
+/* Creates a tensor in host memory, row-major, filled with zeros. dims: `rank` values >= 0, may be
  * NULL for rank 0; rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, negative or
  * overflowing dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
-/* As clg_value_create, over the caller's memory, not copied, row-major; data may be NULL for no
- * elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the empty one; they stay on
- * the host. `release(user)` (may be NULL) runs when the last reference is gone, not when this call
- * fails. */
+/* Creates a tensor over the caller's memory, row-major and not copied, else as clg_value_create;
+ * data may be NULL for no elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the
+ * empty one; they stay on the host. `release(user)` (may be NULL) runs when the last reference is
+ * gone, not when this call fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,
                                                clg_value **out_value);
@@ -239,19 +239,19 @@ CLG_API CLG_MUST_USE clg_status clg_value_create_map(clg_value *keys, clg_value 
 CLG_API clg_value *clg_value_map_keys(const clg_value *value);
 CLG_API clg_value *clg_value_map_values(const clg_value *value);
 
-/* Returns what a value is. NULL reads as a tensor without dtype, dimensions and elements. So do
- * rank, dims and sizes of sequences, optionals and maps; their dtype is that of their tensors, for
- * maps that of the values. */
+/* Return kind, dtype, shape and size of a value. NULL reads as a tensor without dtype, dimensions
+ * and elements. Sequences, optionals and maps have no dimensions or elements either; their dtype is
+ * that of their tensors, for maps that of the values. */
 CLG_API clg_value_kind clg_value_get_kind(const clg_value *value);
 CLG_API clg_dtype clg_value_dtype(const clg_value *value);
 CLG_API size_t clg_value_rank(const clg_value *value);
-/* clg_value_rank entries; never NULL, borrowed. */
+/* Returns clg_value_rank dimensions; never NULL, borrowed. */
 CLG_API const int64_t *clg_value_dims(const clg_value *value);
 CLG_API int64_t clg_value_n_elements(const clg_value *value);
 CLG_API size_t clg_value_size_bytes(const clg_value *value);
 /* Returns the host memory, row-major; NULL on a device. Write only while no run uses the value. */
 CLG_API void *clg_value_data(const clg_value *value);
-/* Counts references, from any thread; both accept NULL. retain returns its argument. */
+/* Add and remove a reference, from any thread; both accept NULL. retain returns its argument. */
 CLG_API clg_value *clg_value_retain(clg_value *value);
 CLG_API void clg_value_free(clg_value *value);
 
@@ -351,7 +351,7 @@ CLG_API void clg_context_free(clg_context *context);
 
 typedef struct clg_model_options {
     size_t struct_size;
-    /* Load a model only to inspect it: sessions then fail with NOT_FOUND. */
+    /* Load a model without its external data, to inspect it: sessions fail with NOT_FOUND. */
     bool allow_external_data_missing;
     /* Likewise for unsupported operators, attributes, dtypes: sessions fail as loading would. */
     bool allow_unsupported;
@@ -424,7 +424,7 @@ CLG_API CLG_MUST_USE clg_status clg_builder_attribute_ints(clg_builder *builder,
                                                            size_t n, const int64_t *values);
 CLG_API CLG_MUST_USE clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name,
                                                              size_t n, const float *values);
-/* A list of strings, as for `activations` of LSTM. */
+/* Sets a list of strings, as for `activations` of LSTM. */
 CLG_API CLG_MUST_USE clg_status clg_builder_attribute_strings(clg_builder *builder,
                                                               const char *name, size_t n,
                                                               const char *const *values);
@@ -580,14 +580,14 @@ typedef struct clg_memory_estimate {
     uint64_t slab_bytes;           /* intermediate values */
     uint64_t io_bytes;             /* inputs and outputs */
     uint64_t largest_buffer_bytes; /* the largest of these buffers */
-    uint64_t live_bytes; /* of intermediate values live together: a lower bound for slabs */
+    uint64_t live_bytes; /* intermediate values live at the peak: a lower bound for slabs */
 } clg_memory_estimate;
 #define CLG_MEMORY_ESTIMATE_INIT                                                                   \
     {                                                                                              \
         sizeof(clg_memory_estimate), 0, 0, 0, 0, 0                                                 \
     }
 
-/* Returns what the session needs on the device for the shapes that are set, as for
+/* Returns the device memory that the session needs for the shapes that are set, as for
  * clg_session_prepare. Weights are those already on the device: all of them after a run.
  * out_estimate starts with its INIT. Errors: those of planning: SHAPE, UNSUPPORTED_*,
  * OUT_OF_DEVICE_MEMORY; BUSY. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Beyond prediction, for tools: probing and measuring devices, where each node runs, plans,
- * profiles, the cache of compiled programs, tensor files. The rules of clgraph.h apply.
+ * Functions for tools: they probe and measure devices, report where each node runs, plans and
+ * profiles, manage the cache of compiled programs, and read and write tensor files. The rules of
+ * clgraph.h apply.
  */
 #ifndef CLGRAPH_INSPECT_H
 #define CLGRAPH_INSPECT_H
@@ -18,9 +19,9 @@ CLG_API void clg_text_free(char *text);
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* Resolves a selector to devices, best first, as indices into clg_device_list's array; lists
- * ("gpu,cpu") and "all" give several. selector NULL: $CLG_DEVICE, else auto; clg_context_create has
- * the words. fallback, used when nothing matches, may be NULL. Freed by clg_indices_free, which
- * accepts NULL. Errors: NO_OPENCL, NO_DEVICE. */
+ * ("gpu,cpu") and "all" give several. selector NULL: $CLG_DEVICE, else auto; clg_context_create
+ * lists the forms. fallback, used when nothing matches, may be NULL. Freed by clg_indices_free,
+ * which accepts NULL. Errors: NO_OPENCL, NO_DEVICE. */
 CLG_API CLG_MUST_USE clg_status clg_device_select(const char *selector, const char *fallback,
                                                   size_t **out_indices, size_t *out_n_indices);
 CLG_API void clg_indices_free(size_t *indices);
@@ -50,7 +51,7 @@ CLG_API CLG_MUST_USE clg_status clg_diagnose(char **out_text);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Strings are borrowed from the model, never NULL. */
+/* Properties of a model. Strings are borrowed from the model, never NULL. */
 typedef struct clg_model_info {
     size_t struct_size;
     int64_t ir_version;
@@ -76,12 +77,12 @@ CLG_API CLG_MUST_USE clg_status clg_model_get_info(const clg_model *model,
 typedef enum clg_place {
     CLG_PLACE_DEVICE = 0, /* kernels */
     CLG_PLACE_LOAD = 1,   /* depends on constants only: computed once at load, on the device */
-    CLG_PLACE_SHAPE = 2,  /* arithmetic on shapes and other small known numbers, during planning */
+    CLG_PLACE_SHAPE = 2,  /* arithmetic on shapes and other small known values, during planning */
     CLG_PLACE_VIEW = 3,   /* no data moves: another view of the same memory */
     CLG_PLACE_HOST = 4,   /* inherently on the host: strings, control flow */
     CLG_PLACE_FUSED = 5   /* part of another node's kernel, or removed by a pass */
 } clg_place;
-/* Returns "device" and so on; "unknown place" for any other number. */
+/* Returns the name of a place, "device"; "unknown place" for any other value. */
 CLG_API const char *clg_place_name(clg_place place);
 
 /* One node of the model. */
@@ -108,7 +109,7 @@ CLG_API CLG_MUST_USE clg_status clg_model_nodes(const clg_model *model, clg_node
  * likewise. Errors: those of planning, see clg_session_memory. */
 CLG_API CLG_MUST_USE clg_status clg_session_nodes(clg_session *session, clg_node_info **out_nodes,
                                                   size_t *out_n_nodes);
-/* Accepts NULL. */
+/* Frees a list of nodes; accepts NULL. */
 CLG_API void clg_node_list_free(clg_node_info *nodes, size_t n_nodes);
 
 /* Returns the model's graph in Graphviz's language; freed by clg_text_free. */
@@ -126,7 +127,7 @@ typedef struct clg_shape_override {
 CLG_API CLG_MUST_USE clg_status clg_model_flops(const clg_model *model,
                                                 const clg_shape_override *shapes, size_t n_shapes,
                                                 double *out_flops);
-/* Estimates the bytes of weights, of intermediate values live together at peak, of inputs and
+/* Estimates the bytes of weights, of intermediate values live at the peak, of inputs and
  * outputs, without a device and before any pass. out_estimate starts with its INIT. Errors: as
  * clg_model_flops. */
 CLG_API CLG_MUST_USE clg_status clg_model_memory(const clg_model *model,
@@ -140,7 +141,7 @@ typedef struct clg_operator_info {
     const char *dtypes; /* "T: float32, float16; I: int64" */
     const char *place;  /* "device", "shape arithmetic", ... */
 } clg_operator_info;
-/* Lists all of them, by family; freed by clg_operator_list_free, which accepts NULL. */
+/* Lists all supported operators, by family; freed by clg_operator_list_free, which accepts NULL. */
 CLG_API CLG_MUST_USE clg_status clg_operator_list(clg_operator_info **out_operators,
                                                   size_t *out_n_operators);
 CLG_API void clg_operator_list_free(clg_operator_info *operators, size_t n_operators);
@@ -227,7 +228,8 @@ typedef struct clg_counters {
     {                                                                                              \
         sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0                                               \
     }
-/* Returns what a context has done so far. Any thread. out_counters starts with its INIT. */
+/* Returns the counters of a context since its creation. Any thread. out_counters starts with its
+ * INIT. */
 CLG_API CLG_MUST_USE clg_status clg_context_counters(const clg_context *context,
                                                      clg_counters *out_counters);
 
@@ -297,8 +299,8 @@ CLG_API CLG_MUST_USE clg_status clg_npz_save(const char *path, const char *const
 typedef struct clg_npy_reader clg_npy_reader;
 CLG_API CLG_MUST_USE clg_status clg_npy_reader_open(const char *path, clg_npy_reader **out_reader);
 CLG_API void clg_npy_reader_free(clg_npy_reader *reader); /* accepts NULL */
-/* Returns what the file holds, as clg_value_...; dims[0] is the number of rows. NULL reads as no
- * dtype and rank 0. */
+/* Return dtype, rank and dims of the file's tensor, as clg_value_...; dims[0] is the number of
+ * rows. NULL reads as no dtype and rank 0. */
 CLG_API clg_dtype clg_npy_reader_dtype(const clg_npy_reader *reader);
 CLG_API size_t clg_npy_reader_rank(const clg_npy_reader *reader);
 CLG_API const int64_t *clg_npy_reader_dims(const clg_npy_reader *reader);
@@ -307,7 +309,7 @@ CLG_API const int64_t *clg_npy_reader_dims(const clg_npy_reader *reader);
  * size), IO. */
 CLG_API CLG_MUST_USE clg_status clg_npy_reader_read(clg_npy_reader *reader, int64_t first_row,
                                                     size_t n_rows, void *data, size_t size_bytes);
-/* Writes such a file of any number of rows: to a temporary file, which commit renames to its path.
+/* Writes a .npy file by rows, any number: to a temporary file, which commit renames to its path.
  * dims[0] is ignored; rank 1 and more. Errors: IO, SHAPE (rank 0), UNSUPPORTED_DTYPE (.npy has no
  * such type), INVALID_ARGUMENT (another size, after commit). */
 typedef struct clg_npy_writer clg_npy_writer;

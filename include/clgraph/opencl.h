@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sharing OpenCL objects with an application that uses OpenCL itself: contexts, queues, memory,
+ * Shares OpenCL objects with an application that uses OpenCL itself: contexts, queues, memory,
  * events. clgraph retains objects given to it; objects taken from it are borrowed unless said
  * otherwise.
  */
@@ -31,7 +31,7 @@ CLG_API CLG_MUST_USE clg_status clg_context_create_opencl(cl_context context, cl
                                                           cl_command_queue queue,
                                                           const clg_context_options *options,
                                                           clg_context **out_context);
-/* Borrowed; NULL for NULL. */
+/* Return the context and device in use; borrowed, NULL for NULL. */
 CLG_API cl_context clg_context_opencl(const clg_context *context);
 CLG_API cl_device_id clg_context_opencl_device(const clg_context *context);
 /* Returns the queue in which the session works; borrowed, in order. NULL for NULL. */
@@ -39,10 +39,9 @@ CLG_API cl_command_queue clg_session_opencl_queue(const clg_session *session);
 
 /* Creates a dense, row-major device tensor over the caller's buffer, which is retained, starting at
  * offset_bytes (a multiple of the element size). The caller orders what its own queues do with the
- * buffer: by clg_session_wait_for_events, or by clFinish before clgraph uses it; that a blocking
- * call has returned orders nothing in another queue. A run, and clg_value_write, have completed
- * their writes when they return. Errors: INVALID_ARGUMENT (offset, dims, too small, another
- * context). */
+ * buffer: by clg_session_wait_for_events, or by clFinish before clgraph uses it; a blocking call
+ * orders nothing in other queues. A run, and clg_value_write, have completed their writes when they
+ * return. Errors: INVALID_ARGUMENT (offset, dims, too small, another context). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_opencl(clg_context *context, cl_mem memory,
                                                         size_t offset_bytes, clg_dtype dtype,
                                                         size_t rank, const int64_t *dims,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: prediction over more rows than memory holds. One callback reads rows, another one writes
+ * Streams predict from more rows than fit in memory. One callback reads rows, another one writes
  * results; in between the library transfers and computes, concurrently and in order:
  *
  *     clg_status read(void *user, clg_stream_batch *batch)
@@ -41,9 +41,9 @@ typedef struct clg_stream_tensor {
     void *data; /* read: to be filled; initially undefined */
 } clg_stream_tensor;
 
-/* tensors: for read the inputs that are streamed, for write the outputs, both in the model's order.
- * n_rows: for read the capacity, to be set to the number of rows filled in; for write the number of
- * rows. */
+/* Adjacent rows that a callback reads or writes. tensors: for read the inputs that are streamed,
+ * for write the outputs, both in the model's order. n_rows: for read the capacity, to be set to the
+ * number of rows filled in; for write the number of rows. */
 typedef struct clg_stream_batch {
     uint64_t first_row; /* the number of rows before these */
     size_t n_rows;
@@ -51,10 +51,10 @@ typedef struct clg_stream_batch {
     const clg_stream_tensor *tensors;
 } clg_stream_batch;
 
-/* The batch and what it points to are valid during the call. A status other than CLG_OK ends the
- * stream with this status, and with clg_last_error() as the callback left it. Read may give fewer
- * rows than the capacity, at any time; 0 rows end the stream. Callbacks must not run or free their
- * stream. */
+/* Reads or writes a batch, which is valid, with what it points to, during the call. A status other
+ * than CLG_OK ends the stream with this status, and with clg_last_error() as the callback left it.
+ * Read may give fewer rows than the capacity, at any time; 0 rows end the stream. Callbacks must
+ * not run or free their stream. */
 typedef clg_status (*clg_stream_callback)(void *user, clg_stream_batch *batch);
 
 /* batch: rows of a full batch; 0: what the model fixes, else the first dimension that
@@ -86,7 +86,7 @@ typedef struct clg_stream_options {
 CLG_API CLG_MUST_USE clg_status clg_stream_create(clg_session *const *sessions, size_t n_sessions,
                                                   const clg_stream_options *options,
                                                   clg_stream **out_stream);
-/* Accepts NULL. Not while clg_stream_run works on it. */
+/* Frees a stream; accepts NULL. Not while clg_stream_run works on it. */
 CLG_API void clg_stream_free(clg_stream *stream);
 
 /* Runs until read gives no more rows and all results are written; a stream can run again. write is
@@ -105,9 +105,9 @@ CLG_API CLG_MUST_USE clg_status clg_stream_run(clg_stream *stream, clg_stream_ca
  * nothing when none is running. Any thread; accepts NULL. */
 CLG_API void clg_stream_cancel(clg_stream *stream);
 
-/* rows, batches: written so far. seconds: since clg_stream_run began, or its whole duration.
- * idle_share: share of these seconds in which a device had no run in flight; the mean of the
- * devices. */
+/* Progress and times of a stream. rows, batches: written so far. seconds: since clg_stream_run
+ * began, or its whole duration. idle_share: share of these seconds in which a device had no run in
+ * flight; the mean of the devices. */
 typedef struct clg_stream_stats {
     size_t struct_size;
     uint64_t rows, batches;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions that belong to no object: version, errors, log, allocator, dtypes.
+ * Implements the public functions that belong to no object: version, errors, log, allocator,
+ * dtypes.
  */
 #include "base/error.h"
 #include "base/log.h"

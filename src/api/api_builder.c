@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions of builders. A builder is an unfinished graph; a name denotes a value from its
- * first mention on, and values that nothing produces are reported when the model is built.
+ * Implements the public functions of builders. A builder is an unfinished graph; a name denotes a
+ * value from its first mention on, and values that nothing produces are reported when the model is
+ * built.
  */
 #include "api/arguments.h"
 #include "session/exec/model.h"
@@ -57,7 +58,8 @@ static clg_status find_or_add(graph *g, const char *name, value_id *out_value)
     return *out_value == VALUE_NONE ? graph_add_value(g, name, out_value) : CLG_OK;
 }
 
-/* Checks a dtype and shape of the caller's; negative dimensions are free. */
+/* Checks the caller's dtype and shape and sets *out_shape; with allow_free, negative dimensions are
+ * free. */
 static clg_status read_type(const char *function, const char *name, clg_dtype dtype, size_t rank,
                             const int64_t *dims, bool allow_free, shape *out_shape)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_cache_*: the cache of compiled programs.
+ * Implements clg_cache_*: lists, removes, packs and unpacks the cache of compiled programs.
  */
 #include "api/arguments.h"
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions of contexts.
+ * Implements the public functions of contexts.
  */
 #include "api/arguments.h"
 #include "api/context_settings.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_device_*: lists OpenCL devices, resolves selectors, reports what devices can do.
+ * Implements clg_device_*: lists OpenCL devices, resolves selectors, reports what devices can do.
  */
 #include "api/arguments.h"
 #include "base/files.h"

@@ -86,12 +86,12 @@ clg_status clg_model_flops(const clg_model *model, const clg_shape_override *sha
     return CLG_OK;
 }
 
-/* Walks the nodes in order: a value is live from the node that produces it to the last that reads
- * it. */
+/* State of a walk over the nodes in order: a value is live from the node that produces it to the
+ * last that reads it. */
 typedef struct lifetimes {
     const graph *graph;
     const value_fact *facts;
-    value_id *root;   /* for views: the value whose memory it is */
+    value_id *root;   /* for views: the value whose memory they share */
     size_t *last_use; /* node index + 1; SIZE_MAX: an output */
     uint64_t live_bytes, peak_bytes;
 } lifetimes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values as files: .npy, .npz and .pb; casts between dtypes for their contents.
+ * Loads and saves values as .npy, .npz and .pb files, and casts them between dtypes.
  */
 #include "api/arguments.h"
 #include "base/memory.h"

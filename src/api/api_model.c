@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions of models.
+ * Implements the public functions of models.
  */
 #include "api/arguments.h"
 #include "onnx/onnx.h"

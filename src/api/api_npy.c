@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Row-wise access to .npy files, for tools.
+ * Reads and writes .npy files by rows, for tools.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -16,7 +16,8 @@ struct clg_npy_writer {
     npy_writer writer;
 };
 
-/* Returns INVALID_ARGUMENT when n rows of these dims do not have size_bytes. */
+/* Returns INVALID_ARGUMENT when n_rows rows of these dims do not have size_bytes, or data is NULL
+ * though they have any. */
 static clg_status check_size(const char *function, clg_dtype dtype, const shape *dims,
                              int64_t n_rows, const void *data, size_t size_bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions that share OpenCL objects with the application.
+ * Implements the public functions that share OpenCL objects with the application.
  */
 #include "api/arguments.h"
 #include "api/context_settings.h"

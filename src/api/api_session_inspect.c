@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions that inspect a session: where nodes run, the plan, the profile of the last run.
+ * Implements the public functions that inspect a session: where nodes run, the plan, the profile of
+ * the last run.
  */
 #include "api/arguments.h"
 #include "base/strbuf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions of streams.
+ * Implements the public functions of streams.
  */
 #include "api/arguments.h"
 #include "session/stream/stream.h"

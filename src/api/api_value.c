@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_value_*: values on the host and in the memory of a device.
+ * Implements clg_value_*: values on the host and in the memory of a device.
  */
 #include "api/arguments.h"
 #include "session/context.h"
@@ -161,7 +161,7 @@ clg_value *clg_value_item(const clg_value *value, size_t i)
     return i < clg_value_n_items(value) ? value_get(value, i) : NULL;
 }
 
-/* In the functions below NULL reads as an empty tensor. */
+/* Returns whether a value is a tensor; in the functions below NULL reads as an empty one. */
 static bool is_tensor(const clg_value *value) { return value && value->kind == CLG_VALUE_TENSOR; }
 
 clg_value_kind clg_value_get_kind(const clg_value *value)

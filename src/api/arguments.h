@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks that public functions share.
+ * Checks and copies arguments of public functions.
  */
 #ifndef CLG_API_ARGUMENTS_H
 #define CLG_API_ARGUMENTS_H
@@ -18,7 +18,7 @@
  * non-zero fields that this version does not know. */
 clg_status api_read_options(const char *function, const void *given, size_t given_bytes,
                             void *out_options, size_t options_bytes);
-/* Reads into `out`, a struct that starts with struct_size; NULL gives all defaults. */
+/* Copies a caller's options into `out`, which has the defaults: it keeps them if given is NULL. */
 #define API_OPTIONS(given, out)                                                                    \
     do {                                                                                           \
         if (given)                                                                                 \
@@ -27,7 +27,7 @@ clg_status api_read_options(const char *function, const void *given, size_t give
     } while (0)
 
 /* Fills a caller's result struct, which begins with its size: copies as many bytes as both versions
- * of the struct have. */
+ * of the struct have, and sets the rest to zero. */
 clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes,
                             void *out_result);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of formulas. Operators of the families pointwise and reduce need no row.
+ * Counts operations by a table of formulas; the families pointwise and reduce need no row.
  */
 #include "api/flops.h"
 
@@ -53,21 +53,22 @@ static double dim(const counting *c, size_t i, int axis)
     return at >= 0 && at < f->dims.rank ? (double)f->dims.dims[at] : 0;
 }
 
-/* x: [N,C,...], w: [M,C/group,...], y: [N,M,...] */
+/* Counts a convolution of x: [N,C,...] with input w: [M,C/group,...]; y: [N,M,...]. */
 static double conv(const counting *c, size_t w)
 {
     double bias = w == 1 && c->node->n_inputs > 2 ? out_elements(c) : 0;
     return 2 * out_elements(c) * row_elements(c, w) + bias;
 }
 
-/* x: [N,C,...], w: [C,M/group,...]: each element of x is multiplied by a row of w */
+/* Counts a transposed convolution. x: [N,C,...], w: [C,M/group,...]: each element of x is
+ * multiplied by a row of w. */
 static double conv_transpose(const counting *c, size_t w)
 {
     double bias = c->node->n_inputs > 2 ? out_elements(c) : 0;
     return 2 * in_elements(c, 0) * row_elements(c, w) + bias;
 }
 
-/* y: [M,N], k: the other axis of a */
+/* Counts a Gemm. y: [M,N], k: the other axis of input a. */
 static double gemm(const counting *c, size_t a)
 {
     double k = dim(c, a, node_int(c->node, "transA", 0) ? 0 : 1);
@@ -85,20 +86,21 @@ static double pool(const counting *c, size_t per_element)
     return out_elements(c) * area * (double)per_element;
 }
 
-/* x: [S,B,I]; w and r: [directions, gates * H, I or H] */
+/* Counts the products of RNN, GRU and LSTM. x: [S,B,I]; inputs r - 1 and r, W and R:
+ * [directions, gates * H, I or H]. */
 static double recurrent(const counting *c, size_t r)
 {
     return 2 * dim(c, 0, 0) * dim(c, 0, 1) * (in_elements(c, r - 1) + in_elements(c, r));
 }
 
-/* x: [..., n, n], by LU decomposition: 2/3 n^3 */
+/* Counts determinants of x: [..., n, n] by LU decomposition: 2/3 n^3 each. */
 static double determinant(const counting *c, size_t i)
 {
     return in_elements(c, i) * dim(c, i, -1) * 2 / 3;
 }
 
-/* Counts one term per point of the index space. With more than two operands the count depends on
- * the order of contraction, which lowering chooses. */
+/* Counts n_inputs operations per point of the index space. 0 with more than `max` operands, where
+ * the count depends on the order of contraction, which lowering chooses. */
 static double einsum(const counting *c, size_t max)
 {
     einsum_equation e;
@@ -127,7 +129,7 @@ static double per_output(const counting *c, size_t operations)
 static const struct formula {
     const char *op_type;
     double (*count)(const counting *c, size_t number);
-    size_t number; /* which input is the weight, or operations per element */
+    size_t number; /* argument of count: index of an input, operations per element, ... */
 } formulas[] = {
     {"Conv", conv, 1},
     {"ConvInteger", conv, 1},

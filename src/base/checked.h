@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arithmetic with overflow checks: true means that the result fits and is stored.
+ * Adds, subtracts and multiplies with overflow checks: each returns true if the result fits, and
+ * stores it in *out.
  */
 #ifndef CLG_BASE_CHECKED_H
 #define CLG_BASE_CHECKED_H

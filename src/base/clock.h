@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A monotonic clock.
+ * Reads a monotonic clock.
  */
 #ifndef CLG_BASE_CLOCK_H
 #define CLG_BASE_CLOCK_H

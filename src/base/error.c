@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thread-local fixed buffers for the last error's message and hint. Nothing here allocates.
+ * Stores the last error's message and hint in fixed thread-local buffers. Nothing here allocates.
  * Messages are formatted into a second buffer first, since an argument may be the recorded message
  * itself.
  */

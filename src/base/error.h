@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Status and error message. A function that fails calls error_set once, where the cause is known,
- * and returns its result; callers that know more (the node, the file) prepend it with error_prefix.
- * The message is stored in a fixed thread-local buffer, so reporting out-of-memory cannot fail.
+ * Records errors: a status and a message. A function that fails calls error_set once, where the
+ * cause is known, and returns its result; callers that know more (the node, the file) prepend it
+ * with error_prefix. The message is stored in a fixed thread-local buffer, so reporting
+ * out-of-memory cannot fail.
  * See decision 12.
  */
 #ifndef CLG_BASE_ERROR_H
@@ -33,9 +34,10 @@ void error_write(const char *format, ...) CLG_PRINTF(1, 2);
 clg_status error_set_v(clg_status status, const char *format, va_list args) CLG_PRINTF(2, 0);
 /* Prepends "<text>: " to the recorded message; returns `status` unchanged. */
 clg_status error_prefix(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
-/* Records what to try about the error just set. */
+/* Records a hint, what to try, for the error just set. */
 void error_hint(const char *format, ...) CLG_PRINTF(1, 2);
-/* Return what this thread recorded last, "" for nothing; borrowed until the thread's next error. */
+/* Return the message and hint that this thread recorded last, "" for none; borrowed until the
+ * thread's next error. */
 const char *error_text(void);
 const char *error_hint_text(void);
 /* Records the standard message for a failed host allocation of size_bytes. */
@@ -57,7 +59,7 @@ static inline clg_status error_path(const char *verb, const char *path, int numb
                      error_system(number, words));
 }
 
-/* Moves an error between threads (asynchronous runs). */
+/* An error that is saved and restored later, perhaps on another thread (asynchronous runs). */
 typedef struct error_record {
     clg_status status;
     char text[ERROR_TEXT_BYTES];

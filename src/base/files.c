@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The portable part of files; system_*.c have the functions that differ between systems. Errors are
- * CLG_ERROR_IO and name the path and the cause.
+ * Implements the portable part of files.h; system_*.c have the functions that differ between
+ * systems. Errors are CLG_ERROR_IO and name the path and the cause.
  */
 #include "base/files.h"
 
@@ -384,7 +384,7 @@ void file_list_free(file_entry *entries, size_t n)
     memory_free(entries);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- paths and environment ------------------------------------------------------------------- */
 
 clg_status file_join(const char *folder, const char *name, char **out_path)
 {

@@ -38,7 +38,7 @@ void file_reader_close(file_reader *reader); /* accepts a closed reader */
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
 
 /* Writes PATH.tmp.<pid>.<n> and renames it over PATH: readers see the old file or the new one,
- * never a part. No promise about a power failure. */
+ * never a part. Not flushed to disk: a power failure may lose it. */
 clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes);
 /* Writes a file atomically in parts. abandon, instead of commit or after a failure, removes the
  * temporary file. */
@@ -54,12 +54,12 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
                              size_t size_bytes);
 clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
 void file_writer_abandon(file_writer *writer);      /* accepts a closed writer */
-/* like mkdir -p; new ones are private to the user */
+/* Makes a folder and its parents, like mkdir -p; new ones are private to the user. */
 clg_status file_make_folders(const char *path);
 bool file_exists(const char *path); /* a file or a folder */
 /* Returns whether this user may read the file, write it (or into the folder), or both. */
 bool file_is_allowed(const char *path, bool reading, bool writing);
-void file_touch(const char *path); /* sets the time of modification to now, where allowed */
+void file_touch(const char *path); /* sets the modification time to now, where allowed */
 clg_status file_remove(const char *path);
 /* Joins with one separator; freed by memory_free. */
 clg_status file_join(const char *folder, const char *name, char **out_path);
@@ -78,8 +78,8 @@ typedef struct file_entry {
     int64_t modified_ns, accessed_ns; /* since 1970 */
     bool is_folder;
 } file_entry;
-/* Lists a folder, by name. Entries that vanish meanwhile, broken links and names that are not
- * UTF-16 (on Windows) are skipped. */
+/* Lists a folder, sorted by name. Entries that vanish meanwhile, broken links and names that are
+ * not UTF-16 (on Windows) are skipped. */
 clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n);
 void file_list_free(file_entry *entries, size_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A hash map from byte strings to size_t (an index or a number). Keys are copied.
+ * A hash map from byte strings to size_t (an index or a count). Keys are copied.
  */
 #ifndef CLG_BASE_HASH_MAP_H
 #define CLG_BASE_HASH_MAP_H
@@ -14,7 +14,7 @@ typedef struct hash_map {
 
 #define HASH_MAP_NONE ((size_t)-1)
 
-/* Inserts or replaces. */
+/* Inserts a key, or replaces its value. */
 clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t value);
 size_t hash_map_get(const hash_map *m, const void *key,
                     size_t key_bytes); /* HASH_MAP_NONE when absent */

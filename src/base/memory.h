@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host memory. Every allocation of the library goes through here, so that an application's
- * allocator and the tests' failing one cover all of them. A failed allocation returns NULL and
- * records the error message: the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
+ * Allocates host memory. Every allocation of the library goes through here, so that an
+ * application's allocator and the tests' failing one cover all of them. A failed allocation returns
+ * NULL and records the error message: the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
  * See decision 2.
  */
 #ifndef CLG_BASE_MEMORY_H
@@ -28,7 +28,7 @@ void memory_free_aligned(void *memory); /* accepts NULL */
 /* Returns the number of live blocks, for leak checks in tests. */
 size_t memory_n_live(void);
 
-/* Grows *items (of item_bytes each) to hold at least n_needed; *capacity in items. Geometric. */
+/* Grows *items (of item_bytes each) geometrically, to at least n_needed; *capacity in items. */
 clg_status memory_reserve(void **items, size_t *capacity, size_t n_needed, size_t item_bytes);
 #define MEMORY_RESERVE(items, capacity, n_needed)                                                  \
     memory_reserve((void **)&(items), &(capacity), (n_needed), sizeof *(items))

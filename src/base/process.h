@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A child process with one two-way channel, which is its standard input; its output is discarded
- * and it inherits no other descriptor. It has its own process group, so that an interrupt typed on
- * the terminal reaches only the parent. Nothing here depends on how the host program handles
- * SIGCHLD or SIGPIPE, nor on who waits for which child.
+ * Runs a child process with one two-way channel, which is its standard input; its output is
+ * discarded and it inherits no other descriptor. It has its own process group, so that an interrupt
+ * typed on the terminal reaches only the parent. Nothing here depends on how the host program
+ * handles SIGCHLD or SIGPIPE, nor on who waits for which child.
  */
 #ifndef CLG_BASE_PROCESS_H
 #define CLG_BASE_PROCESS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes by posix_spawn. The channel is a socket pair, since writing to a pipe whose
+ * Runs child processes by posix_spawn. The channel is a socket pair, since writing to a pipe whose
  * reader has exited would raise SIGPIPE in the host program.
  */
 #include "base/clock.h"

@@ -7,7 +7,7 @@
 
 #include <clgraph/clgraph.h>
 
-/* Returns "CLG_ERROR_IO"; "unknown status" for any other number. Never NULL. */
+/* Returns the name of a status, "CLG_ERROR_IO"; "unknown status" for other values. Never NULL. */
 const char *status_name(clg_status status);
 /* Returns a status's meaning in a few words, "a file cannot be read or written". Never NULL. */
 const char *status_text(clg_status status);

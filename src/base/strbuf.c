@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The growing string. Every length is checked against the maximum before memory is allocated.
+ * Implements the growing string. Every length is checked against the maximum before memory is
+ * allocated.
  */
 #include "base/strbuf.h"
 

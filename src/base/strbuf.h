@@ -20,12 +20,12 @@ void strbuf_append_bytes(strbuf *t, const char *bytes, size_t n_bytes);
 void strbuf_printf(strbuf *t, const char *format, ...) CLG_PRINTF(2, 3);
 /* Returns the string ("" when empty), borrowed. */
 const char *strbuf_data(const strbuf *t);
-/* Moves the string to the caller (memory_free) and empties t. NULL and the remembered status on
- * failure. */
+/* Moves the string to the caller, who frees it by memory_free, and empties t. After a failed append
+ * sets NULL and returns the remembered status. */
 clg_status strbuf_take(strbuf *t, char **out_string);
 void strbuf_deinit(strbuf *t);
 
-/* Borrowed strings. */
+/* A list of borrowed strings. */
 typedef struct name_list {
     const char *const *names;
     size_t count;

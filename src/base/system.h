@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * System-dependent functions, only for the other files of base/: system_posix.c and
- * system_windows.c. Paths, names and values are UTF-8. Functions that return an int return a
- * negative number and set errno when they fail. Nothing here uses another file of base/.
+ * Declares the functions that differ between systems, in system_posix.c and system_windows.c; only
+ * the other files of base/ call them. Paths, names and values are UTF-8. Functions that return an
+ * int return a negative number and set errno when they fail. Nothing here uses another file of
+ * base/.
  * See decision 26.
  */
 #ifndef CLG_BASE_SYSTEM_H
@@ -39,10 +40,10 @@ int sys_seek(int fd, uint64_t offset);
 int sys_close(int fd);
 int sys_stat(const char *path, sys_info *out_info); /* follows links */
 int sys_stat_open(int fd, sys_info *out_info);
-int sys_rename(const char *from, const char *to); /* replaces */
+int sys_rename(const char *from, const char *to); /* replaces an existing file */
 int sys_remove(const char *path);
 int sys_make_folder(const char *path); /* private to the user */
-int sys_touch(const char *path);       /* modified now */
+int sys_touch(const char *path);       /* sets the modification time to now */
 bool sys_may(const char *path, bool reading, bool writing);
 long sys_process_id(void);
 long sys_n_processors(void);
@@ -60,7 +61,7 @@ static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_
     *size_bytes = (*size_bytes - head) / page_bytes * page_bytes;
     return true;
 }
-/* Returns the absolute path without links. */
+/* Writes the absolute path without links to out_path; returns false, and sets errno, on failure. */
 #define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
 /* Calls visit(user, name) for each entry of a folder until it returns false, which is not an error.
@@ -73,8 +74,8 @@ const char *sys_env(const char *name);
 bool sys_strerror(int number, char *buffer, size_t n_bytes);
 /* As pthread_create; the new thread blocks the program's signals. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
-/* Returns the folder that has the user's caches in its *out_subfolder (NULL: in itself), as sys_env
- * returns it; NULL when no variable of the environment names one. */
+/* Returns the base folder of the user's caches, as sys_env returns it; they are in its
+ * *out_subfolder (NULL: in itself). NULL when no environment variable names one. */
 const char *sys_cache_base(const char **out_subfolder);
 extern const char sys_cache_variables[]; /* "NAME is not set", of these variables */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system-dependent part of base/ on Linux and other POSIX systems; system_windows.c is its
- * counterpart for Windows. The build uses one of them.
+ * Implements base/system.h and base/clock.h on Linux and other POSIX systems; system_windows.c does
+ * so on Windows. The build uses one of them.
  */
 #include "base/clock.h"
 #include "base/system.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts threads and creates locks; failures of pthread become a status.
+ * Starts threads, creates mutexes and condition variables; a failure of pthread becomes a status.
  */
 #include "base/threads.h"
 

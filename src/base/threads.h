@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads: pthread under our names, and reference counts.
+ * Wraps pthread's threads, mutexes and condition variables; defines atomic reference counts.
  */
 #ifndef CLG_BASE_THREADS_H
 #define CLG_BASE_THREADS_H
@@ -28,12 +28,13 @@ static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c
 typedef pthread_t thread;
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
 static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
-/* Returns the processors that run threads; at least 1. */
+/* Returns the number of processors that the system reports; at least 1. */
 size_t thread_n_processors(void);
 /* Yields to other threads that are ready to run. */
 static inline void thread_yield(void) { (void)sched_yield(); }
 
-/* A reference count; starts at one. release returns whether it was the last. */
+/* An atomic reference count, initially 1. refcount_release returns whether it released the last
+ * reference. */
 typedef struct refcount {
     atomic_size_t count;
 } refcount;

@@ -22,8 +22,8 @@ static clg_status broken(const wire_cursor *c, const uint8_t *where, const char 
                      (size_t)(where - c->start));
 }
 
-/* Reads a varint of at most ten bytes: their 70 bits hold 64, so that the tenth may add one bit.
- * Redundant zeros are allowed, since writers reserve space with them. */
+/* Reads a varint of at most ten bytes of 7 bits, of which the tenth holds only bit 63. Encodings
+ * padded with zeros are accepted, since writers reserve space with them. */
 clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value)
 {
     const uint8_t *first = elements->at;
@@ -168,7 +168,7 @@ size_t wire_n_elements(const wire_cursor *elements, wire_type element)
     size_t size_bytes = (size_t)(elements->end - elements->at);
     if (element == WIRE_FIXED32) return size_bytes / 4;
     if (element == WIRE_FIXED64) return size_bytes / 8;
-    size_t n = 0; /* every number ends in a byte without the high bit */
+    size_t n = 0; /* every varint ends in a byte without the high bit */
     for (size_t i = 0; i < size_bytes; i++) n += elements->at[i] < 0x80;
     return n;
 }

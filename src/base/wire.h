@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A bounded reader of protobuf's wire format over memory: no copies, no allocation, no recursion.
+ * Reads protobuf's wire format from memory: no copies, no allocation, no recursion.
  * Every length is checked against the input; errors are CLG_ERROR_INVALID_MODEL with the byte
- * offset in the file. Callers that walk nested messages count the depth.
+ * offset in the file. Callers that walk nested messages limit the depth.
  *
  *     wire_cursor c = wire_open(data, size_bytes);
  *     while (!wire_at_end(&c)) {
@@ -19,12 +19,12 @@
 typedef enum wire_type {
     WIRE_VARINT = 0,  /* int32, int64, uint32, uint64, bool, enums */
     WIRE_FIXED64 = 1, /* double */
-    WIRE_BYTES = 2,   /* strings, bytes, messages, packed numbers */
+    WIRE_BYTES = 2,   /* strings, bytes, messages, packed scalars */
     WIRE_FIXED32 = 5  /* float */
 } wire_type;
 
 typedef struct wire_cursor {
-    const uint8_t *start; /* of the whole file, for offsets in messages */
+    const uint8_t *start; /* of the whole file, for offsets in error messages */
     const uint8_t *at, *end;
 } wire_cursor;
 
@@ -32,7 +32,7 @@ typedef struct wire_field {
     uint32_t number;
     wire_type type;
     uint64_t value;      /* VARINT, FIXED32 and FIXED64 */
-    const uint8_t *data; /* the payload: for a number its encoded bytes */
+    const uint8_t *data; /* the payload: of a scalar its encoded bytes */
     size_t size_bytes;
     size_t offset; /* of the field in the file */
 } wire_field;
@@ -47,7 +47,7 @@ wire_cursor wire_open(const void *data, size_t size_bytes);
 bool wire_at_end(const wire_cursor *c);
 clg_status wire_next(wire_cursor *c, wire_field *out_field);
 
-/* Returns the field's value as the given type; an error when its wire type does not match. */
+/* Store the field's value as the given type; CLG_ERROR_INVALID_MODEL if its wire type differs. */
 clg_status wire_get_int(const wire_field *field, int64_t *out_value);
 clg_status wire_get_float(const wire_field *field, float *out_value);
 clg_status wire_get_bytes(const wire_field *field, wire_bytes *out_bytes);
@@ -55,11 +55,11 @@ clg_status wire_get_message(const wire_cursor *c, const wire_field *field,
                             wire_cursor *out_message);
 bool wire_bytes_equal(wire_bytes bytes, const char *string);
 
-/* Returns a cursor over this field's elements: repeated numbers, packed or not, of one wire
+/* Opens a cursor over the elements of a repeated scalar field, packed or not; element: their wire
  * type. */
 clg_status wire_get_elements(const wire_cursor *c, const wire_field *field, wire_type element,
                              wire_cursor *out_elements);
-/* Returns the number of elements, if they are well-formed. */
+/* Returns the number of elements. A truncated one is not counted; reading it fails. */
 size_t wire_n_elements(const wire_cursor *elements, wire_type element);
 clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value);
 clg_status wire_next_fixed32(wire_cursor *elements, uint32_t *out_value);

@@ -44,8 +44,8 @@ static const char *const *copy_strings(graph *g, const char *const *strings, siz
     return copy;
 }
 
-/* Copies an attribute, its payload into the graph's arena; does not retain tensors and subgraphs
- * yet. */
+/* Copies an attribute, with its name and payload in the graph's arena. Tensors and subgraphs are
+ * copied as pointers, not retained. */
 static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attribute *out_copy)
 {
     *out_copy = *a;
@@ -77,7 +77,7 @@ static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attri
     return is_copied ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Reserves room for one more attribute in the arena, where arrays double: 4, 8, 16... */
+/* Reserves room for one more attribute in the arena; capacities double: 4, 8, 16... */
 static clg_status reserve_one(graph *g, node *n)
 {
     bool is_full = n->n_attributes == 0 ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs: creating, copying, adding values and nodes. Lists grow on the heap, names and small
- * arrays are in the graph's arena. A call that fails leaves at most unused arena memory and an
- * unused value.
+ * Creates and copies graphs, adds values and nodes. Arrays of nodes and values grow on the heap;
+ * names and lists of ids are in the graph's arena. A call that fails leaves at most unused arena
+ * memory and an unused value.
  */
 #include "graph/graph_internal.h"
 
@@ -193,8 +193,7 @@ static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **o
     return CLG_OK;
 }
 
-/* Makes the node the producer of all its outputs, or of no output when one of them has a producer.
- */
+/* Makes the node the producer of all its outputs, or of none if one of them is already defined. */
 static clg_status claim_outputs(graph *g, const node *n, node_id id)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -216,7 +215,8 @@ static clg_status claim_outputs(graph *g, const node *n, node_id id)
     return CLG_OK;
 }
 
-/* Returns the node's label for messages, which lives as long as the graph. */
+/* Returns the node's label for messages: its name, else that of its first output, else "". It lives
+ * as long as the graph. */
 static const char *label_of(const graph *g, const node *n)
 {
     if (n->name[0]) return n->name;

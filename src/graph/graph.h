@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The IR: nodes that read and write values. A graph owns its memory (one arena) and references to
- * the tensors of its constants. Importers and builders fill it, graph_check validates it (unique
- * names, inputs defined, no cycle, nodes sorted), passes work on a clone. The semantics of
- * operators are in ops/.
+ * Defines the IR: nodes that read and write values. A graph owns its memory (an arena, and the
+ * arrays of nodes and values) and references to the tensors of its constants. Importers and
+ * builders fill it, graph_check validates it and sorts its nodes, passes work on a clone. The
+ * semantics of operators are in ops/.
  */
 #ifndef CLG_GRAPH_GRAPH_H
 #define CLG_GRAPH_GRAPH_H
@@ -41,7 +41,7 @@ typedef struct graph_attribute {
     union {
         float f;
         int64_t i;
-        const char *s;  /* NUL-terminated, n bytes before it */
+        const char *s;  /* `count` bytes and a NUL */
         tensor *tensor; /* a reference of the graph */
         graph *graph;   /* owned by the graph */
         const float *floats;
@@ -56,7 +56,7 @@ typedef struct value {
     clg_dtype dtype;     /* CLG_DTYPE_NONE while unknown; for maps: of their values */
     clg_dtype key_dtype; /* of the maps that the value is or contains; else CLG_DTYPE_NONE */
     shape dims;          /* as declared; rank and dimensions may be unknown */
-    const char *dim_names[CLG_MAX_RANK]; /* NULL or a symbol */
+    const char *dim_names[CLG_MAX_RANK]; /* symbol of a dimension, e.g. "N", or NULL */
     tensor *constant;                    /* its content, for initializers; a reference */
     node_id producer;                    /* NODE_NONE for inputs and constants */
     bool is_input, is_output;
@@ -64,8 +64,8 @@ typedef struct value {
      * value. */
     bool is_outer;
     value_id outer;
-    /* A constant whose external data was not found, where loading allows that: such a graph can
-     * only be inspected. NULL otherwise. */
+    /* Of a constant whose external data was not found, where loading allows that: name of the file;
+     * such a graph can only be inspected. NULL otherwise. */
     const char *missing_file;
 } value;
 
@@ -80,7 +80,7 @@ typedef struct node {
     graph_attribute *attributes;
     size_t n_attributes;
     const void *op; /* the operator's row, set by ops_resolve; opaque here */
-    bool removed;   /* by a pass; gone after graph_compact */
+    bool removed;   /* by graph_remove_node; graph_compact drops it */
 } node;
 
 typedef struct opset_import {
@@ -105,22 +105,21 @@ struct graph {
 
 clg_status graph_create(const char *name, graph **out_graph);
 void graph_free(graph *g);
-/* Copies a graph with its own nodes and values, sharing tensors. Subgraphs are copied too. */
+/* Copies a graph: its nodes, values and subgraphs; tensors are shared. */
 clg_status graph_clone(const graph *g, graph **out_copy);
 
-/* Sets a domain's version. "ai.onnx" is "" here and everywhere. Versions start at 1; a second
- * import of a domain replaces the first. */
+/* Sets a domain's version, at least 1, replacing an earlier one. "ai.onnx" is the domain "". */
 clg_status graph_set_opset(graph *g, const char *domain, int64_t version);
 /* Returns a domain's version; 0 when the model does not import it; "clgraph" is 1. */
 int64_t graph_opset(const graph *g, const char *domain);
-/* Returns "" for "ai.onnx" and NULL. */
+/* Returns the domain; "" in place of "ai.onnx" or NULL. */
 const char *domain_canonical(const char *domain);
 #define DOMAIN_INTERNAL "clgraph"
 
 /* Adds a value; the name must be new unless it is "". A call that fails leaves the graph's content
- * as it is. */
+ * unchanged. */
 clg_status graph_add_value(graph *g, const char *name, value_id *out_value);
-value_id graph_find_value(const graph *g, const char *name); /* VALUE_NONE */
+value_id graph_find_value(const graph *g, const char *name); /* VALUE_NONE: none */
 /* Adds a constant and takes a reference to the tensor. The name may be that of a value that nothing
  * defines yet. */
 clg_status graph_add_constant(graph *g, const char *name, tensor *t, value_id *out_value);
@@ -130,17 +129,17 @@ clg_status graph_add_input(graph *g, value_id v);
 /* Appends an output. Bodies of loops may return one value twice; the outermost graph may not, which
  * graph_check enforces. */
 clg_status graph_add_output(graph *g, value_id v);
-/* Returns whether the value is defined: by a node, an input, a constant, the enclosing graph. */
+/* Returns whether a node, an input, a constant or the enclosing graph defines the value. */
 bool value_is_defined(const value *v);
 /* Adds a node. Copies names and ids; trailing VALUE_NONEs are dropped. opset is taken from the
  * graph's imports. Rejects outputs that are defined already. */
 clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name,
                           size_t n_inputs, const value_id *inputs, size_t n_outputs,
                           const value_id *outputs, node_id *out_node);
-/* Appends to the node; the payload of ints, floats, strings is copied into the arena, tensors are
- * retained, graphs taken over. A second attribute of that name is rejected. */
+/* Appends an attribute to the node: name, lists and strings are copied into the arena, tensors are
+ * retained, ownership of a graph is transferred. Rejects a second attribute of that name. */
 clg_status node_add_attribute(graph *g, node_id n, const graph_attribute *a);
-/* Set an attribute, replacing one of that name. */
+/* Set an attribute, replacing any attribute of that name. */
 clg_status node_set_int(graph *g, node_id n, const char *name, int64_t value);
 clg_status node_set_float(graph *g, node_id n, const char *name, float value);
 clg_status node_set_string(graph *g, node_id n, const char *name, const char *value);
@@ -156,12 +155,13 @@ static inline bool node_has_input(const node *n, size_t i)
     return i < n->n_inputs && n->inputs[i] != VALUE_NONE;
 }
 
-/* Read attributes; defaults when absent. Types have been checked against the operator's table. */
+/* Return an attribute (NULL if absent) or its value (`fallback` if it is absent or of another type:
+ * types have been checked against the operator's table). */
 const graph_attribute *node_attribute(const node *n, const char *name);
 int64_t node_int(const node *n, const char *name, int64_t fallback);
 float node_float(const node *n, const char *name, float fallback);
 const char *node_string(const node *n, const char *name, const char *fallback);
-/* Return an attribute's values; NULL and *out_n = 0 when absent. */
+/* Return an attribute's values; NULL, with *out_n = 0, when it is absent. */
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n);
 const float *node_floats(const node *n, const char *name, size_t *out_n);
 /* Writes "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no
@@ -172,32 +172,30 @@ const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES]);
  * not UTF-8 as '?'; returns buffer. */
 #define NAME_TEXT_BYTES 96
 const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES]);
-/* Writes "Conv" or "com.example.Conv", as name_text. */
+/* Writes "Conv" or "com.example.Conv", made fit as by name_text; returns buffer. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 
-/* Editing, for passes.
- *
- * Replaces a value in inputs of nodes and captures of their subgraphs; outputs of the graph
- * stay. */
+/* For passes: replaces value `from` by `to` in the inputs of nodes and the captures of their
+ * subgraphs; outputs of the graph stay. */
 void graph_replace_uses(graph *g, value_id from, value_id to);
 /* Gives the name of `from` to value `to`, which has none. */
 clg_status graph_move_name(graph *g, value_id from, value_id to);
 void graph_remove_node(graph *g, node_id n); /* marks it; its outputs lose their producer */
-/* Adds the content of a subgraph of g to g itself, with these values as its inputs; returns its
- * outputs. The subgraph stays. */
+/* Adds the content of a subgraph of g to g itself, with these values as its inputs; stores the ids
+ * of its outputs in out_outputs. The subgraph stays. */
 clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs);
 /* Drops removed nodes and sorts the rest so that each node comes after the producers of its inputs
  * and of its subgraphs' captures, otherwise stable. Ids of nodes change, of values do not. A cycle
- * is an INVALID_MODEL that names it. */
+ * is a CLG_ERROR_INVALID_MODEL that names its nodes. */
 clg_status graph_compact(graph *g);
 /* Counts, for each value, the node inputs (captures of subgraphs included) and graph outputs that
- * read it. */
-clg_status graph_count_uses(const graph *g, uint32_t **out_counts); /* memory_free */
+ * read it. Release the counts with memory_free. */
+clg_status graph_count_uses(const graph *g, uint32_t **out_counts);
 
-/* Checks names, references, cycles, depth, duplicates: everything that does not need operators.
- * Sorts nodes. */
+/* Checks what does not need operators: that values are defined, domains imported, outputs distinct,
+ * subgraphs not too deep, and that there is no cycle. Sorts nodes. */
 clg_status graph_check(graph *g);
-/* Prints a readable listing, for tests and `inspect`. */
+/* Print a graph, for tests and `inspect`: a readable listing; Graphviz's DOT language. */
 struct strbuf;
 void graph_dump(const graph *g, struct strbuf *out_text);
 void graph_dump_dot(const graph *g, struct strbuf *out_text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates a graph without knowing its operators: every value that is read is defined, domains are
- * imported, captures resolve, depth is bounded, there is an order. Duplicate names and values
- * written twice are rejected when they are added.
+ * Validates a graph without knowing its operators: values that are read are defined, domains are
+ * imported, captures resolve, outputs are distinct, depth is bounded, there is no cycle. Duplicate
+ * names and values with two producers are rejected when they are added.
  */
 #include "graph/graph_internal.h"
 

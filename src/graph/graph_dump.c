@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs as text: a listing, one line per node, and Graphviz. For people and for tests; nothing
- * parses them.
+ * Prints graphs as text: a listing with one line per node, and Graphviz's DOT. For people and for
+ * tests; this library does not parse them.
  */
 #include "base/strbuf.h"
 #include "graph/graph.h"
@@ -10,7 +10,7 @@
 
 #define MAX_NUMBERS_SHOWN 8
 
-/* Prints a value's name, its id when it has none, "_" for an omitted one. */
+/* Prints a value's name, "%id" when it has none, "_" for an omitted value. */
 static void put_value(strbuf *out, const graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];
@@ -31,7 +31,8 @@ static void put_values(strbuf *out, const graph *g, const value_id *ids, size_t 
     }
 }
 
-/* Prints "float32 [N,3,224,224]"; nothing when the type is unknown. */
+/* Prints ": float32 [N,3,224,224]", with "?" for an unknown dtype or dimension; nothing when dtype
+ * and rank are unknown. */
 static void put_type(strbuf *out, const value *v)
 {
     char shown[NAME_TEXT_BYTES];
@@ -50,7 +51,7 @@ static void put_type(strbuf *out, const value *v)
     strbuf_append(out, "]");
 }
 
-/* Prints the numbers of a small constant. */
+/* Prints the elements of a real or boolean tensor of at most MAX_NUMBERS_SHOWN elements. */
 static void put_numbers(strbuf *out, const tensor *t)
 {
     const dtype_info *info = dtype_find(t->dtype);
@@ -178,7 +179,7 @@ void graph_dump(const graph *g, strbuf *out_text)
     dump_graph(g, out_text, 0);
 }
 
-/* Escapes for a quoted string of the dot language. */
+/* Appends text, escaped for a quoted string of the DOT language. */
 static void put_escaped(strbuf *out, const char *string)
 {
     for (const char *c = string; *c; c++) {
@@ -214,7 +215,7 @@ static void dot_edge(strbuf *out, const graph *g, value_id v, const char *to_sid
     } else if (from->is_input) {
         strbuf_printf(out, "  i%u -> %s%zu [label=\"", v, to_side, to);
     } else {
-        return; /* constants would hide the rest */
+        return; /* edges from constants would clutter the drawing */
     }
     put_quoted(out, from->name);
     strbuf_append(out, "\"];\n");

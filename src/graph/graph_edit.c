@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Edits for passes. Subgraphs refer to values of the enclosing graph by id, so renaming is never
- * needed.
+ * Edits graphs, for passes. Subgraphs refer to values of the enclosing graph by id, so renaming is
+ * never needed.
  */
 #include "graph/graph_internal.h"
 
@@ -64,7 +64,7 @@ clg_status graph_count_uses(const graph *g, uint32_t **out_counts)
     return CLG_OK;
 }
 
-/* Maps each value of the body to its id in g. */
+/* Maps each value of the body to an id of g: of a capture, an input or a value added to g. */
 static clg_status inline_values(graph *g, const graph *body, const value_id *inputs, value_id *ids)
 {
     for (value_id v = 0; v < body->n_values; v++) {

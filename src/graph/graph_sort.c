@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Topological order, stable: nodes that are in order stay as they are. Depth-first without
+ * Sorts nodes topologically; nodes that are already in order keep their order. Depth-first without
  * recursion, since a model may be a chain of a million nodes.
  */
 #include "base/strbuf.h"
@@ -8,14 +8,15 @@
 
 #include <string.h>
 
-/* For each node the producers of its inputs: producers[start[n]..start[n + 1]). */
+/* The producers of the values that each node n reads: producers[start[n]] up to, but not including,
+ * producers[start[n + 1]]. */
 typedef struct dependencies {
     size_t *start;
     node_id *producers;
 } dependencies;
 
-/* Lists the producer of each value that node n reads, captures included. Returns how many were
- * stored. */
+/* Lists the producer of each value that node n reads, captures included, in out (may be NULL).
+ * Returns their number. */
 static size_t list_producers(const graph *g, const node *n, node_id *out)
 {
     size_t count = 0;
@@ -58,9 +59,9 @@ static clg_status dependencies_init(const graph *g, dependencies *d)
 
 typedef struct sorting {
     dependencies deps;
-    uint8_t *state; /* of each node: one of the below */
+    uint8_t *state; /* of each node: NOT_SEEN, ON_PATH or DONE */
     node_id *stack; /* the path from a node to what it depends on */
-    size_t *next;   /* per stack entry: the next dependency to look at */
+    size_t *next;   /* per stack entry: index in deps.producers of the next to visit */
     node_id *order; /* the result: old ids */
     size_t n_order;
 } sorting;
@@ -79,8 +80,8 @@ static void sorting_deinit(sorting *s)
 
 #define MAX_NAMES_OF_CYCLE 6
 
-/* Reports the cycle on the stack from `again` to its top, which reads from `again`, in data
- * order. */
+/* Returns an error that names the nodes of a cycle, in data order: those on the stack from `again`
+ * to the top, which reads from `again`. */
 static clg_status report_cycle(const graph *g, const sorting *s, size_t depth, node_id again)
 {
     size_t first = depth;
@@ -102,7 +103,7 @@ static clg_status report_cycle(const graph *g, const sorting *s, size_t depth, n
     return status;
 }
 
-/* Appends everything that `root` depends on, then root, to the order. */
+/* Appends to the order the nodes that `root` depends on and that it lacks, then root. */
 static clg_status visit(const graph *g, sorting *s, node_id root)
 {
     size_t depth = 0;

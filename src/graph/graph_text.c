@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes untrusted names printable in messages.
+ * Makes untrusted names printable, for messages.
  */
 #include "graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the bytes of the UTF-8 sequence at s, 0 when it is invalid (overlong forms, surrogates,
- * beyond U+10FFFF). */
+/* Returns the length in bytes of the UTF-8 sequence at s; 0 when it is invalid (overlong forms,
+ * surrogates, code points above U+10FFFF included). */
 static size_t utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
@@ -24,7 +24,8 @@ static size_t utf8_length(const unsigned char *s)
     return n;
 }
 
-/* Copies printable characters into buffer[n_bytes]; longer text is truncated with "...". */
+/* Copies name into buffer[n_bytes], with '?' in place of control characters and invalid UTF-8;
+ * longer text is truncated with "...". */
 static void copy_printable(const char *name, char *buffer, size_t n_bytes)
 {
     const unsigned char *from = (const unsigned char *)name;

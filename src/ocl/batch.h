@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs jobs that mostly wait for compile helpers in parallel.
+ * Runs jobs in parallel that spend most of their time waiting for compile helpers.
  */
 #ifndef CLG_OCL_BATCH_H
 #define CLG_OCL_BATCH_H
@@ -9,8 +9,8 @@
 
 typedef clg_status (*batch_function)(ocl_context *c, void *jobs, size_t i);
 
-/* Runs jobs 0 to n - 1, as many in parallel as helpers compile; sequentially on this thread where
- * there is no helper. Stops at the first failure and returns it. */
+/* Runs jobs 0 to n - 1, on as many threads as helpers may compile at a time; sequentially on this
+ * thread where there is no helper. Stops at the first failure and returns it. */
 clg_status batch_each(ocl_context *ocl, batch_function job, void *jobs, size_t n);
 
 #endif

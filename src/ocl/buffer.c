@@ -13,10 +13,11 @@ struct ocl_buffer {
     ocl_context *context;
     cl_mem handle;
     size_t size_bytes;
-    size_t counted_bytes; /* 0 for the caller's memory */
+    size_t counted_bytes; /* part of buffer_bytes; 0 for the caller's memory and drafts */
 };
 
-/* Counts bytes in use; returns false when they exceed the device's memory. */
+/* Adds to the context's bytes in use; returns false, and adds nothing, if they would exceed the
+ * device's memory. */
 static bool take_bytes(ocl_context *ocl, size_t size_bytes)
 {
     const uint64_t limit = context_record(ocl)->global_mem_bytes;

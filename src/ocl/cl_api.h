@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCL as the library calls it: a table of libOpenCL's functions, filled when the library is
- * opened, and the check that converts an OpenCL error to a status and a message. `cl.Finish(queue)`
- * is clFinish.
+ * Declares a table of libOpenCL's functions, filled when the library is opened (`cl.Finish(queue)`
+ * calls clFinish), and the check that converts an OpenCL error to a status and a message.
  *
- * Only functions of OpenCL 1.2, so that one list serves every driver.
+ * The table has only functions of OpenCL 1.2, so that one list serves every driver.
  */
 #ifndef CLG_OCL_CL_API_H
 #define CLG_OCL_CL_API_H
@@ -76,13 +75,13 @@ extern cl_api cl;
  * one of its functions is missing; the hint says what to install. */
 clg_status cl_api_load(void);
 
-/* Returns "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for an unknown code. Never NULL. */
+/* Returns a code's name, e.g. "CL_OUT_OF_RESOURCES", or "unknown OpenCL error". Never NULL. */
 const char *cl_error_name(cl_int code);
 /* Returns CLG_OK for CL_SUCCESS, else records "clFinish failed on 'device': CL_OUT_OF_RESOURCES
  * (-5)" and returns the matching status. device may be NULL. */
 clg_status cl_check(cl_int code, const char *call, const char *device);
 
-/* CL_DO(device_name, Finish, (queue)): calls and checks. */
+/* Calls an OpenCL function and returns cl_check of its result: CL_DO(device, Finish, (queue)). */
 #define CL_DO(device, function, arguments) cl_check(cl.function arguments, "cl" #function, (device))
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates contexts, of a device by its index or of the application's OpenCL objects, and frees them
- * with all that belongs to them.
+ * Creates contexts, from a device's index or from the application's OpenCL objects, and destroys
+ * them with everything that they own.
  */
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -62,7 +62,7 @@ static bool wants_helper(const ocl_context *ocl, const ocl_context_options *opti
     return !options->bare && context_caps(ocl)->family != PLATFORM_OCLGRIND;
 }
 
-/* Uses only cpu_threads compute units of a CPU device (a sub-device). */
+/* Restricts a CPU device to cpu_threads compute units, by a sub-device; 0: no restriction. */
 static clg_status take_part(ocl_context *ocl, uint32_t cpu_threads)
 {
     device_caps *caps = &ocl->machine.caps[ocl->index];
@@ -102,7 +102,7 @@ static clg_status identify(ocl_context *ocl)
     return status;
 }
 
-/* Initializes the rest of either kind of context, once device and cl_context are set. */
+/* Initializes what both kinds of context share, once device and cl_context are set. */
 static clg_status complete(ocl_context *ocl, const ocl_context_options *options)
 {
     CLG_TRY(identify(ocl));
@@ -165,7 +165,7 @@ static clg_status check_queue(const ocl_context *ocl, cl_command_queue queue)
     return CLG_OK;
 }
 
-/* Retains the caller's objects after checking that they belong together. */
+/* Checks that the caller's objects belong together, and retains them. */
 static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id device,
                         cl_command_queue queue)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Queries one device's record. Drivers are not relied on: a query may fail, or return another size
- * than requested, or text with control characters. Such a field is left empty and the rest is kept.
- * Vendors' own queries are made only where the device lists their extension.
+ * Fills a device's record from OpenCL queries. Drivers are not trusted: a query may fail, return a
+ * size other than requested, or text with control characters. A field whose query fails is left
+ * empty. Vendors' own queries are made only where the device lists their extension.
  */
 #include "ocl/diagnose/machine.h"
 
@@ -14,7 +14,7 @@
 
 #define TEXT_MAX_BYTES 65536
 
-/* Missing from some cl_ext.h; from the extensions' specifications. */
+/* Query codes that some cl_ext.h lack; the values are from the extensions' specifications. */
 #define QUERY_NV_PCI_BUS_ID 0x4008
 #define QUERY_NV_PCI_SLOT_ID 0x4009
 #define QUERY_NV_PCI_DOMAIN_ID 0x400A
@@ -33,7 +33,8 @@ static cl_int query(cl_platform_id platform, cl_device_id device, cl_uint what, 
                   : cl.GetPlatformInfo(platform, what, size, out, out_size);
 }
 
-/* Returns the length of the UTF-8 sequence at s, 0 when it is invalid. */
+/* Returns the length in bytes of the UTF-8 sequence at the start of s[n]; 0 when it is malformed.
+ * Does not reject surrogates and overlong forms of more than two bytes. */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
     size_t length = s[0] < 0x80                   ? 1
@@ -82,7 +83,7 @@ static clg_status query_text(cl_platform_id platform, cl_device_id device, cl_ui
     return CLG_OK;
 }
 
-/* Returns an integer of 4 or 8 bytes, 0 when the query fails. */
+/* Returns an integer property of 4 or 8 bytes; 0 when the query fails. */
 static uint64_t query_number(cl_device_id device, cl_uint what)
 {
     union {
@@ -175,7 +176,7 @@ static void query_subgroup(cl_device_id device, device_record *r)
         if (cl.GetDeviceInfo(device, QUERY_INTEL_SUB_GROUP_SIZES, sizeof sizes, sizes, &n_bytes) !=
             CL_SUCCESS)
             return;
-        /* 16 if available, else the widest. */
+        /* The first of at least 16, else the largest. */
         for (size_t i = 0; i < n_bytes / sizeof *sizes && r->subgroup_size < 16; i++)
             if (sizes[i] > r->subgroup_size && sizes[i] <= 128)
                 r->subgroup_size = (uint32_t)sizes[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared libraries opened at run time: dlopen (dynlib_posix.c) or LoadLibrary (dynlib_windows.c).
+ * Opens shared libraries at run time: by dlopen (dynlib_posix.c) or LoadLibrary (dynlib_windows.c).
  */
 #ifndef CLG_OCL_DYNLIB_H
 #define CLG_OCL_DYNLIB_H
@@ -12,17 +12,17 @@
 /* The libraries' file names on this system, best first, NULL at the end. */
 extern const char *const dynlib_opencl_names[], *const dynlib_clblast_names[];
 
-/* Opens a library. Returns NULL when it cannot be loaded; `why` then has the system's message. name
- * NULL: what the process has loaded already, where the system can list it. */
+/* Opens a library; with name NULL, all that the process has loaded (not on Windows). Returns NULL
+ * when it cannot be opened; `why` then has the system's message. */
 void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
 /* Stores the address of a function through out_function (a pointer to a function pointer); returns
  * false when the library does not have it. */
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes);
-/* Writes which file a function's address is from: path, bytes and time, as far as the system
- * can. */
+/* Writes the path, size in bytes and modification time of the file that contains a function; ""
+ * where the system does not report it, as on Windows. */
 void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES]);
-/* Writes the absolute path of the library that contains this code; false when the system cannot
- * report it. */
+/* Writes the absolute path of the library that contains this code; returns false when the system
+ * does not report it. */
 bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES]);
 void dynlib_close(void *library); /* accepts NULL */
 

@@ -13,7 +13,7 @@
 const char *const dynlib_opencl_names[] = {"OpenCL.dll", NULL};
 const char *const dynlib_clblast_names[] = {"clblast.dll", "libclblast.dll", NULL};
 
-/* Writes "'NAME': the system's message for an error", without the trailing line end. */
+/* Writes "'NAME': Windows error NUMBER: MESSAGE", without trailing blanks. */
 static void explain(const char *name, DWORD error, char why[DYNLIB_WHY_BYTES])
 {
     wchar_t wide[DYNLIB_WHY_BYTES / 4];
@@ -39,7 +39,7 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
         explain(name, GetLastError(), why);
         return NULL;
     }
-    DWORD mode; /* no dialog about a missing disk */
+    DWORD mode; /* the former mode; meanwhile no dialog about a missing disk */
     const BOOL is_set = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
     HMODULE library = LoadLibraryW(wide);
     const DWORD error = GetLastError();

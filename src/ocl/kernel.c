@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel objects and their arguments. A kernel belongs to one thread at a time; programs are
- * shared.
+ * Creates kernels, sets their arguments and describes their launches. A kernel belongs to one
+ * thread at a time; programs are shared.
  */
 #include "ocl/kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of a kernel, private to this folder.
+ * Declares the fields and internal functions of a kernel, private to src/ocl.
  */
 #ifndef CLG_OCL_KERNEL_H
 #define CLG_OCL_KERNEL_H
@@ -20,7 +20,7 @@ struct ocl_kernel {
     size_t max_items;
     /* Form of the previous launch, so that only a change costs more than a comparison. */
     uint64_t last_form[5];
-    /* A launch that launch_guard.h knew, and the epoch of that answer. */
+    /* The last launch that launch_guard_knows confirmed, and the guard's epoch then. */
     launch_form known;
     uint64_t known_epoch;
 };
@@ -31,10 +31,10 @@ launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_
 /* Returns the same as launch_guard_knows, mostly without its lock. */
 bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form);
 
-/* Shrinks work-groups to what this kernel allows on this device: its registers may leave room for
- * fewer work-items than the device allows otherwise. Only for kernels without a fixed group size
- * and without local memory, whose work-items do not depend on groups. Other sizes are passed to the
- * driver unchanged: rusticl of Mesa 22.3 accepts more than it reports. */
+/* Shrinks a work-group to the size that this kernel allows on this device: its use of registers may
+ * leave room for fewer work-items than the device's limit. Only for kernels without a fixed group
+ * size and without local memory, whose work-items do not depend on groups. Sizes of other kernels
+ * stay as they are: rusticl of Mesa 22.3 accepts more than it reports. */
 clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local);
 
 /* Builds a draft's kernel and sets the arguments recorded so far. */

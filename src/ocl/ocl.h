@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Interface of src/ocl, the only code that calls OpenCL. Upper layers use devices, contexts,
- * buffers, queues, kernels and CLBlast through these types; no OpenCL header is needed to read this
- * one. Every call can fail with a status and a message that names the OpenCL error.
+ * Declares the interface of src/ocl, the only code that calls OpenCL. Upper layers use devices,
+ * contexts, buffers, queues, kernels and CLBlast through these types; no OpenCL header is needed to
+ * read this one. Every call can fail with a status and a message that names the OpenCL error.
  *
  * Threads: a context, its programs and buffers may be used from any thread; a queue and the kernels
  * made for it belong to one thread at a time.
@@ -35,8 +35,8 @@ typedef struct ocl_context_options {
     bool bare;                  /* the helper's own context: no probes, no helper */
 } ocl_context_options;
 
-/* Creates a context on records[index] of ocl_enumerate and probes its capabilities (results are
- * cached). */
+/* Creates a context on device device_index of ocl_enumerate and probes its capabilities (results
+ * are cached). */
 clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
                               ocl_context **out_context);
 /* Wraps the caller's cl_context and cl_device_id (and cl_command_queue, may be NULL; the first
@@ -85,12 +85,12 @@ typedef enum ocl_buffer_flags {
  * size requested and the size in use. */
 clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer);
-/* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, that a device on the
- * host reads in place. The memory must stay unchanged for the buffer's lifetime. It does not count
- * as device memory. */
+/* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, for a device that
+ * reads host memory in place. The memory must stay unchanged for the buffer's lifetime. It does not
+ * count as device memory. */
 clg_status ocl_buffer_zero_copy(ocl_context *ocl, const void *data, size_t size_bytes,
                                 ocl_buffer **out_buffer);
-/* Creates a buffer that only has a size, for arguments of drafts that will not be launched here. */
+/* Creates a buffer that has only a size, for arguments of draft kernels that are not launched. */
 clg_status ocl_buffer_create_draft(ocl_context *ocl, size_t size_bytes, ocl_buffer **out_buffer);
 /* Wraps a cl_mem of the caller's, retained. */
 clg_status ocl_buffer_wrap(ocl_context *ocl, void *cl_mem, ocl_buffer **out_buffer);
@@ -108,9 +108,9 @@ typedef struct ocl_queue ocl_queue; /* in order */
 clg_status ocl_queue_create(ocl_context *ocl, ocl_queue **out_queue);
 /* Creates a queue that is never the caller's and never has time stamps: for work beside runs. */
 clg_status ocl_queue_create_own(ocl_context *ocl, ocl_queue **out_queue);
-/* As create_own; one per context. Commands of every other queue run after the blocking writes of
- * this one that returned before. Any other data passed between queues needs a finish or an event in
- * between. */
+/* Creates the context's upload queue, as ocl_queue_create_own. Commands of every other queue run
+ * after the blocking writes of this one that had returned when they were enqueued. Any other data
+ * passed between queues needs a finish or an event in between. */
 clg_status ocl_queue_create_upload(ocl_context *ocl, ocl_queue **out_queue);
 /* For tests: queues stop waiting for uploads. Nothing in the library calls this. */
 void ocl_context_ignore_uploads(ocl_context *ocl);
@@ -134,9 +134,9 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
-/* wait_for: commands enqueued later wait for the caller's cl_events. marker: returns an event
- * (cl_event, owned by the caller) that completes when everything enqueued so far is done, and
- * flushes so that other queues may wait for it. */
+/* ocl_queue_wait_for makes commands enqueued later wait for the caller's cl_events.
+ * ocl_queue_marker returns a cl_event, owned by the caller, that completes when everything enqueued
+ * so far is done, and flushes so that other queues may wait for it. */
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events);
 clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
 /* Creates an event that the host completes, once: ocl_event_complete releases the reference.
@@ -161,7 +161,8 @@ void ocl_kernel_free(ocl_kernel *k);
  * arguments may be set; ocl_launches_prepare builds it before its launch. */
 clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref,
                                    ocl_kernel **out_kernel);
-/* A matrix product, row-major: c = alpha a b + beta c. */
+/* A batch of matrix products, row-major: c = alpha op(a) op(b) + beta c, where op transposes if
+ * trans_a or trans_b is set. Sizes, leading dimensions and strides count elements. */
 typedef struct ocl_gemm {
     ocl_buffer *a, *b, *c;
     int64_t offset_a, offset_b, offset_c; /* elements */
@@ -186,20 +187,20 @@ clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, si
 /* Compiles these launches in helpers without building anything in this process; records those on
  * which the compiler crashes. */
 clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t n_launches);
-/* Returns whether the driver's compiler has crashed on this kernel in this launch form, here or in
- * an earlier process; the thread's error text then describes the crash. Costs nothing if no kernel
- * ever crashed it. */
+/* Returns whether the driver's compiler has failed on this kernel in this launch form: crashed,
+ * here or in an earlier process, or exceeded a limit, here. The thread's error text then describes
+ * the failure. Returns immediately if no failure of any kernel is known. */
 clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
-/* The same for the kernels of CLBlast that compute this problem, wherever its operands are. */
+/* Returns the same for CLBlast's kernels that compute this problem, wherever its operands are. */
 bool ocl_gemm_is_refused(ocl_context *ocl, const gemm_problem *p);
-/* Returns whether there may be such a kernel. */
+/* Returns whether a kernel or GEMM may be refused: if not, the two functions above report none. */
 bool ocl_knows_refusals(ocl_context *ocl);
-/* Returns the number of kernels refused so in this context, and of routines of CLBlast; it never
- * decreases. */
+/* Returns the number of refusals of kernels and routines of CLBlast that this context knows; it
+ * never decreases. */
 size_t ocl_n_refusals(ocl_context *ocl);
-/* Returns whether a compile helper compiles new programs: then ocl_launches_prepare does all of it,
- * and programs need not be built before. */
+/* Returns whether a compile helper compiles new programs: then ocl_launches_prepare compiles all of
+ * them, and ocl_programs_build is not needed. */
 bool ocl_has_helper(ocl_context *ocl);
 /* Builds the programs of several refs, in parallel where the driver allows. progress may be
  * NULL. */
@@ -213,8 +214,9 @@ clg_status ocl_programs_ready(ocl_context *ocl, const kernel_ref *const *refs, s
  * finish, because drivers compile that late. Errors are logged, not returned, and leave the
  * thread's last error unchanged: the cache is only a convenience. Freeing a context writes them
  * too. On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So
- * preparing writes immediately, and runs call the second function: it writes when no form is new
- * since its last call, i.e. after the second run, so that the first result does not wait. */
+ * preparing writes immediately, and runs call ocl_programs_save_when_settled: it writes when no
+ * form is new since its last call, i.e. after the second run, so that the first result does not
+ * wait. */
 void ocl_programs_save(ocl_context *ocl);
 void ocl_programs_save_when_settled(ocl_context *ocl);
 /* Appends the hash of the complete text that is compiled for a ref. */
@@ -223,13 +225,13 @@ clg_status ocl_kernel_hash(const kernel_ref *ref, struct strbuf *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */
-/* Lets launches, copies and fills up to `join` run concurrently where the driver gains by it:
- * each waits only for those that it depends on. Before each command, `order` sets its slot,
- * counting up from 0 in windows of 32, and the bits of the slots in its window that it depends on;
- * slot 0 depends on all of the previous window. A command without an order depends on the one
- * before. Commands enqueued before `fork` come first, those after `join` last. CLBlast calls,
- * and launches that are new to a driver that crashes on them (launch_guard.h), join automatically:
- * what follows them is in order. */
+/* ocl_queue_fork lets launches, copies and fills up to ocl_queue_join run concurrently where that
+ * is faster: each waits only for those that it depends on. Before each command, `order` sets its
+ * slot, counting up from 0 in windows of 32, and the bits of the slots in its window that it
+ * depends on; slot 0 depends on all of the previous window. A command without an order depends on
+ * the one before. Commands enqueued before `fork` come first, those after `join` last. CLBlast
+ * calls, and launches that are new to a driver that crashes on them (launch_guard.h), join
+ * automatically: what follows them is in order. */
 clg_status ocl_queue_fork(ocl_queue *q);
 void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
 clg_status ocl_queue_join(ocl_queue *q);
@@ -242,33 +244,34 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
  * origins. */
 ocl_gemm ocl_gemm_of(const gemm_problem *p);
 
-/* Returns false when libclblast is not installed or is known to be wrong on this device. */
+/* Returns whether CLBlast can be used: false when it is not installed, is known to fail on this
+ * device or needs larger work-groups than the device has. */
 bool ocl_blas_available(ocl_context *ocl);
-/* Returns whether ocl_queue_gemm accepts this problem: dense strides, offsets 0 for batched forms
- * (CLBlast 1.5.3 gives wrong results otherwise), sizes > 0. Batched problems that it does
- * not accept may still run as a loop of plain Gemm calls. */
+/* Returns whether ocl_queue_gemm accepts this problem: sizes from 1 to INT32_MAX, rows that do not
+ * overlap, and in a batch strides of a and b >= 0 and matrices c that do not overlap. */
 bool ocl_blas_accepts(const gemm_problem *p);
-/* Returns whether a batch is one call of CLBlast when its operands start at their buffers' origins;
- * otherwise each GEMM is one call. */
+/* Returns whether a batch is one call of CLBlast when its operands start at their buffers' origins:
+ * its matrices are then dense (CLBlast 1.5.3 gives wrong results otherwise). Else each matrix is
+ * one call. */
 bool ocl_blas_batches(const gemm_problem *p);
-/* KERNEL_BUILD: the driver's compiler rejects CLBlast's kernels, or crashes on them in the compile
- * helper, which is tried first. */
+/* Enqueues a GEMM by CLBlast. KERNEL_BUILD: the driver's compiler rejects CLBlast's kernels, or
+ * crashes on them in the compile helper, which runs them first. */
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g);
-/* Identifies the CLBlast library as far as the system can: its file's name and time. "" when it is
- * not there. */
+/* Returns the path, size and time of the CLBlast library's file; "" when it is not installed or the
+ * system does not report them. */
 const char *ocl_blas_identity(void);
 
 /* ---- time stamps ----------------------------------------------------------------------------- */
 
-/* With profiling on, each enqueued command is recorded under the tag set last. Take the samples
- * after a finish. */
+/* The time stamps of a command. With profiling on, each enqueued command is recorded under the tag
+ * set last. Take the samples after a finish. */
 typedef struct ocl_sample {
     uint32_t tag;
     uint64_t queued_ns, start_ns, end_ns; /* the device's clock */
 } ocl_sample;
 void ocl_queue_set_tag(ocl_queue *q, uint32_t tag);
 clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples,
-                                  size_t *out_n); /* memory_free */
+                                  size_t *out_n); /* release with memory_free */
 
 /* ---- disk cache ------------------------------------------------------------------------------ */
 
@@ -285,8 +288,8 @@ clg_status ocl_cache_clear(const char *cache_dir, size_t *out_n_removed);
 /* Removes entries whose `what` matches the pattern (text_matches). */
 clg_status ocl_cache_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
 clg_status ocl_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
-/* pack writes all entries into one file, for installers; unpack checks each entry before adding it.
- */
+/* ocl_cache_pack writes all entries into one file, for installers; ocl_cache_unpack adds the
+ * entries of such a file after verifying all of them. */
 clg_status ocl_cache_pack(const char *cache_dir, const char *file);
 clg_status ocl_cache_unpack(const char *cache_dir, const char *file, size_t *out_n_entries);
 
@@ -300,7 +303,7 @@ typedef struct ocl_measurement {
 clg_status ocl_measure(ocl_context *ocl, ocl_measurement *out_measurement);
 /* Reports what keeps OpenCL from working on this machine: ICD files and their load errors, GPUs
  * that the system shows without a device, permissions of device nodes, what to install. Plain text,
- * for `cltool devices --diagnose`. memory_free. */
+ * for `cltool devices --diagnose`. Release *out_report with memory_free. */
 clg_status ocl_diagnose(char **out_report);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts: an initialized OpenCL device with its program table, cache and counters. Shared freely
- * between threads; kept alive by its buffers, queues and kernels. context_create.c creates them.
+ * Implements contexts (an OpenCL device with its program table, cache and counters): cached
+ * records, references, accessors. A context is shared between threads, and kept alive by its
+ * buffers, queues and kernels. context_create.c creates them.
  */
 #include "ocl/ocl_context.h"
 
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- identity -------------------------------------------------------------------------------- */
+/* ---- cached records -------------------------------------------------------------------------- */
 
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes)
 {
@@ -36,7 +37,7 @@ void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, 
     strbuf_deinit(&line);
 }
 
-/* ---- lifetime -------------------------------------------------------------------------------- */
+/* ---- references and accessors ---------------------------------------------------------------- */
 
 ocl_context *ocl_context_retain(ocl_context *ocl)
 {

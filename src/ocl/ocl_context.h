@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of a context, private to this folder.
+ * Declares the fields of a context, private to src/ocl.
  */
 #ifndef CLG_OCL_CONTEXT_H
 #define CLG_OCL_CONTEXT_H
@@ -14,18 +14,18 @@
 
 typedef struct helper_pool helper_pool;
 
-/* Ordering between queues (queue_order.c). Guarded by the context's lock, except for reading the
- * count. */
+/* The last upload, after which other queues order their commands (queue_order.c). Guarded by the
+ * context's lock, except for reading the count. */
 typedef struct upload_order {
-    atomic_uint_fast64_t count; /* writes of the upload queue */
+    atomic_uint_fast64_t count; /* blocking writes of the upload queue */
     cl_event last;              /* of the last write; NULL once it is known to be complete */
     bool is_ignored;            /* by a test */
 } upload_order;
 
 struct ocl_context {
     refcount references; /* one of the owner, one of each buffer, queue and kernel */
-    /* Frees the context with the last reference. A function pointer, since files that release
-     * references are called by the code that frees a context. */
+    /* Frees the context with the last reference. A function pointer, so that files that release
+     * references do not depend on context_create.c, which calls them. */
     void (*destroy)(ocl_context *ocl);
     machine_info machine; /* the enumeration that this device belongs to */
     size_t index;         /* of the device in `machine` */
@@ -39,7 +39,7 @@ struct ocl_context {
     disk_cache *disk_cache;
     hash128 identity; /* of platform, device, driver and library: part of every cache key */
     program_table programs;
-    helper_pool *helpers; /* NULL in the helper itself */
+    helper_pool *helpers; /* NULL in the helper itself and on Oclgrind */
     trial_table trials;
     atomic_bool used_blas;
     atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes,
@@ -61,10 +61,10 @@ static inline bool context_has_quirk(const ocl_context *ocl, device_quirk which)
     return (context_caps(ocl)->quirks & (uint32_t)which) != 0;
 }
 
-/* Returns the cache key of something that holds for this device, driver and library only. */
+/* Returns the cache key of data that is valid only for this device, driver and library. */
 hash128 context_key(const ocl_context *ocl, const char *kind, const void *data, size_t size_bytes);
 
-/* Returns NULL until p is built. */
+/* Returns p's cl_program; NULL until it is built. */
 static inline cl_program program_handle(ocl_context *ocl, const ocl_program *p)
 {
     mutex_lock(&ocl->programs.lock);
@@ -73,7 +73,7 @@ static inline cl_program program_handle(ocl_context *ocl, const ocl_program *p)
     return handle;
 }
 
-/* CL_TRY(c, Finish, (queue)): returns the status when the call fails. */
+/* Calls an OpenCL function and returns its status when it fails: CL_TRY(c, Finish, (queue)). */
 #define CL_TRY(c, function, arguments) CLG_TRY(CL_DO(context_record(c)->name, function, arguments))
 
 static inline void count(atomic_uint_fast64_t *counter, uint64_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Proves capabilities by building and running cl/device/probe.cl. Extension strings alone decide
- * where a driver is known to announce everything it has: there a probe of an unannounced capability
- * would cost a compile and prove nothing.
+ * Proves capabilities by building and running cl/device/probe.cl. Where a driver is known to
+ * announce every extension that it has, probes for other extensions are skipped: they would cost a
+ * compile and prove nothing.
  */
 #include "ocl/probe.h"
 
@@ -40,10 +40,10 @@ typedef enum probe {
 
 typedef struct probe_row {
     const char *name;
-    const char *extension;   /* the extension that announces it */
+    const char *extension;   /* that announces it; NULL: none does */
     platform_family only_on; /* PLATFORM_OTHER: any platform */
-    bool for_tests;          /* only on request */
-    /* its kernel declares functions that other drivers might fail to link */
+    bool for_tests;          /* run only by probe_emulated_matrix */
+    /* run only where announced: its kernel declares functions that other drivers may not link */
     bool if_announced;
     bool kills_compilers; /* some compilers crash on it: never in this process */
 } probe_row;
@@ -97,8 +97,8 @@ static bool is_worth_trying(const ocl_context *ocl, probe which)
 
 static float input_of(probe which, int i) { return which == PROBE_SUBGROUPS ? 3.0f : (float)i; }
 
-/* Returns the sum that work-item i computes from its four elements of a 16x16 by 16x8 matrix
- * GEMM, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
+/* Returns x plus the sum that work-item i computes from its four elements of a 16x16 by 16x8 matrix
+ * product, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
 static float expected_of_matrix(int i)
 {
     static const int weights[4] = {1, 10, 100, 1000};
@@ -114,7 +114,7 @@ static float expected_of_matrix(int i)
 static float expected_of(probe which, int i)
 {
     switch (which) {
-    case PROBE_FP16: { /* fp16 from 2048 on is even; ties go to the multiple of 4 */
+    case PROBE_FP16: { /* fp16 values from 2048 on are even; ties go to multiples of 4 */
         const int sum = 2048 + i * i, even = sum & ~1;
         return (float)(sum == even ? sum : (even & 2) ? even + 2 : even);
     }
@@ -188,7 +188,7 @@ static clg_status run(ocl_context *ocl, stage *s, float *y)
     return ocl_queue_read(s->queue, s->y, 0, y, n_bytes, true);
 }
 
-/* Computes in this process; y holds the input, then the results. */
+/* Runs a probe in this process; y holds the input, then the results. */
 static clg_status compute_here(ocl_context *ocl, const strbuf *source, float *y)
 {
     stage s = {0};
@@ -209,8 +209,8 @@ static clg_status request_twice(ocl_context *ocl, const helper_request *request,
     return helper_call(ocl, request, NULL, NULL, out_reply);
 }
 
-/* Computes in the compile helper; UNSUPPORTED_DEVICE when the compiler rejects the probe or
- * crashes. */
+/* Runs a probe in the compile helper; y holds the input, then the results. UNSUPPORTED_DEVICE when
+ * the compiler rejects the probe or crashes. */
 static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, float *y,
                                     helper_outcome *out_outcome)
 {
@@ -280,9 +280,9 @@ static clg_status prove(ocl_context *ocl, probe which, bool *out_proved, bool *o
 
 /* ---- all probes ------------------------------------------------------------------------------ */
 
-/* Returns bits that identify this processor: the cache may be copied to another machine, and
- * processors of one name differ. From leaf 7 of x86's cpuid, which lists AVX-512 and dot
- * GEMMs. */
+/* Returns bits that distinguish processors: the cache may be copied to another machine, and
+ * processors of one name differ. They are of leaf 7 of x86's cpuid, which reports AVX-512 and
+ * dot-product instructions; 0 on other architectures. */
 static uint32_t processor_bits(void)
 {
     uint32_t bits = 0;
@@ -294,11 +294,12 @@ static uint32_t processor_bits(void)
     return bits;
 }
 
-/* The cache key. Results found without a compile helper have a separate key: some probes were
- * skipped. */
+/* The name of the cache record. Results found without a compile helper have another name: some
+ * probes were skipped. */
 #define PROBE_KEY "probes 5%s, vectors of %d, processor %08x"
 
-/* Returns the first kind that was proved; the standard extension takes precedence over vendors'. */
+/* Returns the kind of dot product to use: the first that was proved, the standard extension before
+ * vendors'. */
 static int8_dot choose_dot(const uint8_t proved[PROBE_END])
 {
     static const struct {

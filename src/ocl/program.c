@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of programs: builds each text once per context, whichever thread requests it; writes
- * binaries to the disk cache after their kernels ran.
+ * Implements the table of programs: builds each text once per context, whichever thread requests
+ * it; writes binaries to the disk cache after their kernels ran.
  */
 #include "ocl/program.h"
 
@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-/* Max launch forms recorded for a program, each of one of its kernels; more are not recorded. */
+/* Maximum number of launch forms recorded for a program; further ones are not recorded. */
 #define MAX_FORMS 256
-/* The form of a program that is compiled but not launched yet. */
+/* The launch form of a program that is compiled but not launched yet. */
 #define FORM_COMPILED 0
 
 clg_status program_table_init(program_table *t)
@@ -84,7 +84,7 @@ static bool load(ocl_context *ocl, ocl_program *p, const char *entry)
     return loaded;
 }
 
-/* Returns the binary with all forms launched so far, after prefix_bytes. */
+/* Reads a binary with all forms launched so far into a new block, after prefix_bytes free bytes. */
 static clg_status read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_bytes,
                               char **out_data, size_t *out_n_bytes)
 {
@@ -103,7 +103,7 @@ static clg_status read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_by
     return status;
 }
 
-/* Writes p's binary with the n_forms that it had when the caller checked. */
+/* Writes p's binary to the cache, with the forms that take_new_forms returned. */
 static clg_status save(ocl_context *ocl, ocl_program *p, const uint64_t *forms, size_t n_forms)
 {
     char *data;
@@ -124,7 +124,7 @@ static clg_status save(ocl_context *ocl, ocl_program *p, const uint64_t *forms, 
     return status;
 }
 
-/* Copies p's forms when some are not cached; returns false otherwise. */
+/* Copies p's launch forms if some of them are not in its cached binary; else returns false. */
 static bool take_new_forms(ocl_context *ocl, ocl_program *p, uint64_t *forms, size_t *out_n)
 {
     mutex_lock(&ocl->programs.lock);
@@ -233,7 +233,7 @@ static clg_status keep_source(ocl_program *p, strbuf *source)
     return strbuf_take(source, &p->source);
 }
 
-/* Frees the text where neither read_binary nor launch trials will need it. */
+/* Frees p's source where neither read_binary nor trials of launches will need it. */
 static void drop_source(ocl_context *ocl, ocl_program *p)
 {
     if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(ocl)) return;
@@ -253,7 +253,7 @@ static bool build_from_helper(ocl_context *ocl, ocl_program *p, const char *entr
     return built;
 }
 
-/* Looks p up in the cache, once: a program that is not cached then is compiled by this process. */
+/* Loads p from the cache if it is there; looks only once. */
 static void load_once(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     if (p->searched) return;
@@ -301,7 +301,7 @@ clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_b
     return CLG_OK;
 }
 
-/* Returns the program of a ref: built when `builds`, else only if it is cached. */
+/* Returns the program of a ref, loaded from the cache; built, if `builds`, when it is not there. */
 static clg_status get(ocl_context *ocl, const kernel_ref *ref, bool builds,
                       ocl_program **out_program)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiled programs of a context: source text in, cl_program out; from memory, from the disk cache
- * or from the driver's compiler.
+ * Finds or builds a context's programs: source text in, cl_program out; from memory, from the disk
+ * cache or from the driver's compiler.
  *
  * A binary is worth caching only after its kernels ran: drivers compile late, PoCL once for each
  * (kernel, local size) at its first launch. So each program keeps the set of *launch forms* seen,
@@ -30,10 +30,11 @@ typedef struct ocl_program {
     cl_program handle;
     bool building;
     bool searched;  /* looked up in the disk cache */
-    bool is_frozen; /* the driver will return the same binary that it returned or got before */
-    char *source;   /* NULL once it is not needed any more */
+    bool is_frozen; /* the driver returns the binary that it returned or got before */
+    char *source;   /* NULL before it is set, and once it is not needed any more */
     size_t source_bytes;
-    /* From the compile helper, until the program is built from it; guarded by the trials' lock. */
+    /* Binary from the compile helper, until the program is built from it; guarded by the trials'
+     * lock. */
     char *binary;
     size_t binary_bytes;
     uint64_t *forms; /* launch forms seen; the first n_stored_forms are in the stored binary */
@@ -47,8 +48,8 @@ typedef struct program_table {
     ocl_program **items;
     size_t count, capacity;
     hash_map index; /* key -> position in items */
-    /* Launch forms seen that no cached binary contains; their number at the last write to the
-     * cache, and at the last call of ocl_programs_save_when_settled. */
+    /* Number of launch forms recorded that no cached binary contained; this number at the last
+     * write to the cache, and at the last call of ocl_programs_save_when_settled. */
     atomic_size_t n_new_forms, n_stored_forms, n_settled_forms;
 } program_table;
 
@@ -58,15 +59,15 @@ void program_table_deinit(program_table *t);
 /* Returns the built program of a ref, which lives as long as the context. Two threads that request
  * the same text build it once. */
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
-/* As program_get without compiling: the program has no handle when it is not cached. */
+/* As program_get, without compiling: the program has no handle when it is not cached. */
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* Returns the key of the program whose complete text is `source`. */
 hash128 program_key(const ocl_context *ocl, const struct strbuf *source);
-/* Builds a program that program_find returned. */
+/* Builds a program that program_find returned, unless it is built. */
 clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry);
-/* Returns whether program_get would find it built. */
+/* Returns whether the program of a ref is built already. */
 clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built);
-/* Writes p's binary to the cache when the cached one lacks forms that p was launched in. */
+/* Writes p's binary to the cache if the cached one lacks launch forms of p. */
 void program_save(ocl_context *ocl, ocl_program *p);
 /* Returns whether a kernel of p was launched in this form, or the cached binary has it compiled. */
 bool program_has_form(ocl_context *ocl, const ocl_program *p, uint64_t form);

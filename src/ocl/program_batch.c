@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles several programs and launches ahead of time, on several threads where the driver
- * compiles in parallel or compile helpers do. The progress callback is called only on the caller's
- * thread; when it cancels, jobs in progress are finished (or ended, in a helper) and the rest are
- * skipped.
+ * Compiles programs, and kernels for given launches, ahead of time: on several threads where the
+ * driver compiles in parallel or compile helpers do. The progress callback is called only on the
+ * caller's thread; when it cancels, jobs in progress are finished (or ended, in a helper) and the
+ * rest are skipped.
  */
 #include "base/log.h"
 #include "base/memory.h"
@@ -32,7 +32,7 @@ typedef struct batch {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Takes the next job; false when none is left. */
+/* Takes the next job; returns false when none remains or the batch is stopped. */
 static bool take(batch *b, size_t *out_i)
 {
     mutex_lock(&b->lock);
@@ -71,7 +71,8 @@ static bool may_go_on(const batch *b, clg_progress_callback progress, void *user
     return !progress || progress(user, "compiling kernels", n_done, b->count);
 }
 
-/* Reports progress, one call per finished job, until the threads end. */
+/* Reports progress, one call per finished job, until the threads end; returns whether the callback
+ * let it continue. */
 static bool watch(batch *b, clg_progress_callback progress, void *user)
 {
     size_t reported = 0;
@@ -150,8 +151,8 @@ static clg_status run_batch(ocl_context *ocl, batch_job job, void *jobs, size_t 
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* Returns how many programs compile in parallel. PoCL and Mesa's software drivers hold one lock
- * while they compile; helpers are processes. */
+/* Returns how many programs to compile in parallel. PoCL and Mesa's software drivers hold one lock
+ * while they compile; helpers are separate processes. */
 static size_t n_parallel(ocl_context *ocl)
 {
     const device_caps *caps = context_caps(ocl);
@@ -190,7 +191,7 @@ clg_status ocl_programs_build(ocl_context *ocl, const kernel_ref *const *refs, s
     return run_batch(ocl, build_ref, (void *)(uintptr_t)refs, n_refs, n_threads, progress, user);
 }
 
-/* ---- other jobs ------------------------------------------------------------------------------ */
+/* ---- jobs of other files --------------------------------------------------------------------- */
 
 typedef struct each {
     batch_function job;
@@ -256,8 +257,8 @@ void ocl_programs_save_when_settled(ocl_context *ocl)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A launch for a helper to try; or all calls of CLBlast, one after the other: they share programs,
- * which several helpers would each compile. */
+/* A launch that a helper tries; or all calls of CLBlast, which one helper tries in sequence: they
+ * share programs, which several helpers would each compile. */
 typedef struct launch_job {
     ocl_kernel *kernel; /* NULL: the calls of CLBlast among `launches` */
     const ocl_launch *launches;

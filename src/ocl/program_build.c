@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds a cl_program from text or from a binary, and reads its binary. No table, no cache, no
- * locks. See decision 32.
+ * Builds a cl_program from text or from a binary, and reads its binary; uses neither the table of
+ * programs nor the cache. See decision 32.
  */
 #include "ocl/program_build.h"
 
@@ -90,8 +90,8 @@ static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, c
     return CLG_OK;
 }
 
-/* The include guard of clang's opencl-c.h: omits its 18,000 lines of declarations; ours replace
- * them. Vector types and macros come from another file, which stays. */
+/* Defines the include guard of clang's opencl-c.h, to omit its 18,000 lines of declarations; ours
+ * replace them. Vector types and macros come from another file, which is still included. */
 #define NO_DECLARATIONS " -D_OPENCL_H_"
 
 clg_status program_compile(ocl_context *ocl, const char *name, const char *source,
@@ -155,8 +155,8 @@ static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t 
 }
 
 /* Enters the launch guard before a binary is read, as for a launch of an unknown kernel: PoCL
- * compiles each kernel once more for its binaries, and puts it before those that run with the same
- * local size. */
+ * compiles each kernel once more for its binary, and puts it in its table ahead of those that run
+ * with the same local size. */
 static guard_place begin_reading(const ocl_context *ocl)
 {
     return context_has_quirk(ocl, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)

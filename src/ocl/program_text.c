@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assembles the text that is compiled: one reproducible string, which is also hashed.
+ * Assembles the source text of a program: one reproducible string, which is compiled and hashed.
  */
 #include "ocl/program.h"
 
@@ -198,7 +198,7 @@ static clg_status pack_args(strbuf *t, const char *from, const kernel_ref *ref)
     return CLG_OK;
 }
 
-/* Replaces the text by its form with packed arguments. */
+/* Replaces the text by its version with packed arguments (pack_args). */
 static clg_status replace_by_packed(strbuf *t, const kernel_ref *ref)
 {
     strbuf plain = *t;

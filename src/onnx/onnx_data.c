@@ -10,8 +10,8 @@
 
 struct onnx_source {
     refcount refs;
-    file_view view; /* of a file */
-    void *copy;     /* or the bytes themselves */
+    file_view view; /* of the file; unused with copy */
+    void *copy;     /* a copy of the bytes in place of a file, or NULL */
     size_t copy_bytes;
 };
 
@@ -85,7 +85,7 @@ void onnx_source_unload(onnx_source *s)
     unload(s, data, size_bytes);
 }
 
-/* Opens a file of external data, once for any number of tensors in it. */
+/* Returns the source of a file of external data, opened once for all of its tensors. */
 static clg_status open_file(onnx_importer *im, const char *location, const char *path,
                             onnx_source **out_source)
 {

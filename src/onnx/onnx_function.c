@@ -23,7 +23,8 @@ enum {
 };
 enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 
-/* Functions that call functions multiply: this bounds the expansion of a small file. */
+/* Maximum of onnx_importer.inlined_bytes: functions that call functions can expand a small file
+ * exponentially. */
 #define MAX_INLINED_BYTES ((size_t)1 << 28)
 /* Approximate sizes in the graph; for a field of a function, the work of skipping it at each
  * call. */
@@ -33,8 +34,8 @@ enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 
 struct onnx_function {
     wire_cursor message;
-    graph *imports;        /* has its operator sets only */
-    hash_map attributes;   /* name -> index in defaults, NO_DEFAULT */
+    graph *imports;        /* an empty graph with the operator sets that the function imports */
+    hash_map attributes;   /* name -> index in defaults, or NO_DEFAULT */
     wire_cursor *defaults; /* AttributeProto */
     size_t n_defaults, defaults_capacity;
     size_t n_fields;
@@ -47,7 +48,7 @@ struct function_call {
     const char *label;
     /* name in the body -> value of the graph, VALUE_NONE for an omitted input */
     hash_map names;
-    hash_map inputs;     /* names of the function */
+    hash_map inputs;     /* set of the names of the function's inputs */
     hash_map attributes; /* name -> index in given */
     wire_cursor *given;  /* AttributeProto */
     size_t n_given, given_capacity;
@@ -145,7 +146,7 @@ function_call *function_of_scope(const onnx_scope *s)
 
 /* ---- the functions of a model ---------------------------------------------------------------- */
 
-/* "domain\0name\0overload" */
+/* Appends the key of a function, "domain\0name\0overload". */
 static clg_status make_key(strbuf *key, const char *domain, wire_bytes name, wire_bytes overload)
 {
     domain = domain_canonical(domain);
@@ -277,7 +278,7 @@ clg_status function_add_value(function_call *call, graph *g, const char *name, v
     char shown[NAME_TEXT_BYTES];
     const char *label = call->label;
     *out_value = VALUE_NONE;
-    for (size_t n = 0;; n++) { /* a name that is new in the graph */
+    for (size_t n = 0;; n++) { /* until the name is new in the graph */
         const char *made =
             n == 0 ? arena_printf(&g->memory, "%.200s::%s", label, name_text(name, shown))
                    : arena_printf(&g->memory, "%.200s::%s#%zu", label, name_text(name, shown),
@@ -334,7 +335,7 @@ static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, 
                      absent ? "inputs" : "outputs", ids->count);
 }
 
-/* Copies inputs of the function that are also its outputs. */
+/* Adds an Identity node for each output of the function that is also one of its inputs. */
 static clg_status pass_through(onnx_importer *im, const onnx_scope *s, const id_list *outputs)
 {
     wire_cursor c = s->call->function->message;
@@ -379,7 +380,8 @@ static clg_status check_recursion(const onnx_scope *s, const onnx_function *f)
     return CLG_OK;
 }
 
-/* Reads a call's body. Its ids are copied: reading the body uses the importer's lists. */
+/* Reads a call's body. Copies the ids of the call's outputs, since reading the body overwrites the
+ * importer's lists. */
 static clg_status read_body(onnx_importer *im, const onnx_scope *s, id_list *outputs)
 {
     const graph *imports = im->opsets;

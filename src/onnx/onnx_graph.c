@@ -31,7 +31,7 @@ enum {
 
 /* ---- names across scopes --------------------------------------------------------------------- */
 
-/* A name read inside nested graphs becomes a value in each of them: this bounds the cost. */
+/* Maximum number of captures: a name read inside nested graphs becomes a value in each of them. */
 #define MAX_CAPTURES ((size_t)1 << 18)
 
 static value_id find_own(const onnx_scope *s, const char *name)
@@ -47,8 +47,8 @@ static clg_status add_own(onnx_importer *im, const onnx_scope *s, const char *na
                    : graph_add_value(s->graph, name, out_value);
 }
 
-/* Finds the value of a name: in this scope, or in an enclosing one, from which it is captured scope
- * by scope. VALUE_NONE when no scope has it. */
+/* Finds the value of a name in this scope or in an enclosing one; then each scope between captures
+ * it. VALUE_NONE when no scope has it. */
 static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const char *name,
                                 value_id *out_value)
 {
@@ -128,7 +128,8 @@ static clg_status refuse_sparse(const wire_cursor *message)
                      "the initializer '%s' is a sparse tensor, which is not supported", shown);
 }
 
-/* Reads an input. Up to IR 3 every initializer was also an input: it is read as a constant. */
+/* Reads an input. Skips one that is also an initializer: up to IR 3, every initializer was also an
+ * input. */
 static clg_status read_input(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_bytes bytes;
@@ -177,7 +178,8 @@ static clg_status check_output_name(const onnx_scope *s, const char *name)
                      name_text(name, shown));
 }
 
-/* Names a node's outputs. A duplicate name is an error, with one exception below. */
+/* Adds a value for each named output of a node. A duplicate name is an error, except in bodies of
+ * functions, whose outputs have values, and for Constant nodes (drop_earlier_constant). */
 static clg_status name_outputs(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_cursor c = *message;
@@ -198,8 +200,8 @@ static clg_status name_outputs(onnx_importer *im, const onnx_scope *s, const wir
     return CLG_OK;
 }
 
-/* Removes an earlier Constant node that has the same output name. Some hand-edited models have
- * such; runtimes that accept them use the last one. */
+/* Removes an earlier Constant node that has the same output name. Some hand-edited models have such
+ * duplicates; runtimes that accept them use the last one. */
 static void drop_earlier_constant(graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations shared by the files of the importer.
+ * Declares what the files of the importer share.
  */
 #ifndef CLG_ONNX_ONNX_INTERNAL_H
 #define CLG_ONNX_ONNX_INTERNAL_H
@@ -16,7 +16,7 @@ clg_status onnx_source_open(const char *path, onnx_source **out_source);
 clg_status onnx_source_copy(const void *data, size_t size_bytes, onnx_source **out_source);
 const void *onnx_source_data(const onnx_source *s, size_t *out_size_bytes);
 tensor_owner onnx_source_owner(onnx_source *s);
-/* Releases memory of the source: the importer has read what it needed. */
+/* Releases the resident pages of a mapped file, which are read again on access. */
 void onnx_source_unload(onnx_source *s);
 void onnx_source_release(void *source);
 
@@ -41,14 +41,14 @@ typedef struct onnx_importer {
     hash_map file_index; /* location -> position in files */
     onnx_source **files; /* external data */
     size_t n_files, files_capacity;
-    const graph *opsets; /* the graph that has the model's imports */
+    const graph *opsets; /* has the imports of the model, or of the function being read */
     arena memory;        /* for data that is copied into the graph immediately */
     name_buffer names[4];
     id_list inputs, outputs;  /* of the node being read */
     size_t n_captures;        /* in all subgraphs */
     onnx_function *functions; /* that the model defines */
     size_t n_functions, functions_capacity;
-    size_t inlined_bytes; /* approximate size in the graph of inlined functions */
+    size_t inlined_bytes; /* approximate size of inlined functions in the graph */
     hash_map function_index;
 } onnx_importer;
 
@@ -57,7 +57,7 @@ typedef struct onnx_scope {
     graph *graph;
     const struct onnx_scope *outer;
     int depth;
-    function_call *call; /* whose body this is, with its own names; NULL outside functions */
+    function_call *call; /* the call whose body this is; NULL elsewhere */
 } onnx_scope;
 
 /* Returns a name as a string; NUL bytes are rejected. `what` for the error: "an input". */
@@ -72,19 +72,19 @@ clg_status importer_tensor(onnx_importer *im, const tensor_proto *proto, tensor 
  * dtype or too many axes are errors, as for inputs; else they stay unknown. */
 clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bool is_strict);
 clg_status importer_type_name(const wire_cursor *value_info, wire_bytes *out_name);
-/* onnx_attribute.c */
+/* onnx_attribute.c: reads an AttributeProto and adds it to node n. */
 clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                               node_id n);
-/* onnx_graph.c: fills s->g. */
+/* onnx_graph.c: reads a GraphProto into s->graph. */
 clg_status importer_graph(onnx_importer *im, const onnx_scope *s, const wire_cursor *message);
-/* Reads the nodes in a field of a message. */
+/* onnx_graph.c: reads the nodes in field `number` of a message. */
 clg_status importer_nodes(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                           uint32_t number);
 /* onnx_names.c: reads an OperatorSetIdProto into the graph's imports. */
 clg_status importer_opset(onnx_importer *im, graph *g, const wire_cursor *c,
                           const wire_field *field);
 
-/* onnx_function.c. Keeps a FunctionProto of the model for calls. */
+/* onnx_function.c: adds a FunctionProto to im->functions. */
 clg_status importer_function(onnx_importer *im, const wire_cursor *message);
 void importer_free_functions(onnx_importer *im);
 /* Finds the function of an operator; NULL when the model does not define it. */
@@ -94,10 +94,11 @@ clg_status importer_find_function(onnx_importer *im, const char *domain, const c
 clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_function *f,
                          const wire_cursor *node, const char *domain, const char *op_type,
                          const char *name);
-/* In the body of a call. function_find_value returns the value of a name, VALUE_NONE when it is
- * unknown or the call omits it; function_has_value whether the name is bound; function_add_value
- * adds a value under a name; function_node_name returns a unique name for a node; the last returns
- * a domain's version, 0 when the function does not import it. */
+/* For names in the body of a call. function_find_value returns the value of a name, VALUE_NONE when
+ * it is unknown or the call omits it; function_has_value whether the name is bound;
+ * function_add_value adds a value under a name; function_node_name returns a node's name, prefixed
+ * with the call's label (NULL when out of memory); function_opset returns a domain's version, 0
+ * when the function does not import it. */
 value_id function_find_value(const function_call *call, const char *name);
 bool function_has_value(const function_call *call, const char *name);
 clg_status function_add_value(function_call *call, graph *g, const char *name, value_id *out_value);
@@ -105,13 +106,14 @@ const char *function_node_name(const function_call *call, graph *g, const char *
 int64_t function_opset(const function_call *call, const char *domain);
 /* Returns whether the function has an input of that name. */
 bool function_is_input(const function_call *call, const char *name);
-/* Count a node of a body, or a value; reject it when a limit is exceeded. */
+/* Add the size of a node of a body, or of a value, to im->inlined_bytes; reject it above the
+ * limit. */
 clg_status function_count_node(onnx_importer *im, const wire_cursor *node);
 clg_status function_count_value(onnx_importer *im);
-/* Returns the call whose body contains s, at any depth; NULL. */
+/* Returns the innermost call whose body contains s, at any depth; NULL when there is none. */
 function_call *function_of_scope(const onnx_scope *s);
-/* Returns an attribute of the call, as given or its default, and the scope in which it was written;
- * false when the call has no such attribute. */
+/* Returns an attribute of the call, as given or its default, and the caller's scope; false when
+ * there is neither. */
 bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
                         const onnx_scope **out_scope);
 

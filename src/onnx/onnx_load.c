@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "onnx/onnx_internal.h"
 
-/* Fields of ModelProto and OperatorSetIdProto. */
+/* Field numbers of ModelProto. */
 enum {
     MODEL_IR_VERSION = 1,
     MODEL_PRODUCER_NAME = 2,
@@ -48,7 +48,7 @@ static clg_status read_model_field(onnx_importer *im, graph *g, const wire_curso
             return error_set(CLG_ERROR_INVALID_MODEL, "there are two graphs in the file");
         r->has_graph = true;
         return wire_get_message(c, field, &r->graph);
-    default: return CLG_OK; /* strings, metadata, training */
+    default: return CLG_OK; /* doc strings, metadata, training information */
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses names and versions of operator sets.
+ * Copies names from a model file to C strings, and parses OperatorSetIdProto.
  */
 #include "onnx/onnx_internal.h"
 

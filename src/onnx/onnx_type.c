@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses TypeProto: dtypes, shapes, dimension symbols; kinds of sequences, maps and optionals.
+ * Parses ValueInfoProto and its TypeProto: the dtype, shape and dimension symbols of a value, and
+ * whether it is a tensor, sequence, map or optional.
  */
 #include "onnx/onnx_internal.h"
 
 #include <string.h>
 
-/* Fields of the messages read here. */
+/* Field numbers of ValueInfoProto, TypeProto and the messages inside. */
 enum { VALUE_INFO_NAME = 1, VALUE_INFO_TYPE = 2 };
 enum { TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_MAP = 5, TYPE_SPARSE = 8, TYPE_OPTIONAL = 9 };
 enum { TENSOR_ELEMENT = 1, TENSOR_SHAPE = 2 };
@@ -16,7 +17,7 @@ enum { LIST_ELEMENT = 1, MAP_KEY = 1, MAP_VALUE = 2 };
 typedef struct type_reading {
     clg_value_kind kind;
     int64_t element; /* 0: not given */
-    int64_t key;     /* of the innermost map; 0: not given */
+    int64_t key;     /* of the innermost map's keys; 0: not given */
     bool is_sparse;
     size_t rank; /* SIZE_MAX: not given */
     int64_t dims[CLG_MAX_RANK];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds values that have the same first dimension although its value is unknown: a model's batch is
- * usually free, and most operators keep it.
+ * Finds values that have the same first dimension although its value is unknown: a model's batch
+ * size is usually free, and most operators keep it.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -41,7 +41,8 @@ static bool concat_keeps_first(const graph_info *s, const node *n)
     return node_is(n, "Concat") && axis != 0 && axis != -s->facts[n->inputs[0]].dims.rank;
 }
 
-/* Returns whether a constant is broadcast along the first dimension. */
+/* Returns whether v is a constant that is broadcast along the first dimension of a result of
+ * `rank`. */
 static bool is_of_no_batch(const graph_info *s, value_id v, int rank)
 {
     const shape *x = &s->facts[v].dims;

@@ -6,9 +6,9 @@
 #include "passes/pattern.h"
 
 typedef struct activation_pattern {
-    const char *pattern; /* of x */
+    const char *pattern; /* for pattern_find, of x */
     const char *op_type;
-    int opset;                    /* since when the operator is */
+    int opset;                    /* first opset that has the operator */
     const char *attribute, *text; /* NULL: none */
 } activation_pattern;
 
@@ -41,8 +41,8 @@ static const activation_pattern activations[] = {
               "1))), 1))"),
 };
 
-/* Returns whether x and y have the same shape: a constant of one element may have a higher rank
- * than x and so add leading dimensions. */
+/* Returns whether x and y have the same float dtype and rank, and hence the same shape: only a
+ * one-element constant of higher rank than x adds leading dimensions. */
 static bool has_one_shape(const graph_info *s, value_id x, value_id y)
 {
     const value_fact *in = &s->facts[x], *out = &s->facts[y];

@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-#define MAX_HEAD 256 /* the largest head of attention_tiles, TILES_MAX_HEAD of ops/attention */
+#define MAX_HEAD 256 /* the largest head size of attention_tiles, TILES_MAX_HEAD of ops/attention */
 
-/* Letters of the patterns: q; t, the transposed k; v; mask m; e and f are factors. */
+/* A pattern, and how the scale follows from its factors. Letters: q; t, the transposed k; v; mask
+ * m; factors e and f. */
 typedef struct attention_pattern {
     const char *pattern;
     enum { SCALE_ONE, SCALE_E, SCALE_OVER_E, SCALE_E_F } scale;
@@ -162,7 +163,8 @@ static double scale_of(const attention_match *a, const attention_pattern *p)
     return 1;
 }
 
-/* Replaces the last node by the transpose that restores its shape. */
+/* Adds the Attention node, and replaces the pattern's last node by the transpose that restores its
+ * shape. */
 static clg_status become(attention_match *a, node_id n, const attention_pattern *p)
 {
     static const int64_t swaps[][4] = {{1, 0, 2}, {0, 2, 1, 3}};

@@ -28,7 +28,7 @@ static void append_attribute(strbuf *t, const graph_attribute *a)
     case ATTRIBUTE_STRING: append(t, a->as.s, a->count); break;
     case ATTRIBUTE_TENSOR:
         append(t, &a->as.tensor, sizeof a->as.tensor);
-        break; /* no further difference */
+        break; /* compared by identity */
     case ATTRIBUTE_FLOATS: append(t, a->as.floats, a->count * sizeof(float)); break;
     case ATTRIBUTE_INTS: append(t, a->as.ints, a->count * sizeof(int64_t)); break;
     case ATTRIBUTE_STRINGS:

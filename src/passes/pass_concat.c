@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* How many Concats back an earlier one is searched, so that the search is linear. */
+/* How many of the preceding Concats are searched for a prefix: a constant, so that the search is
+ * linear. */
 #define WINDOW 32
 
 static bool is_prefix(const node *part, const node *whole)

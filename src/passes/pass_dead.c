@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Removes nodes whose outputs have no reader, repeatedly.
+ * Removes nodes whose outputs have no reader, and nodes that only such nodes read.
  */
 #include "passes/rewrite.h"
 

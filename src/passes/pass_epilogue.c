@@ -32,8 +32,8 @@ static const char *fused_name(const node *n)
 
 /* ---- bias ------------------------------------------------------------------------------------ */
 
-/* Returns whether the bias fits: for a MatMul one value per output column, for a Conv one per
- * channel, as a shape padded with ones. */
+/* Returns whether the bias fits: for a Conv one value per channel, as a shape padded with ones;
+ * else one per output column. */
 static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
     const value_fact *b = &f->info->facts[bias];
@@ -110,7 +110,8 @@ static clg_status follow_add(fusion *f, bool *out_taken)
 
 /* ---- activation ------------------------------------------------------------------------------ */
 
-/* Reads a bound of Clip: an attribute before opset 11, a constant input since then. */
+/* Reads a bound of Clip: an attribute before opset 11, an input since then; returns false if that
+ * is not constant. */
 static bool clip_bound(const graph_info *s, const node *n, size_t input, const char *name,
                        float *bound)
 {

@@ -80,7 +80,7 @@ typedef struct halving {
     const graph_info *info;
     graph *graph;
     const pass_options *options;
-    value_id *fp16; /* by value of the graph info: it as float16, or VALUE_NONE */
+    value_id *fp16; /* by value of the graph info: its float16 form, or VALUE_NONE */
     value_id low, high;
 } halving;
 
@@ -208,7 +208,7 @@ static clg_status narrow(halving *h, value_id v, value_id *out_half)
     return add_cast(h, clipped, CLG_FLOAT16, *out_half);
 }
 
-/* Converts the node's inputs to float16 where it may read them so. */
+/* Converts those inputs to float16 that the node may read in it. */
 static clg_status read_as_fp16(halving *h, node_id id)
 {
     const size_t n_inputs = h->graph->nodes[id].n_inputs;
@@ -238,7 +238,8 @@ static clg_status give_half(halving *h, node_id id, size_t output)
     return add_cast(h, half, CLG_FLOAT32, whole);
 }
 
-/* Makes all float32 outputs float16; call it when outputs_fp16_only. */
+/* Makes all float32 outputs float16, and the inputs that share their dtype; requires
+ * outputs_fp16_only. */
 static clg_status make_half(halving *h, node_id id)
 {
     for (size_t o = 0; o < h->graph->nodes[id].n_outputs; o++)

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Reads the constant pads of a Pad: begins of all axes, then ends. */
+/* Reads the pads of a Pad of zeros: begins of all axes, then ends. Returns false if they are not
+ * constants or the padding is not zero. */
 static bool constant_pads(const graph_info *s, const node *pad, int rank,
                           int64_t out[2 * CLG_MAX_RANK])
 {
@@ -37,7 +38,7 @@ static bool is_spatial(const int64_t *pads, int rank)
     return true;
 }
 
-/* Returns whether the node would count its own pads as zeros. */
+/* Returns whether the node's own padding would count as zeros. */
 static bool takes_zeros(const node *n)
 {
     const char *how = node_string(n, "auto_pad", "NOTSET");

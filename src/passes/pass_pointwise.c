@@ -69,7 +69,7 @@ static uint32_t readings(const growth *w, value_id v)
     return n;
 }
 
-/* Returns the node that produces v, if it may join. */
+/* Returns the node that produces v if it may join the group; else NODE_NONE. */
 static node_id find_joiner(const growth *w, value_id v)
 {
     if (v == VALUE_NONE || w->graph->values[v].is_output) return NODE_NONE;
@@ -127,8 +127,8 @@ static clg_status write_member(growth *w, naming *results, const node *n)
     return pointwise_add_node(&w->group, &source, &results->registers[results->count++]);
 }
 
-/* Removes inputs that no instruction reads, such as an exponent that was a known constant, unless
- * they determine the result's shape. */
+/* Removes inputs that no instruction reads, such as an exponent that was a known constant. Fails if
+ * one may determine the result's shape. */
 static clg_status drop_unread_inputs(growth *w)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];

@@ -12,15 +12,15 @@ typedef struct projections {
     graph_info *info;
     graph *graph;
     bool *in_place;  /* by value: every reader reads it with strides */
-    uint32_t *reads; /* by value: inputs of nodes that are it */
+    uint32_t *reads; /* by value: how many node inputs read it */
     node_id *first;  /* by value: the first projection of it; NODE_NONE */
     node_id *next;   /* by node: the next MatMul of the same input; NODE_NONE */
-    node_id *group;  /* those that are merged into one, of `n`, and their... */
-    value_id *parts; /* ...weights, biases or outputs */
+    node_id *group;  /* the `count` MatMuls to merge */
+    value_id *parts; /* their weights, biases or outputs */
     size_t count;
 } projections;
 
-/* ---- who reads ------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 /* Returns whether the reader reads this input with strides. A Reshape of a view is a view: then its
  * own readers decide. */
@@ -32,7 +32,8 @@ static bool takes_in_place(const projections *p, const node *reader, size_t inpu
     return row->takes_strided != NULL;
 }
 
-/* Sets in_place. Nodes are sorted: walking from the last one, each comes after its readers. */
+/* Sets in_place and reads. Nodes are in topological order: from the last one back, each comes after
+ * its readers. */
 static void find_readers_in_place(projections *p)
 {
     const graph *g = p->graph;
@@ -54,7 +55,7 @@ static void find_readers_in_place(projections *p)
     }
 }
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- MatMuls to merge ------------------------------------------------------------------------ */
 
 static int64_t columns(const projections *p, const node *n)
 {

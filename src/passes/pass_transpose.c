@@ -15,8 +15,8 @@ typedef struct permutation {
     int64_t axes[CLG_MAX_RANK];
 } permutation;
 
-/* Reads the permutation of a Transpose. Without the attribute it is the reversal, for which the
- * rank must be known. */
+/* Reads the permutation of a Transpose; returns false for other nodes. Without the attribute it is
+ * the reversal, for which the rank must be known. */
 static bool read_permutation(const graph_info *s, const node *n, permutation *out)
 {
     size_t count = 0;
@@ -162,8 +162,8 @@ static bool find_members(const island *w)
     return any;
 }
 
-/* Removes the Transposes: members read the inputs of the leading ones, and produce the outputs of
- * the trailing ones. */
+/* Removes the Transposes around an island: members read the inputs of the leading ones, and produce
+ * the outputs of the trailing ones. */
 static clg_status remove_island(const island *w)
 {
     graph *g = w->graph;
@@ -205,7 +205,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
     return status;
 }
 
-/* ---- all together ---------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 /* The number of different permutations per graph for which islands are searched. */
 #define MAX_PERMUTATIONS 8

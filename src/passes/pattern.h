@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patterns, as text, of several nodes that exporters write in place of one operator.
+ * Finds the nodes that exporters write in place of one operator, by patterns given as text:
  *
  *   Mul(x, Sigmoid(x))                          operators of ONNX's default domain
  *   x  w                                        any value, the same wherever the letter is
- *   0.5                                         a constant of one element with that number, to
+ *   0.5                                         a constant of one element with that value, to
  *                                               three digits
- *   #e                                          a constant of one element, whose number is
- *                                               requested
- *   Div(d, Sqrt(v)); d = Sub(x, ReduceMean(x))  d is a value and also what is said of it
+ *   #e                                          a constant of one element, whose value
+ *                                               pattern_number returns
+ *   Div(d, Sqrt(v)); d = Sub(x, ReduceMean(x))  d is any value that also matches the expression
+ *                                               after d =
  *
- * Operands of Add and Mul match in either order. Numbers of Clip may be attributes. Operators have
- * exactly the inputs that are written; ReduceMean and Softmax may have more (axes).
+ * Operands of Add and Mul match in either order. Bounds of Clip may be attributes. Operators have
+ * exactly the inputs that are written; ReduceMean may have more (axes).
  */
 #ifndef CLG_PASSES_PATTERN_H
 #define CLG_PASSES_PATTERN_H
@@ -23,7 +24,7 @@
 typedef struct pattern_match {
     value_id values[26]; /* by letter, 'a' first; VALUE_NONE: not in the pattern */
     double numbers[26];
-    node_id nodes[PATTERN_MAX_NODES]; /* that make the pattern, the root first */
+    node_id nodes[PATTERN_MAX_NODES]; /* the matched nodes, the root first */
     size_t n_nodes;
 } pattern_match;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of passes, in order, and the function that runs them.
+ * Lists the passes in their order, and runs them.
  */
 #include "passes/rewrite.h"
 
@@ -30,7 +30,7 @@ const pass passes[] = {
 };
 const size_t n_passes = sizeof passes / sizeof passes[0];
 
-/* Always run, and not in the list: without them there would be nodes without kernels. */
+/* Passes that always run, before those above: without them there would be nodes without kernels. */
 static const pass decompositions[] = {
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
     {"flex", "FlexAttention in terms of other operators", pass_flex},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Queries and edits that passes share.
+ * Analyses graphs for passes, and implements the edits that they share. See rewrite.h.
  */
 #include "passes/rewrite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by passes: queries about a graph, and small edits.
+ * Declares the analysis of a graph and the small edits that passes share, and the passes.
  */
 #ifndef CLG_PASSES_REWRITE_H
 #define CLG_PASSES_REWRITE_H
@@ -33,7 +33,8 @@ clg_status graph_info_batches(const graph_info *s, value_id **out_batch);
 const tensor *graph_info_constant(const graph_info *s, value_id v);
 /* Reads the number in a constant float tensor of one element; false otherwise. */
 bool graph_info_number(const graph_info *s, value_id v, double *out_number);
-/* Returns the other input of a two-input node. */
+/* Returns the input other than v of a two-input node (v if both are v); VALUE_NONE for other nodes.
+ */
 value_id other_input(const node *n, value_id v);
 
 /* Adds a node of the default domain with one unnamed output. */

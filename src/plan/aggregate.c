@@ -52,7 +52,7 @@ bool aggregate_equal(const value_fact *a, const value_fact *b)
     return !a->known || tensor_equal(a->known, b->known);
 }
 
-/* Copies a known content, which the caller may write to later. NULL for NULL. */
+/* Copies a known content, which the caller may write to later; *out_copy is NULL if `known` is. */
 static clg_status copy_known(const tensor *known, const tensor **out_copy)
 {
     tensor *t;

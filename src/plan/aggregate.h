@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals as inputs and outputs of plans: functions used only by the planner.
- * plan.h declares those that others use too.
+ * Plans sequences and optionals as inputs and outputs: functions used only by the planner. plan.h
+ * declares those that others use too.
  */
 #ifndef CLG_PLAN_AGGREGATE_H
 #define CLG_PLAN_AGGREGATE_H

@@ -145,8 +145,8 @@ static clg_status emit_step(emission *e, const step *what)
     return state_add_step(e->state, what, refs, n, e->node, e->choice);
 }
 
-/* Returns whether the packed form of v is made once for all plans. Packed weights of the init plan
- * are read by it alone. */
+/* Returns whether the owner packs v once for all plans. The init plan packs for itself: nothing
+ * else reads its packed weights. */
 static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
 {
     return v->weight && v->offset_elems == 0 && v->dense && !s->context->is_init_plan;
@@ -302,7 +302,7 @@ static clg_status lower_and_choose(const plan_context *context, lower_context *l
             lc->kernel_class = usual == CLG_KERNELS_SIMD ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD;
         const clg_status status = ops_lower_node(lc);
         lc->kernel_class = usual;
-        if (status != CLG_OK) break; /* not for this operator */
+        if (status != CLG_OK) break; /* the operator has no such kernels */
         CLG_TRY(plan_choose(context, lc, out));
         if (out->impl) return CLG_OK;
     }

@@ -154,8 +154,8 @@ static clg_status write_steps(plan_state *s)
     return CLG_OK;
 }
 
-/* Returns whether an output is omitted: it was only to be kept (clg_session_keep_values) and is not
- * a tensor. */
+/* Returns whether an output is omitted: it is not a tensor, and only clg_session_keep_values
+ * requests it. */
 static bool is_left_out(const plan_state *s, const plan_value *v, size_t output)
 {
     return s->segment->last && output >= s->context->n_required && v->fact.kind != CLG_VALUE_TENSOR;
@@ -216,7 +216,7 @@ static clg_status write_output_bytes(plan_state *s)
     return CLG_OK;
 }
 
-/* Makes a value that the host reads dense. */
+/* Makes a value that the host reads dense, and gives it device memory. */
 static clg_status settle_read(plan_state *s, value_id id)
 {
     CLG_TRY(state_materialise(s, id));
@@ -293,7 +293,7 @@ static void hold_known(plan_segment *segment, const plan_port *ports, size_t n)
 }
 
 /* Keeps known contents that outlive planning: all of them where child segments continue from here,
- * else those of reads before and of outputs. */
+ * else those for which the segment was planned and those of outputs. */
 static clg_status keep_held(plan_state *s)
 {
     plan_segment *segment = s->segment;

@@ -147,7 +147,7 @@ clg_status plan_no_choice(const plan_context *context, const lower_context *lc)
         any_rejected = any_rejected || impl->rejected;
         if (!impl->crashes) continue;
         CLG_TRY(
-            context->compiler.compiles(context->compiler.self, impl, &compiles)); /* says why not */
+            context->compiler.compiles(context->compiler.self, impl, &compiles)); /* sets error */
         return error_prefix(CLG_ERROR_KERNEL_BUILD, "%s", where);
     }
     if (any_rejected)

@@ -20,8 +20,8 @@ typedef struct window_step {
     bool alone;      /* ordered with all other steps */
 } window_step;
 
-/* Returns whether steps write memory of this kind: weights and literals are complete before any
- * step. */
+/* Returns whether steps may write memory of this kind: weights, packed weights and literals are
+ * complete before any step. */
 static bool is_written_by_steps(place_kind kind)
 {
     return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
@@ -36,8 +36,8 @@ static void add(window_step *w, const plan_state *s, const pending_step *p, uint
         w->list[w->n++] = (access){at, at.offset_bytes + size_bytes, writes};
 }
 
-/* Lists the memory that a step reads and writes: copies have from and to, fills to; operands that
- * are inputs of the node are only read. */
+/* Lists the memory that a step reads and writes: copies and fills write their last buffer, kernels
+ * all buffers that are not inputs of the node. */
 static void list_accesses(const plan_state *s, const pending_step *p, window_step *w)
 {
     const step *what = p->what;
@@ -89,7 +89,7 @@ clg_status order_steps(plan_state *s)
     for (size_t i = 0; i < segment->n_steps; i++) {
         const uint32_t at = (uint32_t)(i % PLAN_WINDOW);
         list_accesses(s, &s->pending[i], &window[at]);
-        if (i > at && at > 0) window[at].before = 1; /* the first of the window, whatever it does */
+        if (i > at && at > 0) window[at].before = 1; /* always after the window's first step */
         segment->steps[i].after = find_before(window, at);
         if (window[at].before != (1u << at) - 1) segment->overlaps = true;
     }

@@ -47,8 +47,8 @@ typedef struct plan_step {
         *buffers; /* one per ARG_BUFFER, in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
     /* Bit i: step i of the step's window of PLAN_WINDOW steps must have completed before this step
-     * starts (transitive dependencies are implied). The first step of a window depends on all steps
-     * before it, the others at least on that first step. */
+     * starts (transitive dependencies are implied). From the second window on, the first step of a
+     * window depends on all steps before it, the others at least on that first step. */
     uint32_t after;
     /* the node of the graph; for a step in a branch or loop, the outermost control node */
     node_id node;
@@ -151,7 +151,8 @@ typedef struct plan_compiler {
 } plan_compiler;
 
 /* Runs the self-test of an implementation: whether it computes correct results on this device.
- * Called where a node has several implementations. passes may be NULL: then all pass. */
+ * Called where a node has several implementations, and for attention. passes may be NULL: then all
+ * pass. */
 typedef struct impl_validator {
     void *self;
     clg_status (*passes)(void *self, const lower_context *lc, const candidate *impl,
@@ -208,7 +209,7 @@ void plan_free(plan *p);
 plan_segment *plan_segment_retain(plan_segment *segment);
 void plan_segment_free(plan_segment *segment); /* accepts NULL */
 
-/* Prints a readable listing of a segment and its children. */
+/* Appends a readable listing of the plan's segments to out_text. */
 struct strbuf;
 void plan_dump(const plan_context *context, const plan *p, struct strbuf *out_text);
 
@@ -234,8 +235,8 @@ typedef struct plan_choice {
 /* Returns the error that says why plan_choose found no candidate. */
 clg_status plan_no_choice(const plan_context *context, const lower_context *lc);
 clg_status plan_choose(const plan_context *context, const lower_context *lc, plan_choice *out);
-/* Returns whether a candidate is allowed by the context's options and has not failed a
- * self-test. */
+/* Returns whether a candidate is allowed by the context's options and is not rejected: it compiles
+ * and passes its self-test, as far as these were tried. */
 bool plan_may_run(const plan_context *context, const candidate *impl);
 /* Returns the candidate with the lowest estimated cost, or the first that may run if it has no
  * estimate; NULL when none may run. */
@@ -245,7 +246,7 @@ const candidate *plan_cheapest(const plan_context *context, const candidate *can
  * in one buffer, each at an aligned offset; those of an output are wherever the plan placed
  * them. */
 /* Computes the offset of the tensor of fact f after *end_bytes, and advances *end_bytes past it.
- * Returns UNSUPPORTED_DTYPE for dtypes without a size (strings). */
+ * Strings take no bytes. Returns UNSUPPORTED_DTYPE for other dtypes of less than a byte. */
 clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_offset_bytes);
 /* Computes the bytes of all tensors of an input, with alignment. */
 clg_status aggregate_bytes(const value_fact *f, size_t *out_bytes);

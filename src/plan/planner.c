@@ -17,12 +17,12 @@ typedef enum walk_end { WALK_DONE, WALK_READS, WALK_NEEDS_INPUTS } walk_end;
 
 typedef struct walk {
     plan_state *state;
-    bool *needed_inputs; /* NULL for children: inputs are settled by then */
+    bool *needed_inputs; /* NULL for child segments, whose inputs are settled */
     value_id reads[OP_MAX_INTS];
     size_t n_reads;
 } walk;
 
-/* ---- whose content decides ------------------------------------------------------------------- */
+/* ---- contents that planning needs ------------------------------------------------------------ */
 
 /* Returns whether planning should request the content of a graph input: for inputs that look like
  * shapes, or scales that a node reads directly. Requesting data would create a plan for each run;
@@ -110,7 +110,8 @@ static clg_status check_strict(const plan_state *s, const node *n)
                      node_text(n, text));
 }
 
-/* Records where the current node of the model's graph runs, if all of it runs in one place. */
+/* Records where the current node of the model's graph runs; does nothing inside branches and loops.
+ */
 static void note_place(plan_state *s, clg_place place)
 {
     if (s->n_scopes == 1) s->segment->node_places[s->scopes[0].next] = (uint8_t)place;
@@ -182,7 +183,7 @@ static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *
     return needs ? settle_needs(w, n, needs, out_end) : CLG_OK;
 }
 
-/* Leaves a branch or body at its end. */
+/* Leaves a branch or body at its end; ends the segment if a loop's condition must be read first. */
 static clg_status leave_scope(walk *w, walk_end *out_end)
 {
     value_id read;
@@ -222,8 +223,8 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
     return CLG_OK;
 }
 
-/* Walks to the end of a segment and closes it. Takes ownership of the state: frees it, or keeps it
- * for children. */
+/* Walks to the end of a segment and closes it. Takes ownership of the state: frees it, after
+ * copying it for children where there will be any. */
 static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
                            walk_end *out_end)
 {

@@ -10,7 +10,7 @@
 /* Limits of the tree's memory: segments kept below a root, in addition to the path in use. Planning
  * a new shape takes milliseconds (build/tests/bench/growing). */
 #define MAX_CONTINUATIONS 64
-#define MAX_TREE_BYTES ((size_t)16 << 20) /* of more than MIN_CONTINUATIONS segments */
+#define MAX_TREE_BYTES ((size_t)16 << 20) /* bytes; not applied to MIN_CONTINUATIONS or fewer */
 #define MIN_CONTINUATIONS 4
 
 clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **out_segment)

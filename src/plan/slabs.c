@@ -2,8 +2,8 @@
  *
  * Places blocks with lifetimes in slabs: greedy by size, each block at the lowest offset where it
  * overlaps no block that is alive at the same time (Pisarchyk and Lee, "Efficient Memory Management
- * for Deep Neural Net Inference", 2020). If that leaves gaps, placement in the order of lifetimes
- * is tried as well, which suits chains, and the smaller result is used.
+ * for Deep Neural Net Inference", 2020). If that leaves gaps, placement in the order in which
+ * lifetimes begin is tried as well, which suits chains, and the smaller result is used.
  */
 #include "base/memory.h"
 #include "plan/plan.h"
@@ -11,7 +11,7 @@
 typedef struct slab_work {
     plan_block *blocks;
     uint32_t *order;  /* of the blocks that are not fixed, in the order of placement */
-    uint32_t *placed; /* by offset within each slab; slabs are distinguished by the block's slab */
+    uint32_t *placed; /* indices of placed blocks of all slabs, sorted by offset */
     size_t n_order, n_placed;
     size_t align_bytes, max_slab_bytes;
 } slab_work;
@@ -116,7 +116,8 @@ static bool begins_later(const plan_block *a, const plan_block *b)
     return a->first_step > b->first_step;
 }
 
-/* Sorts stably, so that plans are reproducible. */
+/* Sorts w->order; equal blocks stay in the order of their indices, so that plans are reproducible.
+ */
 static void sort(slab_work *w, block_goes_after *goes_after)
 {
     for (size_t gap = w->n_order / 2; gap > 0; gap /= 2)

@@ -2,14 +2,15 @@
  *
  * Plans nodes whose outputs have a data-dependent size (op_row.stages). Such a node is planned as
  * two: the first measures the size and returns it with other intermediate results; the second has
- * these as further inputs. It requests the size as any operator requests content that shapes depend
- * on, so that the segment ends between them. See decision 17.
+ * these as further inputs. The second requests the size as any operator requests content that
+ * shapes depend on, so that the segment ends between them. See decision 17.
  */
 #include "plan/state.h"
 
 #include <string.h>
 
-/* Returns whether the host computes the outputs: inputs are known and small enough. */
+/* Infers node n, if its row has eval and all its inputs are known and small. *out_knows: all
+ * outputs are then known, so that the device has nothing to measure. */
 static clg_status host_knows(plan_state *s, const node *n, bool *out_knows)
 {
     const op_row *row = n->op;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's working state: creates, copies and resolves values, roots and pending steps.
+ * The planner's working state: creates and copies it, adds and places values, roots and pending
+ * steps, and looks up scopes.
  */
 #include "plan/state.h"
 
@@ -8,10 +9,11 @@
 
 #include <string.h>
 
-#define LITERAL_ALIGN 64 /* bytes: a line of a cache; all dtypes need less */
+#define LITERAL_ALIGN 64 /* bytes: a cache line; no dtype needs more */
 #define NO_OUTPUT UINT32_MAX
 
-/* Numbers values that are outputs; of a value that is several outputs, the first one counts. */
+/* Sets output_of: the output index of each value of the graph (the lowest, if it is several
+ * outputs), else NO_OUTPUT. */
 static void number_outputs(plan_state *s)
 {
     const plan_context *context = s->context;

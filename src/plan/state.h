@@ -135,8 +135,8 @@ typedef struct plan_state {
 } plan_state;
 
 clg_status state_create(const plan_context *context, plan_state **out_state);
-/* Copies the state for a child segment: values, roots and slabs. The fields of the current segment
- * start empty. */
+/* Copies the state for a child segment: values, scopes, roots and slab sizes. The fields of the
+ * current segment start empty. */
 clg_status state_copy(const plan_state *s, plan_state **out_copy);
 void state_free(plan_state *s);
 size_t state_size_bytes(const plan_state *s); /* 0 for NULL */
@@ -158,7 +158,8 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
 clg_status state_place_value(plan_state *s, value_id v);
 /* Ensures that v is in device memory; gives weights and known contents their roots. */
 clg_status state_materialise(plan_state *s, value_id v);
-/* Takes ownership of a reference to t, and releases it when the segment is freed. */
+/* Takes ownership of a reference to t, and releases it when the segment is freed, or at once on
+ * failure. */
 clg_status state_hold(plan_state *s, tensor *t);
 /* Appends a copy of a step whose buffers are in roots, and extends the lifetimes of these roots. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tuning table of measured implementations, its text format, and the text of a problem.
+ * Stores measured implementations by problem, reads and writes the table's text format, and formats
+ * a node's problem.
  */
 #include "plan/tuning_table.h"
 
@@ -125,7 +126,7 @@ static uint64_t hash_attribute(const graph_attribute *a, uint64_t seed)
     case ATTRIBUTE_STRING: return hash_bytes(a->as.s, a->count, named);
     case ATTRIBUTE_FLOATS: return hash_bytes(a->as.floats, a->count * sizeof(float), named);
     case ATTRIBUTE_INTS: return hash_bytes(a->as.ints, a->count * sizeof(int64_t), named);
-    default: return named; /* tensors and graphs are not parameters of kernels */
+    default: return named; /* lists of strings, tensors and graphs are not parameters of kernels */
     }
 }
 
@@ -144,7 +145,7 @@ static void append_operand(const lower_operand *o, strbuf *out)
 
 void tuning_problem(const lower_context *c, strbuf *out)
 {
-    uint64_t attributes = 0; /* in any order */
+    uint64_t attributes = 0; /* summed, so that the order of attributes does not matter */
     for (size_t i = 0; i < c->node->n_attributes; i++)
         attributes += hash_attribute(&c->node->attributes[i], 0);
     strbuf_printf(out, "%s %s", c->row->name, lower_is_simd(c) ? "simd" : "simt");

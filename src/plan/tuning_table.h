@@ -3,10 +3,10 @@
  * The tuning table maps a problem to the implementation that was fastest when measured. A problem
  * is the information that lowering has about a node - operator, kernel class, dtypes, shapes,
  * attributes - as one line of text; an implementation is the name of a candidate. Text format,
- * readable and stored in files:
+ * as stored in files (the problem is one line, broken here):
  *
  *   clgraph choices 1
- *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56]
+ *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3]c > float32[1,64,56,56]
  *   5d1e...
  *
  * Tables are immutable: adding entries creates another table. Usable from any thread.

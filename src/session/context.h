@@ -20,13 +20,14 @@ struct clg_context {
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
-    struct session_exec *execs;   /* not references: an exec leaves the list when it is freed */
-    struct tuning_table *choices; /* measured choices; under registry_lock, like the next */
+    struct session_exec *execs;   /* list without references: an exec leaves it when freed */
+    struct tuning_table *choices; /* measured; guarded by registry_lock, as is the next */
     bool choices_loaded;
-    /* Self-tests (context_validate.c). selftest_records_lock guards the records; it may be taken
-     * under any lock of an exec, and under test_lock, which is held while a kernel is tested. */
+    /* Self-tests (context_validate.c). selftest_records_lock guards records and validated; it may
+     * be taken under an exec's build_lock and plan_lock, and under test_lock, which is held while a
+     * kernel is tested. */
     mutex test_lock, selftest_records_lock;
-    bool trusting; /* without self-tests */
+    bool trusting; /* kernels are used without self-tests */
     bool selftest_records_loaded;
     selftest_records records;
     hash_map validated; /* variant -> its self-test status, for variants looked up so far */
@@ -47,8 +48,9 @@ void context_free(clg_context *context);
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
 
-/* Measured choices of implementations (context_tuning.c). load reads the cache at the first call;
- * call it with registry_lock held. */
+/* Read, extend and return the measured choices of implementations (context_tuning.c). load reads
+ * the cache at its first call; call it with registry_lock held. add stores lines of a tuning table,
+ * also in the cache. The caller frees *out_text. */
 void context_load_choices(clg_context *context);
 clg_status context_add_choices(clg_context *context, const char *lines);
 clg_status context_choices_text(clg_context *context, char **out_text);
@@ -70,8 +72,8 @@ clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_byt
 clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes);
 
-/* Creates a device value: a buffer of a context. Takes ownership of the reference to the buffer,
- * also on failure. */
+/* Creates a device value from a buffer of the context. Takes ownership of the reference to the
+ * buffer, also on failure. */
 clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value);
 /* Returns the host memory of a tensor; NULL for one on a device. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The measured choices of a context: read from the cache once, extended, written back. A session
- * keeps the table that was current when it was created.
+ * Reads the measured choices of a context from the cache once, extends them, and writes them back.
+ * A session keeps the table that was current when it was created.
  */
 #include "base/log.h"
 #include "plan/tuning_table.h"

@@ -57,7 +57,7 @@ static clg_status make_io(clg_session *s)
     return frame_create(s->exec, s->n_inputs, s->n_outputs, &of_session, &s->frame);
 }
 
-/* Creates a session over e. Takes ownership of the reference, also on failure. */
+/* Creates a session that runs e. Takes ownership of the reference to e, also on failure. */
 static clg_status session_over(session_exec *e, clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation of clg_session: a shared exec, its own frame, and the inputs and outputs that
- * the caller set. One request at a time: `busy` is taken by a run, a preparation, or any change of
+ * The implementation of clg_session: a shared exec, a frame, and the inputs and outputs that the
+ * caller set. One request at a time: `busy` is taken by a run, a preparation, or any change of
  * inputs and outputs.
  */
 #ifndef CLG_SESSION_SESSION_H
@@ -14,7 +14,7 @@ typedef struct session_input {
     shape hint;       /* from clg_session_set_input_shape; RANK_UNKNOWN: none */
     void *mapped;     /* the frame's memory mapped for the caller; NULL when not */
     shape mapped_dims;
-    bool filled;  /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
+    bool filled;  /* the frame's memory, mapped before, holds the input, of mapped_dims */
     bool remaps;  /* runs map the memory again after their steps, for the caller to fill */
     size_t link;  /* output that feeds this input; SIZE_MAX: none */
     bool carried; /* the last run's output is in the frame's memory of this input */
@@ -32,13 +32,13 @@ typedef enum output_impl {
 typedef struct session_output {
     clg_value *bound; /* a reference */
     output_impl impl;
-    void *mapped; /* by the last run, with OUTPUT_MAPPED: to be unmapped by who requested it */
+    void *mapped; /* by the last run, with OUTPUT_MAPPED; its user unmaps it */
     size_t link;  /* input that it feeds; SIZE_MAX: none */
-    bool valid;   /* of the last run: */
+    bool valid;   /* the last run succeeded and set the fields below */
     clg_dtype dtype;
     shape dims;
     clg_value *host; /* its content on the host; NULL while it is on the device only */
-    tensor *known;   /* content that never was on the device; a reference */
+    tensor *known;   /* content computed on the host; a reference */
 } session_output;
 
 typedef struct session_worker {
@@ -46,7 +46,7 @@ typedef struct session_worker {
     mutex lock;
     condition changed;
     bool started, stop, has_work, done;
-    void *event; /* of the run in progress, for the application; NULL while nobody requested it */
+    void *event; /* of the run in progress, for the application; NULL if nobody requested it */
     error_record result;
 } session_worker;
 
@@ -62,7 +62,7 @@ struct clg_session {
     size_t n_profile;
 };
 
-/* Creates a session. All options are resolved (class, defaults). */
+/* Creates a session. Options must be resolved (kernel class, defaults). */
 clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
                           clg_progress_callback progress, void *user, clg_session **out_session);
 clg_status session_clone(clg_session *s, clg_session **out_session);
@@ -70,7 +70,7 @@ void session_free(clg_session *s);
 /* Switches to a new exec with these values as outputs; inputs stay set. */
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names);
 
-/* Enters the session for one request; BUSY when another request has entered it. */
+/* Enters the session for one request; returns BUSY if another request has entered it. */
 clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
 
@@ -98,7 +98,7 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
 /* Returns the plan for the shapes that are set (declared ones for other inputs); a reference. */
 clg_status session_plan(clg_session *s, plan **out_plan);
 
-/* worker.c */
+/* async_run.c: starts an asynchronous run, and waits for it and returns its status. */
 clg_status session_run_async(clg_session *s);
 clg_status session_wait(clg_session *s);
 /* Returns a cl_event, owned by the caller, that completes with the asynchronous run in progress,

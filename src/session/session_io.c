@@ -110,8 +110,8 @@ static void forget_input(clg_session *s, size_t index)
     in->value = NULL;
 }
 
-/* Checks that all tensors in the value have the dtype that the model declares, and keys of maps
- * theirs. */
+/* Checks that all tensors in the value have the dtype that the model declares, and that keys of
+ * maps have the declared dtype. */
 static clg_status check_items(const value *port, const clg_value *v)
 {
     const clg_value *keys = v->kind == CLG_VALUE_MAP ? value_get(v, VALUE_KEYS) : NULL;
@@ -146,7 +146,7 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
     }
     CLG_TRY(session_unmap(s, index));
     if (v && port->key_dtype != CLG_DTYPE_NONE)
-        CLG_TRY(value_to_host(v, &v)); /* maps are known contents */
+        CLG_TRY(value_to_host(v, &v)); /* the planner reads maps */
     else
         value_retain(v);
     forget_input(s, index);

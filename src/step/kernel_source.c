@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Look-up in the tables that cmake/embed_kernels.cmake generates. */
+/* Finds kernels and headers in the tables that cmake/embed_kernels.cmake generates. */
 #include "step/kernel_source.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * The OpenCL C texts of cl/, embedded in the library by the build.
  *
- * A kernel's text has the headers in place of the includes, each once, and #line
- * directives that name the true file and line. It needs a prelude of P_* parameters before.
- * Texts end in a NUL that text_bytes does not count; all of it is immutable.
+ * A kernel's text has the headers in place of the includes, each once, and #line directives that
+ * name the true file and line. A prelude of P_* parameters must precede it. Texts end in a NUL that
+ * text_bytes does not count; all of it is immutable.
  */
 #ifndef CLGRAPH_STEP_KERNEL_SOURCE_H
 #define CLGRAPH_STEP_KERNEL_SOURCE_H
@@ -28,7 +28,7 @@ extern const size_t n_kernel_commons;
 /* Returns the kernel file of that stem, or NULL. */
 const kernel_source *kernel_source_find(const char *name);
 
-/* Returns the header of that stem, or NULL: for kernels whose text is generated at run time. Its
+/* Returns the header of that stem, for kernels whose text is generated at run time; or NULL. Its
  * includes are expanded; a kernel that uses several headers relies on their include guards. */
 const kernel_source *kernel_source_common(const char *name);
 

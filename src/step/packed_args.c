@@ -12,8 +12,8 @@
 /* With fewer scalars a launch gains less than packing them costs. */
 #define MIN_SCALARS 4
 
-/* Writes one letter for each parameter of the kernel. Returns false when a scalar is not known
- * before the launch. */
+/* Writes one letter for each parameter of the kernel. Returns false for kernels with local memory
+ * or a random key, which are never packed. */
 static bool write_signature(const step *s, char *out, uint32_t *out_n_scalars)
 {
     static const char *const letters[] = {[ARG_BUFFER] = "bl",
@@ -41,7 +41,7 @@ static bool has_groups_of_one(const step *s)
     return s->n_dims > 0;
 }
 
-/* Returns whether the kernel could be a plain function in every branch of its #if lines: kernels
+/* Returns whether the kernel could be a plain function in every #if branch that defines it: kernels
  * with local memory could not. */
 static bool may_be_called(const char *text, const char *entry)
 {
@@ -56,8 +56,8 @@ static bool may_be_called(const char *text, const char *entry)
     return fine;
 }
 
-/* Returns whether the kernel's arguments may be packed; the result is kept with the kernel's texts.
- * False also when memory runs out. */
+/* Sets *out_callable to whether the kernel's arguments may be packed; the result is kept with the
+ * kernel's texts. Returns false when memory runs out. */
 static bool is_packable(step_builder *b, const kernel_ref *k, bool *out_callable)
 {
     const void *key[] = {k->source, k->entry, k->body};

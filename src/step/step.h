@@ -36,9 +36,10 @@ typedef struct kernel_ref {
     const char *entry;
     const char *prelude; /* "#define P_ACT 1\n..." */
     const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
-    /* NULL, or the kernel takes its scalar arguments packed in one struct: then a letter for each
-     * parameter of its source: buffer, int, long, float. Such a launch has the buffers, in this
-     * order, and an array of longs with all scalars, in this order, floats as their bits. */
+    /* NULL, or for a kernel that takes its scalar arguments packed in one struct: a letter for each
+     * parameter of its source: b (buffer), i (int), l (long), f (float). A launch then passes the
+     * buffers, followed by an array of longs with all scalars, both in this order, floats as their
+     * bits. */
     const char *packed;
 } kernel_ref;
 
@@ -64,7 +65,7 @@ typedef enum step_fault {
     STEP_FAULT_COUNT = 2,
     STEP_FAULT_VALUE = 3
 } step_fault;
-/* "an index is out of range" */
+/* Returns the text of a step_fault for messages, such as "an index is out of range". */
 const char *step_fault_text(int code);
 
 typedef struct step_arg {
@@ -79,7 +80,7 @@ typedef struct step_arg {
     } as;
 } step_arg;
 
-/* What a buffer argument is made from. */
+/* An operand to pass as a buffer argument, and the dtype that its offset counts. */
 typedef struct step_buffer {
     operand at;
     clg_dtype dtype;
@@ -100,7 +101,7 @@ typedef struct gemm_problem {
     operand a, b, c; /* row-major; a: [m,k] or, transposed, [k,m]; b: [k,n] or [n,k]; c: [m,n] */
     int64_t m, n, k;
     int64_t lda, ldb, ldc; /* elements from row to row */
-    int64_t batch;         /* 1: plain Gemm; more: strides below, 0 to repeat */
+    int64_t batch;         /* number of GEMMs, at the strides below; stride 0: the same */
     int64_t stride_a, stride_b, stride_c;
     bool trans_a, trans_b;
     float alpha, beta;
@@ -108,7 +109,7 @@ typedef struct gemm_problem {
 
 typedef struct step {
     step_kind kind;
-    const char *label; /* for profiles: "gemm_simd 12x32" ; NULL: the kernel's entry */
+    const char *label; /* for profiles: "gemm_simd 12x32"; NULL: the kernel's entry */
     kernel_ref kernel; /* STEP_KERNEL */
     step_arg *args;
     uint32_t n_args;
@@ -132,7 +133,7 @@ typedef struct step {
  * OPERAND_INPUT `input` and write OPERAND_PACKED with this packing's index. */
 typedef struct packing {
     uint32_t input;
-    const char *recipe; /* names form and parameters: "gemm_b nr=32"; never activation shapes */
+    const char *recipe; /* names layout and parameters: "gemm_b nr=32"; never activation shapes */
     size_t size_bytes;
     step *steps;
 } packing;
@@ -149,7 +150,7 @@ typedef struct candidate {
     packing packings[CANDIDATE_MAX_PACKINGS];
     uint32_t n_packings;
     bool uses_blas;
-    bool requires_selftest; /* where kernels are tested before use, no use without a test either */
+    bool requires_selftest; /* if self-tests are on: not used without a test */
     bool rejected;          /* found to be wrong on this device: never used */
     bool crashes;           /* rejected because the driver's compiler crashes on it */
     bool last_resort; /* slow, for drivers that reject the others; not offered for measurement */
@@ -161,8 +162,8 @@ typedef struct candidate {
 } candidate;
 
 /* ---- texts of kernels --------------------------------------------------------------------------
- * Steps of many plans hold the same few texts. Here each is kept once, as long as the
- * collection. Not thread-safe. */
+ * A collection that keeps each kernel text once, since steps of many plans hold the same few. Texts
+ * live as long as the collection. Not thread-safe. */
 typedef struct step_texts {
     arena memory;
     hash_map index;     /* text -> its address */
@@ -171,9 +172,9 @@ typedef struct step_texts {
 
 /* Returns the kept string that equals `string`; NULL when memory runs out. */
 const char *step_texts_keep(step_texts *t, const char *string);
-/* As step_texts_keep, and records the string under a key, the input that it was generated from, so
- * that it is generated only once. find: returns the string recorded under the key; NULL when there
- * is none. */
+/* step_texts_keep_as: as step_texts_keep, and records the string under a key, the input that it was
+ * generated from, so that it is generated only once. step_texts_find: returns the string recorded
+ * under a key; NULL when there is none. */
 const char *step_texts_find(const step_texts *t, const void *key, size_t key_bytes);
 const char *step_texts_keep_as(step_texts *t, const void *key, size_t key_bytes,
                                const char *string);
@@ -183,7 +184,7 @@ void step_texts_deinit(step_texts *t);
  * `texts`, or copied when that is NULL. NULL when memory runs out. */
 step *step_clone(const step *s, arena *memory, step_texts *texts);
 
-/* ---- making them --------------------------------------------------------------------------------
+/* ---- building candidates ------------------------------------------------------------------------
  * Builder calls never fail one by one: the first failure stays in builder->status, later calls
  * do nothing and return a harmless dummy. Everything lives in the builder's arena. */
 typedef struct step_builder {
@@ -197,7 +198,7 @@ typedef struct step_builder {
 } step_builder;
 
 void step_builder_init(step_builder *b, arena *memory, step_texts *texts);
-/* Starts a candidate; order is preference where costs do not decide. */
+/* Appends a candidate. Where costs do not decide, earlier ones are preferred. */
 candidate *step_candidate(step_builder *b, const char *variant);
 operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
 /* Adds a packed form of the constant or computed input `input` and returns its operand; fill in its
@@ -230,7 +231,7 @@ void step_arg_ints(step_builder *b, step *s, size_t n, const int64_t *values);
 void step_arg_longs(step_builder *b, step *s, size_t n, const int64_t *values);
 void step_arg_floats(step_builder *b, step *s, size_t n, const double *values);
 
-/* The same for arguments that are listed: STEP_INTS(b, s, m, n, k), and operands with their dtypes:
+/* Append the arguments that are listed: STEP_INTS(b, s, m, n, k), and operands with their dtypes:
  * STEP_BUFFERS(b, s, {operand_input(0), dtype}, {operand_output(0), dtype}). The order of the
  * arguments is the kernel's; the order in which C evaluates them is not defined, so at most one of
  * them may have an effect on the builder. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of dtypes, in the order of ONNX's numbers.
+ * Defines the table of dtypes, in the order of their numbers in ONNX, and looks up their
+ * properties.
  */
 #include "tensor/dtype.h"
 

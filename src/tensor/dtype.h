@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Properties of dtypes, as one table.
+ * Declares the properties of dtypes, sets of dtypes, and conversions of narrow floats.
  */
 #ifndef CLG_TENSOR_DTYPE_H
 #define CLG_TENSOR_DTYPE_H
@@ -34,7 +34,7 @@ clg_dtype dtype_by_name(const char *name); /* CLG_DTYPE_NONE when unknown */
 bool dtype_is_float(clg_dtype dtype);
 bool dtype_is_integer(clg_dtype dtype); /* signed or unsigned, not bool */
 /* Computes the bytes of n elements, sub-byte types packed two or four to the byte and rounded up, a
- * char * for a string; false on overflow, a negative n and an unknown dtype. */
+ * char * for a string; returns false on overflow, a negative n and an unknown dtype. */
 bool dtype_bytes(clg_dtype dtype, int64_t n, size_t *out_bytes);
 
 /* Sets of dtypes for type constraints: bit i stands for clg_dtype i. */

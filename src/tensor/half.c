@@ -2,7 +2,7 @@
  *
  * Converts floats of at most 16 bits: IEEE 754 binary16, bfloat16, the float8 kinds of
  * arXiv:2209.05433 and arXiv:2206.02915, and E2M1 and E8M0 of the OCP microscaling formats. Rounds
- * to nearest, ties to even.
+ * to nearest, ties to even; to E8M0 up.
  */
 #include "tensor/dtype.h"
 
@@ -103,7 +103,7 @@ static const minifloat *find(clg_dtype dtype)
     }
 }
 
-/* E8M0: a power of two, no sign, no zero. */
+/* Decodes E8M0: a power of two, no sign, no zero. */
 static float scale_to_float(uint8_t code) { return code == 255 ? NAN : ldexpf(1.0f, code - 127); }
 
 static uint8_t scale_from_float(float value)

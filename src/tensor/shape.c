@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes that may be partly unknown.
+ * Creates, compares, broadcasts and formats shapes, which may be partly unknown.
  */
 #include "tensor/shape.h"
 

@@ -35,8 +35,8 @@ static inline bool dims_differ(int64_t a, int64_t b)
 }
 /* Computes row-major strides in elements; s must be known. */
 void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK]);
-/* ONNX multidirectional broadcasting; unknown dimensions stay unknown unless the partner
- * decides. */
+/* Broadcasts as ONNX does, multidirectionally; an unknown dimension stays unknown unless the other
+ * shape determines it. */
 clg_status shape_broadcast(const shape *a, const shape *b, shape *out_shape);
 /* Maps -rank..rank-1 to 0..rank-1. Errors name `what`. If the end is valid too (Unsqueeze), pass
  * rank + 1. */

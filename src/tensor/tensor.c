@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host tensors. Elements are accessed through memcpy: wrapped memory may be unaligned.
+ * Creates, converts and compares host tensors. Elements are accessed through memcpy: wrapped memory
+ * may be unaligned.
  */
 #include "tensor/tensor.h"
 
@@ -423,8 +424,8 @@ static bool same_number(number a, number b)
 {
     if (a.kind == IS_FLOAT && b.kind == IS_FLOAT) return a.f == b.f || (isnan(a.f) && isnan(b.f));
     if (a.kind == IS_FLOAT) return same_number(b, a);
-    /* Returns whether two numbers are equal; a is an integer. A float in its range is compared as
-     * an integer, where neither rounds. */
+    /* Here a is an integer: an integral float in its range is compared as an integer, so that
+     * neither is rounded. */
     if (b.kind == IS_FLOAT) {
         if (isnan(b.f) || b.f != trunc(b.f)) return false;
         if (a.kind == IS_SIGNED) return b.f >= -0x1p63 && b.f < 0x1p63 && (int64_t)b.f == a.i;

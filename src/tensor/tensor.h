@@ -24,7 +24,7 @@ typedef struct tensor {
     /* Called with `user` when the tensor is freed; may be NULL. */
     void (*release)(void *user);
     void *user;
-    void (*unload)(void *user, const void *data, size_t size_bytes); /* of tensor_owner */
+    void (*unload)(void *user, const void *data, size_t size_bytes); /* as in tensor_owner */
 } tensor;
 
 /* Creates a tensor in owned zeroed memory. INVALID_ARGUMENT for an unknown dtype or shape, or one
@@ -74,7 +74,7 @@ clg_status tensor_set_string(tensor *t, int64_t i, const char *bytes, size_t n_b
  * Returns a new reference to t when the dtype is the same; UNSUPPORTED_DTYPE for strings and
  * complex numbers. */
 clg_status tensor_cast(const tensor *t, clg_dtype dtype, tensor **out_tensor);
-bool tensor_equal(const tensor *a, const tensor *b); /* dtype, shape, bytes */
+bool tensor_equal(const tensor *a, const tensor *b); /* compares dtype, shape, bits */
 /* Returns whether shapes and numbers are equal, whatever the dtypes; NaN equals NaN: whether a cast
  * was exact. */
 bool tensor_equal_numbers(const tensor *a, const tensor *b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run-time values.
+ * Creates, copies and frees run-time values.
  */
 #include "tensor/value.h"
 

@@ -9,7 +9,7 @@
 
 #include "tensor/tensor.h"
 
-/* Device memory. read and write block until done. */
+/* Functions of a device's storage. read and write block until done. */
 typedef struct value_device_ops {
     void (*release)(void *storage);
     clg_status (*read)(void *storage, size_t offset_bytes, void *data, size_t size_bytes);
@@ -48,7 +48,7 @@ clg_status value_create_device(const value_device_ops *ops, void *storage, size_
 clg_status value_create_sequence(clg_dtype dtype, clg_value **out_value);
 /* Appends to a sequence that is not yet shared. INVALID_ARGUMENT beyond VALUE_MAX_DEPTH. */
 clg_status value_append(clg_value *sequence, clg_value *item);
-/* item NULL: empty. */
+/* Creates an optional, empty if item is NULL. */
 clg_status value_create_optional(clg_dtype dtype, clg_value *item, clg_value **out_value);
 /* Creates a map. keys: a tensor of int64 or string and shape [n]; values: a tensor of shape [n].
  * Items of a map are indexed by this enum. */
@@ -57,8 +57,8 @@ clg_status value_create_map(clg_value *keys, clg_value *values, clg_value **out_
 clg_value *value_retain(clg_value *value); /* accepts NULL */
 void value_free(clg_value *value);         /* accepts NULL */
 
-/* Return the elements of a sequence, optional (0 or 1) or map (2: keys and values); borrowed, NULL
- * out of range. */
+/* Return the number of elements of a sequence, optional (0 or 1) or map (2: keys and values), and
+ * element i: borrowed, NULL if i is out of range. */
 size_t value_length(const clg_value *value);
 clg_value *value_get(const clg_value *value, size_t i);
 

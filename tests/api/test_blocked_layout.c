@@ -156,7 +156,7 @@ static void run(clg_session *s, int64_t batch)
     assert_ok(clg_session_run(s));
 }
 
-/* Compares an output of two sessions, of `n` elements per image. */
+/* Checks that an output of n elements is the same in two sessions, within TOLERANCE. */
 static void expect_same(clg_session *a, clg_session *b, const char *name, int64_t n)
 {
     static float mine[5 * 64 * 15 * 15], plain[5 * 64 * 15 * 15];
@@ -203,7 +203,7 @@ TEST(blocked_maps__give_the_same_numbers)
 /* Kept values have the order and names of the model, and their readers still read them. */
 TEST(blocked_maps__kept_values)
 {
-    /* not worth it where feature maps are kept */
+    /* not feature maps: where those are kept, the blocked layout does not pay off */
     static const char *const names[] = {"means", "gate"};
     clg_model *m = make_network();
     clg_session *in_blocks = make_session(m, true), *plain = make_session(m, false);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests weights that are computed from constants when a session is created: computed once on the
- * device, in any way that graphs compute them, and again when another shape needs them in another
- * packed form.
+ * Tests weights that are computed from constants when a session is created: once, on the device, by
+ * a Mul, a Split or a GEMM, and again when another shape needs them in another packed form.
  */
 #include "support/unit.h"
 
@@ -99,7 +98,7 @@ TEST(computed_weights__are_held_as_constants_are)
 
 enum { M = 4, K = CHANNELS };
 
-/* Checks x [M,K] times w [K,K] times half_w [K,K], the second GEMM first. */
+/* Checks y = x (w half_w), with x [M,K], w and half_w [K,K]. */
 static void expect_matmuls(const float *y)
 {
     static double later[K * K];
@@ -115,7 +114,7 @@ static void expect_matmuls(const float *y)
     }
 }
 
-/* A result of the init plan that is itself a GEMM: its packed weights are released with it. */
+/* The init plan computes the weight by a GEMM, whose packed weights are released with the plan. */
 TEST(computed_weights__are_all_that_the_init_plan_leaves)
 {
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;

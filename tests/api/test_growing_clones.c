@@ -3,7 +3,7 @@
  * Runs clones of one session and sessions of another context, each in a thread, over growing
  * shapes: PoCL before version 4 ends the process when one queue launches a kernel wider than ever
  * while another one runs it (decision 15). Earlier launches of a process matter, so each try is a
- * separate process. CLG_TEST_TRIES is their number.
+ * separate process. CLG_TEST_TRIES sets the number.
  */
 #include "support/unit.h"
 
@@ -29,11 +29,11 @@ enum {
 
 static const char *program_path;
 
-/* ---- one try: its own process ----------------------------------------------------------- */
+/* ---- one try: a separate process ------------------------------------------------------------- */
 
 static float x[MAX_ROWS * WIDTH], expected[MAX_ROWS], weights[WIDTH * WIDTH];
 
-/* y = the sum of |x W| along each row */
+/* Fills weights and x, and computes y = the sum of |x W| along each row. */
 static void fill_numbers(void)
 {
     for (int i = 0; i < WIDTH * WIDTH; i++) weights[i] = (float)(i % 7 - 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps as inputs of models: DictVectorizer and CastMap.
+ * Tests maps as inputs of models, read by DictVectorizer and CastMap.
  */
 #include "support/unit.h"
 
@@ -21,7 +21,7 @@ static clg_value *tensor_of(clg_dtype dtype, int64_t n)
     return v;
 }
 
-/* Writes a ValueInfoProto of a map. */
+/* Returns a ValueInfoProto of a map. */
 static ow_bytes map_info(const char *name, int64_t keys, int64_t values)
 {
     return ow_info(name, ow_type_map(keys, ow_type_tensor(values)));
@@ -73,7 +73,7 @@ static clg_value *floats_of(size_t n, const float *numbers)
     return v;
 }
 
-/* Sets a map; takes ownership of keys and values. */
+/* Sets input x to a map; takes ownership of keys and values. */
 static void give_map(clg_session *s, clg_value *keys, clg_value *values)
 {
     clg_value *map;

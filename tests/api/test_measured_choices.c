@@ -50,7 +50,8 @@ static clg_context *open_context(void)
     return context;
 }
 
-/* Runs, and copies the convolution's part of the profile. */
+/* Runs the model, and copies what the profile says of the convolution, and y. out_impl: 64 bytes;
+ * out_problem, out_impls: 512 bytes, or NULL; out_y: N elements, or NULL. */
 static void run(clg_context *context, clg_model *model, const char *preferred, char *out_impl,
                 char *out_problem, char *out_impls, float *out_y)
 {
@@ -129,7 +130,7 @@ TEST(measured__sessions_follow_and_the_store_keeps)
     assert_string_equal(impl, estimated);
     clg_context_free(context);
 
-    context = open_context(); /* of another process, for all it knows */
+    context = open_context(); /* reads the stored choices, as another process does */
     run(context, model, NULL, impl, NULL, NULL, NULL);
     assert_string_equal(impl, other);
     assert_ok(clg_context_choices(context, &text));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products through CLBlast against a reference in double: transposes, rows with gaps,
- * offsets, batches dense and not. Inputs are small integers, so that every GEMM and sum is exact
- * in float: results must be equal.
+ * Compares matrix products by CLBlast with a reference in double: transposed operands, rows with
+ * gaps, offsets, contiguous batches and others. Inputs are small integers, so that every GEMM and
+ * sum is exact in float: results must be equal.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -34,7 +34,7 @@ static float *numbers(size_t n, unsigned seed)
     return x;
 }
 
-/* Returns the largest index that the problem reads or writes, plus one. */
+/* Returns the elements from the start of the buffer to the end of the last row, with its gap. */
 static size_t extent(int64_t offset, int64_t batch, int64_t stride, int64_t rows, int64_t ld)
 {
     return (size_t)(offset + (batch - 1) * stride + rows * ld);
@@ -98,8 +98,8 @@ static void check_gemm(ocl_context *ocl, ocl_queue *q, ocl_gemm g)
     memory_free(got);
 }
 
-/* Checks a GEMM between copies that may run concurrently except for dependencies: the first copy
- * takes long. */
+/* Checks that a GEMM waits for the copy of its operand, a long one, and the copy of its result for
+ * the GEMM, where commands may run concurrently. */
 static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
     const size_t ahead = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
@@ -219,7 +219,7 @@ TEST_WITH(blas__refuses_what_it_cannot_do, NULL, ocl_platforms_leaks)
     p.m = (int64_t)1 << 40;
     assert_false(ocl_blas_accepts(&p));
     p = good;
-    p.batch = 2; /* results over each other */
+    p.batch = 2; /* results overlap */
     assert_false(ocl_blas_accepts(&p));
     p.stride_c = 20;
     assert_true(ocl_blas_accepts(&p));

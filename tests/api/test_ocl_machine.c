@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices of the machine: records, probe results, measurements, the diagnosis, and a machine
- * that has none.
+ * Tests what is found out about the machine's devices: records, probe results, measurements and the
+ * diagnosis; and a machine without devices.
  */
 #include "support/unit.h"
 

@@ -3,7 +3,7 @@
  * Tests programs: built once, cached, loaded, rejected; and that a warm start compiles nothing.
  *
  * Started as `test_ocl_programs child LOCAL FILE`, the program is one such start on PoCL: it runs a
- * kernel with that local size and writes its costs to the file.
+ * kernel with this local size, and writes to FILE what was compiled.
  */
 #include "support/unit.h"
 
@@ -168,7 +168,7 @@ TEST(programs__batch_reports_and_stops)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_batch, NULL);
 }
 
-/* ---- through the store ----------------------------------------------------------------------- */
+/* ---- through the cache on disk --------------------------------------------------------------- */
 
 static void run_and_store(ocl_context *ocl, void *user)
 {
@@ -200,7 +200,7 @@ TEST(programs__second_start_compiles_nothing)
     (void)ocl_platforms_each(&options, expect_loaded, NULL);
 }
 
-/* Calls change for each cache entry of the program. */
+/* Calls change for each cache entry of the program "stored". */
 static void each_entry(const char *folder, void (*change)(const char *path))
 {
     ocl_cache_entry *entries;
@@ -244,7 +244,7 @@ TEST(programs__damaged_entries_are_compiled_again_and_replaced)
     (void)ocl_platforms_each(&options, run_and_store, NULL);
     for (size_t i = 0; i < 2; i++) {
         each_entry(folder, damages[i]);
-        (void)ocl_platforms_each(&options, expect_compiled, NULL); /* and stores as it is freed */
+        (void)ocl_platforms_each(&options, expect_compiled, NULL); /* stores the program again */
         (void)ocl_platforms_each(&options, expect_loaded, NULL);
     }
 }
@@ -351,7 +351,7 @@ TEST(facts__are_recalled_by_name_and_device)
     }
 }
 
-/* ---- starts of PoCL with a separate, empty cache ------------------------------------------- */
+/* ---- starts of PoCL with a separate, empty cache --------------------------------------------- */
 
 static size_t count_objects(const char *folder)
 {
@@ -389,7 +389,7 @@ typedef struct start {
     size_t n_specialised; /* by the driver, at the launch with the second local size */
 } start;
 
-/* Starts a new process with an empty driver cache. */
+/* Starts this program in a new process, with an empty driver cache; returns what it compiled. */
 static start restart(size_t local)
 {
     static int n_starts;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buffers, transfers, launches, profiling and sharing, on every OpenCL platform of the machine.
+ * Tests buffers, transfers, launches, profiling and sharing, on every OpenCL platform of the
+ * machine.
  */
 #include "support/unit.h"
 
@@ -124,7 +125,7 @@ TEST_WITH(queue__waits_awake_or_asleep, NULL, ocl_platforms_leaks)
     assert_true(n_awake > 0);
 }
 
-/* ---- commands that may be in flight together ----------------------------------------------- */
+/* ---- concurrent commands --------------------------------------------------------------------- */
 
 enum { N_BUFFERS = 5, N_FLOATS = 1 << 14, N_COMMANDS = 100 };
 
@@ -164,7 +165,7 @@ static void shuffle(ocl_queue *q, ocl_buffer *const *buffers, uint32_t *random,
     }
 }
 
-/* Checks commands that may run concurrently: joined, or left to the next wait. */
+/* Checks commands that may run concurrently, until a join or a finish of the queue. */
 static void check_overlapping(ocl_context *ocl, void *user)
 {
     size_t *n_overlapping = user;
@@ -208,10 +209,10 @@ TEST_WITH(queue__overlapping_commands_come_after_what_they_need, NULL, ocl_platf
     assert_true(n_overlapping > 0);
 }
 
-/* ---- asking that fails ----------------------------------------------------------------------- */
+/* ---- status queries that fail ---------------------------------------------------------------- */
 
-/* Replacements of driver functions: status queries fail before clFinish; clFinish waits for the
- * content, and returns its own status. */
+/* Counts calls of the replacements of driver functions below: flushes and status queries that fail,
+ * and calls of clFinish. */
 static size_t n_refused, n_finished;
 
 static cl_int CL_API_CALL refuse_flush(cl_command_queue queue)
@@ -243,7 +244,8 @@ static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
     return CL_OUT_OF_RESOURCES;
 }
 
-/* Finishes with these functions, and restores the driver's own before any check. */
+/* Calls ocl_queue_finish with these driver functions, restores the driver's own, and returns the
+ * status. */
 static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 {
     const cl_api drivers = cl;
@@ -255,8 +257,7 @@ static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 
 enum { N_FETCHES = 20 };
 
-/* Fetches N_FETCHES times, with new content each time, every second time with a clFinish that
- * fails. */
+/* Reads and maps new content N_FETCHES times, every second time with a clFinish that fails. */
 static void fetch_by(ocl_queue *q, ocl_buffer *b, cl_api functions)
 {
     float x[N], y[N];
@@ -521,7 +522,7 @@ static void check_one_thread(ocl_context *ocl, void *user)
     ocl_programs_save(ocl);
 }
 
-/* Returns whether the device can be partitioned: Debian's build of PoCL 7 partitions none. */
+/* Returns whether the device can be partitioned; with Debian's build of PoCL 7 none can. */
 static bool can_be_split(size_t device_index)
 {
     ocl_context *ocl;

@@ -28,8 +28,8 @@ static cl_int CL_API_CALL refuse_to_wait(cl_uint n, const cl_event *events)
     return CL_OUT_OF_HOST_MEMORY;
 }
 
-/* Checks transfers and waits without any clFinish; and with one for each wait that is rejected.
- * Restores the driver's own functions before any check. */
+/* Checks that transfers and waits call no clFinish, and one clFinish for each event wait that
+ * fails. Restores the driver's own functions before any check. */
 static void check_waits_by_event(ocl_context *ocl, void *user)
 {
     (void)user;

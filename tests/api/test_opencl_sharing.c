@@ -19,7 +19,7 @@
 
 enum { N = 37, OFFSET = 3, TOTAL = 256 };
 
-/* The application. */
+/* The application's OpenCL objects. */
 static cl_platform_id platform;
 static cl_device_id device;
 static cl_context app;
@@ -100,7 +100,7 @@ static void expect_references(cl_uint (*references)(void), cl_uint expected)
     assert_int_equal(references(), expected);
 }
 
-/* y = Relu(x), x: [N] */
+/* Creates y = Relu(x), with x of rank 1 and any length. */
 static clg_session *relu_session(clg_context *context)
 {
     clg_builder *g = start_graph();
@@ -135,7 +135,7 @@ TEST(sharing__kernels_before_a_run_are_seen)
     clg_context *context;
     float y[N];
     enqueue_fill(queue, 0,
-                 NULL); /* what the driver keeps for the kernel's argument, it keeps from here on */
+                 NULL); /* from here on the driver keeps a reference for the kernel's argument */
     assert_int_equal(clFinish(queue), CL_SUCCESS);
     const cl_uint of_context = context_references(), of_memory = memory_references(),
                   of_queue = queue_references();
@@ -291,7 +291,7 @@ TEST(sharing__what_does_not_fit_is_refused)
     assert_error(clg_context_create_opencl(stranger, device, queue, NULL, &none),
                  CLG_ERROR_INVALID_ARGUMENT, "another OpenCL context");
     assert_null(none);
-    assert_non_null(wild); /* PoCL has them */
+    assert_non_null(wild); /* PoCL has out-of-order queues */
     assert_error(clg_context_create_opencl(app, device, wild, NULL, &none),
                  CLG_ERROR_INVALID_ARGUMENT, "in order");
     (void)clReleaseCommandQueue(wild);
@@ -382,7 +382,7 @@ TEST(events__the_application_waits_for_a_run)
     (void)clReleaseMemObject(copy);
 }
 
-/* Runs n numbers, more than any run before, which is a new launch for the driver. */
+/* Runs with n elements, more than any run before, so that the driver compiles for a new launch. */
 static void run_wider(clg_session *s, int n)
 {
     static float x[1 << 16], y[1 << 16];

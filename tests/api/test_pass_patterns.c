@@ -23,10 +23,11 @@
 
 /* ---- expressions as models ------------------------------------------------------------------- */
 
-/* x and y: inputs [2,3,40]; w, b: constants [40]; p, q, r: constants [40,40]; numbers: scalars;
- * an operator's name may end in @ and numbers: axes of a reduction, @0@2@1@3 a permutation, the
- * dimensions that Reshape gives. Each expression and number is written down where it is:
- * nothing is shared but letters and what is in braces, {d=Sub(x,y)}, which later is d. */
+/* Holds the state of the parser, which adds the nodes of an expression to a builder. x and y are
+ * inputs [2,3,40]; w and b constants [40]; p, q and r constants [40,40]; numbers are scalar
+ * constants. Integers after an operator, each with an @, are the axes of a reduction, a permutation
+ * (@0@2@1@3), the axis of Softmax or the dimensions of Reshape. Only letters are shared:
+ * {d=Sub(x,y)} names a value that may be read again as d; all else becomes new nodes each time. */
 typedef struct writing {
     clg_builder *b;
     const char *at;

@@ -59,7 +59,7 @@ static int open_layer(void **state)
     opencl_delay_open(&delay);
     opencl_delay_queues(&delay, NULL);
     ocl_platforms_show_pocl();
-    clg_context_free(open_context()); /* probes, which have queues, are done */
+    clg_context_free(open_context()); /* runs the probes, which create queues */
     return 0;
 }
 
@@ -290,7 +290,7 @@ static bool own_queue_sees_values(clg_context *context)
     return same(x, y, sizeof x / sizeof *x);
 }
 
-/* Checks an output that the host knows before the run. */
+/* Reads an output that the host knows before the run; returns whether it is right. */
 static bool own_queue_sees_known_outputs(clg_context *context)
 {
     cl_command_queue q = own_queue(context);
@@ -317,7 +317,8 @@ static bool own_queue_sees_known_outputs(clg_context *context)
     return got[0] == rows && got[1] == 1;
 }
 
-/* Its commands wait for the event of a run, before and after the run's end. */
+/* Commands of the application's queue wait for the event of a run, enqueued before and after the
+ * run's end. */
 static bool own_queue_waits_for_runs(clg_context *context)
 {
     cl_command_queue q = own_queue(context);
@@ -434,7 +435,7 @@ static bool clones_share_weights(clg_context *context)
     return right;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all cases ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -97,7 +97,7 @@ static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bo
             clg_status status = clg_session_run(shared);
             assert_int_equal(clg_session_run(apart), status);
             if (status != CLG_OK)
-                assert_int_equal(status, CLG_ERROR_SHAPE); /* a device's 0 as a shape */
+                assert_int_equal(status, CLG_ERROR_SHAPE); /* a dimension of 0 from the device */
             if (status != CLG_OK) continue;
             compare(shared, apart, m, seed);
             runs++;

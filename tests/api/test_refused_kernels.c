@@ -49,13 +49,13 @@ TEST(refused__another_implementation_serves)
     for (int process = 1; process <= 2; process++) {
         clg_context *context = wd_context("refused", CLG_SELFTEST_ON);
         expect_conv(context, m, false);
-        expect_conv(context, m, false); /* asked once */
+        expect_conv(context, m, false); /* the rejected kernel is not tried again */
         assert_int_equal(n_refusals, process);
         assert_non_null(strstr(refusal, "'winograd_4x4'"));
         assert_non_null(strstr(refusal, "not with me"));
         clg_context_free(context);
     }
-    wd_driver_is(&wd_no_fault, NULL); /* the same driver, in a better mood */
+    wd_driver_is(&wd_no_fault, NULL); /* the same driver without the fault */
     clg_context *context = wd_context("refused", CLG_SELFTEST_ON);
     expect_conv(context, m, true);
     assert_int_equal(n_refusals, 2);
@@ -151,7 +151,7 @@ TEST(refused__groups_that_cannot_shrink)
     clg_context_free(context);
 }
 
-/* GEMMs with smaller groups than usual, down to one work-item. */
+/* Runs GEMMs in smaller groups than usual, down to one work-item. */
 TEST(refused__smaller_groups_serve)
 {
     static const struct {

@@ -88,13 +88,14 @@ TEST(values__nest_only_so_deep)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Writes a ValueInfoProto of a sequence or optional of float tensors. */
+/* Returns a ValueInfoProto of a sequence or optional of float tensors. */
 static ow_bytes kind_info(const char *name, unsigned kind)
 {
     return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_FLOAT32)));
 }
 
-/* x: a sequence; t: a tensor. same = x; longer = x and -t; t is an output, too. */
+/* Creates same = x, longer = x with -t appended, n = length of longer; x: a sequence, t: a
+ * tensor. */
 static clg_session *sequence_session(void)
 {
     ow_model m = {.ir_version = 8, .opset = 16};
@@ -211,7 +212,7 @@ TEST(session__refuses_what_does_not_fit)
     clg_session_free(s);
 }
 
-/* shapes: of the items of x and of an empty optional; known without a kernel. */
+/* Checks outputs that are known without a kernel: a sequence of shapes, and an empty optional. */
 TEST(session__gives_what_planning_knows)
 {
     ow_model m = {.ir_version = 8, .opset = 16};
@@ -231,7 +232,7 @@ TEST(session__gives_what_planning_knows)
         assert_int_equal(clg_value_n_items(got), 3);
         assert_true(clg_value_get_double(clg_value_item(got, 1), 0) == 12);
         assert_true(clg_value_get_double(clg_value_item(got, 2), 0) == 6);
-        for (size_t i = 0; i < 3; i++) /* the caller's own */
+        for (size_t i = 0; i < 3; i++) /* items are the caller's */
             *(int64_t *)clg_value_data(clg_value_item(got, i)) = 77;
         clg_value_free(got);
         assert_ok(clg_session_get_output(s, "nothing", &got));

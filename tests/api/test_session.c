@@ -239,7 +239,7 @@ TEST(session__linked_state_stays_on_the_device)
     clg_session_free(s);
 }
 
-/* ---- several in parallel --------------------------------------------------------------------- */
+/* ---- concurrent sessions --------------------------------------------------------------------- */
 
 static void *run_clone(void *argument)
 {
@@ -318,7 +318,7 @@ TEST(session__progress_can_cancel)
     int calls = 0;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     const char *const off[] = {
-        "epilogue"}; /* its own options, so that it is not an exec made before */
+        "epilogue"}; /* other options than before, so that no exec is reused */
     options.disabled_passes = off;
     options.n_disabled_passes = 1;
     options.progress = say_no;
@@ -399,7 +399,7 @@ TEST(session__kept_values_can_be_read)
     clg_session_free(s);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- rejected inputs ------------------------------------------------------------------------- */
 
 TEST(session__wrong_inputs_are_refused)
 {

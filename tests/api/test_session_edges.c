@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Creates next = state + x, twice = next + next, over `dims`. */
+/* Creates next = state + x, twice = next + next. x: [declared], state: [4]. */
 static clg_session *adder(int64_t declared)
 {
     clg_builder *g = start_graph();
@@ -120,7 +120,7 @@ TEST(link__a_shape_that_the_input_cannot_have_is_reported)
     clg_session_free(s);
 }
 
-/* ---- memory that comes back ------------------------------------------------------------------ */
+/* ---- memory of inputs and outputs ------------------------------------------------------------ */
 
 TEST(memory__an_output_may_be_the_next_input)
 {
@@ -364,7 +364,7 @@ TEST(wait__two_threads_that_wait_both_come_back)
         const clg_status own = clg_session_wait(s);
         assert_int_equal(pthread_join(other, NULL), 0);
         assert_true(own == CLG_OK ||
-                    w.status == CLG_OK); /* who comes too late has no run to wait for */
+                    w.status == CLG_OK); /* the later one may have no run to wait for */
         assert_true(own == CLG_OK || own == CLG_ERROR_INVALID_ARGUMENT);
         assert_true(w.status == CLG_OK || w.status == CLG_ERROR_INVALID_ARGUMENT);
         expect(s, "next", number + 1, 3, 4, 5);

@@ -66,7 +66,7 @@ TEST(stream__several_sessions_share_the_rows)
     }
     clg_stream *stream = stream_rows_make(s, 4, 16, 2, STREAM_MEMORY_AUTO);
     for (int i = 0; i < 4; i++)
-        if (i != 2) clg_session_free(s[i]); /* the stream has its own */
+        if (i != 2) clg_session_free(s[i]); /* the stream retains them */
     stream_rows_run(stream, 1000, 0);
     clg_stream_free(stream);
 }
@@ -110,7 +110,7 @@ TEST(stream__memory_does_not_grow_with_rows)
     clg_session_free(s);
 }
 
-/* ---- what stays, what is written ------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 TEST(stream__outputs_by_name)
 {
@@ -236,7 +236,7 @@ TEST(stream__constants_of_a_file_are_aligned)
     clg_session_free(s);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- rejected arguments ---------------------------------------------------------------------- */
 
 static void refuse(clg_session *const *s, size_t n, size_t batch, size_t depth, clg_status status,
                    const char *words)

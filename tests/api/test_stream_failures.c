@@ -75,7 +75,7 @@ TEST(stream__callbacks_that_break_the_rules)
     clg_session_free(s);
 }
 
-/* Rows of indices, one of which is out of range. */
+/* Describes n_rows rows of one index each; that of row `bad` is out of range. */
 typedef struct indices {
     uint64_t n_rows, bad, n_given;
 } indices;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals of strings, and loops that carry strings: models written byte by byte,
- * run with sequences given and taken. Expected words are written out, "one two|three" for two
- * tensors of two strings and one.
+ * Tests sequences and optionals of strings, and loops that carry strings, in models that the test
+ * encodes. Values are written as text: "one two|three" is a sequence of two tensors, of two strings
+ * and of one.
  */
 #include "support/unit.h"
 
@@ -67,7 +67,7 @@ static void say(const clg_value *v, char *text, size_t size)
         const char *const *words = clg_value_data(v);
         for (int64_t i = 0; i < clg_value_n_elements(v); i++) {
             if (i) append(text, size, " ");
-            if (words[i]) append(text, size, words[i]); /* NULL is the empty one */
+            if (words[i]) append(text, size, words[i]); /* NULL is the empty string */
         }
         return;
     }
@@ -79,7 +79,7 @@ static void say(const clg_value *v, char *text, size_t size)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Writes a ValueInfoProto of strings: a tensor, a sequence or an optional of tensors. */
+/* Returns a ValueInfoProto of strings: a tensor, a sequence or an optional of tensors. */
 static ow_bytes info_of(const char *name, unsigned kind)
 {
     return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_STRING)));
@@ -114,7 +114,7 @@ static void add_number(ow_model *m, const char *name, int64_t number)
     ow_initializer(m, ow_tensor_raw(name, CLG_INT64, 0, NULL, &number, sizeof number));
 }
 
-/* An input with a '|' is a sequence. */
+/* Sets an input from text: a sequence where it has a '|', otherwise a tensor. */
 static void set(clg_session *s, const char *name, const char *text)
 {
     clg_value *v = strchr(text, '|') ? sequence_of(text) : words_of(text);
@@ -154,7 +154,7 @@ TEST(string_sequences__are_made_and_changed)
     add_output(&m, "taken", TENSOR);
     add_output(&m, "joined", TENSOR);
     clg_session *s = open_model(context, &m);
-    for (int i = 0; i < 3; i++) { /* other words are another plan, the first ones the first plan */
+    for (int i = 0; i < 3; i++) { /* other words need another plan; the first ones reuse theirs */
         set(s, "a", i == 1 ? "eins" : "one two");
         set(s, "b", i == 1 ? "zwei drei vier" : "four");
         assert_ok(clg_session_run(s));
@@ -240,7 +240,7 @@ TEST(string_sequences__are_inputs_and_outputs)
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
-/* Splits strings at commas, and returns the number of parts of each; y is passed to all. */
+/* Appends y to the strings of each tensor of x, and splits them at commas. */
 TEST(string_sequences__are_mapped)
 {
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
@@ -265,7 +265,7 @@ TEST(string_sequences__are_mapped)
     clg_session_free(s);
 }
 
-/* Three iterations that each append an x: as a growing sequence, and stacked. */
+/* Runs three iterations that each append an x: as a growing sequence, and stacked. */
 TEST(string_sequences__are_carried_by_loops)
 {
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};

@@ -140,7 +140,7 @@ TEST(threads__two_at_once_build_once)
     assert_ok(clg_session_create(context, m, NULL, &b));
     assert_ok(run_matmul(b, 2, 0));
     assert_ok(clg_context_counters(context, &after));
-    /* the second session has its own inputs and outputs, and no weights */
+    /* the second session has separate inputs and outputs, and shares the weights */
     assert_true(after.device_bytes - before.device_bytes < 2 * for_one);
     clg_session_free(a);
     clg_session_free(b);

@@ -92,7 +92,8 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
 
 /* ---- the init plan --------------------------------------------------------------------------- */
 
-/* Creates rows of constants times 1, 2 and 3, each a part of the init plan. */
+/* Creates outputs that are rows of constants times 1, 2 and 3, each computed by a part of the init
+ * plan. */
 static clg_session *scaled_session(void)
 {
     static const char *const names[N_CONSTANTS][4] = {

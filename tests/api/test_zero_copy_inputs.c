@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inputs that a CPU device reads in place in the host's memory: large ones, aligned as
+ * Tests inputs that a CPU device reads in place in the host's memory: large ones, aligned as
  * OpenCL's buffers are. Others are copied; results are the same, and a value is the caller's again
  * when the run has ended.
  */
@@ -79,7 +79,7 @@ TEST(zero_copy__what_changes_between_runs_counts)
     assert_ok(clg_session_run(s));
     float *data = clg_value_data(x);
     for (int i = 0; i < N; i++) data[i] = number(i, 2);
-    expect(s, 1); /* results are their own */
+    expect(s, 1); /* results are separate memory */
     assert_ok(clg_session_run(s));
     expect(s, 2);
     clg_value *other = filled(3);
@@ -103,7 +103,7 @@ static void release(void *user)
     n_released++;
 }
 
-/* Data at every offset from the alignment of OpenCL's buffers. */
+/* Sets data at every offset in floats from the alignment of OpenCL's buffers. */
 TEST(zero_copy__memory_of_the_caller)
 {
     static float memory[N + 64];

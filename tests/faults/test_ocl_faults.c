@@ -139,7 +139,7 @@ TEST(faults__every_allocation)
     assert_ok(do_job(&j));
 }
 
-/* Computes c = a b with a and b of ones; each element must be k. */
+/* Computes c = a b with a and b of ones; each element must be SIZE. */
 static clg_status multiply(ocl_queue *q, ocl_buffer *a, ocl_buffer *b, ocl_buffer *c)
 {
     enum { SIZE = 24 };

@@ -25,7 +25,7 @@ enum { M = 5, K = 7, N = 19 };
 
 static opencl_faults faults;
 static float a[M * K], b[K * N];
-static int n_selftest_records; /* that something is wrong */
+static int n_selftest_records; /* warnings that a kernel gives wrong results */
 
 static void listen(void *user, clg_log_level level, const char *message)
 {
@@ -33,8 +33,8 @@ static void listen(void *user, clg_log_level level, const char *message)
     if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_selftest_records++;
 }
 
-/* attention of queries a over b as keys and values, otherwise y = a b; both have several
- * implementations */
+/* whether the model is attention of queries a over b as keys and values; otherwise y = a b. Both
+ * have several implementations. */
 static bool of_attention;
 
 static clg_status make_model(clg_model **out_model)

@@ -4,9 +4,9 @@
  * sessions: a negative status with a message, no leak, every handle can still be freed, and the
  * next run - of a new session, and of the one that failed - succeeds.
  *
- * Allocations and calls fail within lives in a context that stays, since faults of making contexts
- * are in test_ocl_faults.c. Only CLBlast does more in a fresh context than in an old one: there
- * every call after the context is made fails in turn, through the compiling of CLBlast's kernels.
+ * All sessions are in one context: test_ocl_faults.c injects faults into the creation of contexts.
+ * Only CLBlast does more in a new context than in an old one: there every call after the creation
+ * of the context fails in turn, including those that compile CLBlast's kernels.
  */
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
@@ -29,8 +29,8 @@ static const char stale[] = "the message of an earlier error";
 
 typedef struct job {
     const session_life *life;
-    clg_context *context; /* NULL: of its own */
-    clg_session *session; /* NULL: of its own */
+    clg_context *context; /* NULL: created and freed by each job */
+    clg_session *session; /* NULL: created and freed by each job */
     bool profiling;
 } job;
 
@@ -109,8 +109,8 @@ TEST(faults__every_allocation_of_a_session)
 
 /* ---- OpenCL calls ---------------------------------------------------------------------------- */
 
-/* Finishes uploads: a context holds the event of its last upload until a finish shows that it is
- * complete, an object that is not a leak. */
+/* Finishes uploads: until then a context holds the event of its last upload, which is not a
+ * leak. */
 static void finish_uploads(clg_context *context)
 {
     const float x = 1;

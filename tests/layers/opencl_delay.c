@@ -9,10 +9,10 @@
  * command of its queue in a wait list of another queue's command or in clWaitForEvents, clFinish of
  * its queue, a blocking read or map in its queue, the release of the queue. A blocking write
  * returns with its data captured and its effect still to come, as on Intel's CPU runtime. A flush
- * begins nothing. What other queues wait for without a flush is counted: a driver may never
- * begin it.
+ * starts nothing. Waits of other queues for commands that were not flushed are counted: a driver
+ * may never start those.
  *
- * Maps go through memory of the layer's own, which a map fills and an unmap writes back, as on a
+ * Maps go through memory of the layer, which a map fills and an unmap writes back, as on a
  * device with separate memory. Buffers with the application's memory are mapped where they
  * are. CLG_DELAY_REPORT=1: at the end of the process, a line of counts on stderr.
  */

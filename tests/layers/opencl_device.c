@@ -5,13 +5,13 @@
  *
  *   CLG_DEVICE_FLOATS  floats in a hardware vector
  *   CLG_DEVICE_UNITS   compute units
- *   CLG_DEVICE_ITEMS   the maximum of work-items of a group; kernels are refused larger ones
- *   CLG_KERNEL_ITEMS   the same for kernels alone, while the device promises more, as where
- *                      registers are few
+ *   CLG_DEVICE_ITEMS   maximum work-group size; launches of larger groups are rejected
+ *   CLG_KERNEL_ITEMS   the same for kernels alone, while the device reports more, as on devices
+ *                      with few registers
  *
- * Read at each call, so a test may change them. Vectors of 8 serve under valgrind, which hides
- * AVX-512 from drivers: programs compiled before without it, with PoCL kept to AVX2 by
- * POCL_KERNELLIB_NAME=avx2, are those that PoCL finds under it, where compiling takes many minutes.
+ * Read at each call, so a test may change them. CLG_DEVICE_FLOATS=8 is for valgrind, which hides
+ * AVX-512 from drivers and makes compiling take many minutes: programs that were compiled without
+ * valgrind, with POCL_KERNELLIB_NAME=avx2, are then found in the cache.
  */
 #define LAYER_NAME "clgraph's other device"
 #include "opencl_layer.h"

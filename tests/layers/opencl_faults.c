@@ -5,8 +5,8 @@
  * as well.
  *
  * Releases never fail. Retaining a queue does not either: CLBlast 1.7 ignores that result and
- * releases the queue once too often then. A failing clFinish waits first: what it stands for is a
- * device that is lost, not memory that is still being written. Tests find the exported functions
+ * releases the queue once too often then. A failing clFinish waits first: it simulates a lost
+ * device, not memory that is still being written. Tests find the exported functions
  * with dlsym; see support/fakes/opencl_faults.h.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -185,7 +185,7 @@ CALL(clGetEventProfilingInfo,
      (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *out_size),
      (event, what, size, value, out_size))
 
-/* ---- work ------------------------------------------------------------------------------------ */
+/* ---- programs and commands ------------------------------------------------------------------- */
 
 CALL(clBuildProgram,
      (cl_program program, cl_uint n, const cl_device_id *devices, const char *options,

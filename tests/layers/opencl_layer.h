@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The common part of the tests' OpenCL layers (OPENCL_LAYERS of ocl-icd): a copy of the driver's
+ * Holds what the tests' OpenCL layers (OPENCL_LAYERS of ocl-icd) share: a copy of the driver's
  * function table, in which `fill` replaces functions, and a name. Included once, at the top of a
  * layer, which defines LAYER_NAME before it and `fill` after it.
  */
@@ -16,7 +16,7 @@
 static cl_icd_dispatch table;
 static const cl_icd_dispatch *next;
 
-/* Replaces functions of the table by the layer's. */
+/* Replaces functions in `table` by the layer's. */
 static void fill(void);
 
 /* Returns data as the result of a clGet...Info. */

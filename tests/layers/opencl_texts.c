@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a */
+/* Returns the FNV-1a hash of n bytes. */
 static uint64_t hash_of(const char *text, size_t n)
 {
     uint64_t h = 14695981039346656037u;
@@ -23,7 +23,7 @@ static uint64_t hash_of(const char *text, size_t n)
 }
 
 /* Finds the stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated"
- * for a generated body. */
+ * for a generated body. Returns false where there is none. */
 static bool stem_of(const char *text, char *out, size_t size)
 {
     if (strstr(text, "#line 1 \"generated: ")) {

@@ -37,7 +37,7 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* CLBlast passes one string, the library declarations and then its kernel. */
+    /* CLBlast passes one string; clgraph passes declarations and then its kernel. */
     if (n < 1 || n > 2 || !strings || !strings[n - 1])
         return next->clCreateProgramWithSource(context, n, strings, lengths, error);
     const cl_uint last = n - 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The digits model on all its held-out images, with both classes of kernels and with CLBlast: the
- * classes and the accuracy of PyTorch, and its probabilities within 1e-5, which is far above what
- * the order of sums moves (4e-7 in PyTorch itself) and far below what a wrong kernel would.
- * Whatever the batch.
+ * Runs the digits model on all its held-out images, in batches of several sizes, with both classes
+ * of kernels and with CLBlast: classes and accuracy must be PyTorch's, and probabilities within
+ * 1e-5 of PyTorch's. The order of sums changes them by far less (4e-7 in PyTorch itself), a wrong
+ * kernel by far more.
  */
 #include "support/unit.h"
 

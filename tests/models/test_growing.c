@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding: a cache of keys and values that grows by one with each run, over a hundred runs. Once
- * warm, nothing is compiled, packed or cached: each step plans, and the memory of the device and of
- * the host depends only on the step. The state stays on the device. tests/bench/growing.c measures
- * planning.
+ * Tests decoding with a cache of keys and values that grows by one with each run, over a hundred
+ * runs. Once warm, nothing is compiled, packed or cached: each step plans, and the memory of the
+ * device and of the host depends only on the step. The state stays on the device.
+ * tests/bench/growing.c measures planning.
  */
 #include "support/unit.h"
 
@@ -71,7 +71,7 @@ static clg_session *open_session(clg_model *model, clg_kernel_class kernels)
     return session;
 }
 
-/* ---- what a step keeps --------------------------------------------------------------- */
+/* ---- what a step keeps ----------------------------------------------------------------------- */
 
 typedef struct footprint {
     clg_counters counters;
@@ -140,8 +140,8 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
         assert_int_equal(second[i].counters.device_bytes, third[i].counters.device_bytes);
         assert_int_equal(second[i].host_bytes, third[i].host_bytes);
     }
-    /* The state in and out with a quarter of room, what attention makes of it, and literals of
-     * plans. */
+    /* Bounds the growth: input and output state, each with a quarter of spare capacity,
+     * intermediate results of attention, and literals of plans. */
     const size_t grown =
         first[STEPS - 1].counters.device_bytes - first[WARM_UP].counters.device_bytes;
     assert_true(grown <= 4 * (STEPS - WARM_UP) * state_step_bytes(model) + 65536);

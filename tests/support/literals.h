@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * List literals for calls with a count and a list.
+ * Array literals of strings and dimensions, for calls that take a count and an array.
  */
 #ifndef CLG_TESTS_LITERALS_H
 #define CLG_TESTS_LITERALS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The main of test programs without one. An argument, a pattern of names, chooses tests.
+ * The main function of test programs that have none. Runs the tests whose names match the pattern
+ * in the first argument; without an argument, all tests.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of platform.h on POSIX systems.
+ * Implements platform.h on POSIX systems.
  */
 #include "support/platform.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scratch folder. Uses the C library alone, so that it works while the library's functions are
- * made to fail.
+ * Implements the scratch folder. Allocates no memory of the library, so that it works while the
+ * library's functions are made to fail.
  */
 #include "support/scratch.h"
 

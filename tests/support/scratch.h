@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 const char *scratch_folder(void);
-/* Returns FOLDER/NAME; lives as long as the program. */
+/* Returns FOLDER/NAME, which stays valid until the program ends. */
 const char *scratch_path(const char *name);
 /* Creates a file in the folder with these bytes; returns its path. */
 const char *scratch_file(const char *name, const void *data, size_t size_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Registers and runs the tests of a program, and groups whose teardown counts: cmocka 1.1 ignores
- * the result of a group's teardown, in which runs without a kernel are detected.
+ * Registers and runs the tests of a program. A group whose teardown fails is a failure, which
+ * cmocka 1.1 ignores; teardowns detect runs in which no kernel ran.
  */
 #include "support/unit.h"
 
@@ -24,7 +24,7 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 {
     close_it = close;
     is_closed = false;
-    /* Tests are linked with the library's objects and have no helper beside them. */
+    /* Tests are linked with the library's objects, and have no compile helper in their folder. */
     if (!getenv("CLG_COMPILE_HELPER"))
         (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_COMPILE_HELPER);
     const int n_failed = _cmocka_run_group_tests("tests", tests, n_tests, open, close_group);
@@ -35,7 +35,7 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
 /* ---- tests that register themselves ---------------------------------------------------------- */
 
 static test_entry *
-    /* by line: constructors run in the order of their file on some systems, in reverse on others */
+    /* sorted by line: constructors run in order of the file on some systems, reversed on others */
     first;
 static CMFixtureFunction open_all, close_all;
 

@@ -19,8 +19,8 @@
 /* Defines a test, which registers itself: TEST(name) { ... }. A program runs its tests in the
  * order of their lines. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
-/* As TEST, with functions that are called before and after it (CMFixtureFunction), or NULL. The
- * first one may set *state, which is the test's `state`. */
+/* As TEST, with functions that are called before and after the test (CMFixtureFunction), or NULL.
+ * setup may set *state, which the test gets as `state`. */
 #define TEST_WITH(name, setup, teardown)                                                           \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void name##_register(void)                                 \
@@ -29,7 +29,8 @@
         test_register(&entry);                                                                     \
     }                                                                                              \
     static void name(void **state __attribute__((unused)))
-/* Functions that are called before the first and after the last test of the program, or NULL. */
+/* Sets the functions that are called before the first and after the last test of the program; each
+ * may be NULL. */
 #define TEST_GROUP(open, close)                                                                    \
     __attribute__((constructor)) static void test_group_register(void) { test_group(open, close); }
 
@@ -55,8 +56,8 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
             fail_msg("%s gave %s: %s", #call, status_name(assert_status_), error_text());          \
     } while (0)
 
-/* Checks unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 lacks its replacement.
- */
+/* Checks min <= number <= max, unsigned. cmocka 2 deprecates assert_in_range, and cmocka 1 lacks
+ * its replacement. */
 #define assert_between(number, min, max)                                                           \
     do {                                                                                           \
         const uintmax_t assert_number_ = (number);                                                 \

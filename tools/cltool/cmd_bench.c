@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool bench: latency and throughput, by batch, by device, and of two devices in alternation.
+ * cltool bench: measures latency and throughput by batch, by device, or of two devices in
+ * alternation.
  */
 #include "cltool.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One device with one batch. */
+/* Results of one device with one batch. */
 typedef struct bench_result {
     char *device, *selector;
     size_t batch, runs;
@@ -39,7 +40,7 @@ typedef struct comparison_result {
 
 typedef struct bench {
     const options *options;
-    engine engine; /* the model; the current device */
+    engine engine; /* the model, and the context and session of the current device */
     input_set inputs;
     size_t *batches, n_batches;
     device_choice choice;
@@ -67,7 +68,8 @@ static uint64_t n_launched(const clg_context *context)
                : 0;
 }
 
-/* Measures the first run, takes the digest of its outputs, and counts the steps of a second run. */
+/* Measures the first run, computes the digest of its outputs, and counts the kernels and CLBlast
+ * calls of a second run. */
 static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
 {
     clg_value **outputs;
@@ -109,8 +111,8 @@ static int measure_device_time(const bench *b, clg_session *session, const input
     return code;
 }
 
-/* Measures the device time of each batch in a separate context with profiling, opened while no
- * other one is open: weights are on the device once. */
+/* Measures the device time of each batch in a separate context with profiling, while no other
+ * context is open, so that the weights are on the device once. */
 static int measure_device_times(bench *b, const clg_device_info *device, bench_result *results)
 {
     clg_context *context = NULL;
@@ -235,7 +237,8 @@ static int compare_outputs(const bench *b, clg_session *other, comparison_result
     return code;
 }
 
-/* Runs A B A B ..., and at the end both with the inputs as given. */
+/* Runs the two sessions in alternation and records their times, then both with the inputs as given.
+ */
 static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine,
                        times *theirs)
 {
@@ -295,7 +298,7 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
     return code;
 }
 
-/* Compares with the device of "SELECTOR[@PRECISION]". */
+/* Compares with the device and precision of --compare: "SELECTOR[@PRECISION]". */
 static int compare(bench *b)
 {
     char *selector = must_copy(b->options->compare), *at = strrchr(selector, '@');
@@ -333,7 +336,7 @@ static size_t fastest(const bench *b, size_t n_devices, size_t batch)
     return best;
 }
 
-/* Returns the summary; free(). */
+/* Returns the line that says which batch or device is the fastest; free(). */
 static char *summary(const bench *b)
 {
     size_t n_devices = b->n_results / b->n_batches, best_batch = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool cache: the cache of compiled programs.
+ * cltool cache: lists, prunes, clears, warms, packs and unpacks the cache of compiled programs.
  */
 #include "cltool.h"
 
@@ -89,7 +89,7 @@ static int list_entries(const options *o)
     return code;
 }
 
-/* Reports an action and the number of entries. */
+/* Prints an action, such as "removed", and the number of entries. */
 static int report(const options *o, const char *done, size_t n)
 {
     if (o->json) return output_json(json_pack("{s:I}", done, (json_int_t)n));

@@ -42,12 +42,12 @@ typedef struct diff {
     clg_node_info *nodes;
     size_t n_nodes, n_nodes_seen;
     side here, there;
-    char *words; /* of --against, split */
+    char *words; /* a copy of --against, split into words */
     compared_value *values;
     size_t n_values, n_parted;
     size_t first;     /* index of the first value that differs; SIZE_MAX: none */
     bool is_fused;    /* differs only in plain runs */
-    char *first_text; /* text of the finding */
+    char *first_text; /* describes the first difference */
 } diff;
 
 /* ---- the two sides --------------------------------------------------------------------------- */
@@ -115,8 +115,8 @@ static int run_session(const diff *d, clg_session *session)
     return code == CODE_DONE ? engine_run(session) : code;
 }
 
-/* Creates the session of a side. names NULL: keeps every value; n_names 0 with other names: none.
- */
+/* Creates a session of a side and runs it. names NULL: keeps every value; n_names 0 with names not
+ * NULL: keeps none. */
 static int start(const diff *d, const side *w, const char *const *names, size_t n_names,
                  clg_session **out_session)
 {
@@ -129,8 +129,8 @@ static int start(const diff *d, const side *w, const char *const *names, size_t 
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Gets a value; NULL with CODE_DONE when the session has no such value: a sequence, or one inside a
- * branch. */
+/* Gets a value of the session's last run. *out_value is NULL, with CODE_DONE, when it was not kept:
+ * a sequence, or a value in a branch. */
 static int get_value(clg_session *session, const char *name, clg_value **out_value)
 {
     clg_status status = clg_session_get_output(session, name, out_value);
@@ -138,7 +138,8 @@ static int get_value(clg_session *session, const char *name, clg_value **out_val
     return fail_status(status, STAGE_WORK, "'%s'", printable(name));
 }
 
-/* Loads a file named as by 'cltool run --dump all -o DIR'; NULL if it does not exist. */
+/* Loads a file named as by 'cltool run --dump all -o DIR'; *out_value is NULL if it does not exist.
+ */
 static int load_value(const char *folder, const char *name, clg_value **out_value)
 {
     static const char *const endings[] = {"npy", "pb"};
@@ -242,7 +243,7 @@ static int compare_nodes(diff *d)
     return code;
 }
 
-/* ---- values of fused nodes ------------------------------------------------------------------- */
+/* ---- differences in fused nodes -------------------------------------------------------------- */
 
 static bool is_output(const diff *d, const char *name)
 {
@@ -252,7 +253,8 @@ static bool is_output(const diff *d, const char *name)
     return false;
 }
 
-/* Finds the last output that differs in a plain run of this side; SIZE_MAX when none does. */
+/* Finds the last output that differs in a plain run of this side; *out_index is SIZE_MAX when none
+ * does. */
 static int find_wrong_output(diff *d, const side *w, comparison *out_result, size_t *out_index)
 {
     static const char *const none[] = {""};
@@ -272,7 +274,7 @@ static int find_wrong_output(diff *d, const side *w, comparison *out_result, siz
     return code;
 }
 
-/* Returns whether value i differs when only it is kept. */
+/* Runs the side with only value i kept; *out_parts: it differs then. */
 static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool *out_parts)
 {
     clg_session *session = NULL;
@@ -284,7 +286,8 @@ static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool 
     return code;
 }
 
-/* Bisects: everything after a wrong value is wrong. */
+/* Searches the first value that differs by bisection, which assumes that all values after it differ
+ * too. `wrong`: an index that differs, with its result. */
 static int search_fused(diff *d, const side *w, size_t wrong, comparison result)
 {
     size_t right = SIZE_MAX, step = 0; /* the last value known to be right, none so far */
@@ -327,7 +330,8 @@ static int compare_plain(diff *d)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* Returns the value with the largest difference among the first n; NULL when there is none. */
+/* Returns the value with the largest difference of those within the tolerance among the first n;
+ * NULL when there is none. */
 static const compared_value *largest_of(const diff *d, size_t n)
 {
     const compared_value *largest = NULL;

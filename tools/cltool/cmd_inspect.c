@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool inspect: a model's inputs, outputs and cost. Only --plan needs a device.
+ * cltool inspect: prints a model's inputs, outputs and cost. Only --plan needs a device.
  */
 #include "cltool.h"
 
@@ -25,9 +25,9 @@ typedef struct inspection {
     const char *path;
     clg_model *model;
     clg_model_info info;
-    clg_node_info *nodes; /* with their places */
+    clg_node_info *nodes; /* with the places where they run */
     size_t n_nodes;
-    clg_node_info *all; /* those of subgraphs too */
+    clg_node_info *all; /* also the nodes of subgraphs */
     size_t n_all;
     operator_count *operators;
     size_t n_operators, n_unsupported;
@@ -91,8 +91,8 @@ static int load(inspection *x)
     return CODE_DONE;
 }
 
-/* Estimates the cost; for an unsupported model that of its other nodes, where possible. Shapes that
- * the user gave must fit; assumed ones need not. */
+/* Estimates the cost; for an unsupported model, that of its supported nodes if possible. It is an
+ * error if shapes that the user gave do not fit, but not if assumed ones do not. */
 static int estimate(const options *o, inspection *x)
 {
     int code = inputs_gather(o, x->model, INPUTS_LOOK, &x->inputs);
@@ -150,7 +150,7 @@ static int write_dot(const options *o, const inspection *x)
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
 
-/* "[batch,1,8,8]", "?" for a free dimension without a name; free(). */
+/* Returns "[batch,1,8,8]", with "?" for a free dimension without a name; free(). */
 static char *port_shape(const clg_port *port)
 {
     if (port->rank < 0) return must_copy("[...]");
@@ -192,7 +192,7 @@ static char *assumed_text(const input_set *set)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Returns "sequence of map(string, float32)"; only the dtype for a tensor. free() */
+/* Returns the type as "sequence of map(string, float32)"; only the dtype for a tensor. free() */
 static char *port_type(const clg_port *port)
 {
     const bool is_map = port->key_dtype != CLG_DTYPE_NONE;
@@ -304,7 +304,7 @@ static int print_json(const options *o, const inspection *x)
     if (x->plan) (void)json_object_set_new(json, "plan", output_json_text(x->plan));
     if (failure_is_recorded()) {
         (void)json_object_set_new(json, "error", failure_json());
-        failure_clear(); /* it is reported */
+        failure_clear(); /* it has been reported */
     }
     return output_json(json);
 }

@@ -28,12 +28,12 @@ typedef struct target {
     clg_npy_writer *writer;
     clg_dtype dtype;
     size_t rank;
-    int64_t dims[CLG_MAX_RANK]; /* of all rows */
+    int64_t dims[CLG_MAX_RANK]; /* dims[0]: the rows written so far */
 } target;
 
 typedef struct predict {
     const options *options;
-    engine engine; /* only the model */
+    engine engine; /* has only the model */
     device_choice choice;
     clg_context **contexts;
     clg_session **sessions;
@@ -41,13 +41,13 @@ typedef struct predict {
     input_set inputs;
     target *targets;
     size_t n_targets, batch;
-    int64_t first_row, n_rows; /* of the datasets */
+    int64_t first_row, n_rows; /* the rows of the datasets that are predicted */
     clg_stream *stream;
     clg_stream_stats stats;
     double shown_ms;
 
     dataset **rows;   /* in the order of the stream's inputs */
-    int64_t next_row; /* used by the reading thread, as are: */
+    int64_t next_row; /* this and the next two fields are the reading thread's */
     int read_code;
     failure_record read_failure;
     int write_code;
@@ -94,7 +94,7 @@ static int find_target(const predict *p, const char *text, target *t)
     return CODE_DONE;
 }
 
-/* Reports an unwritable folder before anything is computed. */
+/* Checks that the file's folder exists, before anything is computed. */
 static int check_folder(const char *path)
 {
     char *folder = path_folder(path);
@@ -138,7 +138,8 @@ static int read_targets(predict *p)
     return code;
 }
 
-/* Parses "I/N": the I-th of N parts, from 1. Sizes differ by one row at most. */
+/* Limits the rows to those of --shard "I/N": the I-th of N parts, from 1, whose sizes differ by one
+ * row at most. */
 static int take_shard(predict *p)
 {
     size_t part, parts;
@@ -159,7 +160,7 @@ static int take_shard(predict *p)
     return CODE_DONE;
 }
 
-/* Reports rows of a shape that the model does not accept, with the shape in the file. */
+/* Checks that the model accepts the shape of the rows in each file. */
 static int check_shapes(const predict *p)
 {
     for (size_t i = 0; i < p->inputs.count; i++) {
@@ -179,7 +180,8 @@ static int check_shapes(const predict *p)
     return CODE_DONE;
 }
 
-/* Checks that all datasets have as many rows; generated ones have any number. */
+/* Checks that all datasets have the same number of rows, except generated ones, which have any
+ * number, and sets the range of rows to predict. */
 static int count_rows(predict *p)
 {
     const input_item *first = NULL;
@@ -253,7 +255,7 @@ static int decide_batch(predict *p)
     }
     if (p->batch == 0) {
         p->batch = 1;
-        code = give_shapes(p, p->sessions[0]); /* values of the inputs that are not streamed */
+        code = give_shapes(p, p->sessions[0]); /* also sets the inputs that are not streamed */
         if (code == CODE_DONE)
             code = batch_measure(p->sessions[0], clg_context_device(p->contexts[0]), &p->inputs,
                                  p->first_row, p->n_rows, &p->batch);
@@ -297,7 +299,7 @@ static int prepare(predict *p, const char *model_path)
         if (code == CODE_DONE && p->n_rows > 0) code = engine_prepare(p->sessions[i]);
     }
     if (code == CODE_DONE) code = make_stream(p);
-    /* the stream works in its own sessions */
+    /* the stream has separate sessions */
     for (size_t i = 0; i < p->choice.n_chosen && p->sessions; i++) {
         clg_session_free(p->sessions[i]);
         p->sessions[i] = NULL;
@@ -368,7 +370,7 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Creates an output of no rows, for input without rows. */
+/* Opens the file of an output when there are no rows. */
 static int open_empty(target *t)
 {
     int64_t dims[CLG_MAX_RANK] = {0};
@@ -398,7 +400,7 @@ static int failed(const predict *p, clg_status status)
     return p->read_code;
 }
 
-/* Runs the stream. A signal stops it, and partial results are removed. */
+/* Runs the stream and completes the files. A signal stops it, and no file appears. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);

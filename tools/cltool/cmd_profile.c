@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool profile: device time by step and by operator.
+ * cltool profile: measures device time by step and by operator.
  */
 #include "cltool.h"
 
@@ -15,7 +15,7 @@
 
 #define DEFAULT_RUNS 10
 
-/* A step over all runs; strings are of the last profile. */
+/* A step and its times in all runs; the strings are borrowed from the session. */
 typedef struct step_row {
     const char *node, *op_type, *kernel, *impl, *impls;
     double flops, bytes;
@@ -159,11 +159,11 @@ static void sum_up(profile *p)
 
 static double share(const profile *p, double us) { return p->total_us > 0 ? us / p->total_us : 0; }
 
-/* Returns an amount per us in billions per second; 0 when it was not counted. */
+/* Returns amount / us in billions per second; 0 when no time was measured. */
 static double giga_rate(double amount, double us) { return us > 0 ? amount / (us * 1e3) : 0; }
 
-/* Returns the share of the device's peak that a step reaches: arithmetic or memory, whichever is
- * higher. */
+/* Returns the fraction of the device's peak that a step reaches: of its arithmetic or its memory
+ * rate, whichever is higher. */
 static double of_peak(const profile *p, double flops, double bytes, double us)
 {
     double by_flops = p->peaks.fp32_gflops > 0 ? giga_rate(flops, us) / p->peaks.fp32_gflops : 0;
@@ -234,7 +234,7 @@ static json_t *rates_json(const profile *p, double flops, double bytes, double u
                      of_peak(p, flops, bytes, us));
 }
 
-/* Lists all implementations of the node. */
+/* Returns the names of all implementations of the step's node. */
 static json_t *impls_json(const step_row *s)
 {
     json_t *impls = json_array();

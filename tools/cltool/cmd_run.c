@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool run: one prediction. Writes outputs to files, prints a summary or the largest classes,
+ * cltool run: runs a model once. Writes outputs to files, prints a summary or the largest elements,
  * compares with expected values.
  */
 #include "cltool.h"
@@ -24,8 +24,8 @@
 typedef struct shown {
     char *name;
     clg_value *value;
-    clg_value *table; /* the displayed value, or its maps as a table with these keys */
-    clg_value *keys;  /* NULL: no maps */
+    clg_value *table; /* what is displayed: the value, or its maps as a table */
+    clg_value *keys;  /* of the table's columns; NULL: the value has no maps */
     char *file;       /* in the output folder; NULL: not written */
     bool is_dump;
     value_stats stats;
@@ -51,7 +51,7 @@ typedef struct run {
     size_t n_labels;
 } run;
 
-/* ---- before the run -------------------------------------------------------------------------- */
+/* ---- preparation ----------------------------------------------------------------------------- */
 
 static int read_labels(run *r)
 {
@@ -79,7 +79,7 @@ static const clg_port *output_named(const clg_model *model, const char *name)
     return NULL;
 }
 
-/* Parses "NAME=FILE", or "FILE" where there is one output. */
+/* Parses "NAME=FILE", or "FILE" where there is one output, and loads the file. */
 static int read_expectation(run *r, const char *text, expectation *x)
 {
     bool is_pair = option_pair(text, &x->name_copy, &x->path);
@@ -119,7 +119,7 @@ static void add_shown(run *r, const char *name, bool is_dump)
     r->values[r->n_values++] = (shown){.name = must_copy(name), .is_dump = is_dump};
 }
 
-/* Finds the values that --dump selects: a node's outputs, a value by name, or everything. */
+/* Adds the values that --dump selects: a node's outputs, a value by name, or all values. */
 static int find_dumped(run *r, const char *what)
 {
     clg_node_info *nodes;
@@ -192,7 +192,7 @@ static int plan_files(run *r)
         if (port && port->kind != CLG_VALUE_TENSOR && port->key_dtype == CLG_DTYPE_NONE)
             continue; /* no file format for it yet */
         char *base = name_to_file(v->name);
-        const bool is_words = port && port->dtype == CLG_STRING; /* which an .npy cannot hold */
+        const bool is_words = port && port->dtype == CLG_STRING; /* cannot be stored in .npy */
         v->file = must_printf("%s.%s", base, is_words ? "pb" : "npy");
         if (strcmp(base, v->name) != 0)
             output_note("'%s' is written as %s", printable(v->name), v->file);
@@ -226,9 +226,9 @@ static int prepare(run *r, const char *model_path)
     return code;
 }
 
-/* ---- after the run --------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* Makes the table of a value of maps, and its statistics. */
+/* Sets what is displayed of a value, and its statistics. */
 static int look_at(shown *v)
 {
     int code = maps_table(v->value, &v->table, &v->keys);
@@ -236,12 +236,12 @@ static int look_at(shown *v)
     if (!v->table) v->table = clg_value_retain(v->value);
     v->stats = stats_of(v->table);
     if (clg_value_get_kind(v->table) == CLG_VALUE_TENSOR) return CODE_DONE;
-    free(v->file); /* no maps, or of several kinds */
+    free(v->file); /* not a tensor, and no maps with the same keys */
     v->file = NULL;
     return CODE_DONE;
 }
 
-/* Collects the values; those that are not tensors are not kept when all values are dumped. */
+/* Fetches the values. With --dump all, values that the session did not keep are left out. */
 static int collect(run *r)
 {
     size_t n = 0;
@@ -309,13 +309,13 @@ static int largest_first(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Rows are steps of the first axis, if there are two or more axes. */
+/* Returns the number of rows: the first dimension, or 1 for a tensor of rank 0 or 1. */
 static size_t row_count(const clg_value *v)
 {
     return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0];
 }
 
-/* Sorts the elements of a row, the largest first; NaN last. free(). */
+/* Returns the elements of a row sorted, the largest first; NaN last. free(). */
 static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
 {
     size_t n_rows = row_count(v), n = n_rows > 0 ? (size_t)clg_value_n_elements(v) / n_rows : 0;
@@ -329,14 +329,14 @@ static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
     return list;
 }
 
-/* Returns the key of a map, or a line of --labels. */
+/* Returns the label of an element: a key of the map, a line of --labels, or "". */
 static const char *label_of(const run *r, const shown *v, int64_t index)
 {
     if (v->keys) return maps_key_text(v->keys, index);
     return (size_t)index < r->n_labels ? r->labels[index] : "";
 }
 
-/* Returns the image that a row came from; NULL when there is none. */
+/* Returns the path of the image that a row came from; NULL when there is none. */
 static const char *row_source(const run *r, size_t row)
 {
     for (size_t i = 0; i < r->inputs.count; i++) {
@@ -389,7 +389,7 @@ static void print_ranking(const run *r, const shown *v)
     }
 }
 
-/* Returns the shape, or for other values than tensors the kind. */
+/* Returns the shape of a tensor, or the kind of another value, as text. */
 static const char *shape_of(const clg_value *value)
 {
     clg_value_kind kind = clg_value_get_kind(value);
@@ -512,7 +512,7 @@ static int check_expectations(run *r)
         expectation *x = &r->expectations[i];
         for (size_t k = 0; k < r->n_values; k++) {
             if (strcmp(r->values[k].name, x->name) != 0) continue;
-            /* maps may be expected as a table */
+            /* the expected value of maps may be a table */
             const bool is_tensor = clg_value_get_kind(x->want) == CLG_VALUE_TENSOR;
             const clg_value *got = is_tensor ? r->values[k].table : r->values[k].value;
             clg_status status = compare_cast(got, &x->want);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool selftest: tests a device's kernels on small problems, against references; a report to
- * paste.
+ * cltool selftest: tests a device's kernels on small problems against references, and prints a
+ * report to paste.
  */
 #include "cltool.h"
 

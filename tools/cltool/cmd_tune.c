@@ -22,18 +22,18 @@
 
 typedef struct impl_row {
     char *name;
-    /* of all nodes of the problem in one run: the minimum of all runs; 0: not measured */
+    /* time of all nodes of the problem in one run: the minimum of all runs; 0: not measured */
     double us;
     double sum_us;
 } impl_row;
 
 typedef struct problem_row {
     char *problem;
-    char *node; /* one of them */
+    char *node; /* the name of a node with this problem */
     size_t n_nodes;
     impl_row *impls;
     size_t n_impls;
-    size_t taken, best; /* by cost estimates; as measured */
+    size_t taken, best; /* indices into impls: the choice by cost estimates, and as measured */
 } problem_row;
 
 typedef struct tuning {
@@ -42,7 +42,7 @@ typedef struct tuning {
     input_set inputs;
     problem_row *rows;
     size_t n_rows;
-    double whole_us[2]; /* of the device's work, before and after */
+    double whole_us[2]; /* device time of a run: with estimated choices, with measured ones */
 } tuning;
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -72,7 +72,7 @@ static problem_row *row_of(tuning *t, const clg_step_profile *step)
     return row;
 }
 
-/* Adds the steps of one run. is_plain: of the session with estimated choices. */
+/* Adds the steps of one run. is_plain: the session uses estimated choices. */
 static void add_steps(tuning *t, const clg_step_profile *steps, size_t n, bool is_plain)
 {
     double whole_us = 0;
@@ -112,7 +112,7 @@ static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
     return CODE_DONE;
 }
 
-/* Runs one session for some time, with an implementation or (NULL) with estimated choices. */
+/* Runs a session for `ms`, with the implementation `impl`, or (NULL) with estimated choices. */
 static int measure_impl(tuning *t, const char *impl, double ms)
 {
     clg_session_options given = engine_session_options(t->options);
@@ -123,7 +123,7 @@ static int measure_impl(tuning *t, const char *impl, double ms)
     given.n_preferred_impls = 1;
     clg_status status = clg_session_create(t->engine.context, t->engine.model, &given, &session);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    int code = run_once(t, session, !impl, false); /* compiles and packs */
+    int code = run_once(t, session, !impl, false); /* not counted: compiles and packs */
     const double start = now_ms();
     for (size_t i = 0; code == CODE_DONE && (i < MIN_RUNS || now_ms() - start < ms); i++)
         code = run_once(t, session, !impl, true);

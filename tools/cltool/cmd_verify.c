@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool verify: ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each has
- * its own session and cases do not affect each other. Unsupported cases are skipped, all others
- * must pass.
+ * cltool verify: runs ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each
+ * has its own session, and cases do not affect each other. Unsupported cases are skipped, all
+ * others must pass.
  */
 #include "cltool.h"
 
@@ -59,8 +59,8 @@ static bool set_result(test_case *c, case_result result, char *reason)
     return false;
 }
 
-/* Returns "not supported: Loop (opset 13), Unique (opset 11)": shorter than the library's message,
- * and equal for like cases. */
+/* Skips a case whose model has unsupported operators. The reason, "not supported: Loop (opset 13),
+ * Unique (opset 11)", is shorter than the library's message, and equal for like cases. */
 static void check_operators(test_case *c, const char *path)
 {
     clg_node_info *nodes;
@@ -89,9 +89,7 @@ static void check_operators(test_case *c, const char *path)
     }
 }
 
-/* Returns an operator of the model whose results are random by definition, and so differ from those
- * on file; NULL when there is none. Dropout may be returned though it drops nothing: its outputs
- * then match. */
+/* Returns the first of the named operators that the model has; NULL when there is none. */
 static const char *random_operator(const char *path, const char *const *names, size_t n_names)
 {
     clg_node_info *nodes;
@@ -106,8 +104,8 @@ static const char *random_operator(const char *path, const char *const *names, s
     return found;
 }
 
-/* Skips a case whose outputs are random but have the shapes and dtypes on file: no more can be
- * checked. */
+/* Skips a case whose outputs are random by definition but have the shapes and dtypes on file: no
+ * more can be checked. Dropout may drop nothing: its case is skipped only if the outputs differ. */
 static void check_random(test_case *c, const char *path)
 {
     static const char *const always[] = {"Bernoulli",    "RandomUniform",    "RandomUniformLike",
@@ -119,7 +117,7 @@ static void check_random(test_case *c, const char *path)
         (void)set_result(c, CASE_SKIP, must_printf("random by definition: %s", name));
 }
 
-/* Cases of ONNX 1.12 whose expected values do not match their model. */
+/* Skips cases of ONNX 1.12 whose expected values do not match their model. */
 static void check_wrong(test_case *c)
 {
     static const struct {
@@ -134,7 +132,7 @@ static void check_wrong(test_case *c)
 
 /* ---- one set of inputs and outputs ----------------------------------------------------------- */
 
-/* Reinterprets the bits as another dtype of the same size. */
+/* Replaces *value by one whose bytes are the same and whose dtype is another of the same size. */
 static clg_status reinterpret(clg_value **value, clg_dtype dtype)
 {
     clg_value *read;
@@ -148,15 +146,15 @@ static clg_status reinterpret(clg_value **value, clg_dtype dtype)
     return CLG_OK;
 }
 
-/* Returns whether two dtypes match because NumPy lacks the second: cases written by NumPy hold
- * bfloat16 and float8 as integers with their bits, and ONNX's runner compares these. */
+/* Returns whether `integers` holds the bits of `floats`: NumPy lacks bfloat16 and float8, so that
+ * cases store them as integers, and ONNX's runner compares these. */
 static bool holds_bits(clg_dtype integers, clg_dtype floats)
 {
     return (integers == CLG_UINT16 && floats == CLG_BFLOAT16) ||
            (integers == CLG_UINT8 && floats >= CLG_FLOAT8E4M3FN && floats <= CLG_FLOAT8E5M2FNUZ);
 }
 
-/* Loads FOLDER/WHAT_i.pb; NULL with `true` if it does not exist. */
+/* Loads FOLDER/WHAT_i.pb; *out_value is NULL, and the result true, if it does not exist. */
 static bool load_pb(test_case *c, const char *folder, const char *what, size_t i,
                     clg_value_kind kind, clg_value **out_value)
 {
@@ -169,8 +167,8 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
     return status == CLG_OK ? true : set_failed(c, status, name);
 }
 
-/* Returns whether a value matches the declaration of its input; in a few of ONNX's cases it does
- * not. */
+/* Returns whether a value has the declared shape of its input; if not, as in a few of ONNX's cases,
+ * skips the case. */
 static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
 {
     bool fits = port->kind != CLG_VALUE_TENSOR || port->rank < 0 ||
@@ -324,7 +322,7 @@ static void run_case(const verification *v, test_case *c)
     clg_model_free(model);
 }
 
-/* ---- what is expected ------------------------------------------------------------------------ */
+/* ---- tolerances and expected cases ----------------------------------------------------------- */
 
 static int load_tolerances(verification *v)
 {
@@ -352,7 +350,7 @@ static int load_tolerances(verification *v)
     return CODE_DONE;
 }
 
-/* One name per line; '#' starts a comment. */
+/* Reads the names of the cases that must pass: one per line, '#' starts a comment. */
 static int load_expected(verification *v)
 {
     char *text;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool: clgraph at the command line. Finds the command, parses its options, prints errors.
+ * cltool, the command-line tool of clgraph: finds the command, parses its options, runs it, and
+ * prints errors.
  */
 #include "cltool.h"
 

@@ -16,7 +16,7 @@
 #define FEW_BITS                                                                                   \
     (BIT(CLG_UINT4) | BIT(CLG_INT4) | BIT(CLG_FLOAT4E2M1) | BIT(CLG_UINT2) | BIT(CLG_INT2))
 
-/* Sets that have a name, the larger ones first. */
+/* Sets of dtypes that are printed by a name, the larger ones first. */
 static const struct {
     unsigned set;
     const char *word;
@@ -42,7 +42,7 @@ static unsigned dtype_named(const char *name, size_t n)
     return 0;
 }
 
-/* Prints the names of a list such as "float32, int8", sets by their name. */
+/* Prints a list of dtypes such as "float32, int8"; whole sets by their name. */
 static void print_types(const char *list, size_t n_bytes)
 {
     unsigned set = 0;
@@ -66,7 +66,7 @@ static void print_types(const char *list, size_t n_bytes)
     }
 }
 
-/* Prints "T: float32, float16; I: int64". */
+/* Prints a text such as "T: float32, float16; I: int64", with whole sets by their name. */
 static void print_dtypes(const char *text)
 {
     if (!*text) printf("any");

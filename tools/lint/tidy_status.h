@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Included before the files of src/ by tools/lint.sh, for clang-tidy only: the analyzer sees one
- * file at a time and would otherwise assume that these functions of src/base may return CLG_OK.
+ * Shows clang-tidy that these functions of src/base return an error: the analyzer sees one file at
+ * a time and would otherwise assume that they may return CLG_OK. Included before the files of src/
+ * by tools/lint.sh.
  */
 #include "../../src/base/error.h"
 #include "../../src/base/system.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes on Windows. Transfers are overlapped, so that they can be cancelled while
- * waiting.
+ * Runs child processes on Windows. Transfers are overlapped, so that waiting for them can be
+ * cancelled.
  */
 #include "base/clock.h"
 #include "base/process.h"
@@ -13,16 +13,16 @@
 #include "base/windows/utf16_windows.h"
 
 #define SLICE_MS 50
-/* How long a child may take to end after its channel was closed. */
+/* Time that a child has to exit after its channel was closed. */
 #define END_MS 500
-/* The bytes of one transfer, below the system's limit. */
+/* Maximum size of one transfer, below the limit of ReadFile and WriteFile (a DWORD). */
 #define PIECE_BYTES ((size_t)1 << 30)
 
 const char process_suffix[] = ".exe";
 
 struct process {
     spawned child;
-    HANDLE channel, transferred; /* an event */
+    HANDLE channel, transferred; /* transferred: event that the pending transfer sets */
 };
 
 /* Returns false: Windows has no setuid. A program is elevated with its user's consent, and then
@@ -82,7 +82,8 @@ static clg_status gone(void)
     return error_set(CLG_ERROR_IO, "the child process ended before it answered");
 }
 
-/* Waits until the pending transfer has ended, in slices, between which the caller may cancel. */
+/* Waits until the pending transfer has ended. Polls keep_waiting every SLICE_MS; fails when that
+ * cancels or until_ns has passed. */
 static clg_status wait_for(const process *p, uint64_t until_ns, process_keep_waiting keep_waiting,
                            void *user)
 {
@@ -95,8 +96,8 @@ static clg_status wait_for(const process *p, uint64_t until_ns, process_keep_wai
     return CLG_OK;
 }
 
-/* Transfers at least one byte. The system uses data and the local structure until the transfer has
- * ended, even when it is cancelled. */
+/* Sends or receives 1 to size_bytes bytes. The system uses data and `state` until the transfer has
+ * ended, also after CancelIo: GetOverlappedResult waits for that. */
 static clg_status transfer(process *p, bool is_sent, void *data, size_t size_bytes,
                            uint64_t until_ns, process_keep_waiting keep_waiting, void *user,
                            size_t *out_n_bytes)

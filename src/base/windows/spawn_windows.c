@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes by CreateProcess. The channel is a named pipe: anonymous ones support neither
- * timeouts nor both directions. A job object ends the child with its parent.
+ * Starts child processes with CreateProcess. The channel is a named pipe: anonymous pipes support
+ * neither timeouts nor both directions. A job object ends the child with its parent.
  */
 #include "base/windows/spawn_windows.h"
 
@@ -22,8 +22,8 @@ bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs)
     QueryPerformanceCounter(&now);
     (void)swprintf(name, NAME_CHARS, L"\\\\.\\pipe\\clgraph-%lu-%ld-%llx", GetCurrentProcessId(),
                    InterlockedIncrement(&n_channels), (unsigned long long)now.QuadPart);
-    /* Fails unless this is the first and only instance: no other process can have created the pipe,
-     * or can open it. */
+    /* Fails if another process has created a pipe of this name. With one instance, no other process
+     * can open it once CreateFileW below has. */
     *out_ours = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE | flags,
                                  PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT |
                                      PIPE_REJECT_REMOTE_CLIENTS,
@@ -60,12 +60,13 @@ static bool create(const wchar_t *path, wchar_t *command, STARTUPINFOEXW *startu
                           out_created);
 }
 
-/* Inherits only the listed handles: the program may have other inheritable ones. */
+/* Creates a suspended process that inherits only input and output: this process may have other
+ * inheritable handles. */
 static bool create_with_handles(const wchar_t *path, wchar_t *command, HANDLE input, HANDLE output,
                                 PROCESS_INFORMATION *out_created)
 {
     union {
-        char bytes[256]; /* one attribute takes 48 */
+        char bytes[256]; /* a list of one attribute takes 48 */
         void *alignment;
     } room;
     SIZE_T size = sizeof room;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system-dependent part of base/ on Windows. Paths are converted from UTF-8, and may be longer
- * than MAX_PATH; files are opened so that others may replace and remove them meanwhile, as on POSIX
- * systems.
+ * Implements base/system.h and base/clock.h on Windows. Paths are converted from UTF-8, and may be
+ * longer than MAX_PATH; files are opened so that others may replace and remove them meanwhile, as
+ * on POSIX systems.
  */
 #include "base/clock.h"
 #include "base/system.h"
@@ -18,8 +18,8 @@
 #include <wchar.h>
 
 #define SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
-/* Other programs, for example virus scanners, open new files and can block a rename over them for
- * this long. */
+/* Number of attempts of a rename, and the pause between them: other programs, for example virus
+ * scanners, open new files and block renames over them for a short time. */
 #define RENAME_TRIES 20
 #define RENAME_PAUSE_MS 10
 
@@ -94,11 +94,12 @@ static bool lengthen(wchar_t path[SYS_PATH_BYTES])
     return true;
 }
 
-/* Converts a path. Sets errno and returns false when it is not UTF-8 or too long. */
+/* Converts a path from UTF-8, to the form that may exceed MAX_PATH where needed. Sets errno and
+ * returns false when the path is not UTF-8 or too long. */
 static bool widen(const char *path, wchar_t wide[SYS_PATH_BYTES])
 {
     if (!utf16_widen(path, wide, SYS_PATH_BYTES)) return fail_last() == 0;
-    /* A folder must leave room for a short name in it. */
+    /* The limit for folders, which must leave room for an 8.3 name. */
     return wcslen(wide) < MAX_PATH - 12 || wcsncmp(wide, L"\\\\?\\", 4) == 0 || lengthen(wide);
 }
 
@@ -379,7 +380,7 @@ int sys_list(const char *folder, bool (*visit)(void *user, const char *name), vo
     return result;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- processes, threads, time ---------------------------------------------------------------- */
 
 long sys_process_id(void) { return _getpid(); }
 

@@ -11,10 +11,11 @@
 #include "ocl/queue/queue.h"
 
 static mutex blas_lock = MUTEX_INIT; /* guards every call and n_contexts */
-static size_t n_contexts;            /* contexts alive that used CLBlast */
+static size_t n_contexts;            /* live contexts that used CLBlast */
 static atomic_bool was_used;
 
-/* Upper limit of the number of kernels in CLBlast's GEMM programs, whose binaries are read. */
+/* Upper limit of the number of kernels in CLBlast's GEMM programs. CLBlast reads their binaries,
+ * which adds entries to the driver's table (launch_guard.h). */
 #define MAX_KERNELS 48
 
 /* CLBlast's work-group size on devices that it is not tuned for. */
@@ -135,7 +136,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     clg_status status = CLG_OK;
     CLG_TRY(trial_of_gemm(q->context, g, NULL, NULL));
     CLG_TRY(queue_enter(q, NULL, NULL));
-    CLG_TRY(ocl_queue_join(q)); /* CLBlast uses only the in-order queue; so do later commands. */
+    CLG_TRY(ocl_queue_join(q)); /* CLBlast uses only the in-order queue; later commands must too. */
     CLG_TRY(order_catch_up(q));
     mutex_lock(&blas_lock);
     if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CLBlast, loaded at run time: availability, the buffer extents and number of calls of a GEMM, and
- * release of its resources.
+ * Loads CLBlast at run time and reports its availability, computes the buffer extents and number of
+ * calls of a GEMM, and releases CLBlast's resources.
  */
 #ifndef CLG_OCL_BLAS_H
 #define CLG_OCL_BLAS_H

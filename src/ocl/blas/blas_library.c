@@ -72,7 +72,7 @@ const char *blas_why_not(void)
     return why_not;
 }
 
-/* Copies the path of an identity, which ends in two numbers. */
+/* Copies the path of an identity (dynlib_identify): all before its last two fields. */
 static void path_of(const char *text, char out_path[DYNLIB_WHY_BYTES])
 {
     (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", text);

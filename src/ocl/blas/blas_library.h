@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of CLBlast, opened at run time. Private to this folder.
+ * Declares CLBlast's functions, opened at run time. Private to this folder.
  */
 #ifndef CLG_OCL_BLAS_LIBRARY_H
 #define CLG_OCL_BLAS_LIBRARY_H
@@ -15,7 +15,7 @@ typedef struct blas_api {
     CLBlastStatusCode (*clear_cache)(void);
 } blas_api;
 
-/* The functions; set after blas_why_not has returned "". */
+/* CLBlast's functions; valid once blas_why_not has returned "". */
 extern blas_api blas;
 
 #endif

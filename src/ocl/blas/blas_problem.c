@@ -15,7 +15,7 @@ static extent extent_of(bool transposed, int64_t rows, int64_t cols)
     return transposed ? (extent){cols, rows} : (extent){rows, cols};
 }
 
-/* Returns whether matrices and their rows are contiguous. */
+/* Returns whether the matrices of a batch, and their rows, are stored without gaps. */
 static bool is_dense(extent e, int64_t ld, int64_t stride)
 {
     return ld == e.cols && stride == e.rows * e.cols;

@@ -13,7 +13,7 @@
 
 #define MAX_PLATFORMS 64
 
-/* Environment variables that change which devices drivers show. */
+/* Environment variables that affect drivers, which devices they show, or this library. */
 static const char *const variables[] = {
     "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
     "POCL_DEVICES",    "POCL_CACHE_DIR",     "RUSTICL_ENABLE",    "CUDA_VISIBLE_DEVICES",
@@ -43,7 +43,7 @@ static void describe_device(strbuf *report, const device_record *r, const device
     if (unusable) strbuf_printf(report, "        CANNOT BE USED: %s\n", unusable);
 }
 
-/* Returns why a platform may have no device, by its name. */
+/* Returns advice on why a platform of this name may have no device. */
 static const char *advice_for(const device_record *named)
 {
     const char *name = named->platform_name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system-dependent parts of the diagnosis: diagnose_posix.c or diagnose_windows.c, one of which
- * is built.
+ * Declares the system-dependent parts of the diagnosis, in diagnose_posix.c or diagnose_windows.c:
+ * the build uses one of them.
  */
 #ifndef CLG_OCL_DIAGNOSE_H
 #define CLG_OCL_DIAGNOSE_H
@@ -14,7 +14,7 @@ void diagnose_system(strbuf *report, const device_record *records, size_t n);
 
 /* The parts on POSIX systems, separate so that tests can pass their own folders. */
 
-/* Reports each file PATTERN.icd of a folder, the library that it names, and whether that loads. */
+/* Reports each .icd file of a folder, the library that it names, and whether that loads. */
 void diagnose_drivers(strbuf *report, const char *folder);
 /* Reports GPUs below a folder like /sys/bus/pci/devices, each with its OpenCL device, or what to
  * install. */
@@ -22,7 +22,7 @@ void diagnose_gpus(strbuf *report, const char *pci_folder, const device_record *
 /* Reports whether the user may open the GPU nodes below a folder like /dev, which are found by
  * name. */
 void diagnose_nodes(strbuf *report, const char *dev_folder);
-/* Reports whether PoCL can write its cache; otherwise it shows no device. */
+/* Reports whether PoCL can write its cache: if it cannot, it shows no device. */
 void diagnose_pocl_cache(strbuf *report);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define SMALL_FILE_BYTES 4096
 
-/* Returns the first line of a small file, trimmed; NULL when it cannot be read. */
+/* Returns the first non-blank line of a small file, trimmed; NULL when it cannot be read. */
 static char *read_line(const char *folder, const char *name)
 {
     char *path = NULL, *data = NULL;
@@ -242,7 +242,7 @@ void diagnose_pocl_cache(strbuf *report)
     memory_free(folder);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole report ------------------------------------------------------------------------ */
 
 void diagnose_system(strbuf *report, const device_record *records, size_t n)
 {

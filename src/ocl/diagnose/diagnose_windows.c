@@ -29,7 +29,7 @@ static void describe_driver(strbuf *report, const wchar_t *wide, bool is_enabled
 }
 
 /* Reports drivers registered the older way, under Khronos' key: a value's name is the path of a
- * library, zero enables it. */
+ * library, zero enables it. Returns their number. */
 static size_t describe_vendors(strbuf *report)
 {
     HKEY key;
@@ -50,7 +50,8 @@ static size_t describe_vendors(strbuf *report)
     return n_found;
 }
 
-/* Reports drivers registered the newer way: each display adapter names its library. */
+/* Reports drivers registered the newer way: each display adapter names its library. Returns their
+ * number. */
 static size_t describe_adapter_drivers(strbuf *report)
 {
     static const wchar_t adapters[] = L"SYSTEM\\CurrentControlSet\\Control\\Class\\"
@@ -87,7 +88,7 @@ static void describe_adapters(strbuf *report, const device_record *records, size
     for (DWORD i = 0; i < MAX_ADAPTERS && EnumDisplayDevicesW(NULL, i, &adapter, 0); i++) {
         char name[512];
         unsigned vendor;
-        /* An adapter is listed once for each of its outputs. */
+        /* An adapter is listed once per output: skip outputs that are not in use. */
         if (!(adapter.StateFlags & DISPLAY_DEVICE_PRIMARY_DEVICE) && i > 0 &&
             !(adapter.StateFlags & DISPLAY_DEVICE_ATTACHED_TO_DESKTOP))
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices of this machine with their OpenCL handles.
+ * Lists the devices of this machine, with their records and OpenCL handles.
  */
 #ifndef CLG_OCL_MACHINE_H
 #define CLG_OCL_MACHINE_H
@@ -17,10 +17,9 @@ typedef struct machine_info {
     cl_device_id *devices;
 } machine_info;
 
-/* Queries every platform. NO_OPENCL when there is no loader or no platform. */
+/* Lists the devices of all platforms. NO_OPENCL when there is no loader or no platform. */
 clg_status machine_list(machine_info *out_machine);
-/* As machine_list, for one device, which need not be among the platforms' (a caller's sub-device).
- */
+/* As machine_list, for one device, which no platform needs to list (a caller's sub-device). */
 clg_status machine_of_device(cl_device_id device, machine_info *out_machine);
 void machine_deinit(machine_info *m);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Admits queues in order of arrival, and keeps the table of launches that the driver has cached.
- * The driver keeps 128 entries and evicts the least recently used first, so the whole table is
- * cleared before that many can have been used since.
+ * The driver keeps 128 entries and evicts the least recently used first, so this table is
+ * cleared before that many can have been added.
  */
 #include "ocl/queue/launch_guard.h"
 
@@ -23,14 +23,14 @@ typedef struct guard_slot {
 static struct {
     mutex lock; /* guards the whole struct */
     condition changed;
-    uint64_t next_ticket, serving; /* handed out and served in order */
+    uint64_t next_ticket, serving; /* tickets are issued and served in order */
     size_t n_inside;
     bool alone;       /* the queue inside excludes all others */
-    bool has_foreign; /* ... and launched kernels of another library */
-    bool is_stale;    /* the next queue to enter, exclusively, must clear it */
+    bool has_foreign; /* ... and launched kernels that this table lacks */
+    bool is_stale;    /* slots must be cleared by the next queue, which enters alone */
     /* Entries that launches may have made in the driver's table since this table was empty. */
     size_t n_entries;
-    size_t n_lost; /* Entries there that are of no launch, and may never be evicted. */
+    size_t n_lost; /* Entries there that belong to no launch, and may never be evicted. */
     guard_slot slots[N_SLOTS];
 } guard = {.lock = MUTEX_INIT, .changed = CONDITION_INIT};
 
@@ -42,7 +42,7 @@ static bool same_kernel(const launch_form *a, const launch_form *b)
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }
 
-/* Returns the form's slot, or a free one for it: slots are never all in use. */
+/* Returns the form's slot, or the free slot where it belongs: slots are never all in use. */
 static guard_slot *find(const launch_form *form)
 {
     uint64_t at = hash_bytes(form, offsetof(launch_form, extent), 0);
@@ -66,7 +66,7 @@ static void forget(void)
     atomic_fetch_add(&epoch, 1);
 }
 
-/* Records a launch. The driver has an entry for each of the two extents at least. */
+/* Records a launch. The driver has an entry for at least each of the two largest extents. */
 static void note(const launch_form *form)
 {
     guard_slot *s = find(form);

@@ -30,19 +30,19 @@ typedef struct launch_form {
 
 typedef enum guard_place { GUARD_OUTSIDE, GUARD_SHARED, GUARD_ALONE } guard_place;
 
-/* Waits to be admitted, in order of arrival; returns SHARED when the form is known. NULL: an
- * unknown launch. */
+/* Waits to be admitted, in order of arrival. Returns GUARD_SHARED when the launch is known, else
+ * GUARD_ALONE. form NULL: an unknown launch. */
 guard_place launch_guard_enter(const launch_form *form);
 /* Leaves. finished: all commands launched inside have completed. */
 void launch_guard_leave(guard_place place, bool finished);
 
 /* Returns whether the launch may run concurrently with others; call it inside. */
 bool launch_guard_knows(const launch_form *form);
-/* Returns a number that changes when the known launches are cleared, never while a queue is inside
- * without exclusion. */
+/* Returns a number that changes when the known launches are cleared, which never happens while a
+ * queue is inside as GUARD_SHARED. */
 uint64_t launch_guard_epoch(void);
-/* Records that the driver has run this launch; call it while alone inside. NULL: an unknown launch.
- */
+/* Records that the driver has run this launch; call it while alone inside. form NULL: unknown
+ * launches, e.g. of another library; leaving then clears all known launches. */
 void launch_guard_learn(const launch_form *form);
 /* Accounts for up to n new entries in the driver's table that do not belong to launches, e.g. after
  * it returned a program's binary. */

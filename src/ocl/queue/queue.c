@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In-order queues: transfers, launches, time stamps. Without profiling only two kinds of commands
- * have an event: downloads on which a thread polls (queue_wait.c), and commands that may run
+ * Implements in-order queues: transfers, launches, time stamps. Without profiling, few commands
+ * have an event: downloads on which a thread polls (queue_wait.c), uploads that other queues wait
+ * for (queue_order.c), transfers where the driver's blocking is faulty, and commands that may run
  * concurrently (queue_overlap.c).
  */
 #include "ocl/queue/queue.h"
@@ -12,9 +13,9 @@
 /* Below 2^31 bytes, where some drivers' fills break. */
 #define FILL_CHUNK_BYTES ((size_t)1 << 30)
 
-/* ---- creating -------------------------------------------------------------------------------- */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
-/* Returns the caller's queue to the first caller, NULL afterwards. */
+/* Returns the application's queue on the first call, NULL afterwards. */
 static cl_command_queue take_callers_queue(ocl_context *ocl)
 {
     mutex_lock(&ocl->lock);
@@ -149,7 +150,7 @@ typedef struct transfer {
     cl_event private; /* used as `event` when no caller needs it */
 } transfer;
 
-/* Starts a transfer whose event is stored in `slot`; NULL: no caller needs it. */
+/* Prepares a transfer whose event is to be stored in `slot`; slot NULL: no caller needs it. */
 static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, transfer *out)
 {
     *out = (transfer){.event = slot};
@@ -158,7 +159,7 @@ static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, tr
     if (out->waits && !slot) out->event = &out->private;
 }
 
-/* Ends an enqueued transfer. */
+/* Completes an enqueued transfer: waits for it where `waits` is set. */
 static clg_status transfer_end(ocl_queue *q, const transfer *t)
 {
     const bool is_done = !t->waits || cl.WaitForEvents(1, t->event) == CL_SUCCESS;
@@ -252,7 +253,7 @@ clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size
     while (size_bytes > 0) {
         size_t n = size_bytes;
         if (context_has_quirk(q->context, QUIRK_FILL_BREAKS_AT_2GB) && n > FILL_CHUNK_BYTES)
-            n = FILL_CHUNK_BYTES; /* a multiple of every legal pattern */
+            n = FILL_CHUNK_BYTES; /* a multiple of every legal pattern_bytes */
         ENQUEUE_STEP(q, EnqueueFillBuffer, ocl_buffer_handle(b), pattern, pattern_bytes,
                      offset_bytes, n);
         offset_bytes += n;
@@ -318,8 +319,8 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     return CLG_OK;
 }
 
-/* Returns whether a launch has at least as many groups as the device has units; without local sizes
- * the driver divides it as it likes. */
+/* Returns whether a launch has at least as many groups as the device has compute units; true where
+ * the driver chooses local sizes. */
 static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const size_t local[3])
 {
     const size_t units = context_caps(q->context)->compute_units;
@@ -348,7 +349,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     queue_command command;
     CLG_TRY(order_catch_up(q));
     CLG_TRY(queue_enter(q, k, &form));
-    /* an exclusive launch must not run beside other launches of this queue either */
+    /* An exclusive launch must not run concurrently with launches of this queue either. */
     if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_join(q));
     CLG_TRY(queue_event_slot(q, &event));
     overlap_begin(q, &command);

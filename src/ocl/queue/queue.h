@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of a queue, private to this folder.
+ * Declares the fields and internal functions of a queue, private to src/ocl.
  */
 #ifndef CLG_OCL_QUEUE_H
 #define CLG_OCL_QUEUE_H
@@ -39,8 +39,8 @@ struct ocl_queue {
     ocl_context *context;
     cl_command_queue handle;
     bool is_callers;
-    bool waits_for_others; /* commands may wait for events that are not ours */
-    guard_place place;     /* OUTSIDE where the driver needs no guard */
+    bool waits_for_others; /* commands may wait for the application's events */
+    guard_place place;     /* GUARD_OUTSIDE where the driver needs no guard */
     bool profiling;
     uint32_t tag;
     queue_event *events; /* only with profiling */
@@ -51,32 +51,33 @@ struct ocl_queue {
     uint64_t last_wait_ns;
     queue_overlap overlap;
     bool is_upload;     /* other queues wait for its blocking writes (queue_order.c) */
-    bool has_waited;    /* for uploads, since the last finish */
-    uint64_t n_uploads; /* the uploads that the next commands already come after */
+    bool has_waited;    /* a barrier waits for an upload, since the last finish */
+    uint64_t n_uploads; /* uploads that the next commands are already ordered after */
 };
 
-/* Enters the launch guard before a launch: waits until the driver can take the launch, and for
- * commands in flight where those must end first. form NULL: launches that only another library
- * knows; then k is NULL too. Holds until the next finish. */
+/* Enters the launch guard before a launch of k, until the next finish: waits until the driver can
+ * take the launch, and for commands in flight where those must end first. form and k NULL: launches
+ * of another library. */
 struct ocl_kernel;
 clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *form);
 
-/* Leaves the guard. No command is in flight (unless finished is false): other queues may launch
- * anything. */
+/* Leaves the launch guard, so that other queues may launch anything. finished: no command is in
+ * flight. */
 void queue_leave(ocl_queue *q, bool finished);
 /* Returns whether threads may poll instead of sleeping while they wait for this device. */
 bool queue_may_stay_awake(const ocl_context *ocl);
 /* Releases the event of `watched`. */
 void queue_unwatch(ocl_queue *q);
 
-/* Call overlap_begin before a command that may run concurrently with others, and concurrent_keep
- * once it is enqueued; `made` is its event if it does. */
+/* overlap_begin chooses the OpenCL queue and the wait list of a command that may run concurrently
+ * with others. Call concurrent_keep once it is enqueued, with its event in c->made if overlaps is
+ * set. */
 void overlap_begin(const ocl_queue *q, queue_command *c);
 void concurrent_keep(ocl_queue *q, const queue_command *c);
 /* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 
-/* Waits for the concurrent commands and closes the overlap. */
+/* Waits for the concurrent commands and ends the overlap that ocl_queue_fork began. */
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
 

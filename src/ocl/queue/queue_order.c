@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ordering between the queues of a context (decision 37). OpenCL orders the commands of one queue;
+ * Orders the commands of a context's queues (decision 37). OpenCL orders the commands of one queue;
  * commands of two queues are ordered only by events, and a blocking write that has returned is not
  * an event: Intel's CPU runtime lets a kernel of a second queue read what the buffer held before.
  *

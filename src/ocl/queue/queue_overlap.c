@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands of a queue that may run concurrently. They are enqueued in a second, out-of-order OpenCL
- * queue, each with the events that it depends on; in the main queue a marker precedes them and a
- * barrier follows. So the main queue is in order for an application that shares it. Not used where
- * the driver does not gain by it (decision 35).
+ * Runs commands of a queue concurrently. They are enqueued in a second, out-of-order OpenCL queue,
+ * each with the events that it depends on; in the main queue a marker precedes them and a barrier
+ * follows. So the main queue stays in order for an application that shares it. Not used where this
+ * is not faster (decision 35).
  */
 #include "ocl/queue/queue.h"
 

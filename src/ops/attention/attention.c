@@ -43,11 +43,11 @@ void attention_broadcast(const shape *dims, attention_addend *out)
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* The parameters of the rows and groups kernels, and of the one for scores. */
+/* The kernel of an attention step (tiles, rows, groups or scores), and its parameters. */
 typedef struct attention_form {
     const char *file, *entry;
     int rows, local, lanes, mode;
-    int mr, nrv; /* of tiles; 0: no tiles */
+    int mr, nrv; /* rows and vectors of a register tile; 0: no register tiles */
 } attention_form;
 
 static const char *attention_prelude(lower_context *c, const attention_job *j,
@@ -112,22 +112,22 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
     return s;
 }
 
-/* ---- tiles ----------------------------------------------------------------------------------- */
+/* ---- register tiles -------------------------------------------------------------------------- */
 
 /* Sizes of the attention kernels. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GFLOP/s of attention)
  * attention_tiles, for CPUs: */
-#define TILES_MIN_QUERIES 4 /* that share packed keys and values */
-#define TILES_MAX_HEAD 256  /* queries of a block are on the stack: 48 of them take 48 KiB */
-#define TILES_MAX_ROWS 4    /* register tiles of a work-group: it shares what it reads of keys */
-#define TILES_GROUPS_PER_UNIT 4 /* groups wanted for each compute unit: they balance it */
+#define TILES_MIN_QUERIES 4 /* queries, at least: they share packed keys and values */
+#define TILES_MAX_HEAD 256  /* elements of a head, at most: 48 queries on the stack take 48 KiB */
+#define TILES_MAX_ROWS 4    /* register tiles of a work-group, which share the keys that it reads */
+#define TILES_GROUPS_PER_UNIT 4 /* work-groups per compute unit, at least: they balance the load */
 /* attention_rows, for CPUs: */
-#define ROWS_QUERIES 8 /* of a work-item, which share what it reads of keys */
+#define ROWS_QUERIES 8 /* queries of a work-item, which share the keys that it reads */
 /* attention_groups, for GPUs: */
-#define GROUPS_ROWS 4            /* queries of a group, which share what it reads of keys, */
-#define GROUPS_ROWS_MAX_HEAD 512 /* up to this head: rows * (d + local) floats of local memory */
-#define GROUPS_LOCAL 128         /* work-items of a group, */
-#define GROUPS_LOCAL_SMALL 32    /* or so many where there are few keys: */
+#define GROUPS_ROWS 4            /* queries of a work-group, which share the keys that it reads */
+#define GROUPS_ROWS_MAX_HEAD 512 /* with larger heads, one query: local memory is limited */
+#define GROUPS_LOCAL 128         /* work-items of a work-group */
+#define GROUPS_LOCAL_SMALL 32    /* work-items where there are at most GROUPS_SMALL_KEYS keys */
 #define GROUPS_SMALL_KEYS 64
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -145,8 +145,9 @@ static bool has_tiles(const lower_context *c, const attention_job *j)
            j->dv <= TILES_MAX_HEAD && j->d > 0 && j->dv > 0 && j->kv_len > 0;
 }
 
-/* Register tiles of rows x vectors fill the registers, 32 of 16 lanes, else 16: rows_of has the
- * rows by vectors across, so that accumulators, a vector of each column and a broadcast fit. */
+/* Returns the form of the tiles kernel. A register tile of mr rows x nrv vectors, a vector of keys
+ * or values per column and a broadcast query fit in the registers: 32 of 16 lanes, else 16. rows_of
+ * holds mr by nrv. */
 static attention_form choose_tiles(const lower_context *c, const attention_job *j, int lanes)
 {
     static const int rows_of[2][5] = {{0, 8, 6, 0, 0}, {0, 12, 12, 8, 6}};
@@ -268,7 +269,7 @@ candidate *attention_candidate(lower_context *c, const char *name, int implement
     return impl;
 }
 
-/* Used by self-tests. */
+/* Sets c->attention, which self-tests read, to a copy of the job. */
 static void keep_job(lower_context *c, const attention_job *j)
 {
     attention_job *kept = arena_alloc(c->memory, 1, sizeof *kept);
@@ -312,7 +313,7 @@ void attention_scores_step(lower_context *c, candidate *impl, const attention_jo
     work_range(c, s, 3, pieces, local);
 }
 
-/* ---- caches ---------------------------------------------------------------------------------- */
+/* ---- caches of keys and values --------------------------------------------------------------- */
 
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a)
 {

@@ -38,7 +38,7 @@ typedef enum attention_sink { SINK_NONE, SINK_BY_HEAD, SINK_ZERO } attention_sin
 typedef struct attention_addend {
     operand at;
     clg_dtype dtype;
-    int64_t strides[4], length; /* of its last dimension */
+    int64_t strides[4], length; /* length: of its last dimension */
 } attention_addend;
 
 typedef struct attention_job {
@@ -51,7 +51,7 @@ typedef struct attention_job {
     attention_addend bias;
     attention_causal causal;
     int64_t
-        /* from a query to the last key that it sees; CAUSAL_LENGTH: added to length - q_len */
+        /* query i sees keys up to i + offset; CAUSAL_LENGTH: up to i + offset + length - q_len */
         offset;
     int64_t window; /* number of keys that a query sees, up to the last one; 0: all */
     attention_keys keys;
@@ -69,20 +69,21 @@ void attention_broadcast(const shape *dims, attention_addend *out);
 /* Returns whether a shape broadcasts to `over`; unknown dimensions fit. */
 bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short);
 
-/* Opens the candidate of an implementation. The first one is the fastest, the others are for
- * drivers on which it is wrong or is rejected; NULL after the last one. Of the job, only sizes must
- * be set. */
+/* Adds the candidate of an implementation, numbered from 0, and returns it; NULL after the last
+ * one. Implementation 0, which is called `name`, is the fastest; the others are last resorts, for
+ * drivers on which it is wrong or is rejected. Of the job, only sizes must be set. */
 candidate *attention_candidate(lower_context *c, const char *name, int implementation,
                                const attention_job *j);
-int attention_count(const lower_context *c, const attention_job *j); /* of implementations */
+/* Returns the number of implementations. */
+int attention_count(const lower_context *c, const attention_job *j);
 const char *attention_name(const lower_context *c, const attention_job *j, int implementation);
 void attention_step(lower_context *c, candidate *impl, const attention_job *j, int implementation);
 /* Appends the step that writes the scores to `to`, [batch, heads, q_len, kv_len]. mode: P_MODE. */
 void attention_scores_step(lower_context *c, candidate *impl, const attention_job *j, operand to,
                            int mode);
 
-/* Appending new keys or values to a cache: present [batch, heads, total, d]. Without lengths the
- * new ones begin at past_len, or at 0. */
+/* An append of new keys or values to a cache: present is [batch, heads, total, d]. Without lengths
+ * the new ones begin at past_len, or at 0 if at_front or without a past. */
 typedef struct attention_append {
     clg_dtype dtype;
     int64_t batch, heads, total, past_len, count, d;
@@ -93,14 +94,15 @@ typedef struct attention_append {
 } attention_append;
 
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a);
-/* Returns keys or values as attention reads them: a->fresh unchanged or, if there is a cache, the
- * rows after a step that appends them to input `past`; the result is output `present` where the
- * node has it, else scratch. */
+/* Returns the rows of keys or values that attention reads: a->fresh if the node has neither input
+ * `past` nor output `present`. Otherwise appends the step that adds a->fresh to `past` and returns
+ * its result, in `present` or in scratch. */
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present);
 
+/* Which row of the caches of cosines and sines rotates position i of batch b. */
 typedef enum rotary_positions {
-    ROTARY_CACHE_ROWS, /* the caches are [batch, positions, half] */
+    ROTARY_CACHE_ROWS, /* row [b, i]: the caches are [batch, positions, half] */
     ROTARY_IDS,        /* ids[b, i] */
     ROTARY_OFFSET,     /* ids[0] + i */
     ROTARY_LENGTHS     /* max(lengths[b] + length_add - positions, 0) + i */
@@ -108,7 +110,7 @@ typedef enum rotary_positions {
 
 typedef struct attention_rotary {
     clg_dtype dtype, ids_dtype;
-    int64_t batch, n_positions, heads, d, rotated; /* the first `rotated` of d */
+    int64_t batch, n_positions, heads, d, rotated; /* rotated: leading elements of d */
     int64_t cache_len;                             /* rows of the caches */
     attention_rows x, y;
     operand cos, sin, ids;

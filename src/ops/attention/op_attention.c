@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a growing cache of keys
- * and values, and optionally the scores as an output. One kernel, which does not store the matrix
- * of scores; see attention.h.
+ * Attention (ONNX 23 to 25), with grouped query heads, masks, causal order, windows, a cache of
+ * keys and values, and the scores as an optional output; and RotaryEmbedding. The matrix of scores
+ * is stored only where it is an output; see attention.h.
  *
  * Masks are added after softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the
- * score after softcap and after masks. With nonpad_kv_seqlen and is_causal, the last query sees the
- * last valid key. Windows (25) are counted from the same positions.
+ * score after softcap and after masks. With nonpad_kv_seqlen and without a past, the last query of
+ * a causal attention sees the last valid key. Windows (25) are counted from the same positions.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -25,7 +25,7 @@ typedef struct attention_sizes {
 
 static int64_t divide(int64_t n, int64_t by) { return n == DIM_UNKNOWN ? DIM_UNKNOWN : n / by; }
 
-/* Reads the sizes; false when the shapes do not match. */
+/* Reads the sizes; returns false if the shapes do not match. */
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, attention_sizes *s)
 {
@@ -302,7 +302,8 @@ static clg_status rotary_infer(op_context *c)
                 : op_error(c, CLG_ERROR_SHAPE, "the caches or position_ids do not fit the input");
 }
 
-/* Checks com.microsoft's attributes: exporters write the default values explicitly. */
+/* Rejects com.microsoft's scale and is_packed_batching, except default values, which exporters
+ * write explicitly. */
 static clg_status rotary_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];

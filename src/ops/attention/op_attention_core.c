@@ -4,8 +4,8 @@
  * kernels that all attention operators share, with any of their parameters. No graph contains it.
  *
  * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys,
- * dv], mask, bias, lengths, sinks. Attributes are fields of the job; with scores: P_MODE + 1 of
- * cl/attention/attention.cl, the scores are the output. See decision 38.
+ * dv], mask, bias, lengths, sinks. Attributes are fields of the job, and scores: if it is not 0,
+ * the output is the scores with P_MODE = scores - 1 (cl/attention/attention.cl). See decision 38.
  */
 #include "ops/attention/attention.h"
 

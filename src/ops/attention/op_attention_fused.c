@@ -3,7 +3,7 @@
  * com.microsoft's Attention, which first projects its input to queries, keys and values,
  * QAttention, which does so in integers, and MultiHeadAttention, whose inputs are projected
  * already. As in ONNX Runtime, a mask adds mask_filter_value to the scores that it hides, so that a
- * completely hidden row becomes a mean; keys hidden by causal order are excluded.
+ * completely hidden row becomes a mean of the values; keys hidden by causal order are excluded.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -77,10 +77,10 @@ static void set_numbers(const lower_context *c, attention_job *j)
 
 enum { INPUT, WEIGHTS, BIAS };
 
-/* Indices of the other inputs. */
+/* Indices of the inputs that Attention and QAttention have at different places. */
 typedef struct fused_inputs {
     uint32_t mask, past, attention_bias;
-    const qmatmul_inputs *projection; /* NULL: dtype of the other inputs */
+    const qmatmul_inputs *projection; /* NULL: not quantized */
 } fused_inputs;
 #define NO_INPUT 99
 
@@ -95,7 +95,8 @@ static const qmatmul_inputs quantized_projection = {.a = INPUT,
 static const fused_inputs float_inputs = {3, 4, 5, NULL},
                           quantized_inputs = {5, 8, NO_INPUT, &quantized_projection};
 
-/* hidden: width of q and k; hidden_v: of v. */
+/* Sizes of the node. hidden: columns of all heads' queries, and of their keys; hidden_v: of
+ * values. */
 typedef struct fused_sizes {
     int64_t batch, q_len, width, heads, hidden, hidden_v, past_len, total, d, dv;
 } fused_sizes;
@@ -181,7 +182,8 @@ static clg_status fused_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Appends the projected keys (which 0) or values (1) to the cache, if there is one. */
+/* Returns the rows of the projected keys (which 0) or values (1), after a step that appends them to
+ * the cache, if there is one. */
 static attention_rows fused_grow(lower_context *c, candidate *impl, const fused_sizes *s,
                                  operand projected, int which)
 {
@@ -264,7 +266,8 @@ static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns
     return gemm_lower(c, &j, 1);
 }
 
-/* Appends the attention's name to a candidate's, unless it is the first implementation. */
+/* Marks a candidate as a last resort and appends the attention implementation to its name, unless
+ * it is the first implementation. */
 static void name_fused(lower_context *c, candidate *impl, const attention_job *j,
                        int implementation)
 {

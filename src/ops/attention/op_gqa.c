@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.GroupQueryAttention: heads that share keys and values, a cache that grows or is
- * updated in place, rotary embedding, a local window. Keys of batch b end at seqlens_k[b] + 1; a
- * prompt starts at 0, other queries after the cached positions.
+ * com.microsoft.GroupQueryAttention: grouped query heads, a cache of keys and values that grows or
+ * has room for all positions, rotary embedding, a local window. Batch b has seqlens_k[b] + 1 keys;
+ * a prompt starts at position 0, other queries after the cached positions.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -30,7 +30,8 @@ typedef struct gqa_sizes {
     bool packed; /* queries, keys and values in one tensor */
 } gqa_sizes;
 
-/* Reads all sizes except the total, which is the content of an input. */
+/* Reads all sizes except the total, which is the content of an input; returns false if the shapes
+ * do not match. */
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, gqa_sizes *s)
 {
@@ -162,7 +163,8 @@ static size_t bytes_of(const lower_context *c, int64_t n)
     return (size_t)n * dtype_size(c->inputs[QUERY].dtype);
 }
 
-/* Applies rotary embedding by position, in scratch, if the node requires it. */
+/* Appends rotary embedding of x into scratch and returns the result; returns x if the node does not
+ * request it. */
 static attention_rows rotate(lower_context *c, candidate *impl, const gqa_sizes *s,
                              attention_rows x, int64_t heads)
 {
@@ -187,7 +189,7 @@ static attention_rows rotate(lower_context *c, candidate *impl, const gqa_sizes 
         r.ids = operand_input(POSITION_IDS);
         r.ids_dtype = CLG_INT64;
     } else {
-        /* A prompt starts at 0 whatever its padding; lengths are seqlens_k + 1. */
+        /* A prompt starts at 0 whatever its padding; other lengths are seqlens_k + 1. */
         r.positions = ROTARY_LENGTHS;
         r.ids = operand_input(SEQLENS);
         r.ids_dtype = CLG_INT32;

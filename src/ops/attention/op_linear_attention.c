@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LinearAttention (ONNX 27): a state of keys and values that every token updates, by the four rules
- * of the definition. See cl/attention/linear_attention.cl.
+ * LinearAttention (ONNX 27): a state of keys and values that every token updates, by one of four
+ * rules. See cl/attention/linear_attention.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -12,7 +12,8 @@
 
 enum { Q, K, V, PAST, DECAY, BETA };
 
-/* Returns bits of the node's update rule: 0: it has a decay, 1: a beta; -1: unknown rule. */
+/* Returns the node's update rule as bits: 1 if it has a decay, 2 if it has a beta; -1 if it is
+ * unknown. */
 static int rule_of(const node *n)
 {
     static const char *const names[] = {"linear", "gated", "delta", "gated_delta"};
@@ -137,7 +138,7 @@ static clg_status linear_lower(lower_context *c)
 
 #define NARROW_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_attribute attributes[] = {
-    {"chunk_size", ATTRIBUTE_INT, false}, /* affects only how it is computed */
+    {"chunk_size", ATTRIBUTE_INT, false}, /* ignored: a hint for the computation */
     {"kv_num_heads", ATTRIBUTE_INT, true},
     {"q_num_heads", ATTRIBUTE_INT, true},
     {"scale", ATTRIBUTE_FLOAT, false},

@@ -22,15 +22,15 @@ static bool is_gemm(const conv_job *j)
     return true;
 }
 
-/* When the GEMM of a 1x1 convolution in NCHW is transposed. Measured on x86-64 with AVX-512, PoCL
- * 3.1, 2026-11-21: transposing paid with k of 576 and more, at 7 x 7 and 14 x 14, and took 1.06 to
- * 1.29 times as long with k of 64 to 256. Checked by:
+/* Thresholds for transposing the GEMM of a 1x1 convolution in NCHW. Measured on x86-64 with
+ * AVX-512, PoCL 3.1, 2026-11-21: transposing was faster with k of 576 and more, at 7 x 7 and 14 x
+ * 14, and took 1.06 to 1.29 times as long with k of 64 to 256. Checked by:
  *     build/tests/bench/cost_model transposed */
 #define SMALL_MAP 256 /* pixels at most: larger feature maps store columns too far apart */
-#define TRANSPOSED_STORE_STEPS 40.0 /* of the sum, k, that take as long as transposing results */
+#define TRANSPOSED_STORE_STEPS 40.0 /* steps of k that take as long as transposing the results */
 
-/* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number,
- * and its columns channels. */
+/* Rewrites C = A x B as C^T = B^T x A^T: the rows of a register tile are then pixels, of which
+ * there may be any number, and its columns channels. */
 static void transpose_gemm(gemm_job *g)
 {
     const gemm_matrix a = g->a;
@@ -43,7 +43,8 @@ static void transpose_gemm(gemm_job *g)
     if (g->epilogue.bias == BIAS_ROW) g->epilogue.bias = BIAS_COLUMN;
 }
 
-/* The part of the multiplications in tiles of the SIMD class that count. */
+/* Returns the share of the multiplications in register tiles (SIMD class) that are not padding, for
+ * a result of m x n. */
 static double used_part(const lower_context *c, int64_t m, int64_t n)
 {
     const int64_t tiles = work_ceil_div(m, work_simd_rows(c)), nr = 2 * (int64_t)work_simd_lanes(c);
@@ -51,7 +52,7 @@ static double used_part(const lower_context *c, int64_t m, int64_t n)
            (double)(work_ceil_div(n, nr) * nr);
 }
 
-/* Whether full register tiles save more than transposing the results takes. */
+/* Returns whether fuller register tiles save more time than transposing the results takes. */
 static bool gains_by_transposing(const lower_context *c, const conv_job *j, const gemm_job *g)
 {
     if (c->trial.transposed != 0) return c->trial.transposed > 0;
@@ -60,7 +61,8 @@ static bool gains_by_transposing(const lower_context *c, const conv_job *j, cons
                TRANSPOSED_STORE_STEPS;
 }
 
-/* y[image, group] = weight[group] x x[image, group]. */
+/* Adds the GEMM candidates of a 1x1 convolution: y[image, group] = weight[group] x x[image,
+ * group]. */
 static clg_status gemm_candidates(lower_context *c, const conv_job *j)
 {
     const int64_t n = window_count_out(j->axes), in = j->ic * n, out = j->oc * n;
@@ -82,8 +84,16 @@ static clg_status gemm_candidates(lower_context *c, const conv_job *j)
     return gemm_lower(c, &g, 1);
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- dispatch: the choice of a convolution's implementations --------------------------------- */
 
+/* Selects the implementations (algorithms) of a convolution and appends them as candidates in order
+ * of preference; plan/impl_choice.c picks one: by name, by measurements or by estimated cost.
+ *   1x1, stride 1, no padding, not depthwise: GEMM only (matmul/gemm.c)
+ *   others on CPUs (SIMD class): Winograd for 3x3 (winograd_4x4, winograd_2x2), then tiled
+ *                                (conv_simd) or depthwise (conv_depthwise_simd)
+ *   others on GPUs (SIMT class): tiled (conv_simt) or depthwise (conv_depthwise_simt)
+ *   last resort, and float64:    direct (conv_direct)
+ * For an empty output, the only candidate is "nothing". */
 clg_status conv_add(lower_context *c, const conv_job *j)
 {
     if (j->batch == 0 || j->oc == 0 || window_count_out(j->axes) == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the candidates of a convolution: every implementation that can compute it on this device.
+ * Adds the candidates of a convolution: the implementations that suit it and the device, in order
+ * of preference (conv.c).
  */
 #ifndef CLG_OPS_CONV_H
 #define CLG_OPS_CONV_H

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernel's private memory per work-group, which should stay in an L2 cache of 1 MB.
- * PATCH and ACC are compiled into the kernel. Estimated, not measured. */
+/* Sizes of the kernel. PATCH and ACC, private memory per work-group, are compiled into it and
+ * should stay in an L2 cache of 1 MB. Estimated, not measured. */
 #define PATCH 65536 /* P_PATCH: floats of copied pixels, 256 KiB */
 #define ACC 65536   /* P_ACC: accumulators kept between chunks of weights, 256 KiB */
 #define CHUNK 8192  /* floats of weights in a chunk: 32 KiB, an L1 cache */
@@ -56,7 +56,7 @@ void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const wi
 typedef struct blocked_tiling {
     window_axis h, w;
     int64_t in, slices, taps, panels; /* in: input channels of a slice; taps: kernel elements */
-    /* the input is padded: pixels are copied, with zeros around them */
+    /* windows exceed the input: its pixels are copied, with zeros around them */
     bool copied;
     int64_t chunk, tile_h, tile_w, group_panels;
     double cost; /* estimated cycles; negative: does not fit the kernel's memory */
@@ -105,8 +105,8 @@ static blocked_tiling describe(const lower_context *c, const conv_job *j, bool i
     return t;
 }
 
-/* Returns how many slices' weights are multiplied at a time: they fit in L1, and the input pixels
- * of a tile in the patch. 0: not even one slice fits. */
+/* Returns the number of slices in a chunk: as many as have weights that fit in L1, at least 1, and,
+ * where the input is copied, pixels that fit in the patch; 0 if those of one slice do not fit. */
 static int64_t chunk_of(const blocked_tiling *t, int64_t nr)
 {
     const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);

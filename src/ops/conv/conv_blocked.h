@@ -42,6 +42,7 @@ clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_b
  * conv_blocked_add. */
 clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job *j,
                                bool input_is_blocked);
+/* Appends the packing of the weights and returns the packed operand. */
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked);
 

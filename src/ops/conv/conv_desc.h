@@ -36,8 +36,8 @@ clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
 /* Sets the floating-point operations (of the definition, even where an implementation needs fewer)
  * and the bytes of s, for profiles. */
 void conv_count_work(const conv_job *j, step *s);
-/* Returns "P_BIAS=1 P_RESIDUAL=0 P_ACT=1". P_BIAS is 0 or 1: in these kernels a bias has one value
- * per channel. */
+/* Returns the parameters of the epilogue for a prelude, such as "P_BIAS=1 P_RESIDUAL=0 P_ACT=1".
+ * P_BIAS is 0 or 1: in these kernels a bias has one value per channel. */
 const char *conv_epilogue_prelude(lower_context *c, const conv_job *j);
 
 #endif

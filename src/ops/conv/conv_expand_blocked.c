@@ -10,7 +10,7 @@
 
 /* Sizes of the kernel. P_MAP floats, 256 KiB of private memory per work-group, should stay in an L2
  * cache of 1 MB; estimated, not measured. AT_ONCE accumulators hide the latency of multiply-adds: 4
- * cycles, of which 2 start per cycle. */
+ * cycles, with 2 started per cycle. */
 #define MAP 65536 /* P_MAP: floats of a work-group's part of the intermediate feature map */
 #define AT_ONCE 8 /* output pixels whose depthwise sums are accumulated concurrently */
 

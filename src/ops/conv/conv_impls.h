@@ -12,7 +12,7 @@
  * output channels per input channel the tiled kernels are used, which load each input pixel once
  * for all of them. */
 bool conv_is_depthwise(const conv_job *j);
-/* Adds the arguments x, weights and y, each with the number of elements of an image. */
+/* Adds the arguments x, elements of an image of x, weights, y, elements of an image of y. */
 void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight);
 
 /* Tiled implementations, for float32 and float16: *_simd for CPUs, *_simt for GPUs. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Chooses the tiling of convolutions for CPUs (SIMD class): how the output is divided among
- * work-groups. For kernels that copy the input pixels of an output tile into a patch, a buffer in
- * private memory (cl/common/patch_simd.clh).
+ * work-groups. Serves kernels that copy the input pixels of an output tile into a patch, a buffer
+ * in private memory (cl/common/patch_simd.clh).
  */
 #ifndef CLG_OPS_CONV_TILING_H
 #define CLG_OPS_CONV_TILING_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv over one to three axes, and FusedConv, which passes create from it. 1x1 convolutions become
- * matrix products; depthwise and float64 convolutions use direct kernels; all others use tiled
- * kernels with packed weights, or Winograd. The attribute `winograd` of clgraph.FusedConv allows
- * Winograd's minimal filtering, which rounds differently, for 3x3 kernels: 1 where it is estimated
- * to be faster, 2 or 4 always, with tiles of 2x2 or 4x4 outputs.
+ * Conv over one to three axes, and FusedConv of clgraph, which passes create from it, and of
+ * com.microsoft. Implementations (matrix products, Winograd, tiled, depthwise and direct kernels)
+ * are chosen in conv.c. The attribute `winograd` of clgraph.FusedConv allows Winograd's minimal
+ * filtering, which rounds differently, for 3x3 kernels: 1 where it is estimated to be faster, 2 or
+ * 4 always, with tiles of 2x2 or 4x4 outputs.
  */
 #include "ops/conv/conv.h"
 #include "ops/lowering/window.h"

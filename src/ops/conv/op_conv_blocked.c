@@ -2,9 +2,9 @@
  *
  * BlockedConv, which the pass `blocked` makes of two-dimensional Convs: clgraph.FusedConv whose
  * output y and residual, and mostly its input x, are channel-blocked feature maps, [N, ceil(C /
- * lanes), H, W, lanes], lanes those of the device's register tile. An x of four dimensions is in
- * NCHW order. Weight and bias are as Conv has them; there is one group, or one for each channel.
- * Lanes of the last block beyond the number of channels are padding: they are zero in x, and in y
+ * lanes), H, W, lanes], lanes those of the device's vectors. An x of four dimensions is in NCHW
+ * order. Weight and bias are as Conv has them; there is one group, or one for each channel. Lanes
+ * of the last block beyond the number of channels are padding: they are zero in x, and in y
  * they hold the results for zero weights and bias.
  *
  * With input 4 (weight [M, C, 1, 1]) and optionally 5 (bias [M]), the node is two convolutions
@@ -34,8 +34,8 @@ static clg_status blocked_check(const node *n)
     return epilogue_check(n);
 }
 
-/* Returns whether `channels`, rounded up to whole blocks of `lanes`, is the size for `wanted`
- * channels; true where one of them is unknown. */
+/* Returns whether `channels` is `wanted` rounded up to whole blocks of `lanes`; true where one of
+ * them is unknown. */
 static bool holds(int64_t channels, int64_t lanes, int64_t wanted)
 {
     return channels == DIM_UNKNOWN || wanted == DIM_UNKNOWN ||

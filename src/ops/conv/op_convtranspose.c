@@ -13,8 +13,8 @@
 
 #define LINE 256 /* P_LINE: output pixels of a work-item; its sums are 1 KiB of L1; estimated */
 /* Work-items of col2im per core, each of which processes several lines, since one line takes less
- * time than starting a work-item. Estimated, not measured; checked by: cltool profile MODEL    (of
- * a GAN) */
+ * time than starting a work-item. Estimated, not measured; checked by: cltool profile MODEL
+ * (a GAN) */
 #define GROUPS_PER_UNIT 16
 #define MAX_EXTENT ((int64_t)1 << 30)
 
@@ -53,7 +53,7 @@ static clg_status axis_value(const node *n, const char *name, int n_axes, int i,
     char shown[NODE_TEXT_BYTES];
     *out = fallback;
     if (count == 0) return CLG_OK;
-    /* output_shape may name batch and channels too. */
+    /* output_shape may include batch and channels. */
     const size_t skip = strcmp(name, "output_shape") == 0 && count == (size_t)n_axes + 2 ? 2 : 0;
     if (count - skip != (size_t)n_axes)
         return error_set(CLG_ERROR_SHAPE, "%s: %s has %zu values where the input requires %d",

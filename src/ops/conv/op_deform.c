@@ -26,8 +26,7 @@ static clg_status deform_check(const node *n)
     return window_check(n);
 }
 
-/* Checks that an input (offset or mask) is [batch, numbers, outputs...], `numbers` per output
- * pixel. */
+/* Checks that an input (offset or mask) is [batch, numbers, output height, output width]. */
 static clg_status check_field(const op_context *c, uint32_t input, int64_t numbers,
                               const window_desc *w)
 {

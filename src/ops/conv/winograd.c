@@ -42,8 +42,8 @@ static const struct {
     .weight_line_cycles = 15.0,    /* float16: transform of a line of side + 2 weights */
 };
 
-/* The tiling. side: outputs of a Winograd tile in each direction; area: (side + 2)^2, its
- * inputs. */
+/* The tiling of winograd_simd. side: outputs of a Winograd tile in each direction; area: its
+ * inputs, (side + 2)^2. */
 typedef struct simd_tiling {
     int64_t side, area, strip, tiles, slices, panels; /* of the convolution */
     int64_t block_tiles, group_panels;                /* of a work-group */

@@ -55,7 +55,7 @@ static clg_status bind_input(const op_context *c, size_t i, letters *bound)
     return CLG_OK;
 }
 
-/* Returns the only dtype of a set; none if it has several. */
+/* Returns the only dtype of a set; CLG_DTYPE_NONE if it is empty or has several. */
 static clg_dtype single_dtype(dtype_set set)
 {
     if (set == 0 || (set & (set - 1)) != 0) return CLG_DTYPE_NONE;
@@ -103,7 +103,7 @@ static bool knows_all_dims(const op_context *c)
     return true;
 }
 
-/* Checks a shape that infer set; with all inputs known it must be known, too. */
+/* Checks the shape and dtype that infer set for output i; they must be known if must_know. */
 static clg_status check_output(const op_context *c, size_t i, bool must_know)
 {
     const value_fact *out = &c->outputs[i];
@@ -239,7 +239,7 @@ typedef struct gathered {
 static clg_status infer_into(const graph *g, const node *n, value_fact *facts, gathered *around)
 {
     uint32_t needs;
-    if (!n->op) { /* unsupported, in a model that is only inspected: use the declaration */
+    if (!n->op) { /* unsupported, in a model that is only inspected: use declared types */
         for (size_t i = 0; i < n->n_outputs; i++) {
             const value *v = n->outputs[i] == VALUE_NONE ? NULL : &g->values[n->outputs[i]];
             if (v) fact_set(&facts[n->outputs[i]], v->dtype, &v->dims);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a node: initialises the context, calls the row, validates the result.
+ * Lowers a node: initialises the context, calls the row's lower, validates the result.
  */
 #include "ops/core/op.h"
 

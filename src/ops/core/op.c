@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Access of operators' functions to their node: inputs, contents, errors with the node's name.
+ * Helpers for the functions of operators: access to a node's inputs and their contents, errors with
+ * the node's name, facts and sets of dtypes.
  */
 #include "ops/core/op.h"
 

@@ -25,7 +25,7 @@ typedef struct value_fact {
     clg_dtype key_dtype; /* of the maps that it is or contains; else CLG_DTYPE_NONE */
 } value_fact;
 
-/* The largest tensor whose content shape arithmetic computes on the host. */
+/* The most elements of a tensor whose content shape arithmetic computes on the host. */
 #define OP_MAX_KNOWN_ELEMENTS 4096
 
 typedef struct op_row op_row;
@@ -42,21 +42,22 @@ typedef struct op_context {
 
 /* Returns the fact of input i; an absent fact for indices beyond the last. */
 const value_fact *op_input(const op_context *c, size_t i);
+/* Return whether the node has input or output i and does not omit it. */
 bool op_has_input(const op_context *c, size_t i);
-bool op_has_output(const op_context *c, size_t i); /* that the node has */
+bool op_has_output(const op_context *c, size_t i);
 /* Returns the content of input i. If it is unknown, marks it as needed and returns NULL: infer then
  * returns CLG_OK and leaves the outputs unknown; the caller provides the content (or, in
  * inspection, leaves the outputs unknown). NULL without a mark for an absent input. */
 const tensor *op_need(op_context *c, size_t i);
 /* As op_need, and converts a scalar or list of integers to int64. Returns false when it is unknown,
- * absent or invalid; in the last case (not such a list, or more than OP_MAX_INTS numbers) sets
+ * absent or invalid; in the last case (not such a list, or more than OP_MAX_INTS integers) sets
  * *status, which is written on error only. */
 #define OP_MAX_INTS (CLG_MAX_RANK * 2)
 bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n,
                   clg_status *status);
-/* As op_need_ints, for an input that is a shape: the numbers unchanged (-1 may have any meaning for
- * the operator), or as many unknown dimensions if only their count is known. *out_known: the
- * numbers are known. */
+/* Reads an input that holds a shape, as op_need_ints does: sets *out_dims to its values unchanged
+ * (-1 may have any meaning for the operator), or to as many unknown dimensions if only their count
+ * is known. *out_known: whether the values are known. */
 clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims);
 /* Sets an error that begins with the node's name: "node 'x' (Conv, opset 13): ...". */
 clg_status op_error(const op_context *c, clg_status status, const char *format, ...)
@@ -95,12 +96,12 @@ typedef enum lower_caution {
     LOWER_N_CAUTIONS
 } lower_caution;
 
-/* What tests/bench/cost_model requests in place of what cost models choose, to measure what they
+/* Overrides of the choices of cost models, with which tests/bench/cost_model measures what they
  * reject; all zero otherwise, and then without effect. */
 typedef struct lower_trial {
-    double min_cost;  /* estimated cycles: cheaper tilings of convolutions are passed over */
+    double min_cost;  /* estimated cycles: tilings of convolutions with a lower cost are skipped */
     int64_t n_groups; /* work-groups that gemm_simd aims at; 0: its own choice */
-    int transposed;   /* 1x1 convolutions in NCHW: 1: the transposed GEMM, -1: not, 0: as chosen */
+    int transposed;   /* GEMMs of 1x1 convolutions in NCHW: 1: transposed, -1: not, 0: as chosen */
 } lower_trial;
 
 typedef struct lower_context {
@@ -117,16 +118,16 @@ typedef struct lower_context {
     /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view
      * of input 0. */
     bool is_view;
-    lower_view *views; /* one an output, preset dense, offset 0 */
-    /* Where input i is in output 0 unchanged, in elements, or -1 (preset): the planner may then
-     * compute the input there directly and omit the candidate's steps that read input i. */
+    lower_view *views; /* one per output; preset: dense, offset 0 */
+    /* Offset in elements at which output 0 contains input i unchanged, or -1 (preset): the planner
+     * may compute the input there directly and omit the candidate's steps that read it. */
     int64_t *joins;
     const struct attention_job
         *attention; /* what the candidates' attention kernels compute, or NULL */
     lower_trial trial;
 } lower_context;
 
-/* Returns operand i; an absent one beyond the end. */
+/* Returns input i; an absent operand for indices beyond the last. */
 const lower_operand *lower_input(const lower_context *c, size_t i);
 bool lower_has_input(const lower_context *c, size_t i);
 clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...)
@@ -188,7 +189,7 @@ typedef enum op_control_kind {
     CONTROL_OPTIONAL_HAS,
     CONTROL_OPTIONAL_GET,
     CONTROL_CONCAT_FROM_SEQUENCE,
-    CONTROL_ZIP_MAP, /* from here on about maps */
+    CONTROL_ZIP_MAP, /* this and the next: operators on maps */
     CONTROL_READ_MAP
 } op_control_kind;
 
@@ -209,16 +210,17 @@ struct op_row {
     const op_types *types;
     const op_attribute *attributes; /* ends with name NULL; NULL: none */
     uint32_t flags;
-    /* Checks attributes at load. NULL: the table has everything to check. */
+    /* Checks attributes at load, beyond their names and types. NULL: nothing to check. */
     clg_status (*check)(const node *n);
     /* Sets shapes and dtypes of outputs. dims may be unknown (DIM_UNKNOWN) when a graph is only
      * inspected: then outputs may be unknown. With all inputs known it must set the outputs, or
      * request contents by op_need. dtypes of outputs that share a letter with an input are set
      * before the call. */
     clg_status (*infer)(op_context *c);
-    /* Computes contents of outputs from known contents of inputs (each at most
-     * OP_MAX_KNOWN_ELEMENTS): out_tensors[i] is owned by the caller. NULL: never. May decline by
-     * leaving NULL. c->inputs[i].known may be NULL for Shape and Size only. */
+    /* Computes contents of outputs on the host from known contents of inputs (each at most
+     * OP_MAX_KNOWN_ELEMENTS, but any size for strings and OP_HOST): out_tensors[i] is owned by the
+     * caller, or left NULL to decline. c->inputs[i].known may be NULL for Shape and Size only. A
+     * row without eval is never computed on the host. */
     clg_status (*eval)(op_context *c, tensor **out_tensors);
     /* Returns whether lower accepts input i with its strides where it is not dense; `output` is the
      * shape of output 0. NULL: all inputs, or none, by OP_STRIDED_INPUTS. */
@@ -231,7 +233,7 @@ struct op_row {
      * ones) and all outputs of stages[0]; it requests the contents that it needs with op_need.
      * NULL: the row is one node. */
     const op_row *stages;
-    const void *param; /* the family's own row: an expression, a reduction */
+    const void *param; /* data that the family defines: an expression, a reduction */
 };
 
 /* Set the counts of a row's inputs and outputs, and their letters: OP_INPUTS(2, 3, "TTB"),
@@ -257,15 +259,15 @@ extern const size_t n_op_families;
  * with. A model of a newer one loads with a warning. */
 #define OPS_NEWEST_OPSET 28
 
-/* Returns the row for an operator of a domain at an opset version; NULL when there is none. Any
- * thread. */
+/* Returns the row for an operator of a domain at an opset version; NULL when there is none. May
+ * be called from any thread. */
 const op_row *ops_find(const char *domain, const char *op_type, int64_t opset);
 /* Returns the dtypes that a letter of the row may stand for. */
 dtype_set op_row_types(const op_row *row, char letter);
 /* Returns whether a node (resolved) over constants may run once, before all runs: its results are
  * the same each time. */
 bool op_folds(const node *n);
-/* Writes "float32, float16" into buffer; returns buffer. */
+/* Writes the names of a set, such as "float32, float16", into buffer; returns buffer. */
 #define DTYPE_SET_TEXT_BYTES 384
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 /* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types,

@@ -9,7 +9,7 @@
 
 static clg_status control_infer(op_context *c)
 {
-    c->needs |= 1; /* the planner decides */
+    c->needs |= 1; /* outputs stay unknown: the planner executes the node */
     return CLG_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shape arithmetic: Shape, Size, Constant, ConstantOfShape. Computed on the host during planning;
- * only a large ConstantOfShape is computed on the device, as a fill.
+ * Operators of shape arithmetic: Shape, Size, Constant, ConstantOfShape. They are computed on the
+ * host during planning; only a large ConstantOfShape is computed on the device, as a fill.
  */
 #include "ops/core/op.h"
 
@@ -138,7 +138,7 @@ static const tensor *fill_value(const node *n)
     return a ? a->as.tensor : NULL;
 }
 
-/* Checks that the value is one number, of a dtype with which memory can be filled. */
+/* Checks that the value has one element, of a dtype with which memory can be filled. */
 static clg_status fill_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
@@ -210,7 +210,7 @@ static const op_attribute constant_attributes[] = {
     {"value_strings", ATTRIBUTE_STRINGS, false}, {0}};
 static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false}, {0}};
 
-/* A row for versions from..to, with least..most inputs and one output. */
+/* A row for opset versions `from` to `to` (0: no end). */
 #define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
         .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \

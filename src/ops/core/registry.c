@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The index of rows by name: a hash table in static memory, filled at the first look-up. Rows of
- * one name (its versions) are in one probe sequence.
+ * Finds the row of an operator, by a hash table of all rows in static memory, filled at the first
+ * look-up. Rows of one name (its versions) are in one probe sequence.
  */
 #include "base/hash.h"
 #include "ops/core/op.h"

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is missing ------------------------------------------------------------------------- */
+/* ---- missing operators ----------------------------------------------------------------------- */
 
 #define MAX_NODES_NAMED 3
 
-/* An operator and version without a row, and the first nodes that have it. */
+/* An operator and opset without a row, and the first nodes that use it. */
 typedef struct missing_operator {
     const node *nodes[MAX_NODES_NAMED];
     size_t n_nodes;
@@ -73,7 +73,7 @@ static clg_status find_rows(graph *g, missing_list *list)
     return CLG_OK;
 }
 
-/* Writes "Foo (opset 13: 'a', 'b' and 3 more)". */
+/* Appends a missing operator, such as "Foo (opset 13: nodes 'a', 'b', 'c' and 3 more)". */
 static void describe(strbuf *out, const missing_operator *m, size_t n_named)
 {
     char shown[NAME_TEXT_BYTES];
@@ -118,7 +118,7 @@ static clg_status report_missing(const missing_list *list)
     return status;
 }
 
-/* ---- what a node must look like -------------------------------------------------------------- */
+/* ---- checks of a node ------------------------------------------------------------------------ */
 
 static clg_status node_fault(const node *n, clg_status status, const char *what)
 {

@@ -59,8 +59,8 @@ clg_status epilogue_check(const node *n);
 void epilogue_read(const lower_context *c, epilogue_ops *out);
 /* Returns whether there is no bias, residual or activation: a plain GEMM with alpha is enough. */
 bool epilogue_is_empty(const epilogue_ops *e);
-/* Returns the parameters of the epilogue for a prelude, in the context's arena: "P_BIAS=1
- * P_RESIDUAL=0 P_ACT=1". */
+/* Returns the parameters of the epilogue for a prelude, such as "P_BIAS=1 P_RESIDUAL=0 P_ACT=1", in
+ * the context's arena. */
 const char *epilogue_prelude(lower_context *c, const epilogue_ops *e);
 /* Adds the arguments for EPILOGUE_PARAMS of cl/common/epilogue.clh. `unused` is passed as the
  * buffer of an absent bias or residual. */

@@ -116,7 +116,8 @@ static clg_status add_transform(lower_context *c, const dft_job *j)
 
 /* ---- DFT ------------------------------------------------------------------------------------- */
 
-/* Reads a scalar that shapes depend on. False while it is unknown; absent: `fallback`. */
+/* Reads input i, a scalar that shapes depend on, or `fallback` if it is absent. Returns false while
+ * it is unknown, or after an error. */
 static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out, clg_status *status)
 {
     *out = fallback;
@@ -130,7 +131,8 @@ static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out,
     return *status == CLG_OK;
 }
 
-/* Reads the axis: an attribute before opset 20, then an input. */
+/* Reads the axis: an attribute before opset 20, an input since. Returns false while it is unknown,
+ * or after an error. */
 static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
 {
     int64_t given = node_int(c->node, "axis", 1);
@@ -143,7 +145,8 @@ static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
     return true;
 }
 
-/* Reads axis and length; false while they are unknown. */
+/* Reads the axis and the length of the transform; returns false while they are unknown, or after an
+ * error. */
 static bool dft_read(op_context *c, int *out_axis, int64_t *out_n, clg_status *status)
 {
     const shape *x = &op_input(c, 0)->dims;
@@ -232,7 +235,8 @@ static clg_status dft_lower(lower_context *c)
 
 /* ---- STFT ------------------------------------------------------------------------------------ */
 
-/* Reads step and length of frames; false while they are unknown. */
+/* Reads the step between frames and their length; returns false while they are unknown, or after an
+ * error. */
 static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_status *status)
 {
     const shape *x = &op_input(c, 0)->dims, *window = &op_input(c, 2)->dims;

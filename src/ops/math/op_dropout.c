@@ -45,7 +45,7 @@ static clg_status dropout_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* Adds a copy, and a mask of ones. */
+/* Adds a candidate that copies the input, and fills the mask with ones. */
 static clg_status lower_ones(lower_context *c, int64_t n)
 {
     size_t bytes, mask_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. A node has
- * the learning rate, the count of updates, and any number of tensors, n, as groups of n inputs: the
- * tensors, their gradients, their states.
+ * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. The
+ * inputs of a node are the learning rate, the count of updates, and, for any number n of tensors,
+ * groups of n inputs: the tensors, their gradients, their states.
  */
 #include "ops/lowering/work.h"
 
@@ -64,7 +64,7 @@ static clg_status optimizer_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Adds the update of tensor i of n. */
+/* Appends the step that updates tensor i of n. */
 static void update(lower_context *c, candidate *impl, optimizer_method method, uint32_t n,
                    uint32_t i)
 {
@@ -74,7 +74,7 @@ static void update(lower_context *c, candidate *impl, optimizer_method method, u
     const bool second = op->n_states > 1;
     step_builder *b = &c->build;
     int64_t count = 0;
-    (void)shape_n_elements(&x->dims, &count); /* placed: it has a size */
+    (void)shape_n_elements(&x->dims, &count); /* cannot fail: the shape is known */
     const int lanes = simd ? work_lanes(c, count) : 1;
     step *k = step_kernel(b, impl, "optimizer", "optimizer",
                           prelude_text(b, "P_OP=%d P_T=%d P_VEC=%d P_R=%d", (int)method,

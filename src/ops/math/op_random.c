@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RandomUniform, RandomNormal and their Like forms, whose shape is that of an input, Bernoulli,
- * Multinomial.
+ * Random operators: RandomUniform, RandomNormal and their Like forms, whose shape is that of an
+ * input; Bernoulli and Multinomial.
  */
 #include "ops/math/random.h"
 
@@ -68,7 +68,7 @@ clg_status random_append(lower_context *c, candidate *impl, const random_job *j)
 
 typedef struct random_kind {
     random_op op;
-    const char *a, *b; /* attributes */
+    const char *a, *b; /* names of the attributes that give random_job.a and b */
 } random_kind;
 
 static clg_status wrong_dtype(const node *n, int64_t dtype)
@@ -107,7 +107,7 @@ static clg_status uniform_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Infers a Like form: the dtype is the attribute's, or the input's. */
+/* Infers a Like form or Bernoulli: the dtype is the attribute's, or the input's. */
 static clg_status like_infer(op_context *c)
 {
     const int64_t dtype = node_int(c->node, "dtype", c->inputs[0].dtype);

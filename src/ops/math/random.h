@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers: steps of cl/math/random.cl and their keys. A node's attribute seed is its key;
- * without it each launch gets another key, from the session's seed.
+ * Appends the steps of operators that draw random numbers (cl/math/random.cl). A node's attribute
+ * seed is the key of the generator; without it each launch gets another key, from the session's
+ * seed.
  */
 #ifndef CLG_OPS_RANDOM_H
 #define CLG_OPS_RANDOM_H
@@ -18,16 +19,17 @@ typedef enum random_op {
 
 typedef struct random_job {
     random_op op;
-    clg_dtype dtype; /* a float: of x and of the numbers */
+    clg_dtype dtype; /* a floating-point dtype: of x, and of generated values */
     clg_dtype out;   /* Bernoulli: of y; dropout: of the mask; else `dtype` */
     operand x, y, mask;
     bool has_mask;
     int64_t n;
-    double a, b; /* as the kernel says */
+    double a, b; /* parameters of the distribution, as in the kernel */
 } random_job;
 
 clg_status random_append(lower_context *c, candidate *impl, const random_job *j);
-/* Adds the argument `key` of a kernel. */
+/* Adds the argument `key` of a kernel: the attribute seed, or a key that changes with each
+ * launch. */
 void random_arg_key(lower_context *c, step *s);
 
 #endif

@@ -29,7 +29,7 @@ static clg_status bad(const char *equation, const char *what)
                      what);
 }
 
-/* Reads up to a comma, an arrow or the end. */
+/* Reads a term, up to a comma, an arrow or the end. */
 static clg_status read_term(const char *equation, const char **at, written_term *out)
 {
     *out = (written_term){0};
@@ -53,7 +53,7 @@ static clg_status read_term(const char *equation, const char **at, written_term 
     return CLG_OK;
 }
 
-/* Sets the labels of a term whose "..." is the last n_dots of `all_dots` dimensions. */
+/* Sets the labels of a term whose "..." stands for the last n_dots of `all_dots` dimensions. */
 static clg_status set_labels(const char *equation, const written_term *w, int n_dots, int all_dots,
                              einsum_term *out)
 {

@@ -21,7 +21,7 @@ typedef struct einsum_term {
 typedef struct einsum_equation {
     size_t n_terms;
     einsum_term terms[EINSUM_MAX_TERMS], out;
-    /* by label: its dimension, or DIM_UNKNOWN; set only for labels that occur */
+    /* by label: its dimension, or DIM_UNKNOWN; 1 for labels that do not occur */
     int64_t sizes[EINSUM_LABELS];
 } einsum_equation;
 

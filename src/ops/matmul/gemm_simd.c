@@ -26,8 +26,8 @@ static const struct {
     int64_t groups_per_unit, many_groups_per_unit, group_operations;
     double operations_per_lane_ns, bytes_per_ns, waking_ns;
 } cost = {
-    /* work-groups per core. 8 reached 0.88 to 1.02 of the rate, 16 reached 0.79 to 1.02: PoCL 3.1
-     * assigns half of the work-groups to its first thread */
+    /* work-groups per core. With 8 the rate was 0.88 to 1.02 of that with 4, with 16 it was 0.79 to
+     * 1.02: PoCL 3.1 assigns half of the work-groups to its first thread */
     .groups_per_unit = 4,
     /* work-groups per core from which on PoCL assigns them dynamically, which balances the load:
      * 1024^3 keeps one panel per work-group */
@@ -147,12 +147,12 @@ typedef struct pack_job {
     int64_t line_stride, k_stride, tile_m;
 } pack_job;
 
-/* Bytes of a constant that one packing step reads, where rows are contiguous. */
-/* limits memory, not time: small compared with large weights */
+/* Bytes of a constant that one packing step reads, where rows are contiguous: bounds memory, not
+ * time; small compared with large weights. */
 #define PACK_PIECE_BYTES ((int64_t)8 << 20)
 
-/* Appends the packing of `length` elements along m or n from `at` on, and of k elements along k
- * from k0 on. */
+/* Appends the packing of a part of a matrix: `length` elements along m or n from `at` on, and k
+ * elements along k from k0 on. */
 static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, int64_t at,
                         int64_t length, int64_t k0, int64_t k)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes of numpy's matrix product; see matmul_shape.h.
+ * Infers shapes of numpy's matrix product; see matmul_shape.h.
  */
 #include "ops/matmul/matmul_shape.h"
 

@@ -69,7 +69,8 @@ static clg_status einsum_infer(op_context *c)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Returns in *out_n the elements that these labels span, each non-empty; false on overflow. */
+/* Sets *out_n to the number of elements that these labels span, none of size 0; returns false on
+ * overflow. */
 static bool span(const einsum *e, const label_list *list, int64_t *out_n)
 {
     *out_n = 1;
@@ -78,7 +79,7 @@ static bool span(const einsum *e, const label_list *list, int64_t *out_n)
     return true;
 }
 
-/* Orders labels by stride, longest first. */
+/* Orders labels by stride, largest first. */
 static label_list by_stride(label_set set, const int64_t *strides)
 {
     label_list list = {0};
@@ -143,8 +144,8 @@ static clg_status term_scratch(einsum *e, const label_list *list, term *out)
     return CLG_OK;
 }
 
-/* Sets the result's memory: the node's output for the last term with the final labels and dtype,
- * else scratch. */
+/* Sets *out to a term for a result: in the node's output if it is the last one and has the final
+ * labels and dtype, else in scratch. */
 static clg_status term_result(einsum *e, const label_list *list, bool last, term *out)
 {
     bool same = last && e->dtype == e->context->outputs[0].dtype && list->n == e->out.n;
@@ -174,7 +175,8 @@ static clg_status term_operand(const einsum *e, const term *t, const label_list 
     return CLG_OK;
 }
 
-/* Computes to = a, or a * b, over these labels, in to's dtype; to is dense. */
+/* Appends the computation of to = a * b, or to = a where b is NULL, over these labels, in to's
+ * dtype; to is dense. */
 static clg_status combine(einsum *e, const term *a, const term *b, const label_list *list,
                           const term *to)
 {
@@ -201,7 +203,7 @@ static clg_status combine(einsum *e, const term *a, const term *b, const label_l
     return pointwise_lower(e->context, e->impl, &g, in, &out);
 }
 
-/* Copies *t to scratch, dense in this order. */
+/* Replaces *t by a copy in scratch, dense with labels in this order. */
 static clg_status rearrange(einsum *e, term *t, const label_list *list)
 {
     term to;
@@ -230,7 +232,8 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
 
 /* ---- matrix products ------------------------------------------------------------------------- */
 
-/* Returns whether a list of labels is one dimension of the term, and its stride. */
+/* Returns whether these labels are contiguous in the term, so that a GEMM sees one dimension; sets
+ * *out_stride to its stride. */
 static bool is_one(const einsum *e, const term *t, const label_list *list, int64_t *out_stride)
 {
     *out_stride = list->n > 0 ? t->strides[list->labels[list->n - 1]] : 1;
@@ -253,7 +256,7 @@ typedef struct product {
 } product;
 
 /* Groups the batch labels into dimensions that are contiguous in a, b and c. Returns their number;
- * p->batch ends at ends[i] for each. */
+ * ends[i] is the position in p->batch of the last label of dimension i. */
 static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABELS])
 {
     int n = 0;
@@ -268,7 +271,7 @@ static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABEL
     return n;
 }
 
-/* Copies an operand whose strides a GEMM does not support. */
+/* Copies operands whose strides a GEMM does not support, and moves such a result to scratch. */
 static clg_status make_matrices(einsum *e, product *p, int ends[EINSUM_LABELS], int *out_blocks)
 {
     const label_list a = list_join(&p->batch, &p->rows, &p->sum),
@@ -408,7 +411,7 @@ static void cheapest(const einsum *e, size_t *out_i, size_t *out_j)
         }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- lowering -------------------------------------------------------------------------------- */
 
 static clg_dtype arithmetic_of(clg_dtype dtype)
 {
@@ -430,7 +433,7 @@ static term input_term(const einsum *e, size_t i)
         const int l = e->equation.terms[i].labels[d];
         if (in->dims.dims[d] == 1) continue;
         t.has |= LABEL(l);
-        t.strides[l] += in->strides[d]; /* a letter that repeats walks the diagonal */
+        t.strides[l] += in->strides[d]; /* a repeated letter: the diagonal */
     }
     return t;
 }

@@ -12,7 +12,7 @@
 
 /* ---- Gemm ------------------------------------------------------------------------------------ */
 
-/* Returns rows and columns of an operand after its transposition. */
+/* Sets the rows and columns of an operand after transposition by the attribute `trans`. */
 static void gemm_sides(const node *n, const shape *x, const char *trans, int64_t *out_rows,
                        int64_t *out_cols)
 {
@@ -191,7 +191,7 @@ static void matmul_bias(const lower_context *c, int64_t n, epilogue_ops *e)
     if (count != n) e->bias = BIAS_MATRIX;
 }
 
-/* Lowers a batch of more than two dimensions: one product for each index of the outer ones. */
+/* Lowers a batch of any rank: one GEMM for each index of the dimensions beyond the last two. */
 static clg_status lower_batches(lower_context *c, const matmul_batch *g, const gemm_job *one)
 {
     const int outer = g->rank > 2 ? g->rank - 2 : 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels of classes. See labels.h.
+ * Reads class labels from a node's attributes. See labels.h.
  */
 #include "ops/ml/labels.h"
 
 #include <string.h>
 
-/* Returns the list; NULL if it is absent or empty. */
+/* Returns a list attribute; NULL if it is absent or empty. */
 static const graph_attribute *list_of(const node *n, const char *name)
 {
     const graph_attribute *a = node_attribute(n, name);

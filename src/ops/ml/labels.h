@@ -13,7 +13,7 @@ size_t labels_count(const node *n);
 /* Returns INVALID_MODEL when the node has no labels, or both strings and integers. */
 clg_status labels_check(const node *n);
 clg_dtype labels_dtype(const node *n);
-/* Returns the labels as a tensor [C], of strings or int64. */
+/* Creates a tensor [C] of the labels, of strings or int64; the caller owns it. */
 clg_status labels_of(const node *n, tensor **out_labels);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DictVectorizer and CastMap. See maps.h.
+ * Computes DictVectorizer and CastMap on the host. See maps.h.
  */
 #include "ops/ml/maps.h"
 
@@ -95,8 +95,8 @@ static clg_status take_dense(const tensor *keys, const tensor *values, tensor **
     return status;
 }
 
-/* Writes a sparse map as a vector: the value of key k at index k. Keys above max_map, or below 0,
- * are ignored. */
+/* Writes a sparse map as a vector: the value of key k at index k. Keys below 0, or of max_map
+ * and more, are ignored. */
 static clg_status take_sparse(const node *n, const tensor *keys, const tensor *values,
                               tensor **out_tensor)
 {

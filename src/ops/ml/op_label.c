@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Table look-ups of ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and OneHotEncoder (1).
- * On the host, except for a OneHotEncoder of numbers, which a pass decomposes into other operators.
+ * They run on the host, except for a OneHotEncoder of numbers, which a pass decomposes into other
+ * operators.
  */
 #include "base/hash_map.h"
 #include "ops/ml/strings.h"
@@ -33,7 +34,7 @@ static list list_of(const node *n, const char *name)
     return l;
 }
 
-/* Returns the list that is present, of several names. */
+/* Returns the first list that is present, of several names that end with NULL. */
 static list first_of(const node *n, const char *const *names)
 {
     list l = {.attribute = NULL};
@@ -41,8 +42,8 @@ static list first_of(const node *n, const char *const *names)
     return l;
 }
 
-/* Returns string i of a list; NULL for a list without an attribute, which is the integers from 0.
- */
+/* Returns string i of a list; "" for a list without an attribute, which stands for the integers
+ * from 0. */
 static const char *string_at(const list *l, int64_t i)
 {
     if (!l->attribute) return "";
@@ -67,7 +68,8 @@ static int64_t int_at(const list *l, int64_t i)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* The bytes that equal keys share: all zeros are equal, and all NaNs. */
+/* A key of a hash map, as bytes: data points to a string, or to i or f. All zeros are equal, and
+ * all NaNs. */
 typedef struct key {
     const void *data;
     size_t n_bytes;
@@ -131,7 +133,7 @@ static const char *const value_names[] = {"values_strings", "values_int64s", "va
 static const char *const category_names[] = {"cats_int64s", "cats_strings", NULL};
 
 /* Selects keys and values by the dtype of the input: LabelEncoder 1 and CategoryMapper map in
- * either direction. A list without an attribute is the integers from 0. */
+ * either direction. A list without an attribute stands for the integers from 0. */
 static void find_table(const node *n, clg_dtype from, list *keys, list *values)
 {
     const bool is_mapper = strcmp(n->op_type, "CategoryMapper") == 0;
@@ -253,7 +255,7 @@ static clg_status onehot_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Computes a OneHotEncoder of strings; the content of numbers is never requested. */
+/* Computes a OneHotEncoder of strings; declines numbers, for which a pass decomposes it. */
 static clg_status onehot_eval(op_context *c, tensor **out_tensors)
 {
     const list categories = first_of(c->node, category_names);

@@ -11,15 +11,15 @@
 
 /* ---- ZipMap ---------------------------------------------------------------------------------- */
 
-/* Infers ZipMap, one map per row. Its keys are checked here; their number, against the scores, when
- * a run is planned. */
+/* Infers ZipMap: a sequence of maps, one per row. The number of keys is checked against the scores
+ * when a run is planned. */
 static clg_status zipmap_infer(op_context *c)
 {
     const shape none = shape_unknown();
     fact_set(&c->outputs[0], CLG_FLOAT32, &none);
     c->outputs[0].kind = CLG_VALUE_SEQUENCE;
     c->outputs[0].key_dtype = labels_dtype(c->node);
-    c->needs |= 1; /* the planner decides */
+    c->needs |= 1; /* the planner executes the node */
     return CLG_OK;
 }
 
@@ -59,7 +59,7 @@ static clg_status dict_infer(op_context *c)
     const shape dims = {.rank = 2, .dims = {1, (int64_t)(words ? words : numbers)}};
     CLG_TRY(check_map(c, words ? CLG_STRING : CLG_INT64));
     fact_set(&c->outputs[0], c->inputs[0].dtype, &dims);
-    c->needs |= 1; /* the planner decides */
+    c->needs |= 1; /* the planner executes the node */
     return CLG_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM use it: attributes, checks and
- * shapes. Most of these operators are decomposed into others by a pass that always runs
- * (passes/decompose/pass_ml.c) and have no kernels; those that look up strings in tables run on the
- * host (op_label.c).
+ * Declares the operators of ai.onnx.ml that exporters of scikit-learn, XGBoost and LightGBM use,
+ * with their attributes, checks and shapes. Most of these operators are decomposed into others by a
+ * pass that always runs (passes/decompose/pass_ml.c) and have no kernels; those that look up
+ * strings in tables run on the host (op_label.c).
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
@@ -30,7 +30,7 @@ static clg_status not_decomposed(lower_context *c)
                        "it is supported outside of branches and loops, with inputs of known rank");
 }
 
-/* Returns the rows of the input; 1 for a vector. */
+/* Returns the number of rows of the input; 1 for a vector. */
 static int64_t rows_of(const shape *x)
 {
     return x->rank == 2 ? x->dims[0] : x->rank == 1 ? 1 : DIM_UNKNOWN;
@@ -90,7 +90,7 @@ static clg_status tree_check(const node *n)
     return CLG_OK;
 }
 
-/* Infers [rows, targets] of float32; float64 for float64 rows. */
+/* Infers TreeEnsemble: [rows, targets] in the dtype of the input. */
 static clg_status tree_infer(op_context *c)
 {
     CLG_TRY(need_rows(c));

@@ -19,7 +19,7 @@ static clg_status map_case(strbuf *out, const char *s, case_mapping map)
     while (*s) {
         const char *from = s;
         const uint32_t c = utf8_next(&s), mapped = map(c);
-        const bool is_stray = c >= 0x80 && s == from + 1; /* a byte that is not UTF-8 stays */
+        const bool is_stray = c >= 0x80 && s == from + 1; /* not UTF-8: unchanged */
         if (mapped == c || is_stray)
             strbuf_append_bytes(out, from, (size_t)(s - from));
         else
@@ -53,7 +53,7 @@ static clg_status normalizer_check(const node *n)
     return CLG_OK;
 }
 
-/* Compares strings, ignoring upper and lower case if case does not count. */
+/* Returns whether two strings are equal, ignoring case unless case_counts. */
 static bool is_same_word(const char *a, const char *b, bool case_counts)
 {
     if (case_counts) return strcmp(a, b) == 0;
@@ -160,7 +160,7 @@ static splitter split_start(const node *n, const char *s)
                       .splits_left = node_int(n, "maxsplit", -1)};
 }
 
-/* Returns the next part and its length; false at the end. */
+/* Sets the next part and its length; returns false at the end. */
 static bool split_next(splitter *w, const char **out_part, size_t *out_bytes)
 {
     const bool by_space = *w->delimiter == '\0', last = w->splits_left == 0;

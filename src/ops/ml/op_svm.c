@@ -9,7 +9,7 @@
 #include "ops/ml/labels.h"
 #include "ops/ml/svm.h"
 
-/* ---- what models have ------------------------------------------------------------------------ */
+/* ---- operators of models --------------------------------------------------------------------- */
 
 static clg_status svm_check(const node *n)
 {
@@ -17,7 +17,7 @@ static clg_status svm_check(const node *n)
     return svm_read(n, &m);
 }
 
-/* Returns the rows of [N,F], or 1 for [F]. */
+/* Sets the number of rows of an input [N,F], 1 for [F], and checks its number of features. */
 static clg_status find_rows(op_context *c, const svm_model *m, int64_t *out_rows)
 {
     const shape *x = &c->inputs[0].dims;
@@ -75,7 +75,7 @@ static clg_status rbf_infer(op_context *c)
     return CLG_OK;
 }
 
-#define RBF_ROWS 4 /* of a work-item, cl/ml/svm.cl */
+#define RBF_ROWS 4 /* rows of a work-item: ROWS in cl/ml/svm.cl */
 
 static clg_status rbf_lower(lower_context *c)
 {
@@ -126,7 +126,7 @@ static clg_status decide_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- SvmVotes: who wins, and how probable each class is -------------------------------------- */
+/* ---- SvmVotes: the class with most votes, and probabilities ---------------------------------- */
 
 static clg_status votes_infer(op_context *c)
 {
@@ -140,7 +140,8 @@ static clg_status votes_infer(op_context *c)
 
 #define VOTES_SCRATCH_BYTES ((int64_t)1 << 26)
 
-/* Returns the work-items, each with its own scratch: as many as 64 MiB hold. */
+/* Returns the number of work-items: as many as have scratch of 64 MiB in all, rounded up to whole
+ * work-groups. */
 static uint64_t votes_items(const lower_context *c, int64_t rows, int64_t scratch, uint64_t local)
 {
     const int64_t max = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));

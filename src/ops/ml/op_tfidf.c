@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * TfIdfVectorizer (ONNX 9): counts how often each n-gram of a list occurs in a row of strings or
- * integers; items of an n-gram may be 1 to max_skip_count + 1 positions apart. On the host, by a
- * hash table.
+ * integers; items of an n-gram may be 1 to max_skip_count + 1 positions apart. Runs on the host,
+ * with a hash table.
  */
 #include "base/hash_map.h"
 #include "base/strbuf.h"
@@ -18,7 +18,7 @@ typedef struct pool {
     const float *weights;            /* NULL: all 1 */
     size_t n_lengths, n_grams, n_weights;
     int64_t min, max, skips, columns;
-    hash_map grams; /* the items of an n-gram -> its number */
+    hash_map grams; /* the items of an n-gram -> its index */
 } pool;
 
 static clg_status pool_error(const node *n, const char *what)
@@ -175,7 +175,7 @@ static clg_status count_all(const pool *p, const tensor *x, strbuf *key, tensor 
     return CLG_OK;
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- the operator ---------------------------------------------------------------------------- */
 
 static clg_status tfidf_check(const node *n)
 {

@@ -28,11 +28,12 @@ static clg_status tree_infer(op_context *c)
 }
 
 /* How trees are divided. Estimated, not measured; checked by: cltool profile MODEL */
-#define SIMD_ITEMS_PER_UNIT 4   /* work-items wanted for each core: they balance it */
-#define SIMT_ITEMS_PER_UNIT 256 /* and for each compute unit of a GPU: its threads */
-#define MAX_BLOCKS 32           /* of trees: one work-item adds up a row's */
+#define SIMD_ITEMS_PER_UNIT 4   /* work-items per core, at least: they balance the load */
+#define SIMT_ITEMS_PER_UNIT 256 /* work-items per compute unit of a GPU, at least */
+#define MAX_BLOCKS 32           /* blocks of trees, at most: one work-item sums those of a row */
 
-/* Blocks of trees for a row, so that few rows too keep the device busy. */
+/* Returns the number of blocks into which the trees are divided for each row, so that few rows also
+ * keep the device busy. */
 static int64_t blocks_of(const lower_context *c, int64_t rows, int64_t trees)
 {
     const int64_t wanted =

@@ -102,7 +102,8 @@ static bool is_quantifier(const char *brace)
     return n > 0 && *at == '}';
 }
 
-/* Copies the pattern, with a backslash before each literal brace. *out_pattern: memory_free. */
+/* Copies the pattern, with a backslash before each literal brace. The caller frees *out_pattern
+ * with memory_free. */
 static clg_status escape_braces(const char *pattern, char **out_pattern)
 {
     strbuf t;

@@ -15,8 +15,8 @@ typedef struct regex_program regex_program;
  * UNSUPPORTED_ATTRIBUTE for \C. */
 clg_status regex_create(const char *pattern, regex_program **out_regex);
 void regex_free(regex_program *r); /* accepts NULL */
-/* Returns whether a whole string matches. Not thread-safe. DATA for a string that is not UTF-8, or
- * when matching takes too many steps. */
+/* Sets *out_matches to whether the whole string matches. Not thread-safe. DATA for a string that is
+ * not UTF-8, or when matching takes too many steps. */
 clg_status regex_matches(regex_program *r, const char *string, bool *out_matches);
 
 #endif

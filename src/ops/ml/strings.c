@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings in operators: shared helpers, moving elements, Cast and Equal.
+ * Computes operators on strings: moving elements, Equal and Cast; reads and writes UTF-8
+ * characters.
  */
 #include "ops/ml/strings.h"
 
@@ -28,7 +29,7 @@ void strings_need(op_context *c)
     for (size_t i = 0; i < c->n_inputs; i++) (void)op_need(c, i);
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- moving elements ------------------------------------------------------------------------- */
 
 /* Makes a tensor that has the index of each string, counted from `first`. */
 static clg_status number_strings(const tensor *strings, int64_t first, tensor **out_numbers)
@@ -160,8 +161,8 @@ static bool is_word(const char *s, const char *word)
     return *s == '\0';
 }
 
-/* Copies the text of a number to buffer without surrounding spaces, NUL-terminated; NULL when it is
- * empty or too long. */
+/* Copies the text of a number to buffer without surrounding spaces, NUL-terminated. Returns buffer,
+ * or NULL if the text is empty or too long. */
 static const char *number_in(const char *s, char buffer[NUMBER_BYTES * 16])
 {
     while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r') s++;

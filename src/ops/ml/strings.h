@@ -11,7 +11,7 @@
 
 /* Returns whether an input or output of the node has strings, as far as dtypes are known. */
 bool strings_in(const op_context *c);
-/* Requests the contents of all inputs of such a node. */
+/* Requests the contents of all inputs, if an input or output has strings. */
 void strings_need(op_context *c);
 /* Implements eval for a row with OP_MOVES: the row's own eval moves indices, which are then
  * replaced by the strings. */
@@ -20,7 +20,8 @@ clg_status strings_move(op_context *c, tensor **out_tensors);
 /* Implement ONNX Cast to or from strings, and ONNX Equal of strings with broadcasting to `dims`. */
 clg_status strings_cast(const op_context *c, const tensor *from, clg_dtype to, tensor **out_tensor);
 clg_status strings_equal(const tensor *a, const tensor *b, const shape *dims, tensor **out_tensor);
-/* Parses a number: decimal or scientific, INF, NaN; false when it is not one. */
+/* Parse a number: in decimal or scientific notation, INF or NaN; or a decimal integer of 64 bits,
+ * signed or unsigned. Return false for other strings. */
 bool string_to_float(const char *s, double *out);
 bool string_to_int(const char *s, int64_t *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes of support vector machines. See svm.h.
+ * Reads and checks the attributes of support vector machines. See svm.h.
  */
 #include "ops/ml/svm.h"
 

@@ -15,11 +15,11 @@ typedef struct svm_model {
     float gamma, coef0, degree;
     int64_t n_vectors; /* 0: a linear model, with coefficients only; the kernel is then LINEAR */
     int64_t n_features;
-    int64_t n_classes; /* of a regressor 1 */
-    int64_t n_scores;  /* of a classifier with vectors: one per pair of classes; else n_classes */
+    int64_t n_classes; /* 1 for a regressor */
+    int64_t n_scores;  /* for a classifier with vectors: one per pair of classes; else n_classes */
     bool has_probabilities;
     const int64_t *per_class; /* vectors of each class; NULL: no classifier with vectors */
-    float rho;                /* the first */
+    float rho;                /* the first one of the attribute */
 } svm_model;
 
 /* Reads the attributes. INVALID_MODEL where lengths of lists contradict each other, or a word is

@@ -11,7 +11,7 @@
 
 static const char *const mode_names[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                          "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
-/* Relations by mode name, in this order. A NaN is unequal. */
+/* The second word of a node (tree.h) by mode, in the order of mode_names. A NaN is unequal. */
 static const int32_t mode_words[] = {TREE_LESS | TREE_EQUAL,
                                      TREE_LESS,
                                      TREE_GREATER | TREE_EQUAL,
@@ -37,7 +37,7 @@ int ml_transform_of(const node *n)
     return find_word(node_string(n, "post_transform", "NONE"), transform_names, 5);
 }
 
-/* ---- the lists ------------------------------------------------------------------------------- */
+/* ---- lists of the attributes ----------------------------------------------------------------- */
 
 /* Floats of an attribute, or of the tensor attribute that replaces it. */
 typedef struct number_list {
@@ -79,7 +79,7 @@ static double number_at(const number_list *l, size_t i)
     return l->tensor ? tensor_get_float(l->tensor, (int64_t)i) : (double)l->floats[i];
 }
 
-/* Reads a list of one integer per node or vote. */
+/* Reads a list of n integers: one per node or vote. */
 static clg_status read_ints(const reader *r, const char *name, size_t n, const int64_t **out)
 {
     size_t count;
@@ -135,7 +135,7 @@ static clg_status index_nodes(reader *r)
     return CLG_OK;
 }
 
-/* ---- order ----------------------------------------------------------------------------------- */
+/* ---- nodes in the order of the kernel -------------------------------------------------------- */
 
 static bool is_leaf(const reader *r, size_t i) { return strcmp(r->modes[i], "LEAF") == 0; }
 
@@ -252,7 +252,7 @@ static void settle_single_impls(tree_forest *f)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- reading a forest ------------------------------------------------------------------------ */
 
 static clg_status count_targets(reader *r, bool is_classifier)
 {

@@ -26,10 +26,10 @@ typedef struct tree_forest {
     double *vote_weights;
     double *base; /* [n_targets] */
     size_t n_nodes, n_trees, n_votes, n_base;
-    int64_t n_targets, n_features; /* n_features: at least so many are read */
+    int64_t n_targets, n_features; /* n_features: the largest index read, plus 1 */
     tree_aggregate aggregate;
     int64_t first_id;       /* the only target that is voted for, or -1 */
-    bool is_never_negative; /* no vote's weight is */
+    bool is_never_negative; /* no vote has a negative weight */
     arena memory;
 } tree_forest;
 
@@ -40,7 +40,8 @@ clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest)
 clg_status tree_read_5(const node *n, tree_forest *out_forest);
 void tree_deinit(tree_forest *f);
 
-/* post_transform of ai.onnx.ml; -1 when the word is unknown. */
+/* Values of the attribute post_transform; ml_transform_of returns the node's value, or -1 if
+ * it is unknown. */
 typedef enum ml_transform {
     ML_NONE,
     ML_SOFTMAX,

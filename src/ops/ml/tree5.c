@@ -17,11 +17,11 @@ typedef struct reader {
     const tensor *modes, *splits, *leaf_weights, *members;
     size_t n_nodes, n_roots, n_leaves, n_packed;
     int64_t *set_first, *set_count; /* of a node's set, in members */
-    bool *is_below;                 /* some node leads here */
+    bool *is_below;                 /* a node leads here, or it is a root */
 } reader;
 
-/* A node or leaf still to be packed, and the words that will link to it: `count` nodes from `at`.
- */
+/* A node or leaf still to be packed, and what links to it: the word `word` of `count` nodes from
+ * `at` on. */
 typedef struct pending {
     int64_t id;
     bool is_leaf, is_root;
@@ -96,7 +96,8 @@ static clg_status find_sets(reader *r)
     return CLG_OK;
 }
 
-/* Checks that each node has one parent, or is a root: then there are no cycles below roots. */
+/* Checks modes and ranges, and that each node has at most one parent and roots have none: then
+ * there are no cycles below roots. */
 static clg_status check_nodes(reader *r)
 {
     for (size_t i = 0; i < r->n_nodes; i++) {
@@ -139,8 +140,8 @@ static int32_t word_of(int64_t mode)
     return words[mode];
 }
 
-/* Expands a set membership node to one node per member: false leads to the next, true of all of
- * them to the same node. */
+/* Writes a node. A set membership node becomes `count` nodes, one per member: false leads to the
+ * next one, true to the same node for all. */
 static void put_node(reader *r, size_t from, size_t at, size_t count)
 {
     tree_forest *f = r->forest;
@@ -196,7 +197,7 @@ static clg_status make_room(reader *r)
 {
     tree_forest *f = r->forest;
     arena *m = &f->memory;
-    const size_t max = r->n_packed + 2 * r->n_nodes + 1; /* a leaf for each link to one */
+    const size_t max = r->n_packed + 2 * r->n_nodes + 1; /* each link to a leaf gets its own copy */
     f->nodes = arena_alloc(m, max * TREE_NODE_WORDS, sizeof *f->nodes);
     f->values = arena_alloc(m, max, sizeof *f->values);
     f->roots = arena_alloc(m, r->n_roots, sizeof *f->roots);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors computed from positions: Range, EyeLike, Trilu, OneHot. See cl/movement/fill.cl.
+ * Operators that compute each element from its position: Range, EyeLike, Trilu, OneHot. See
+ * cl/movement/fill.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -12,7 +13,7 @@
 
 /* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of fill) */
-#define SIMD_CHUNK 4096 /* elements, each computed from its place */
+#define SIMD_CHUNK 4096 /* elements */
 
 static int64_t count(const shape *dims)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gather, GatherElements, GatherND. Indices are checked where they are read: by the kernel at run
- * time, or here when they are known. A single known index is a view.
+ * time, or on the host when they are known. Gather with a single known index is a view.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -13,8 +13,8 @@
 
 /* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of gather) */
-#define SIMD_CHUNK 16384 /* elements: 64 KiB of float32; starting it is little beside that */
-#define SIMD_ROWS 1024   /* at most, of short rows: each takes an index */
+#define SIMD_CHUNK 16384 /* elements (64 KiB of float32): copying outweighs starting a work-item */
+#define SIMD_ROWS 1024   /* rows, at most, where they are short: each reads an index */
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
@@ -110,7 +110,7 @@ static clg_status gather_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns the index as a position from 0, -1 when it is out of range. */
+/* Returns the index as a position from 0, or -1 if it is out of range. */
 static int64_t place_of(int64_t i, int64_t n) { return i < -n || i >= n ? -1 : i < 0 ? i + n : i; }
 
 static clg_status gather_eval(op_context *c, tensor **out_tensors)

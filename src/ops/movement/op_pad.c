@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pad: constant, edge, reflect and wrap. Negative pads crop; the crop is applied before the
- * padding. CenterCropPad is a Pad whose numbers follow from the requested shape.
+ * padding. CenterCropPad is a Pad whose pads follow from the requested shape.
  */
 #include "base/checked.h"
 #include "ops/lowering/grid.h"
@@ -13,7 +13,7 @@
 
 /* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of pad) */
-#define SIMD_CHUNK 16384 /* elements: 64 KiB of float32; starting it is little beside that */
+#define SIMD_CHUNK 16384 /* elements (64 KiB of float32): copying outweighs starting a work-item */
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_WRAP } pad_mode;
 
@@ -175,7 +175,8 @@ typedef struct pad_dim {
     int64_t m, n, before, stride;
 } pad_dim;
 
-/* Merges dimensions without pads with a like one on their left. Returns the number of dimensions,
+/* Sets the dimensions of the index space; merges adjacent ones without pads that are contiguous in
+ * the input. Adds the offset of the cropped input to *out_offset. Returns the number of dimensions,
  * at least 1. */
 static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX_RANK],
                       int64_t *out_offset)

@@ -13,10 +13,11 @@
 
 /* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of scatter) */
-#define SIMD_CHUNK 16384 /* elements: 64 KiB of float32; starting it is little beside that */
-#define SIMD_ROWS 1024   /* at most, of short rows: each takes an index */
-/* Work-items that share the places of a scatter, for each compute unit: each reads all indices, so
- * that there are no more than keep the device busy. Estimated, not measured. */
+#define SIMD_CHUNK 16384 /* elements (64 KiB of float32): copying outweighs starting a work-item */
+#define SIMD_ROWS 1024   /* rows, at most, where they are short: each reads an index */
+/* Owners per compute unit: work-items among which the positions of a reducing scatter are divided.
+ * Each reads all indices, so that there are no more than keep the device busy. Estimated, not
+ * measured. */
 #define SIMD_OWNERS_PER_UNIT 2
 #define SIMT_OWNERS_PER_UNIT 128
 
@@ -55,7 +56,8 @@ static clg_status scatter_check(const node *n)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Input indices; TensorScatter has the updates first. */
+/* The step of a scatter kernel, and the indices of the inputs `updates` and `indices`, whose order
+ * differs in TensorScatter. */
 typedef struct scatter_step {
     step *step;
     bool wide_index, reduces;
@@ -70,7 +72,7 @@ static clg_status check_reduced(const lower_context *c, clg_dtype dtype)
     return work_check_dtype(c, dtype);
 }
 
-/* Copies the data and starts the step that puts updates. */
+/* Appends the copy of the data, and starts the step that writes the updates. */
 static clg_status start_step(lower_context *c, const char *entry, int rank, scatter_reduction r,
                              scatter_step *out)
 {
@@ -114,7 +116,7 @@ static void buffers(lower_context *c, const scatter_step *g)
     step_arg_fault(&c->build, g->step, STEP_FAULT_INDEX);
 }
 
-/* Completes a step that copies rows of `inner` elements. */
+/* Completes a step that writes rows of `inner` elements. */
 static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, int64_t inner)
 {
     const bool simd = lower_is_simd(c);
@@ -129,8 +131,8 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
     work_range(c, g->step, 2, pieces, local);
 }
 
-/* Returns the number of owners that divide n positions, so that with `others` work-items each the
- * device is occupied. */
+/* Returns the number of owners among which n positions are divided, enough that the device is busy
+ * with `others` work-items per owner. */
 static int64_t count_owners(const lower_context *c, int64_t n, int64_t others)
 {
     const int64_t per_unit = lower_is_simd(c) ? SIMD_OWNERS_PER_UNIT : SIMT_OWNERS_PER_UNIT;
@@ -232,7 +234,7 @@ static clg_status nd_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Computes ScatterND in shape arithmetic, without reductions. */
+/* Computes ScatterND on the host, for shape arithmetic; declines reductions. */
 static clg_status nd_eval(op_context *c, tensor **out_tensors)
 {
     tensor *t;

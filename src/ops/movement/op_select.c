@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonZero and Compress, whose outputs' size is the number of non-zero elements. Both are planned in
- * two stages (op_row.stages): the first counts, the second writes. See cl/lowering/compact.cl.
+ * NonZero and Compress: a dimension of the output is the number of non-zero elements of an input.
+ * Both are planned in two stages (op_row.stages): the first counts, the second writes. See
+ * cl/lowering/compact.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -12,13 +13,13 @@
 
 static bool is_zero(const tensor *t, int64_t i) { return tensor_get_float(t, i) == 0; }
 
-/* Returns a shape of rank 1 for a scalar. */
+/* Returns the shape, or [1] for a scalar. */
 static shape at_least_rank_1(const shape *dims)
 {
     return dims->rank == 0 ? (shape){.rank = 1, .dims = {1}} : *dims;
 }
 
-/* Returns the count of stage 0, DIM_UNKNOWN while it is unknown. */
+/* Returns the count that stage 0 made, or DIM_UNKNOWN while it is unknown. */
 static int64_t counted(op_context *c, size_t i)
 {
     const tensor *t = op_need(c, i);
@@ -99,7 +100,8 @@ static clg_status nonzero_write_lower(lower_context *c)
 
 /* ---- Compress -------------------------------------------------------------------------------- */
 
-/* Returns the input as [outer, n, inner] around the axis; without an axis as a list. */
+/* Sets the sizes of the input seen as [outer, n, inner] around the axis, or as a list, [1, n, 1],
+ * if the node has no axis: *out_axis is then -1. */
 static clg_status compress_walk(const node *n, const shape *in, int64_t *out_outer, int64_t *out_n,
                                 int64_t *out_inner, int *out_axis)
 {

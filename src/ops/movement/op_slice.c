@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slice and Split: parts of a tensor; views unless steps are negative.
+ * Slice and Split, which return parts of a tensor: views, but for a Slice with negative steps.
  */
 #include "base/checked.h"
 #include "ops/movement/strided.h"
@@ -34,7 +34,7 @@ static slice_range slice_axis(int64_t start, int64_t end, int64_t by, int64_t di
         const int64_t span = r.start - clamp(end, -1, dim - 1);
         r.n = span > 0 ? (span - 1) / -r.step + 1 : 0;
     }
-    if (r.n < 2) r.step = 1; /* never used */
+    if (r.n < 2) r.step = 1; /* any step would do */
     if (r.n == 0) r.start = 0;
     return r;
 }
@@ -57,7 +57,7 @@ static size_t copy_ints(const node *n, const char *name, int64_t out[OP_MAX_INTS
     return count;
 }
 
-/* Opset 1: attributes. */
+/* Reads the attributes that Slice has before opset 10. */
 static void attributes_of(const node *n, slice_numbers *s)
 {
     bool has;
@@ -175,8 +175,8 @@ static clg_status check_sizes(int64_t dim, const int64_t *sizes, size_t n)
     return CLG_OK;
 }
 
-/* Returns the sizes of all parts (memory_free): from the attribute, the content of input 1, or
- * equal. */
+/* Sets *out_sizes to the sizes of all parts, from the attribute, the content of input 1, or equal;
+ * the caller frees it with memory_free. */
 static clg_status split_sizes(const node *n, const tensor *input, int64_t dim, int64_t **out_sizes)
 {
     size_t n_given;

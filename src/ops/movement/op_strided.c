@@ -13,7 +13,7 @@
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* Reads the permutation, by default the reversal. */
+/* Reads and checks the permutation, by default the reversal of all axes. */
 static clg_status read_permutation(const node *n, int rank, int out_perm[CLG_MAX_RANK])
 {
     size_t n_perm;
@@ -228,7 +228,7 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Describes the copy of input i to `at` elements along the axis of the output. */
+/* Sets the grid of the copy of an input into its part of the output. */
 static void concat_grid(grid_dims *g, const shape *in, const int64_t *in_strides,
                         const int64_t *out_strides)
 {

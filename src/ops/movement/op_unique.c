@@ -14,7 +14,8 @@
 
 #define SORT_WIDTH 16 /* elements that a work-item sorts by insertion; estimated, not measured */
 
-/* x as [outer, n, inner]; a list without an axis. */
+/* The sizes of x seen as [outer, n, inner] around the axis, or as a list, [1, n, 1], without
+ * one. */
 typedef struct rows {
     int64_t outer, n, inner;
     int axis; /* -1: none */
@@ -63,8 +64,8 @@ static clg_status unique_infer(op_context *c)
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-/* Infers stage 0: count; order and group by position in the sorted order; rank by row, where the
- * outputs are not sorted. */
+/* Infers the outputs of stage 0: the number of distinct rows; by position in the sorted order, the
+ * row and its group; by row, its rank among first occurrences, if the outputs are not sorted. */
 static clg_status sort_infer(op_context *c)
 {
     rows r;

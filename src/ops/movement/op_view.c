@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views of the same memory: Identity, BitCast, Reshape, Flatten, Squeeze, Unsqueeze.
+ * Identity, BitCast, Reshape, Flatten, Squeeze and Unsqueeze, whose outputs are views of their
+ * inputs.
  */
 #include "base/checked.h"
 #include "ops/core/op.h"
@@ -25,9 +26,9 @@ static clg_status lower_same_axes(lower_context *c)
     return CLG_OK;
 }
 
-/* Computes the strides with which another shape reads the elements of `in` in the same order; false
- * where there are none. Splits both shapes in the smallest groups of axes with equally many
- * elements: the axes of `in` in a group must be contiguous with each other. */
+/* Computes the strides with which another shape reads the elements of `in` in the same order;
+ * returns false where there are none. Splits both shapes in the smallest groups of axes with
+ * equally many elements: the axes of `in` in a group must be contiguous with each other. */
 static bool split_strides(const lower_operand *in, const shape *to, int64_t *strides)
 {
     int64_t dims[CLG_MAX_RANK], at[CLG_MAX_RANK];
@@ -259,7 +260,7 @@ static clg_status read_axes(op_context *c, axis_list *list)
     return CLG_OK;
 }
 
-/* Marks the axes of a shape of that rank; each must occur once at most. */
+/* Marks the listed axes of a shape of this rank; an axis that is listed twice is an error. */
 static clg_status mark_axes(const op_context *c, const axis_list *list, int rank,
                             bool marks[CLG_MAX_RANK])
 {
@@ -272,7 +273,8 @@ static clg_status mark_axes(const op_context *c, const axis_list *list, int rank
     return CLG_OK;
 }
 
-/* Marks every axis of length 1, for a Squeeze without axes. */
+/* Marks every axis of length 1, for a Squeeze without axes; returns false if a length is
+ * unknown. */
 static bool mark_ones(const shape *in, bool marks[CLG_MAX_RANK])
 {
     for (int i = 0; i < in->rank; i++) {
@@ -338,7 +340,7 @@ static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0
 static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
 static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
 
-/* A row for versions from..to, with least..most inputs and a maximum number of outputs. */
+/* A row for opset versions `from` to `to` (0: no end). */
 #define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
         .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \

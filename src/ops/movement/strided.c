@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-/* When copies are divided, and how. Up to DRIVER_COPY_BYTES the driver's own copy does well; larger
- * ones take all threads of a CPU, in a kernel. Estimated, not measured; checked by:
+/* Sizes that decide how a CPU copies. Up to DRIVER_COPY_BYTES, dense copies are left to the driver;
+ * larger ones use a kernel, which runs on all threads. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of its copies) */
 #define SIMD_CHUNK 16384 /* elements of a work-item per iteration: 64 KiB of float32 */
 #define DRIVER_COPY_BYTES (256 * 1024)
-/* EDGE in strided.cl */
+/* edge of a tile in the SIMD class: EDGE in strided.cl */
 #define SIMD_EDGE 64
 
 grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
@@ -28,7 +28,7 @@ grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Returns the lanes for runs of n elements. */
+/* Returns the lanes of vectors for runs of n elements. */
 static int lanes(const lower_context *c, int64_t n)
 {
     return lower_is_simd(c) ? work_lanes(c, n) : 1;
@@ -88,8 +88,8 @@ static int dense_dim(const grid_dims *g, size_t which)
     return -1;
 }
 
-/* Finds whether source and destination are dense along two different dimensions that are long
- * enough for tiles. */
+/* Returns whether source and destination are dense along two different dimensions, *out_a and
+ * *out_b, that are long enough for tiles. */
 static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
 {
     *out_a = dense_dim(g, STRIDED_FROM);
@@ -98,8 +98,8 @@ static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
     return g->dims[*out_a] >= 4 && g->dims[*out_b] >= 4 && g->strides[STRIDED_FROM][*out_b] != 0;
 }
 
-/* Returns the edge of tiles that a group of a quarter as many work-items transposes in local
- * memory. */
+/* Returns the edge, in elements, of the square tiles that a work-group transposes in local memory,
+ * with one work-item for every 4 elements. */
 static int tile_edge(const lower_context *c, clg_dtype dtype)
 {
     int edge = dtype_size(dtype) == 8 ? 16 : 32;
@@ -144,7 +144,7 @@ static void copy_tiles(lower_context *c, candidate *to, const grid_dims *g, int 
     s->bytes = 2.0 * (double)grid_n_elements(g) * (double)size;
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- the choice of a copy -------------------------------------------------------------------- */
 
 void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
                   operand destination, clg_dtype dtype)
@@ -172,7 +172,7 @@ void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
     }
 }
 
-/* ---- on the host ----------------------------------------------------------------------------- */
+/* ---- copies on the host ---------------------------------------------------------------------- */
 
 void strided_copy_host(const grid_dims *g, size_t element_bytes, const void *source,
                        void *destination)
@@ -235,7 +235,7 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* The minimum run of adjacent elements in a view. */
+/* The minimum run of adjacent elements in a view that reorders dimensions; shorter are copied. */
 #define VIEW_RUN 16
 
 static bool is_good_view(const strided_walk *w)
@@ -251,7 +251,7 @@ static bool is_good_view(const strided_walk *w)
     if (grid_is_dense(g, STRIDED_FROM)) return true;
     int last = g->rank - 1;
     while (last > 0 && g->dims[last] == 1) last--;
-    /* Whether the order of dimensions is kept, or runs are long. */
+    /* Accept a view that keeps the order of dimensions, or has long runs. */
     bool in_order = true;
     for (int d = 1; d < g->rank; d++)
         if (g->dims[d] != 1 && g->dims[d - 1] != 1 && g->strides[STRIDED_FROM][d - 1] != 0)

@@ -13,11 +13,11 @@
 #define STRIDED_FROM 0
 #define STRIDED_TO 1
 
-/* Returns a grid of two operands over dims given one by one; strides start at 0. NULL when memory
- * runs out. */
+/* Returns a grid of two operands with these dimensions, and strides to be set by the caller. NULL
+ * when memory runs out. */
 grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims);
-/* Appends the step that copies along the grid, which it collapses. Positions along which the
- * destination's stride is 0 are written once. offset_elems of the operands count elements of
+/* Appends the step that copies along the grid, which it collapses; nothing for an empty grid. No
+ * two positions may have the same destination. offset_elems of the operands count elements of
  * `dtype`. */
 void strided_copy(lower_context *c, candidate *to, grid_dims *g, operand source,
                   operand destination, clg_dtype dtype);
@@ -40,15 +40,17 @@ typedef struct strided_walk {
     int64_t offset_elems;
 } strided_walk;
 
-/* op_row.param of a row whose eval and lower are the two functions below. */
+/* op_row.param of a row whose eval and lower are strided_eval and strided_lower. */
 typedef struct strided_op {
     const char *variant;
     clg_status (*walk)(strided_walk *w);
 } strided_op;
 
-/* Appends a dimension of the grid; n of output stride `to`. */
+/* Appends a dimension of n positions to the grid, with input stride `from` and output stride
+ * `to`. */
 void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to);
-/* Returns the content of input i as integers; 0 of them when it is unknown or absent. */
+/* Sets the content of input i as integers and returns their number; 0 if it is unknown or
+ * absent. */
 size_t strided_known_ints(const strided_walk *w, size_t i, int64_t out_values[OP_MAX_INTS]);
 
 clg_status strided_eval(op_context *c, tensor **out_tensors);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pointwise operators of ONNX, and clgraph.Pointwise, into which a pass fuses several: each
- * row's rows of pointwise_table.c. Shapes, host arithmetic and lowering are the same for all
- * (pointwise_node.c).
+ * The pointwise operators of ONNX and com.microsoft, and clgraph.Pointwise, into which a pass fuses
+ * several: the instructions (pointwise_table.c) that each consists of. Shapes, host arithmetic and
+ * lowering are the same for all (pointwise_node.c).
  */
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/narrow.h"
@@ -48,7 +48,7 @@ static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s
     return pointwise_add_cast(g, s->registers[0], pointwise_dtype(g, s->registers[1]), out);
 }
 
-/* Returns the row for a known exponent that needs no pow; NULL when there is none. */
+/* Returns the instruction that replaces Pow for a known exponent; NULL when there is none. */
 static const char *known_power(const pointwise_source *s)
 {
     static const struct {
@@ -62,7 +62,7 @@ static const char *known_power(const pointwise_source *s)
     return NULL;
 }
 
-/* Expands Pow of opset 12: the exponent may have another dtype. */
+/* Expands Pow: the exponent may have another dtype than the base. */
 static clg_status expand_pow(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
 {
     pointwise_register operands[2] = {s->registers[0], s->registers[1]};
@@ -119,8 +119,8 @@ static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, by_tanh ? "Gelu.tanh" : "Gelu", s->registers, NULL, out);
 }
 
-/* Expands com.microsoft's BiasGelu and FastGelu: an addition of the bias before, optional for the
- * latter. */
+/* Expands com.microsoft's BiasGelu and FastGelu: Gelu of the input plus the bias, which is optional
+ * for FastGelu. */
 static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s,
                                    pointwise_register *out)
 {
@@ -131,8 +131,8 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
     return pointwise_add(g, op->def, out, NULL, out);
 }
 
-/* Expand DequantizeLinear and QuantizeLinear with a single known scale, from and to int8 or uint8.
- */
+/* Expand clgraph.Dequantized and clgraph.Quantized: DequantizeLinear and QuantizeLinear with a
+ * single known scale, from and to int8 or uint8. */
 static clg_status expand_dequantized(pointwise_group *g, const pointwise_source *s,
                                      pointwise_register *out)
 {
@@ -267,7 +267,7 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
 #define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
 #define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
-/* A row for versions before opset 7: broadcasting by attributes. */
+/* A row for versions before opset 7, which broadcast by attributes. */
 #define ALIGNED(name, since, in, out, set, how)                                                    \
     ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name, .shapes = how),                        \
         .attributes = aligned_attributes)

@@ -26,12 +26,12 @@
 typedef enum pointwise_flags {
     POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool, whatever the operands are */
     POINTWISE_LANES_INT = 1u << 1,  /* integer expressions process one lane at a time */
-    POINTWISE_LANES_ALL = 1u << 7,  /* all expressions are */
+    POINTWISE_LANES_ALL = 1u << 7,  /* all expressions process one lane at a time */
     POINTWISE_MOVES_BITS = 1u << 2, /* the content of elements does not matter, only their size */
     POINTWISE_KIND_OF_B =
         1u << 3, /* the dtype of the result is operand b's, and chooses the expression */
     POINTWISE_HEAVY = 1u << 4, /* tens of cycles a vector */
-    POINTWISE_CAST = 1u << 5,  /* to the dtype of the result; has no expression */
+    POINTWISE_CAST = 1u << 5,  /* converts to the dtype of the result; has no expression */
     POINTWISE_MIXED = 1u << 6  /* operand b may have another dtype */
 } pointwise_flags;
 
@@ -41,12 +41,13 @@ typedef enum pointwise_flags {
  *   $T $U $M    vector type of the operands; the same, unsigned; type of its comparisons
  *   $S $V       one lane of $T, of $U
  *   $bits       bits of a lane
- *   $k(x)       a number, as precise as $T
+ *   $k(x)       a constant, as precise as $T
  *   $t( $u( $m( conversion to $T, $U, $M, wrapping
  * An expression that gives bool from something else (POINTWISE_TO_BOOL) is a comparison. NULL:
- * not for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar 0 or 1. */
+ * not supported for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar
+ * 0 or 1. */
 typedef struct pointwise_def {
-    const char *name; /* unique; what clgraph.Pointwise writes down */
+    const char *name; /* unique; in the attribute `ops` of clgraph.Pointwise */
     uint8_t n_operands, n_scalars;
     uint8_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
@@ -59,13 +60,14 @@ typedef struct pointwise_def {
 
 extern const pointwise_def pointwise_defs[];
 extern const size_t n_pointwise_defs;
-const pointwise_def *pointwise_find(const char *name); /* NULL when not found */
+/* Returns the row of this name; NULL when there is none. */
+const pointwise_def *pointwise_find(const char *name);
 /* Returns the expression for operands of a dtype, NULL when there is none. */
 const char *pointwise_expression(const pointwise_def *def, clg_dtype dtype);
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* A register: input i is i, the result of instruction j POINTWISE_RESULT(j). */
+/* The number of a register: i for input i, POINTWISE_RESULT(j) for the result of instruction j. */
 typedef uint16_t pointwise_register;
 #define POINTWISE_RESULT(j) ((pointwise_register)(POINTWISE_MAX_INPUTS + (j)))
 #define POINTWISE_NONE ((pointwise_register)UINT16_MAX)
@@ -109,8 +111,8 @@ typedef struct pointwise_source {
     size_t count; /* of registers */
 } pointwise_source;
 
-/* Returns whether a node (resolved) is a pointwise operator of ONNX or com.microsoft; false for
- * clgraph.Pointwise. */
+/* Returns whether a node (resolved) is a pointwise operator that can be added to a group; false for
+ * clgraph.Pointwise, and for versions that broadcast by attributes (before opset 7). */
 bool pointwise_is(const node *n);
 /* Appends the instructions of a pointwise node. The group is unchanged on failure. */
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
@@ -126,7 +128,7 @@ clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_grou
  * short. */
 typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
 
-/* Stride patterns, each shared by several inputs. */
+/* How a kernel reads inputs; inputs with the same strides share a pattern. */
 typedef enum pointwise_access {
     POINTWISE_DENSE,  /* element i of the output is element i of the input */
     POINTWISE_SCALAR, /* one element for the whole output */
@@ -138,7 +140,7 @@ typedef enum pointwise_access {
 
 #define POINTWISE_MAX_PATTERNS (POINTWISE_MAX_INPUTS)
 
-/* The properties of a launch that determine the text, which never includes sizes. */
+/* The properties of a launch that determine the kernel's text, which never includes sizes. */
 typedef struct pointwise_layout {
     pointwise_mode mode;
     int rank; /* of the grid, at least 1 */
@@ -147,13 +149,13 @@ typedef struct pointwise_layout {
     uint8_t pattern_of[POINTWISE_MAX_INPUTS];
 } pointwise_layout;
 
-/* The OpenCL C of a group, entry "pointwise". Arguments: for each dimension its length (idx);
- * chunk (int: elements of the last dimension, or of all, for one iteration of a work-item) and
- * in rows mode of rank 2 and more block (int: rows per iteration); for each pattern that is
- * neither dense nor scalar its strides (idx, one a dimension); buffers of inputs, of outputs;
- * scalars (float). */
+/* Writes the OpenCL C of a group; its entry is "pointwise". Arguments: for each dimension its
+ * length (idx); chunk (int: elements of the last dimension, or of all, for one iteration of a
+ * work-item) and in rows mode of rank 2 and more block (int: rows per iteration); for each pattern
+ * that is neither dense nor scalar its strides (idx, one a dimension); buffers of inputs, of
+ * outputs; scalars (float). */
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
-/* "Add+Relu" */
+/* Writes the names of a group's instructions: "Add+Relu". */
 void pointwise_label(const pointwise_group *g, strbuf *out_text);
 /* Return both strings, generated once for each string pool; the label is "pointwise Add+Relu". */
 clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
@@ -170,8 +172,8 @@ typedef struct pointwise_binding {
 clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *g,
                            const pointwise_binding *inputs, const pointwise_binding *outputs);
 
-/* Computes a group on the host from known contents; *out_tensor stays NULL when the host cannot
- * compute the group. */
+/* Computes the register `result` of a group on the host from known contents; *out_tensor stays NULL
+ * when the host cannot compute the group. */
 clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
                           pointwise_register result, tensor **out_tensor);
 
@@ -186,12 +188,13 @@ typedef enum pointwise_shapes {
     /* before opset 7: attribute `axis` is the position in input 0 at which the second input is
      * aligned */
     POINTWISE_ALIGNED,
-    POINTWISE_ALIGNED_SLOPE /* likewise for PRelu: at channels; with the shape of input 0 */
+    /* likewise for PRelu, by default at axis 1; the output has the shape of input 0 */
+    POINTWISE_ALIGNED_SLOPE
 } pointwise_shapes;
 
 /* op_row.param of a row of op_pointwise.c: the instructions of the operator. */
 typedef struct pointwise_op {
-    const char *def; /* one instruction; or used by `expand` */
+    const char *def; /* the only instruction, or one that `expand` uses */
     struct {
         const char *attribute;
         float fallback;

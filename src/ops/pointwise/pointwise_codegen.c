@@ -76,8 +76,8 @@ static void emit_scalar(const emitter *e, int k)
                   e->instruction->first_scalar + k);
 }
 
-/* Emits the number before ")", after $k( , as a literal of the type. Returns the position after it.
- */
+/* Emits the x of $k(x) as a literal of the operands' type. `at` is at x; returns the position after
+ * ")". */
 static const char *emit_number(const emitter *e, const char *at)
 {
     const size_t n = strcspn(at, ")");
@@ -126,8 +126,8 @@ static void emit_expression(const emitter *e, const char *expression)
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-/* Returns whether a narrow float register is an operand, and so must be rounded to its dtype;
- * results that are only stored are rounded by the store. */
+/* Returns whether an instruction reads register r. A float16 or bfloat16 result that is read must
+ * be rounded to its dtype; the store rounds one that is only stored. */
 static bool is_computed_with(const pointwise_group *g, pointwise_register r)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
@@ -149,7 +149,7 @@ static void emit_cast(const emitter *e, pointwise_register result)
              is_computed_with(e->group, result))
         strbuf_printf(e->out, "round_%s(to_vfloat(r%d));\n", dtype_find(to_dtype)->name, from);
     else if (to.kind != DTYPE_KIND_FLOAT && e->type.kind == DTYPE_KIND_FLOAT)
-        /* Some drivers do not saturate NaN to 0. */
+        /* Some drivers' saturating conversions do not turn NaN into 0. */
         strbuf_printf(e->out, "CAT(to_v%s, _sat_rtz)(r%d == r%d ? r%d : (v%s)0);\n", to.lane, from,
                       from, from, e->type.lane);
     else

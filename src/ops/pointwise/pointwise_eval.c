@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Evaluates groups of pointwise instructions on the host, element by element, for the small tensors
- * of shape arithmetic. Every result is truncated to its dtype, as in a kernel.
+ * of shape arithmetic. Every result is rounded or wrapped to its dtype, as in a kernel.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A register: the number as float and as integer. */
+/* The value of a register: f for all dtypes, i for integers and bool only. */
 typedef struct number {
     double f;
     int64_t i;
@@ -51,7 +51,7 @@ static double round_float(double x, clg_dtype dtype)
     }
 }
 
-/* Converts a number to a register of `dtype`. */
+/* Converts x to dtype. Reads x.f (is_float) or x.i; floats saturate in integers, integers wrap. */
 static number as_dtype(number x, bool is_float, clg_dtype dtype)
 {
     const dtype_info *to = dtype_find(dtype);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of pointwise instructions: builds them, and writes and reads them as attributes of
- * clgraph.Pointwise.
+ * Builds groups of pointwise instructions, and writes and reads them as attributes of
+ * clgraph.Pointwise:
  *
- *   ops     strings, one an instruction: names of rows
- *   wiring  ints, five an instruction: operands (0..15 inputs, 16.. results, -1 none), dtype of the
- *           result, first scalar
+ *   ops     strings, one per instruction: names of rows
+ *   wiring  ints, five per instruction: operands (0..15 inputs, 16.. results, -1 none), dtype of
+ *           the result, first scalar
  *   scalars floats
  *   outputs ints, registers
  */

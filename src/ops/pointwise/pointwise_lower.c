@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* Elements that a work-item of the SIMD class takes before it looks for more: enough that handing
- * out work costs little, few enough that all threads get some. Estimated, not measured; checked by:
- *     cltool profile MODEL    (GB/s of pointwise) */
+/* Elements of a chunk, which a work-item of the SIMD class processes at a time: enough that
+ * scheduling costs little, few enough that all threads get work. Estimated, not measured; checked
+ * by: cltool profile MODEL    (GB/s of pointwise) */
 #define SIMD_CHUNK 16384      /* 64 KiB of float32 */
 #define SIMD_CHUNK_HEAVY 4096 /* of exponentials, divisions and the like, which take longer */
 
@@ -230,9 +230,9 @@ static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding 
     return CLG_OK;
 }
 
-/* ---- one operator after the other ------------------------------------------------------------ */
+/* ---- one kernel per instruction -------------------------------------------------------------- */
 
-/* Returns the index of the output that register r is; n_outputs when it is not one. */
+/* Returns the index of register r among the outputs; n_outputs if it is not an output. */
 static size_t output_of(const pointwise_group *g, pointwise_register r)
 {
     size_t o = 0;
@@ -240,7 +240,8 @@ static size_t output_of(const pointwise_group *g, pointwise_register r)
     return o;
 }
 
-/* Returns whether each output is the result of an instruction, all distinct. */
+/* Returns whether the group can be split into one kernel per instruction: it has several, and its
+ * outputs are results of different instructions. */
 static bool may_split(const pointwise_group *g)
 {
     for (size_t o = 0; o < g->n_outputs; o++)

@@ -72,8 +72,8 @@ static clg_status group_of_node(const node *n, const op_row *row, const clg_dtyp
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Aligns the shape of input 1 for opset 7 broadcasting: its first dimension belongs at `axis` of
- * input 0, so dimensions of 1 are appended. */
+/* Appends dimensions of 1 to the shape of input 1, so that it starts at `axis` of input 0: the
+ * broadcasting of opsets before 7. */
 static void align(const node *n, const op_row *row, const shape *first, shape *second)
 {
     const bool is_slope = shapes_of(row) == POINTWISE_ALIGNED_SLOPE && second->rank == 1;

@@ -104,7 +104,7 @@ EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
 #define BY_FLOAT(name) .eval_float = name##_float
 #define BY_INT(name) .eval_int = name##_int
 
-/* The same text for floats, for all numbers, for all numbers and bool. */
+/* Set one expression for several kinds of dtype: floats; integers; both; both and bool. */
 #define FLOATS(x) .on_float = x
 #define INTEGERS(x) .on_signed = x, .on_unsigned = x
 #define NUMBERS(x) FLOATS(x), INTEGERS(x)
@@ -147,7 +147,7 @@ const pointwise_def pointwise_defs[] = {
      .on_signed = "POWER_OF($S, $a, $b)", ON_HOST(pow)},
     {"Pow.float", 2, 0, LANES | POINTWISE_MIXED, .on_signed = "POWER_OF_FLOAT($S, $a, $b)"},
     {"Square", 1, 0, 0, FLOATS("$a * $a"), BY_FLOAT(square)},
-    /* The square root, except for pow's zero and infinity. */
+    /* Computes pow(a, 0.5) by sqrt; as with pow, -infinity gives infinity, and -0 gives 0. */
     {"Pow.half", 1, 0, 0, FLOATS("$a == -($T)INFINITY ? ($T)INFINITY : fabs(sqrt($a))")},
     {"Cube", 1, 0, 0, FLOATS("$a * $a * $a")},
     {"Min", 2, 0, 0, FLOATS("MIN_OF($a, $b)"), INTEGERS("min($a, $b)"), ON_HOST(min)},
@@ -167,11 +167,12 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Floor", "floor($a)", 0, BY_FLOAT(floor)),
     UNARY_FLOAT("Ceil", "ceil($a)", 0, BY_FLOAT(ceil)),
     UNARY_FLOAT("Round", "rint($a)", 0, BY_FLOAT(round)),
-    /* Rounds float32 as rint within 1024; larger numbers become any number beyond 8 bits. On CPUs
-     * rint takes 20 instructions. */
+    /* Rounds float32 as rint within +-1024, and clamps other values to that, which saturates in 8
+     * bits anyway. On CPUs rint takes 20 instructions. */
     {"RoundNear", 1, 0, 0,
      FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)")},
-    /* With zero point $p and scale $q; the quantised result is not saturated yet. */
+    /* Dequantize and quantize with zero point $p and scale $q; the quantised result is not
+     * saturated. */
     {"Dequantize", 1, 2, 0, FLOATS("($a - $p) * $q")},
     {"Quantize", 1, 2, 0,
      FLOATS("CLAMP_OF($a / $q, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0) + $p")},

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Returns P_SATURATE. Before opset 24, infinity has no code in types without -0; later it saturates
- * like other values. */
+/* Returns P_SATURATE: 0 without `saturate`; 2 in ONNX's domain before opset 24: infinity becomes
+ * NaN in the types without -0; else 1: it saturates like other values. */
 int narrow_saturation(const node *n)
 {
     if (node_int(n, "saturate", 1) == 0) return 0;
@@ -26,7 +26,7 @@ bool narrow_round_mode(const node *n, int *out_mode)
     return false;
 }
 
-/* Copies an input that is not dense to scratch. */
+/* Copies input 0 to dense scratch, *out_where, unless it is dense already. */
 static clg_status make_dense(lower_context *c, candidate *impl, operand *out_where)
 {
     lower_operand from = c->inputs[0], to = from;

@@ -22,8 +22,8 @@ static inline bool narrow_is_packed(clg_dtype dtype)
 
 /* Returns P_SATURATE of quant/narrow.clh for a node with the attribute `saturate`. */
 int narrow_saturation(const node *n);
-/* Returns attribute round_mode as P_MODE of quant/narrow.clh; false when it is not one of ONNX's
- * words. */
+/* Sets *out_mode to attribute round_mode as P_MODE of quant/narrow.clh; returns false if ONNX does
+ * not define the attribute's value. */
 bool narrow_round_mode(const node *n, int *out_mode);
 
 /* Lowers Cast or CastLike of input 0 to output 0, one of which is narrow. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.GatherBlockQuantized: gathers rows of a table that stays in 2, 4 or 8 bits, as
- * embedding tables of decoders are. Bytes are fully packed. See cl/quant/gather_blocks.cl.
+ * Lowers com.microsoft.GatherBlockQuantized: gathers and dequantises rows of a table, such as a
+ * decoder's embeddings, that stays packed in memory with 2, 4 or 8 bits an element. See
+ * cl/quant/gather_blocks.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -11,7 +12,7 @@ enum { DATA, INDICES, SCALES, ZEROS };
 
 typedef struct table {
     int64_t rows, cols, block, blocks;
-    int bits, per; /* per: numbers in an element of the data */
+    int bits, per; /* per: quantised values in one element of the data */
 } table;
 
 static table read_table(const node *n, clg_dtype dtype, const shape *data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.MatMulNBits: GEMMs with block-quantised weights of 4 or 8 bits, which stay packed
- * in memory. See cl/quant/nbits.cl.
+ * Lowers com.microsoft.MatMulNBits: GEMMs with block-quantised weights of 4 or 8 bits, which stay
+ * packed in memory. See cl/quant/nbits.cl.
  */
 #include "ops/lowering/work.h"
 

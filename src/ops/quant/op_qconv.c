@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit integers with exact
- * int32 sums; see cl/quant/qconv.cl. com.microsoft.QLinearConv may be channels-last: a pass makes
- * it channels-first (passes/quant/pass_quantized.c).
+ * Lowers ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit integers with
+ * exact int32 sums; see cl/quant/qconv.cl. com.microsoft.QLinearConv may be channels-last: a pass
+ * makes it channels-first (passes/quant/pass_quantized.c).
  */
 #include "ops/conv/conv_desc.h"
 #include "ops/lowering/work.h"
 #include "ops/quant/qconv.h"
 #include "ops/quant/quantize.h"
 
-#define LINE 256 /* P_LINE: pixels of a work-item of the SIMD class, the sums 1 KiB; estimated */
+#define LINE 256 /* P_LINE: pixels per work-item of the SIMD class; sums take 1 KiB; estimated */
 
 static const qconv_inputs integer_inputs = {.x = 0, .w = 1, .x_zero = 2, .w_zero = 3};
 static const qconv_inputs linear_inputs = {.x = 0,

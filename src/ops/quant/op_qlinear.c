@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's quantised operators other than GEMMs and convolutions: QLinearAdd, QLinearMul,
- * QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool, QLinearGlobalAveragePool.
- * They dequantise to float32, compute, and quantise, in one pointwise group where the operator is
- * pointwise. A pass transposes channels-last windows (passes/quant/pass_quantized.c).
+ * Lowers com.microsoft's quantised operators other than GEMMs and convolutions: QLinearAdd,
+ * QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool,
+ * QLinearGlobalAveragePool. They dequantise to float32, compute, and quantise, in one pointwise
+ * group where the operator is pointwise. A pass makes channels-last QLinearAveragePool
+ * channels-first (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -123,7 +124,7 @@ static clg_status check_numbers(const op_context *c, size_t at)
     return CLG_OK;
 }
 
-/* ---- QLinearAdd and its like ----------------------------------------------------------------- */
+/* ---- QLinearAdd, QLinearMul, QLinearSigmoid, QLinearLeakyRelu -------------------------------- */
 
 static clg_status elements_infer(op_context *c)
 {
@@ -220,7 +221,7 @@ static clg_status window_pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns a dense float32 operand in scratch memory, of the shape of `like`. */
+/* Allocates scratch for a dense float32 tensor of the shape of `like`: *out, described by *what. */
 static clg_status float_scratch(lower_context *c, candidate *impl, const lower_operand *like,
                                 lower_operand *what, operand *out)
 {
@@ -267,7 +268,7 @@ static clg_status window_pool_lower(lower_context *c)
 
 static bool is_quantized(clg_dtype dtype) { return dtype == CLG_INT8 || dtype == CLG_UINT8; }
 
-/* Index of a node's tensor i, the first of its three inputs. */
+/* The input of QLinearConcat that has part i; its scale and zero point are the next two. */
 #define PART(i) (2 + 3 * (i))
 
 static clg_status concat_infer(op_context *c)
@@ -304,7 +305,8 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Requantises part k in scratch, and copies it to its position in the output. */
+/* Requantises part k in scratch, copies it to index *place along the output's axis, and advances
+ * *place. */
 static clg_status concat_part(lower_context *c, candidate *impl, uint32_t k, int axis,
                               int64_t *place)
 {

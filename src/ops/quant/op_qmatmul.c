@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulInteger and QLinearMatMul: products of 8-bit matrices with exact int32 sums; see
+ * Lowers MatMulInteger and QLinearMatMul: products of 8-bit matrices with exact int32 sums; see
  * cl/quant/qmatmul.cl. Also com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a
  * bias, and DynamicQuantizeMatMul, which first quantises its first operand.
  */
@@ -28,7 +28,7 @@ static const qmatmul_inputs float_inputs = {.a = 0,
                                             .result = TO_FLOAT};
 static const qmatmul_inputs dynamic_inputs = {.a = 0,
                                               .b = 1,
-                                              .a_scale = QMATMUL_NO_INPUT, /* found at run time */
+                                              .a_scale = QMATMUL_NO_INPUT, /* run-time values */
                                               .a_zero = QMATMUL_NO_INPUT,
                                               .b_scale = 2,
                                               .b_zero = 3,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * QuantizeLinear and DequantizeLinear, for a tensor, along an axis, in blocks;
- * DynamicQuantizeLinear, which first finds scale and zero point. See cl/quant/quantize.cl.
+ * Lowers QuantizeLinear and DequantizeLinear with scales per tensor, per axis or per block, and
+ * DynamicQuantizeLinear, which first computes scale and zero point. See cl/quant/quantize.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/quant/narrow.h"
@@ -11,13 +11,13 @@
 #include <string.h>
 
 /* The mapping of scales to elements: x is [outer, n, inner], the scale of (o, a) is at o * s_outer
- * + a / block * s_n; with `step`, that of (o, a, i) is i further. */
+ * + a / block * s_n; with `step`, the scale of (o, a, i) is i entries after that. */
 typedef struct quantize_shape {
     int64_t outer, n, inner, s_outer, s_n, block;
     bool step;
 } quantize_shape;
 
-/* The dtypes of real numbers and scales, and of quantised numbers. */
+/* The dtypes of unquantised values and scales, and of quantised values. */
 #define SCALES (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 #define QUANTIZED                                                                                  \
     (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16) |   \
@@ -149,7 +149,8 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
     return CLG_OK;
 }
 
-/* The operands; `zero` is valid with has_zero only. */
+/* The operands and dtypes of QuantizeLinear or DequantizeLinear; `zero` is valid with has_zero
+ * only. */
 typedef struct quantize_operands {
     operand x, y, scale, zero;
     clg_dtype in, out, scale_dtype;
@@ -208,7 +209,8 @@ static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
     work_range_1d(c, s, (total + 7) / 8, lower_is_simd(c) ? 16 : 64);
 }
 
-/* Returns the dtype of the quotient: from opset 23, that of the scale, or the attribute's. */
+/* Returns the dtype to which x / scale is rounded: attribute `precision`, or from opset 23 that of
+ * the scale, else float32. */
 static clg_dtype quotient_dtype(const lower_context *c)
 {
     const int64_t requested = node_int(c->node, "precision", 0);
@@ -256,11 +258,11 @@ clg_status quantize_check_list(const op_context *c, uint32_t input, int64_t n, c
                     what, count, n);
 }
 
-/* How the search for the smallest and largest number is divided. Estimated, not measured; checked
- * by: cltool profile MODEL    (of a model with DynamicQuantizeLinear) */
-#define PART_ELEMENTS 4096    /* of a part at least: 16 KiB */
-#define SIMD_PARTS_PER_UNIT 4 /* for each core: they balance it */
-#define SIMT_MAX_PARTS 64     /* one work-group compares them */
+/* How the search for minimum and maximum is divided. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (of a model with DynamicQuantizeLinear) */
+#define PART_ELEMENTS 4096    /* minimum of a part: 16 KiB */
+#define SIMD_PARTS_PER_UNIT 4 /* parts per core, to balance the load */
+#define SIMT_MAX_PARTS 64     /* a single work-item combines the parts */
 
 void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64_t n, operand y,
                              operand scale, operand zero)

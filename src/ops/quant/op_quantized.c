@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of com.microsoft, written by ONNX Runtime's quantiser, that are compositions of other
- * operators: QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM,
- * NhwcMaxPool. Checks and shapes only; a pass that always runs decomposes them
- * (passes/quant/pass_quantized.c), so that they have no kernels.
+ * Checks and infers operators of com.microsoft, written by ONNX Runtime's quantiser, that are
+ * compositions of other operators: QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization,
+ * DynamicQuantizeLSTM, NhwcMaxPool. They have no kernels: a pass that always runs decomposes them
+ * (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"
@@ -15,7 +15,7 @@ static clg_status not_decomposed(lower_context *c)
     return lower_error(c, CLG_ERROR_INTERNAL, "no pass decomposed it into other operators");
 }
 
-/* Checks that an input is a scalar, or a list of n; with n 1 a scalar only. */
+/* Checks that an input has 1 or n elements, if it is present. */
 static clg_status check_list(const op_context *c, size_t input, int64_t n)
 {
     int64_t count;
@@ -140,7 +140,7 @@ static clg_status lstm_check(const node *n)
     return recurrent_read(n, &r);
 }
 
-/* Checks a list of one number per direction, or per column of each direction. */
+/* Checks that an input has one value per direction, [n_dirs], or per column, [n_dirs, columns]. */
 static clg_status check_columns(const op_context *c, size_t input, int64_t n_dirs, int64_t columns)
 {
     const shape *s = &op_input(c, input)->dims;

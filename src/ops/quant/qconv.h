@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions of 8-bit integers (ConvInteger, QLinearConv): declarations that their
- * implementations share.
+ * Declares what the implementations of 8-bit convolutions (ConvInteger, QLinearConv) share.
  */
 #ifndef CLG_OPS_QCONV_H
 #define CLG_OPS_QCONV_H
@@ -20,12 +19,12 @@ typedef struct qconv_job {
     window_axis axes[WINDOW_MAX_AXES];
 } qconv_job;
 
-/* Adds the leading arguments of all kernels: batch, groups, ic (not for depthwise kernels), oc, and
- * those of window_args. */
+/* Adds the leading arguments of all kernels but the depthwise one: batch, groups, ic, oc, and those
+ * of window_args. */
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
 /* Adds the trailing arguments of all kernels: QCONV_ARGS_LAST of cl/quant/qconv.clh. */
 void qconv_last_args(lower_context *c, step *s, const qconv_job *j);
-/* Returns the number of integer operations of the definition: 2 per multiply-add. */
+/* Returns the number of integer operations of a direct convolution: 2 per multiply-add. */
 double qconv_flops(const qconv_job *j);
 
 /* Adds candidates for CPUs (cl/quant/qconv_simd.cl), one per kind of dot product (lowering/dot.h):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel arguments and operation counts common to 8-bit convolutions.
+ * Adds the kernel arguments common to 8-bit convolutions, and counts their operations.
  */
 #include "ops/quant/qconv.h"
 

@@ -68,7 +68,7 @@ static bool counts_fit(const qconv_job *j)
     return j->groups <= WORK_MAX_ITEMS && j->batch <= max / j->groups && j->oc <= max / j->groups;
 }
 
-/* Joins the lines of an image for a 1x1 convolution. */
+/* Joins the lines of an image into one if the kernel is 1x1, with stride 1 and without padding. */
 static void join_lines(qconv_job *j)
 {
     int64_t pixels = 1;

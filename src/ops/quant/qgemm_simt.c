@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-/* Counts the matrices of B, which are stored contiguously; returns false on overflow. */
+/* Counts the matrices of B, which are stored contiguously; returns false if there are more than
+ * QTILE_MAX_COUNT. */
 static bool count_matrices(const qmatmul_job *j, int64_t *out)
 {
     return qtile_fits((size_t)(j->b_dims.rank > 2 ? j->b_dims.rank - 2 : 0), j->b_dims.dims,

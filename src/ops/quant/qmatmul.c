@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers matrix products of 8-bit integers with int32 accumulation: chooses an implementation, and
- * appends the steps that scale the sums.
+ * Lowers matrix products of 8-bit integers with int32 accumulation: lists the implementations for a
+ * device, and appends the steps of the product and of scaling the sums.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -36,7 +36,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     work_range(c, s, 3, pieces, local);
 }
 
-/* Returns an operand with the leading dimensions of x and their strides. */
+/* Returns an operand with the batch dimensions of x and their strides. */
 static lower_operand batches_of(const shape *x)
 {
     lower_operand o = {.dims = matmul_leading(x)};
@@ -126,7 +126,7 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
     return add_gemm(c, impl, &j, by);
 }
 
-/* ---- GEMMs that end in float32 ------------------------------------------------------------ */
+/* ---- GEMMs with float32 results -------------------------------------------------------------- */
 
 /* Adds a scale, zero point or bias to a pointwise group as an input: along the last axis, or a
  * scalar. */
@@ -190,7 +190,7 @@ clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul
     return scale_sums(c, impl, &j, qmatmul_list(c, at->bias), y, dims);
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- implementations ------------------------------------------------------------------------- */
 
 static void list_words(const lower_context *c, bool fast, qmatmul_impl *out, size_t *n)
 {

@@ -38,8 +38,8 @@ size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MAX_
 /* Checks that scales and zero points of A [m, k] and B [k, n], and the bias, are scalars or have
  * one entry per row or column. Unknown dimensions are accepted. */
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n);
-/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32. y is dense and
- * has these dims. */
+/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32. y is dense, of
+ * shape `dims`. */
 clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul_inputs *at,
                                 const qmatmul_impl *by, operand y, const shape *dims);
 
@@ -77,7 +77,8 @@ typedef struct qmatmul_size {
 } qmatmul_size;
 
 /* qmatmul_size_args adds the sizes and batch dimensions as arguments, qmatmul_last_args the
- * trailing arguments, QMATMUL_ARGS_LAST of cl/quant/qmatmul.clh. */
+ * trailing arguments, QMATMUL_ARGS_LAST of cl/quant/qmatmul.clh; qmatmul_count_work sets the step's
+ * flops and bytes. */
 void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z);
 void qmatmul_last_args(lower_context *c, step *s, const qmatmul_job *j);
 void qmatmul_count_work(step *s, const qmatmul_size *z);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes, kernel arguments and operation counts common to 8-bit matrix products.
+ * Adds the kernel arguments common to 8-bit matrix products, and counts their operations.
  */
 #include "ops/quant/qmatmul.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Helpers of the tiled kernels of 8-bit GEMMs and convolutions. See qtile_simt.h.
+ * Writes preludes and NDRanges for the tiled kernels of 8-bit GEMMs and convolutions. See
+ * qtile_simt.h.
  */
 #include "ops/quant/qtile_simt.h"
 

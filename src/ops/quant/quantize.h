@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quantization as a part of other operators: checks of scales and zero points, and dynamic
- * quantization.
+ * Checks scales and zero points, and appends dynamic quantization to other operators' candidates.
  */
 #ifndef CLG_OPS_QUANTIZE_H
 #define CLG_OPS_QUANTIZE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RNN, GRU and LSTM. A sequence of length 0 keeps its state: Y_h is initial_h. `clip` limits the
- * input of every activation, as ONNX defines, including LSTM's last one.
+ * Checks and infers RNN, GRU and LSTM. A sequence of length 0 keeps its state: Y_h is initial_h.
+ * `clip` limits the input of every activation, as ONNX defines, including LSTM's last one.
  */
 #include "ops/recurrent/recurrent.h"
 
@@ -15,13 +15,13 @@ static clg_status recurrent_check(const node *n)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* The meaning of a dimension. */
+/* What a dimension of an input counts. */
 typedef enum length_name { TIMES, PLACES, CHANNELS, UNITS, DIRECTIONS, N_LENGTHS } length_name;
 
 typedef struct input_shape {
     int rank;
     length_name names[3];
-    int per[3]; /* its number of entries; GATES: the number of gates; 2 * GATES */
+    int per[3]; /* size / count; GATES: the number of gates, 2 * GATES: twice that */
 } input_shape;
 
 #define GATES (-1)
@@ -36,7 +36,8 @@ static const input_shape input_shapes[] = {
     [IN_P] = {2, {DIRECTIONS, UNITS}, {1, 3}},
 };
 
-/* Returns the axis; dimensions 0 and 1 are swapped where the batch comes first. */
+/* Returns the axis of dimension i of input_shapes: 0 and 1 are swapped in X and the initial states
+ * if the batch comes first. */
 static int axis_of(size_t input, int i, bool batch_first)
 {
     const bool transposes = input == IN_X || input == IN_H0 || input == IN_C0;

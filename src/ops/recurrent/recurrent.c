@@ -73,7 +73,7 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
     return CLG_OK;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- direction, layout, clip ----------------------------------------------------------------- */
 
 static clg_status read_direction(const node *n, recurrent_desc *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RNN, GRU and LSTM: the descriptor read from a node, and its candidates. Gates in ONNX's order:
- * RNN i, LSTM iofc, GRU zrh.
+ * Declares the descriptor that is read from an RNN, GRU or LSTM node, and its lowering. Gates are
+ * in ONNX's order: RNN i, LSTM iofc, GRU zrh.
  */
 #ifndef CLG_OPS_RECURRENT_H
 #define CLG_OPS_RECURRENT_H
@@ -15,7 +15,7 @@ typedef enum recurrent_cell { CELL_RNN, CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU } r
 
 /* op_row.param: the properties of an operator. */
 typedef struct recurrent_kind {
-    recurrent_cell cell; /* CELL_GRU_LINEAR is an attribute's doing */
+    recurrent_cell cell; /* never CELL_GRU_LINEAR, which an attribute selects */
     int n_gates, n_activations;
     const char *activations[RECURRENT_MAX_ACTIVATIONS]; /* the defaults */
 } recurrent_kind;
@@ -23,7 +23,7 @@ typedef struct recurrent_kind {
 extern const recurrent_kind recurrent_lstm;
 
 typedef struct recurrent_activation {
-    int code; /* P_F, P_G, P_H */
+    int code; /* a value of P_F, P_G, P_H */
     float alpha, beta;
 } recurrent_activation;
 
@@ -43,14 +43,14 @@ typedef struct recurrent_desc {
     recurrent_activation activations[2][RECURRENT_MAX_ACTIVATIONS]; /* f, g, h of each direction */
 } recurrent_desc;
 
-/* Reads the attributes, hidden_size apart. Errors name the node: INVALID_MODEL or
+/* Reads the attributes of a node, except hidden_size. Errors name the node: INVALID_MODEL or
  * UNSUPPORTED_ATTRIBUTE. */
 clg_status recurrent_read(const node *n, recurrent_desc *out);
 
-/* Inputs of all three operators. */
+/* Indices of the inputs of all three operators; IN_C0 and IN_P are LSTM's only. */
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H0, IN_C0, IN_P };
 
-/* For rows' lower. */
+/* Appends the candidates of a node: op_row.lower of the three operators. */
 clg_status recurrent_lower(lower_context *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Candidates for recurrent cells: X W + biases for all gates, directions and many time steps is one
+ * Lowers RNN, GRU and LSTM: X W + biases for all gates, directions and many time steps is one
  * matrix product; the rest runs in one launch over these steps. Time is divided into chunks only
  * where the product would take too much memory; only then, or where directions differ in their
  * activations, are directions launched separately.
@@ -13,15 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes: limits of memory and registers, and estimates, not measured. Checked by:
+/* Limits of memory and registers, some of them estimated, not measured. Checked by:
  *     cltool profile MODEL    (of a model with LSTM, GRU or RNN) */
-#define MAX_GEMM_BYTES ((int64_t)16 << 20)  /* of a chunk's GEMM, little beside weights */
-#define MAX_LOCAL_BYTES ((int64_t)32 << 10) /* that OpenCL's full profile promises */
-#define ACCUMULATORS_OF_32 24 /* of a register tile, of 32 registers: weights take the others */
-#define ACCUMULATORS_OF_16 8  /* and of 16 */
-#define SIMT_LOCAL 256        /* work-items of a GPU's work-group, which share the hidden state, */
-#define SIMT_LOCAL_SMALL 64   /* and of states up to this size */
-#define SIMT_MAX_ROWS 4       /* of the batch, which share what a group reads of R */
+#define MAX_GEMM_BYTES ((int64_t)16 << 20)  /* of a chunk's product: small beside the weights */
+#define MAX_LOCAL_BYTES ((int64_t)32 << 10) /* guaranteed by OpenCL's full profile */
+#define ACCUMULATORS_OF_32 24 /* vectors of a tile in 32 registers: weights use the others */
+#define ACCUMULATORS_OF_16 8  /* the same in 16 registers */
+#define SIMT_LOCAL 256        /* work-items of a GPU's work-group, which share the hidden state */
+#define SIMT_LOCAL_SMALL 64   /* the same, for hidden sizes up to this one */
+#define SIMT_MAX_ROWS 4       /* batch rows of a work-group, which share its loads of R */
 
 /* Bits of `parts` in cl/recurrent/cell.clh. */
 enum {
@@ -43,7 +43,7 @@ typedef struct recurrent_plan {
     int64_t length, batch, input, hidden;
     int64_t width;   /* gates * hidden: columns of the product of a direction */
     int64_t chunk;   /* time steps of a launch */
-    bool one_launch; /* for all directions */
+    bool one_launch; /* one launch computes all directions */
     bool simd, blas;
     candidate *impl;
     operand product, bias, weights, state;
@@ -88,8 +88,8 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->chunk = max < 1 ? 1 : max < p->length ? max : p->length;
 }
 
-/* Divides the batch in slices, one for each unit of the device: rows of a slice share loads of R,
- * slices run concurrently. */
+/* Sets the tiling for CPUs: the batch is divided into slices, one per compute unit; rows of a slice
+ * share loads of R, slices run concurrently. */
 static void size_simd(const lower_context *c, recurrent_plan *p)
 {
     static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
@@ -139,7 +139,8 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
     return s;
 }
 
-/* Packs gates gate0.. of R as panels of `units` vectors of hidden units each. */
+/* Packs `gates` gates of R from gate0 on to offset `at`, as panels of tile_vectors / gates vectors
+ * of hidden units. */
 static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, int gate0, int gates)
 {
     const int units = p->tile_vectors / gates;
@@ -178,7 +179,8 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
                   work_ceil_div(p->hidden, 4), 1, p->desc.n_gates);
 }
 
-/* Packs Wb + Rb, for gates whose equations add them directly. */
+/* Packs Wb + Rb; only Wb for the h gate of GRU with linear_before_reset, whose Rb is added
+ * separately. */
 static void pack_bias(lower_context *c, recurrent_plan *p)
 {
     step_builder *b = &c->build;
@@ -196,7 +198,7 @@ static void pack_bias(lower_context *c, recurrent_plan *p)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* One launch: directions dir0.., times t0 .. t0 + n - 1. */
+/* The range of one launch: n_dirs directions from dir0 on, time steps t0 .. t0 + n - 1. */
 typedef struct launch {
     int dir0, n_dirs;
     int64_t t0, n;
@@ -247,7 +249,7 @@ static int parts_of(const lower_context *c, const recurrent_plan *p, const launc
     return parts;
 }
 
-/* Adds the buffers for RECURRENT_PARAMS; the product stands in for absent ones. */
+/* Adds the buffers of RECURRENT_PARAMS; the product is passed in place of absent ones. */
 static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
@@ -267,7 +269,7 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_arg_long(b, s, p->desc.n_dirs * p->batch * p->padded);
 }
 
-/* Adds the remaining arguments for RECURRENT_PARAMS. */
+/* Adds the remaining arguments of RECURRENT_PARAMS. */
 static void number_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */
@@ -350,7 +352,7 @@ static clg_status add_launch(lower_context *c, const recurrent_plan *p, const la
     return CLG_OK;
 }
 
-/* ---- all together ---------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
 {

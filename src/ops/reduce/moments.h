@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisation of channels by their mean and variance over a whole batch:
- * MeanVarianceNormalization, and BatchNormalization in training mode.
+ * Normalises channels by their mean and variance over a whole batch: MeanVarianceNormalization, and
+ * BatchNormalization in training mode.
  */
 #ifndef CLG_OPS_MOMENTS_H
 #define CLG_OPS_MOMENTS_H
@@ -19,7 +19,7 @@ typedef struct moments_job {
     int64_t outer, channels, inner;
 } moments_job;
 
-/* Appends the steps to a candidate. */
+/* Appends the steps of the normalisation to a candidate. */
 void moments_append(lower_context *c, candidate *impl, const moments_job *j);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be a
- * separate output, followed by the former.
+ * Lowers NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, whose
+ * result may be output 1, followed by the former.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -26,7 +26,7 @@ static clg_status loss_check(const node *n)
                      name_text(reduction_of(n), word));
 }
 
-/* x: [N, C, d1 ..], targets: [N, d1 ..], weights: [C] */
+/* Infers the outputs for x: [N, C, d1 ..], targets: [N, d1 ..], weights: [C]. */
 static clg_status loss_infer(op_context *c)
 {
     const shape *x = &c->inputs[0].dims, *target = &c->inputs[1].dims,
@@ -68,7 +68,7 @@ static step *loss_step(lower_context *c, const loss_job *j, const char *entry)
                                     whole == CLG_INT32 ? 32 : 64, lower_has_input(c, 2)));
 }
 
-/* Adds the arguments for LOSS_PARAMS of the kernels. */
+/* Adds the arguments of LOSS_PARAMS. */
 static void loss_args(lower_context *c, const loss_job *j, step *k)
 {
     step_builder *b = &c->build;
@@ -92,12 +92,13 @@ static void lower_each(lower_context *c, const loss_job *j)
 
 /* How a sum of losses is divided. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of a model with SoftmaxCrossEntropyLoss) */
-#define SIMD_PARTS_PER_UNIT 4    /* work-items for each core at most: they balance it */
-#define SIMT_MAX_PARTS 4096      /* one work-item adds them up */
-#define SIMD_PART_POSITIONS 1024 /* of a part at least: scattered reads */
+#define SIMD_PARTS_PER_UNIT 4    /* most work-items per core, to balance the load */
+#define SIMT_MAX_PARTS 4096      /* a single work-item adds them up */
+#define SIMD_PART_POSITIONS 1024 /* minimum of a part, whose reads are scattered */
 #define SIMT_PART_POSITIONS 8
 
-/* Parts are adjacent for a CPU; on a GPU adjacent work-items read adjacent elements. */
+/* Appends the sums of parts and their total. On a CPU a part is contiguous; on a GPU adjacent
+ * work-items read adjacent elements. */
 static void lower_reduced(lower_context *c, const loss_job *j)
 {
     step_builder *b = &c->build;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MeanVarianceNormalization, and the steps that it shares with BatchNormalization in training:
- * partial statistics, a table with entries for each channel, and the step that applies it.
+ * Lowers MeanVarianceNormalization, and appends the steps that it shares with BatchNormalization in
+ * training: partial statistics, their total as a table by channel, and its application.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -27,15 +27,16 @@ static step *moments_step(lower_context *c, const moments_plan *p, const char *e
                                     (int)p->scale, (int)p->mean));
 }
 
-/* How statistics of a channel are divided. Estimated, not measured; checked by:
+/* How the statistics of a channel are divided. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of a model with MeanVarianceNormalization) */
-#define SIMD_PARTS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
-#define SIMT_PARTS_PER_UNIT 64   /* and work-groups for each compute unit of a GPU */
-#define SIMD_PART_ELEMENTS 16384 /* of a part at least: 64 KiB of float32 */
+#define SIMD_PARTS_PER_UNIT 4    /* target of work-items per core, to balance the load */
+#define SIMT_PARTS_PER_UNIT 64   /* target of work-groups per compute unit of a GPU */
+#define SIMD_PART_ELEMENTS 16384 /* minimum of a part: 64 KiB of float32 */
 #define SIMT_PART_ELEMENTS 4096
-#define MAX_PARTS 256 /* of a channel: one work-item adds them up */
+#define MAX_PARTS 256 /* of a channel: a single work-item adds them up */
 
-/* Parts keep all of the device at work where channels are few. */
+/* Returns the number of parts of a channel: several where channels are too few to keep all of the
+ * device busy. */
 static int64_t count_parts(const lower_context *c, const moments_job *j)
 {
     const bool simd = lower_is_simd(c);
@@ -151,8 +152,8 @@ static clg_status mvn_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Describes the reduction as [outer, channels, inner] if kept dimensions are adjacent; false when
- * they are not. */
+/* Describes the reduction as [outer, channels, inner]; returns false if kept dimensions are not
+ * adjacent. */
 static bool measure(const shape *x, const bool *reduced, moments_job *j)
 {
     j->outer = j->channels = j->inner = 1;
@@ -173,7 +174,8 @@ static bool measure(const shape *x, const bool *reduced, moments_job *j)
     return true;
 }
 
-/* Returns a grid that moves kept dimensions to the front; strides are those of x. */
+/* Returns a grid between x, on `side`, and a dense tensor that has the kept dimensions first; NULL
+ * if memory is exhausted. */
 static grid_dims *gathering(lower_context *c, const bool *reduced, size_t side)
 {
     const shape *x = &c->inputs[0].dims;

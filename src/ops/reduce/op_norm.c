@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisations: BatchNormalization (in training by moments.h), and those by mean and variance of
- * rows: LayerNormalization, InstanceNormalization, GroupNormalization; LRN across channels.
+ * Lowers normalisations: BatchNormalization (in training by moments.h); LayerNormalization,
+ * InstanceNormalization and GroupNormalization, by mean and variance of rows; LRN, across channels.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/moments.h"
@@ -10,7 +10,7 @@
 
 /* P_FORM of cl/reduce/norm.cl. */
 typedef enum norm_form { FORM_BATCH, FORM_ROWS, FORM_GROUPS, FORM_LRN } norm_form;
-/* P_SCALE: the element of scale and bias for an element of a row. */
+/* P_SCALE: what selects the element of scale and bias: the column, the row or both. */
 typedef enum scale_rule { SCALE_BY_COL, SCALE_BY_ROW, SCALE_BY_BOTH } scale_rule;
 
 static const char *norm_prelude(lower_context *c, norm_form form, scale_rule rule, uint64_t local,
@@ -41,8 +41,8 @@ static bool asks_for_statistics(const node *n)
     return false;
 }
 
-/* Returns whether the node trains: by training_mode from opset 14, by its training-only outputs
- * from 7, by both is_test and these before. */
+/* Returns whether the node is in training mode: by training_mode from opset 14, before that by its
+ * training-only outputs (batch_check rejects is_test that contradicts them). */
 static bool batch_trains(const node *n)
 {
     return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
@@ -125,9 +125,10 @@ static clg_status batch_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- normalisation of rows ------------------------------------------------------------------- */
 
-/* x as rows that are normalised, and the mapping of scale and bias. */
+/* x as [rows, cols], of which each row is normalised. The element of scale and bias for (row, col):
+ * by rule col, row % row_mod, or row % row_mod * row_mul + col / col_div. */
 typedef struct norm_rows {
     int64_t rows, cols, row_mod, row_mul, col_div;
     scale_rule rule;
@@ -153,7 +154,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     STEP_BUFFERS(b, k, {operand_input(0), x->dtype}, {operand_output(0), x->dtype},
                  {operand_input(1), scale->dtype}, {operand_input(bias ? 2 : 1), scale->dtype});
     for (uint32_t i = 1; i < 3; i++) {
-        /* The kernel writes both or neither. */
+        /* The kernel writes both statistics or neither. */
         operand to = operand_output(0);
         if (work_has_output(c, i))
             to = operand_output(i);
@@ -297,7 +298,7 @@ static clg_status lrn_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows of the table ----------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'S', DTYPES_FLOAT}, {'M', DTYPES_FLOAT}, {0}};

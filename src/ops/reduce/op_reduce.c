@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions: ReduceSum and the like, the global pools, and LpNormalization, which divides by a
- * reduction. Each is a row of map, combine and finish; shapes, host arithmetic and lowering are the
- * same for all. See cl/reduce/reduce.cl for the kernels.
+ * Infers, evaluates and lowers reductions: ReduceSum and the like, the global pools, and
+ * LpNormalization, which divides by a reduction. Each is a row of map, combine and finish; shapes,
+ * host arithmetic and lowering are the same for all. See cl/reduce/reduce.cl for the kernels.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -150,13 +150,13 @@ typedef struct reduce_dim {
     int64_t n, stride;
 } reduce_dim;
 
-/* One launch: its kernel and dimensions. */
+/* The parameters of one kernel launch. */
 typedef struct reduce_launch {
     bool by_columns;
     reduce_dim kept[CLG_MAX_RANK],
-        reds[CLG_MAX_RANK]; /* other than the last one; columns: all reduced dimensions */
+        reds[CLG_MAX_RANK]; /* neither list has the last dimension, of length n */
     int n_kept, n_reds;
-    int64_t n; /* the last dimension */
+    int64_t n; /* length of the last dimension */
     int64_t results, reduced;
     reduce_map map;
     reduce_combine combine;
@@ -180,24 +180,25 @@ static clg_dtype accumulator(clg_dtype dtype)
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* How reductions are divided. Sizes that keep float sums precise, and then sizes that are
+/* How reductions are divided. CHUNK and MAX_CHUNKS keep float sums precise; the other sizes are
  * estimated, not measured; checked by: cltool profile MODEL    (GB/s of its reductions) */
-#define CHUNK 64                 /* elements that are added up one after the other, of each lane */
-#define MAX_CHUNKS 128           /* of a part, whose sums are added up likewise */
-#define MAX_PARTS 4096           /* of a result */
-#define SMALL_GROUP_MIN 64       /* elements of a row that work-items of a GPU share: */
-#define SMALL_GROUP 32           /* so many of them */
-#define LARGE_GROUP_MIN 512      /* elements of a row that more of them share: */
-#define LARGE_GROUP 128          /* a work-group */
-#define SIMD_ITEMS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
-#define SIMT_ITEMS_PER_UNIT 1024 /* and for each compute unit of a GPU: its threads */
-#define SIMD_PART_ELEMENTS 16384 /* of a part at least: 64 KiB of float32 */
+#define CHUNK 64                 /* elements per lane that are summed sequentially */
+#define MAX_CHUNKS 128           /* chunks of a part, whose sums are summed sequentially */
+#define MAX_PARTS 4096           /* parts of a result */
+#define SMALL_GROUP_MIN 64       /* shortest row that several work-items of a GPU share */
+#define SMALL_GROUP 32           /* number of these work-items */
+#define LARGE_GROUP_MIN 512      /* shortest row that a larger group shares */
+#define LARGE_GROUP 128          /* number of its work-items */
+#define SIMD_ITEMS_PER_UNIT 4    /* target of work-items per core, to balance the load */
+#define SIMT_ITEMS_PER_UNIT 1024 /* the same per compute unit of a GPU: its threads */
+#define SIMD_PART_ELEMENTS 16384 /* minimum of a part: 64 KiB of float32 */
 #define SIMT_PART_ELEMENTS 1024
 #define SIMD_ALONE_ELEMENTS 65536 /* below this the second launch costs more than parts save */
 #define SIMT_ALONE_ELEMENTS 4096
 
-/* Results in parts where they are few, so that all of the device works, and where they are long:
- * a part is a sum of at most 128 sums of 64, which keeps float sums of any length precise. */
+/* Sets group, vec, chunk, parts and units. A result is divided into parts where results are few, so
+ * that all of the device works, and where it is long: a part is a sum of at most 128 sums of 64,
+ * which keeps float sums precise. */
 static void size_launch(const lower_context *c, reduce_launch *l)
 {
     const bool simd = lower_is_simd(c);
@@ -326,7 +327,7 @@ static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
 }
 
 /* Sorts the input's dimensions into kept and reduced ones, and merges adjacent contiguous ones of a
- * kind. False when the last one is not dense. */
+ * kind. Returns false if the last one is not contiguous. */
 static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launch *l)
 {
     reduce_dim dims[CLG_MAX_RANK + 1];
@@ -357,7 +358,7 @@ static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launc
     return dims[n - 1].stride == 1;
 }
 
-/* Copies a strided input whose last dimension is not dense. */
+/* Copies a strided input to dense scratch, *out, and makes the strides of `in` dense. */
 static clg_status densify(lower_context *c, candidate *to, lower_operand *in, operand from,
                           operand *out)
 {
@@ -373,7 +374,8 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     return CLG_OK;
 }
 
-/* Sets the dimensions of a launch over l->x, described by `in`; copies it first if necessary. */
+/* Sets the dimensions of a launch over l->x, described by `in`; first copies it if sort_dims
+ * requires that. */
 static clg_status place_input(lower_context *c, candidate *to, lower_operand in,
                               const bool *reduced, reduce_launch *l)
 {
@@ -471,7 +473,8 @@ static clg_status normalize_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Builds x / norm in the norm's dtype; 0 where the norm is 0. */
+/* Builds the group x / norm, computed in acc, the norm's dtype; the result is 0 where the norm is
+ * 0. */
 static clg_status divide_group(clg_dtype in, clg_dtype acc, pointwise_group *g)
 {
     pointwise_register r[2];

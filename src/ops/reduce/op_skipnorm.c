@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RMSNormalization and com.microsoft's normalisations of sums: SimplifiedLayerNormalization,
- * SkipLayerNormalization, SkipSimplifiedLayerNormalization, EmbedLayerNormalization. See
+ * Lowers RMSNormalization and com.microsoft's SimplifiedLayerNormalization, and the normalisations
+ * of sums: SkipLayerNormalization, SkipSimplifiedLayerNormalization, EmbedLayerNormalization. See
  * cl/reduce/skipnorm.cl.
  */
 #include "ops/lowering/grid.h"
@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* ---- the step -------------------------------------------------------------------------------- */
+/* ---- normalisation of rows ------------------------------------------------------------------- */
 
 typedef struct skip_norm {
     clg_dtype dtype;
@@ -95,7 +95,7 @@ static clg_status rms_lower(lower_context *c)
 
 /* ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization -------------------------------- */
 
-/* Indices of the inputs; 0: absent. */
+/* Indices of the inputs; 0 for those that the operator does not have. */
 typedef struct skip_inputs {
     uint32_t gamma, beta, bias;
 } skip_inputs;

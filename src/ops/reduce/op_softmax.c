@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax, LogSoftmax and Hardmax. From opset 13 along one axis; before, over the rows of a matrix,
- * which join all axes from `axis`.
+ * Lowers Softmax, LogSoftmax and Hardmax: from opset 13 along one axis; before, over all axes from
+ * `axis` on, which form the rows of a matrix.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -32,7 +32,7 @@ static clg_status softmax_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns the input's shape as [outer, cols, inner], with the axis in the middle. */
+/* Sets *out to the input's shape as [outer, cols, inner], with the axis in the middle. */
 static clg_status collapse_shape(const lower_context *c, softmax_shape *out)
 {
     const softmax_kind *kind = c->row->param;
@@ -79,9 +79,9 @@ static void add_step(lower_context *c, candidate *impl, const softmax_job *j, so
     }
 }
 
-/* Which form GPUs get: a work-item for each vector along the axis, where adjacent work-items read
- * adjacent elements, or a work-group for each vector.
- * Estimated, not measured; checked by: cltool profile MODEL on a GPU */
+/* The form for GPUs: a work-item per vector along the axis (LANES), where adjacent work-items read
+ * adjacent elements, or a work-group per vector (GROUPS). Estimated, not measured; checked by:
+ * cltool profile MODEL on a GPU */
 #define LANES_MIN_INNER 32 /* adjacent work-items then read whole lines of memory */
 #define LANES_MAX_COLS 8   /* shorter rows leave a work-group idle */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax, LogSoftmax and Hardmax, as parts of operators.
+ * Appends Softmax, LogSoftmax and Hardmax to the candidates of operators.
  */
 #ifndef CLG_OPS_SOFTMAX_H
 #define CLG_OPS_SOFTMAX_H
@@ -20,12 +20,12 @@ typedef struct softmax_shape {
 
 typedef struct softmax_job {
     softmax_op op;
-    clg_dtype dtype; /* a float, of x and y */
+    clg_dtype dtype; /* a float dtype, of x and y */
     softmax_shape dims;
     operand x, y; /* dense */
 } softmax_job;
 
-/* Appends the step that computes it. */
+/* Appends the step that computes the job. */
 void softmax_append(lower_context *c, candidate *impl, const softmax_job *j);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression: the boxes of best score, without those that overlap a better one. Their number
- * is known after they were chosen: the row is planned in two stages (op_row.stages). See
- * cl/vision/nms.cl.
+ * Lowers NonMaxSuppression: chooses the boxes of best score, without those that overlap a better
+ * one. Their number is known only after they are chosen: the row is planned in two stages
+ * (op_row.stages). See cl/vision/nms.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -60,8 +60,8 @@ static clg_status nms_check(const node *n)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Infers stage 0: the count; the boxes chosen for each batch and class; the start of each among
- * all. */
+/* Infers the outputs of stage 0: the number of boxes; those chosen for each batch and class; where
+ * each batch and class starts among all. */
 static clg_status choose_infer(op_context *c)
 {
     const shape *scores = &c->inputs[SCORES].dims;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis has a table on the
- * device (the elements and their weights); runs of up to three adjacent axes are resized in one
+ * Lowers Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis has a table on
+ * the device (the elements and their weights); runs of up to three adjacent axes are resized in one
  * pass.
  */
 #include "ops/lowering/work.h"
@@ -104,10 +104,10 @@ static clg_status resize_check(const node *n)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* The request of inputs and attributes, for each axis of x. */
+/* The scales, output sizes and region that inputs and attributes request, for each axis of x. */
 typedef struct resize_request {
     int rank;
-    float scales[CLG_MAX_RANK]; /* 1 where an axis is not named; from sizes: not set */
+    float scales[CLG_MAX_RANK]; /* 1 where an axis is not named or sizes are given */
     int64_t outputs[CLG_MAX_RANK];
     float roi[2 * CLG_MAX_RANK]; /* starts, ends */
     bool from_sizes;
@@ -218,7 +218,7 @@ static clg_status take_roi(const node *n, const axis_list *list, const tensor *r
     return CLG_OK;
 }
 
-/* x must be known. */
+/* Reads the request for an input of shape x, which must be known. */
 static clg_status read_request(const node *n, const shape *x, const resize_setting *setting,
                                const resize_contents *from, resize_request *out)
 {
@@ -310,7 +310,8 @@ static const char *resize_prelude(lower_context *c, const resize_job *job, int n
         s->coordinates == COORDINATES_CROP, (int)job->dtype);
 }
 
-/* The tables of a pass: firsts and weights of its axes, one axis after the other. */
+/* The tables of a pass: index of the first element and weights, by output, one axis after the
+ * other. */
 typedef struct resize_tables {
     operand firsts, weights;
     clg_dtype weight_dtype;
@@ -376,7 +377,8 @@ static void add_pass(lower_context *c, candidate *impl, const resize_job *job, c
     work_range_rows(c, k, out[2] * p->inner, p->outer * out[0] * out[1]);
 }
 
-/* Returns the next run of at most three resized axes from axis `from`; n_axes 0: no more. */
+/* Returns the next run of at most three resized axes from axis `from`; n_axes is 0 if there is
+ * none. */
 static resize_pass next_pass(const resize_job *job, int from)
 {
     resize_pass p = {.first = from, .outer = 1, .inner = 1};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign and MaxRoiPool: pool regions of images to a fixed size. See cl/vision/roi.cl.
+ * Lowers RoiAlign and MaxRoiPool, which pool regions of images to a fixed size. See
+ * cl/vision/roi.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -9,8 +10,8 @@
 #include <string.h>
 
 #define MAX_EXTENT ((int64_t)1 << 24)
-/* P_BLOCK: bins of a work-item, which share their places. A vector's lanes; what registers hold.
- * Estimated, not measured. */
+/* P_BLOCK: channels per work-item of roi_align, which share the positions of a bin's samples: a
+ * vector's lanes on CPUs, on GPUs what registers hold. Estimated, not measured. */
 #define SIMD_BLOCK 16
 #define SIMT_BLOCK 4
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GridSample and AffineGrid: sample images of one to three axes at positions given by a tensor. See
- * cl/vision/sample.cl.
+ * Lowers GridSample, which samples images of one to three axes at positions given by a tensor, and
+ * AffineGrid, which computes such positions for two or three axes. See cl/vision/sample.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -10,9 +10,9 @@
 
 #define MAX_AXES 3
 /* How grid_sample is divided. Estimated, not measured; checked by: cltool profile MODEL */
-#define SIMD_BLOCK 16            /* P_BLOCK: places of a work-item, the same for all channels */
-#define SIMD_ITEMS_PER_UNIT 4    /* work-items wanted for each core: they balance it */
-#define SIMT_ITEMS_PER_UNIT 2048 /* and for each compute unit of a GPU: its threads, and latency */
+#define SIMD_BLOCK 16            /* P_BLOCK: positions per work-item, shared by its channels */
+#define SIMD_ITEMS_PER_UNIT 4    /* target of work-items per core, to balance the load */
+#define SIMT_ITEMS_PER_UNIT 2048 /* the same per compute unit of a GPU: its threads, and latency */
 
 /* Return P_MODE and P_PAD of the kernel; -1 for an unknown word. */
 static int find_mode(const node *n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxUnpool: writes each element of a MaxPool's result to the position given by its index, and
- * zeros elsewhere. Indices refer to the smallest tensor that the windows cover; output_shape may be
- * larger, which adds zeros at the end of each axis.
+ * Lowers MaxUnpool: writes each element of a MaxPool's result to the position given by its index,
+ * and zeros elsewhere. Indices refer to the smallest tensor that the windows cover; output_shape
+ * may be larger, which adds zeros at the end of each axis.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/window.h"
@@ -12,11 +12,11 @@
 
 /* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of max_unpool) */
-#define SIMD_CHUNK 4096 /* elements, each written to another place */
+#define SIMD_CHUNK 4096 /* elements, which are scattered */
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-/* Returns the size of a spatial axis that the windows cover, DIM_UNKNOWN where the input's is;
- * negative: they do not fit. */
+/* Returns the size of a spatial axis that the windows cover, DIM_UNKNOWN where the input's is; -2
+ * if it would be negative or too large. */
 static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
 {
     size_t n_kernel, n_strides, n_pads;
@@ -31,7 +31,7 @@ static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
     return in == 0 ? 0 : size < 0 ? -2 : size;
 }
 
-/* Returns the shape of the tensor to which the indices refer. */
+/* Sets *out to the shape of the tensor to which the indices refer. */
 static clg_status covered_shape(const node *n, const shape *x, shape *out)
 {
     char shown[NODE_TEXT_BYTES];

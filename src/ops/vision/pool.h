@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pooling, as a part of operators.
+ * Appends average pooling to the candidates of operators.
  */
 #ifndef CLG_OPS_POOL_H
 #define CLG_OPS_POOL_H

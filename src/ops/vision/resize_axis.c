@@ -44,7 +44,7 @@ static quotient of_ratio(int64_t num, int64_t den)
 }
 static quotient of_int(int64_t i) { return of_ratio(i, 1); }
 
-/* Converts a float exactly: an integer times a power of two. */
+/* Converts a float: an integer times a power of two, exactly where that fits 64 bits. */
 static quotient of_float(float value)
 {
     int exponent;
@@ -81,7 +81,8 @@ static quotient over(quotient a, quotient b)
     return times(a, inverse);
 }
 
-/* Computes the line in doubles, in steps of a power of two as fine as 62 bits allow. */
+/* Sets the line from doubles, in units of a power of two: 2^-40, or coarser where positions need
+ * more than 62 bits. */
 static void place_near(resize_axis *a, double step, double shift)
 {
     const double reach = fabs(step) * (double)a->out + fabs(shift) + 1.0;

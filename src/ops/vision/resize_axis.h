@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Positions of a resized axis' outputs in the input: Resize's coordinate transformations as a line
- * (o * step + shift) / unit in integers, exact wherever the numbers allow it. With floating-point
- * rounding, it would be arbitrary whether an output lies on an element or between two.
+ * Computes the positions of a resized axis' outputs in the input: Resize's coordinate
+ * transformations as a line (o * step + shift) / unit in integers, exact wherever the numbers allow
+ * it. With floating-point rounding, it would be arbitrary whether an output lies on an element or
+ * between two.
  */
 #ifndef CLG_OPS_RESIZE_AXIS_H
 #define CLG_OPS_RESIZE_AXIS_H
@@ -31,9 +32,10 @@ typedef struct resize_axis {
     bool identity;             /* output o is element o */
 } resize_axis;
 
-/* Computes the line. in and out must be at least 1, scale positive, roi finite and moderate. */
+/* Sets step, shift, unit and identity. in and out must be at least 1, scale positive, roi finite
+ * and below 1e6 in magnitude. */
 void resize_axis_place(resize_axis *a, resize_coordinates mode);
-/* Returns the scale as a number. */
+/* Returns the scale, output length / input length, as a double. */
 double resize_axis_scale(const resize_axis *a);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The building blocks of decompositions of ai.onnx.ml operators. See decompose.h.
+ * Adds nodes and constants for decompositions of ai.onnx.ml operators. See decompose.h.
  */
 #include "passes/decompose/decompose.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- nodes and constants --------------------------------------------------------------------- */
 
 clg_status decompose_add(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          value_id *out)

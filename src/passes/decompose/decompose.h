@@ -9,13 +9,13 @@
 
 #include "passes/rewrite.h"
 
-#define DECOMPOSE_OPSET 13 /* version of the default domain used here */
+#define DECOMPOSE_OPSET 13 /* opset of the nodes that are added to the default domain */
 
 typedef struct decomposition {
     graph *graph;
     const graph_info *info;
     node_id id;
-    node node; /* as it was */
+    node node; /* a copy from before the decomposition */
 } decomposition;
 
 /* Adds an operator of the default domain; *out may be among the inputs. */
@@ -31,19 +31,20 @@ clg_status decompose_cast(decomposition *w, value_id v, clg_dtype to, value_id *
 clg_status decompose_become(decomposition *w, const char *op, size_t n_inputs,
                             const value_id *inputs);
 
-/* Add constants. Takes ownership of the tensor's reference. */
+/* Add constants: a tensor, whose reference decompose_tensor takes; values in the shape dims[rank];
+ * a scalar. */
 clg_status decompose_tensor(decomposition *w, tensor *t, value_id *out);
 clg_status decompose_numbers(decomposition *w, clg_dtype dtype, int rank, const int64_t *dims,
                              const double *numbers, value_id *out);
 clg_status decompose_number(decomposition *w, clg_dtype dtype, double number, value_id *out);
-/* int32 numbers [n]. */
+/* Adds a constant of int32 words, [n]. */
 clg_status decompose_words(decomposition *w, const int32_t *words, size_t n, value_id *out);
 /* Adds the floats of an attribute as a constant [n] or, with n_rows, [n_rows, n / n_rows]. */
 clg_status decompose_floats(decomposition *w, const char *name, int64_t n_rows, value_id *out);
 
 clg_dtype decompose_dtype(const decomposition *w, size_t i);
-/* Return input 0 in float32: decompose_input in its shape, decompose_rows as [N,F], also when its
- * rank is unknown. */
+/* Set *out to input 0 in float32: decompose_input in its shape, decompose_rows as [N,F], the form
+ * that is assumed if the rank is unknown. */
 clg_status decompose_input(decomposition *w, value_id *out);
 clg_status decompose_rows(decomposition *w, value_id *out);
 

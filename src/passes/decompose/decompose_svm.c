@@ -24,7 +24,7 @@ static clg_status add_vectors(decomposition *w, const svm_model *m, value_id *ou
     return decompose_tensor(w, t, out);
 }
 
-/* Adds x y, or gamma x y + coef0 for kernels that have these. */
+/* Adds x y for the linear kernel, else gamma x y + coef0. */
 static clg_status add_gemm(decomposition *w, const svm_model *m, value_id x, value_id y,
                            value_id *out)
 {
@@ -57,7 +57,7 @@ static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *o
     return decompose_add(w, "Pow", 2, (value_id[]){*out, k}, out);
 }
 
-/* Adds the GEMM with coefficients [n_scores, F] or [1, V], and the constant term. */
+/* Adds x coefficients^T + rho, with coefficients [n_scores, F] or [1, V]. */
 static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, value_id *out)
 {
     value_id in[3] = {x};
@@ -68,8 +68,8 @@ static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, va
     return node_set_int(w->graph, decompose_producer(w, *out), "transB", 1);
 }
 
-/* Adds the index of each class's first support vector, and their number at the end: [classes + 1].
- */
+/* Adds the index of each class's first support vector, and at the end the number of vectors:
+ * [classes + 1]. */
 static clg_status add_starts(decomposition *w, const svm_model *m, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {m->n_classes + 1}};

@@ -12,7 +12,7 @@
 typedef struct flex {
     graph *graph;
     node_id id;
-    node node; /* as it was */
+    node node; /* a copy from before the decomposition */
     clg_dtype dtype, precision;
     value_id heads, minus_one; /* [heads of K], [-1] */
 } flex;
@@ -85,7 +85,7 @@ static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
     return add(f, "Mul", 14, 2, (value_id[]){scores, by}, out);
 }
 
-/* Inlines the graph of an attribute on v; returns v itself if the attribute is absent. */
+/* Inlines the graph of an attribute on v; *out is v itself if the attribute is absent. */
 static clg_status add_changed(const flex *f, const char *name, value_id v, value_id *out)
 {
     const graph_attribute *a = node_attribute(&f->node, name);

@@ -71,7 +71,8 @@ static clg_status decompose_tree_regressor(decomposition *w)
     return status == CLG_OK ? decompose_finish_regressor(w, scores) : status;
 }
 
-/* Decomposes a tree ensemble. Scores are float32; float64 inputs give float64 outputs. */
+/* Decomposes TreeEnsemble (ai.onnx.ml 5). Scores are float32; float64 inputs give float64 outputs.
+ */
 static clg_status decompose_tree(decomposition *w)
 {
     tree_forest f;
@@ -95,7 +96,7 @@ static clg_status decompose_tree(decomposition *w)
     return node_set_int(w->graph, w->id, "to", CLG_FLOAT64);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- linear models --------------------------------------------------------------------------- */
 
 /* Adds x coefficients^T + intercepts. */
 static clg_status add_lines(decomposition *w, int64_t n_scores, value_id *out)
@@ -240,7 +241,7 @@ static clg_status decompose_onehot(decomposition *w)
     size_t n;
     const int64_t *categories = node_ints(&w->node, "cats_int64s", &n);
     value_id x = w->node.inputs[0], axes, list, is_one, y;
-    if (n == 0) return CLG_OK; /* strings: the host's */
+    if (n == 0) return CLG_OK; /* strings: encoded on the host */
     if (decompose_dtype(w, 0) != CLG_INT64) CLG_TRY(decompose_cast(w, x, CLG_INT64, &x));
     CLG_TRY(rewrite_ints(w->graph, 1, (int64_t[]){-1}, &axes));
     CLG_TRY(decompose_add(w, "Unsqueeze", 2, (value_id[]){x, axes}, &x));
@@ -291,8 +292,8 @@ static const struct {
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
-/* Returns whether the inputs' dtypes are known. An unknown rank is taken for rows [N,F]; only
- * operators that also take single rows need it. */
+/* Returns whether the inputs' dtypes are known. The rank may be unknown, which counts as rows
+ * [N,F], except for ArrayFeatureExtractor. */
 static bool is_known(const graph_info *s, const node *n)
 {
     const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;

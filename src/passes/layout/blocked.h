@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of the pass `blocked`: which nodes are in a channel-blocked region (blocked_choice.c),
- * and the blocked form of their values (pass_blocked.c).
+ * Declares the state of the pass `blocked`: which nodes are in a channel-blocked region
+ * (blocked_choice.c), and the blocked form of their values (pass_blocked.c).
  */
 #ifndef CLG_PASSES_BLOCKED_H
 #define CLG_PASSES_BLOCKED_H
@@ -22,11 +22,11 @@ typedef struct blocking {
     graph *graph;
     graph_info info;
     int64_t lanes;
-    blocked_role *roles; /* by node; ROLE_NONE: it stays as it is */
-    value_id *in_blocks; /* by value: its form in blocks; VALUE_NONE */
+    blocked_role *roles; /* by node; ROLE_NONE: not rewritten */
+    value_id *in_blocks; /* by value: its channel-blocked form, or VALUE_NONE */
     value_id *plain;     /* by node: its output before it was rewritten */
     uint32_t *region;    /* by node: union-find parent within the region, or itself */
-    double *saved;       /* by node that represents its region */
+    double *saved;       /* by root node of a region: its gain, in operations */
 } blocking;
 
 /* Assigns roles to nodes: finds those that can be channel-blocked, and keeps the regions that save

@@ -8,19 +8,19 @@
 #include "ops/pointwise/pointwise.h"
 #include "passes/layout/blocked.h"
 
-/* Cost model of the channel-blocked layout: an element transposed at a border of a region takes
- * the time that the layout saves in so many operations of convolutions. An estimate from profiles
- * of ResNet-50 (`cltool profile`), not tuned, on x86-64 with AVX-512 (vectors of 16 lanes), PoCL
- * 3.1, 2026-11-22 (decision 30). Checked by:
+/* Cost model of the channel-blocked layout: an element transposed at a border of a region takes the
+ * time that the layout saves in this many operations of convolutions. An estimate from profiles of
+ * ResNet-50 (`cltool profile`), not tuned, on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1,
+ * 2026-11-22 (decision 30). Checked by:
  *     cltool bench MODEL, and again with --disable-pass blocked */
 #define OPERATIONS_OF_ELEMENT 1200.0
-/* Of these a depthwise convolution saves for each of its outputs half: memory binds it more than
- * arithmetic. Estimated, not measured. */
+/* What a depthwise convolution saves per output element: half as much, since it is bound by memory
+ * more than by arithmetic. Estimated, not measured. */
 #define OPERATIONS_OF_DEPTHWISE (OPERATIONS_OF_ELEMENT / 2)
 
-#define MAX_PLANES 4 /* input channels that a convolution reads in NCHW order: images */
+#define MAX_PLANES 4 /* most input channels that a convolution reads in NCHW layout: images */
 
-/* ---- what can be in a region ----------------------------------------------------------------- */
+/* ---- nodes that can be channel-blocked ------------------------------------------------------- */
 
 /* Kernels count channels, and elements of a plane of blocks, in 32 bits. */
 #define MAX_CHANNELS ((int64_t)1 << 30)
@@ -160,8 +160,8 @@ static bool is_by_channel(const blocking *b, value_id v)
     return true;
 }
 
-/* Returns whether a pointwise node can be blocked: its inputs are feature maps or, with more than
- * one input, constants by channel or one value per feature map (squeeze and excitation). */
+/* Returns whether a pointwise node can be blocked: its inputs are feature maps with the channels of
+ * its output, perhaps of one pixel (squeeze and excitation), or constants, scalar or by channel. */
 static bool pointwise_can(const blocking *b, const node *n)
 {
     if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
@@ -237,7 +237,7 @@ static void find_roles(blocking *b)
     }
 }
 
-/* ---- regions ------------------------------------------------------------------------------- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 static node_id region_of(blocking *b, node_id n)
 {
@@ -248,7 +248,8 @@ static node_id region_of(blocking *b, node_id n)
     return n;
 }
 
-/* Counts how often nodes of a region read each value in blocked layout. */
+/* Returns, by value, how often nodes of regions read it in blocked layout; NULL if memory is
+ * exhausted. Freed by the caller with memory_free. */
 static uint32_t *count_readings(const blocking *b)
 {
     uint32_t *count = memory_zalloc(b->info.n_values + 1, sizeof *count);
@@ -266,7 +267,8 @@ static double transposed_elements(const blocking *b, value_id v)
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
-/* Operations of a convolution, or as many as a depthwise one is estimated to save. */
+/* Returns the operations per image of a convolution, or those that a depthwise one is estimated to
+ * save. */
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)

@@ -81,8 +81,8 @@ static clg_status channels_in_blocks(blocking *b, node_id whole, value_id v, val
                        out);
 }
 
-/* Inserts an entry for the lanes into a list attribute of two axes: its first half, `third`, its
- * second half, `third`. */
+/* Appends `third`, the entry of the lanes' axis, to each pair of entries of a list attribute of two
+ * axes (begins and ends of pads are two pairs). */
 static clg_status widen(blocking *b, node_id id, const char *name, int64_t third)
 {
     size_t n;
@@ -154,7 +154,7 @@ static clg_status rewrite_by_role(blocking *b, node_id id)
     }
 }
 
-/* Replaces inputs and output of node `id` by the blocked ones. */
+/* Replaces inputs and output of node `id` by channel-blocked ones, and rewrites its operator. */
 static clg_status rewrite_one(blocking *b, node_id id)
 {
     const value_id v = b->graph->nodes[id].outputs[0];

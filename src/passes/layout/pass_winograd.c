@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks 3x3 convolutions with constant weights that Winograd's minimal filtering computes faster:
+ * Marks 3x3 convolutions with constant weights for which Winograd's minimal filtering may be used:
  * in float32 throughout, also with float16 tensors, with the wider error bound of docs/numerics.md.
  * With this pass disabled every convolution is summed directly.
  */

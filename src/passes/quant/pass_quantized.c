@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decomposes quantised operators of com.microsoft (ops/quant/op_quantized.c). Always runs, also in
- * branches and loop bodies: only attributes and the presence of inputs matter, no shapes. Windows
- * over channels-last tensors become windows over channels-first tensors between two Transposes;
- * pass_transpose.c removes those that cancel out.
+ * branches and loop bodies: only attributes and the presence of inputs matter, no shapes.
+ * Channels-last convolutions and pools become channels-first between two Transposes;
+ * pass_transpose.c removes Transposes that cancel out.
  */
 #include "passes/rewrite.h"
 
@@ -12,10 +12,10 @@
 typedef struct decomposition {
     graph *graph;
     node_id id;
-    node node; /* as it was */
+    node node; /* a copy from before the decomposition */
 } decomposition;
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static clg_status add(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                       const value_id *inputs, value_id *out)
@@ -56,7 +56,7 @@ static clg_status add_transposed(const decomposition *w, value_id v, size_t rank
     return node_set_ints(w->graph, w->graph->values[*out].producer, "perm", rank, order);
 }
 
-/* ---- elements -------------------------------------------------------------------------------- */
+/* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------ */
 
 static clg_status decompose_softmax(decomposition *w)
 {
@@ -78,9 +78,10 @@ static clg_status decompose_where(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 7), input(w, 8)});
 }
 
-/* ---- GEMMs -------------------------------------------------------------------------------- */
+/* ---- QGemm, DynamicQuantizeLSTM -------------------------------------------------------------- */
 
-/* Decomposes QGemm: y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
+/* Decomposes QGemm: y = alpha * a_scale * b_scale * (product + C), quantised if y_scale is present.
+ */
 static clg_status decompose_gemm(decomposition *w)
 {
     static const int64_t transposed_axes[2] = {1, 0};
@@ -152,7 +153,7 @@ enum {
     ZEROS = SCALES + 5
 };
 
-/* Adds an embedding table (WORDS to BETA), or rows of it, in float32. */
+/* Adds `rows`, an embedding table (WORDS to BETA) or rows of it, dequantised to float32. */
 static clg_status add_table(const decomposition *w, size_t table, value_id rows, value_id *out)
 {
     const size_t i = table - WORDS;
@@ -218,11 +219,12 @@ static clg_status decompose_embed(decomposition *w)
     return node_set_float(w->graph, w->id, "epsilon", epsilon);
 }
 
-/* ---- channels that are last ------------------------------------------------------------------ */
+/* ---- channels-last convolutions and pools ---------------------------------------------------- */
 
 #define MAX_AXES 8
 
-/* Makes the node `op` over channels-first tensors; a Transpose then produces its output. */
+/* Replaces the node by `op` on channels-first tensors, between a Transpose of input 0 and one that
+ * produces its output. */
 static clg_status transpose_window(decomposition *w, const char *domain, const char *op,
                                    int64_t opset, size_t rank)
 {
@@ -259,8 +261,8 @@ static clg_status transpose_window(decomposition *w, const char *domain, const c
     return node_attribute(n, "channels_last") ? node_set_int(g, w->id, "channels_last", 0) : CLG_OK;
 }
 
-/* Returns the spatial rank from kernel_shape, or from the weights where the attribute is missing;
- * 0: unknown. */
+/* Returns the rank of the input (batch, channels and spatial axes): from kernel_shape, or from the
+ * weights where the attribute is missing; 0 if it is unknown or more than MAX_AXES. */
 static size_t window_rank(const decomposition *w, size_t weights)
 {
     size_t axes;

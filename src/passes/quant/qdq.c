@@ -29,7 +29,8 @@ bool qdq_is_sound(const qdq_pair *p)
     return p->scales->n_elements > 0;
 }
 
-/* Returns whether the attributes have the values that every version implies. */
+/* Returns whether the attributes say what early opsets imply: no blocks, float32 precision and
+ * output. */
 static bool is_ordinary(const node *n)
 {
     const int64_t to = node_int(n, "output_dtype", 0), precision = node_int(n, "precision", 0);

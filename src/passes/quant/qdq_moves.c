@@ -34,7 +34,7 @@ static bool takes(const node *n, clg_dtype dtype)
     return row && (op_row_types(row, row->input_types[0]) & DTYPE_BIT(dtype)) != 0;
 }
 
-/* Returns whether the node's other inputs and outputs permit bytes as data. */
+/* Returns whether the node's attributes and other outputs permit bytes as data. */
 static bool is_fit(const node *n)
 {
     if (node_is(n, "MaxPool")) return n->n_outputs == 1 || n->outputs[1] == VALUE_NONE;
@@ -91,7 +91,7 @@ static bool are_void(const qdq_pair *q, const double bounds[2])
            qdq_quantized(q, bounds[1]) == qdq_highest(q->dtype);
 }
 
-/* Returns the node before a QuantizeLinear that the latter can move past; NODE_NONE. */
+/* Returns the producer of v if QuantizeLinear q can move before it; else NODE_NONE. */
 static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
 {
     double bounds[2];
@@ -110,8 +110,8 @@ static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
-/* Returns whether v is a Concat, read once, whose inputs come from DequantizeLinears or from nodes
- * that QuantizeLinear can move past. */
+/* Returns whether v is a Concat, read once, of values that come from DequantizeLinears, or that are
+ * read once and come from operators that can quantise their result. */
 static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
@@ -130,7 +130,8 @@ static bool is_joined(const graph_info *s, value_id v)
     return takes(n, CLG_INT8) && takes(n, CLG_UINT8);
 }
 
-/* Returns whether v comes from a DequantizeLinear that q cancels, or from a quantised operator. */
+/* Returns whether q gains at v: a DequantizeLinear that it cancels produces v, or a node that will
+ * be quantised, a pointwise node that can quantise its result, or a Concat of such values. */
 static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
 {
     qdq_pair p;
@@ -222,8 +223,8 @@ clg_status qdq_climb(const graph_info *s)
 
 /* ---- DequantizeLinear down ------------------------------------------------------------------- */
 
-/* Returns whether the node can read value v as bytes; a node that moves elements can if its output
- * is wanted as bytes. */
+/* Returns whether the node can read this input as bytes; a node that moves elements can if its
+ * outputs are wanted as bytes. */
 static bool is_taker(const node *n, size_t input, const bool *wanted)
 {
     const mover *m = find_mover(n);
@@ -235,7 +236,8 @@ static bool is_taker(const node *n, size_t input, const bool *wanted)
     return true;
 }
 
-/* Finds, by value, whether all readers can read bytes. Walks from the last node to the first. */
+/* Finds, by value, whether all readers can read bytes. Walks from the last node to the first. *out
+ * is freed by the caller with memory_free, also on failure. */
 static clg_status find_wanted(const graph_info *s, bool **out)
 {
     const graph *g = s->graph;
@@ -285,7 +287,8 @@ static int moved_axis(const graph_info *s, const node *n, int axis)
     return axis;
 }
 
-/* Returns the value with which Pad pads, as a byte; false when it is not exactly representable. */
+/* Sets *out to the value with which Pad pads, quantised; returns false if it is not exactly
+ * representable. */
 static bool find_padding(const graph_info *s, const node *n, const qdq_pair *p, int64_t *out)
 {
     double real = 0;

@@ -5,7 +5,8 @@
  * float32 rounds at each step: results differ by one quantisation step at most, in rare ties.
  * Scales and zero points must be constants, one for a tensor, or one for each output channel of
  * weights. Other readers of a DequantizeLinear are unaffected. Softmax is not replaced:
- * QLinearSoftmax is itself decomposed into these three nodes (pass_quantized.c).
+ * QLinearSoftmax is itself decomposed into DequantizeLinear, Softmax and QuantizeLinear
+ * (pass_quantized.c).
  */
 #include "passes/quant/qdq.h"
 
@@ -53,7 +54,7 @@ static clg_status become(const qdq_pattern *w, const char *domain, const char *o
     return CLG_OK;
 }
 
-/* As become, and the node produces the QuantizeLinear's output. */
+/* Replaces the node as `become` does, and makes it produce the QuantizeLinear's output. */
 static clg_status become_quantized(const qdq_pattern *w, const char *domain, const char *op,
                                    size_t n, const value_id *inputs)
 {
@@ -76,9 +77,9 @@ static clg_status list_result(const qdq_pattern *w, value_id out[2])
     return qdq_zero_value(w->graph, &w->y, &out[1]);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- range of sums --------------------------------------------------------------------------- */
 
-/* Returns the largest distance of a quantised number from its zero point. */
+/* Returns the largest distance of a quantised value from its zero point. */
 static double reach(const qdq_pair *p)
 {
     double max = 0;
@@ -231,8 +232,8 @@ static clg_status take_conv(qdq_pattern *w)
 
 /* ---- MatMul, Gemm ---------------------------------------------------------------------------- */
 
-/* Replaces a matrix product: bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which
- * may be quantised after it. Drops the node's attributes. */
+/* Replaces a matrix product by QLinearMatMul if its result is quantised and bias is VALUE_NONE,
+ * else by MatMulIntegerToFloat, after which a QuantizeLinear stays. Drops the node's attributes. */
 static clg_status take_matmul_of(const qdq_pattern *w, const value_id a[3], const value_id b[3],
                                  value_id bias)
 {
@@ -294,10 +295,10 @@ static clg_status take_gemm(qdq_pattern *w)
     return take_matmul_of(w, a, b, bias);
 }
 
-/* ---- elements -------------------------------------------------------------------------------- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
-/* Replaces an operator whose inputs all have one dtype, each with one scale, by an operator of
- * com.microsoft that lists them in order. */
+/* Replaces an operator by one of com.microsoft that lists bytes, scale and zero point of each
+ * operand, then of the result. All have one dtype, each has one scale. */
 static clg_status take_elements(qdq_pattern *w, const char *op)
 {
     value_id in[8];
@@ -321,7 +322,7 @@ static clg_status take_pool(qdq_pattern *w)
     return take_elements(w, "QLinearAveragePool");
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- the table of operators ------------------------------------------------------------------ */
 
 static const struct {
     const char *op_type;

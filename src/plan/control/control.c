@@ -11,7 +11,7 @@
 
 #define MAX_LOOP_STEPS 1000000 /* steps and iterations that loops may add to a plan */
 
-/* ---- small values ---------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs)
 {
@@ -361,7 +361,7 @@ static clg_status enter_loop(plan_state *s, const node *n, uint32_t *out_needs, 
     return control_start_loop(s, body, n, loop, runs);
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- control flow ---------------------------------------------------------------------------- */
 
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
 {

@@ -26,7 +26,7 @@ static clg_status check_scores(const node *n, const value_fact *x, const tensor 
                      node_text(n, text), (long long)labels->n_elements, (long long)columns);
 }
 
-/* [C] as [1,C]. */
+/* Views scores [C] as [1,C]; leaves [N,C] as they are. */
 static void make_row(plan_value *v)
 {
     if (v->fact.dims.rank == 2) return;

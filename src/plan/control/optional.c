@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans operators on optionals, which are lists of no value or one. Creating one and reading its
+ * Plans operators on optionals, which are lists of at most one value. Creating one and reading its
  * element move no data.
  */
 #include "plan/state.h"

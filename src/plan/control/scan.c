@@ -21,8 +21,8 @@ static int64_t entry(const node *n, const char *name, size_t i, int64_t fallback
     return i < n_list ? list[i] : fallback;
 }
 
-/* Stores the node's inputs for the iterations; those of which iterations take slices get device
- * memory. */
+/* Stores the node's inputs for the iterations; tensors of which iterations take slices, from index
+ * n_whole on, get device memory. */
 static clg_status keep_inputs(plan_state *s, const node *n, size_t first, size_t n_whole,
                               plan_value **out_values)
 {
@@ -83,7 +83,7 @@ static clg_status scan_result(plan_state *s, const plan_scope *scope, size_t i, 
 
 static const plan_loop_kind kind_scan = {0, start_scan, scan_result};
 
-/* ---- Scan of opset 8: every input has a batch before --------------------------------------- */
+/* ---- Scan of opset 8: every input has a batch axis first ------------------------------------- */
 
 /* Starts the next batch with its own initial states; stores the states that the previous batch
  * carried. */

@@ -13,7 +13,7 @@ static const char *describe(const node *n, char buffer[NODE_TEXT_BYTES])
     return node_text(n, buffer);
 }
 
-/* ---- making and reading ---------------------------------------------------------------------- */
+/* ---- items and positions --------------------------------------------------------------------- */
 
 void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
                   size_t n_items)
@@ -61,8 +61,8 @@ static clg_status sequence_input(const plan_state *s, const node *n,
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", describe(n, text));
 }
 
-/* Reads a position, input i, below `limit`; a negative one counts from the end of the n_items.
- * Absent: `fallback`. */
+/* Reads input i, a position that must be below `limit`; a negative one counts from the end of
+ * n_items. *out_position is `fallback` if the input is absent. */
 static clg_status position(const plan_state *s, const node *n, size_t i, size_t n_items,
                            size_t limit, size_t fallback, uint32_t *needs, size_t *out_position)
 {

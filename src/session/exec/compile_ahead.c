@@ -22,7 +22,7 @@ typedef struct draft_buffer {
 typedef struct packed_draft {
     const step *steps;
     value_id weight;
-    uint32_t input; /* of the node: the operand that is the weight */
+    uint32_t input; /* index of the node's input that is the weight */
     size_t weight_bytes, packed_bytes;
 } packed_draft;
 
@@ -141,7 +141,7 @@ static clg_status add_launch(ahead *a, ocl_kernel *k, const step *s)
     return CLG_OK;
 }
 
-/* A call of CLBlast; operands have offsets but no memory yet. */
+/* Adds a call of CLBlast, whose operands have offsets but no memory yet. */
 static clg_status add_gemm(ahead *a, const plan_step *s)
 {
     bound_buffer bound[3];
@@ -171,10 +171,11 @@ static clg_status add_step(ahead *a, const plan_step *s)
 
 typedef struct pack_binding {
     ahead *ahead;
-    uint32_t index; /* among the packings */
+    uint32_t index; /* of the packing in ahead->packed */
 } pack_binding;
 
-/* Implements launch_operand. A packing has no scratch memory. */
+/* Implements launch_operand: binds a draft of the weight or of its packed form. A packing has no
+ * scratch memory. */
 static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
     pack_binding *b = self;

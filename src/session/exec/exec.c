@@ -225,8 +225,8 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     return CLG_OK;
 }
 
-/* Returns an exec of the registry with this model and options, else adds a new one, which is not
- * built yet; a reference. */
+/* Returns a reference to the registry's exec with this model, these options and the current
+ * choices; if there is none, adds a new one, which is not built yet. */
 static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
                               session_exec **out_exec)
 {
@@ -261,8 +261,8 @@ static void leave_registry(session_exec *e)
         }
 }
 
-/* Builds e unless that was done before. *out_again: another thread tried and failed, and the
- * exec is of no use. */
+/* Builds e unless that was done before. *out_again: another thread failed to build e, and the
+ * caller needs another exec. */
 static clg_status build_once(session_exec *e, clg_progress_callback progress, void *user,
                              bool *out_again)
 {

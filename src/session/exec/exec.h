@@ -20,10 +20,10 @@
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* simd or simt */
     bool no_blas, strict;
-    bool fp16; /* precision fp16, but for the nodes of these names */
+    bool fp16; /* precision fp16, except at the nodes named in keep_fp32 */
     name_list keep_fp32;
-    name_list disabled;  /* passes */
-    name_list preferred; /* implementations of nodes */
+    name_list disabled;  /* names of passes that do not run */
+    name_list preferred; /* names of implementations, the best first */
     name_list keep;      /* values to keep as extra outputs */
     bool keep_all;
 } exec_options;
@@ -39,24 +39,24 @@ typedef struct session_exec {
     clg_context *context;
     clg_model *model;
     exec_options options;
-    arena memory; /* copies of option strings, arrays as long as the graph */
+    arena memory; /* copies of option strings, and arrays by value, node or input */
     graph *graph;
     bool *node_is_init;
     value_fact *weights; /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs;
     size_t n_init_outputs;
-    node_id *init_parts; /* by node: the first node of its part, linked through values */
-    uint8_t *n_readers;  /* by value_id: nodes that read it; 2: several, or not a node */
+    node_id *init_parts; /* by node: the first node of its part (init.c) */
+    uint8_t *n_readers;  /* by value_id: number of readers; 2: several, or not a node */
     plan_context planning;
     struct tuning_table *choices; /* the context's when the exec was created; a reference */
-    step_texts texts;             /* of kernels in plans */
+    step_texts texts;             /* texts of kernels in plans */
 
     mutex build_lock;
     exec_build_state build;
 
     mutex weights_lock;
     ocl_buffer **weight_buffers; /* by value_id; NULL until needed */
-    bool *weight_is_bound; /* by value_id: a session's frame has the buffer, which stays then */
+    bool *weight_is_bound; /* by value_id: a session's frame uses the buffer, which must stay */
     /* by value_id: was released after packing, so that a recomputed copy may be released again */
     bool *weight_may_go;
     exec_packed *packed;
@@ -73,12 +73,12 @@ typedef struct session_exec {
     const value_fact *
         /* inputs of the plan being made, while its kernels may be compiled ahead; else NULL */
         ahead_of;
-    bool *host_inputs;         /* inputs whose content shapes depend on: found while planning */
+    bool *host_inputs;         /* by input: shapes depend on its content; set while planning */
     struct session_exec *next; /* in the context's registry */
 } session_exec;
 
-/* Returns the exec for these arguments: an existing one, or a new one (runs passes and the init
- * plan). */
+/* Returns a reference to the exec for these arguments: an existing one, or a new one (runs passes
+ * and the init plan). */
 clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
                     clg_progress_callback progress, void *user, session_exec **out_exec);
 session_exec *exec_retain(session_exec *e);
@@ -97,7 +97,8 @@ void exec_forget_plans(session_exec *e);
 /* Returns the child of a segment for these contents of its reads; *out_child is a reference. */
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);
-/* Prints plan p as far as it is planned; segments that no run has reached are not. */
+/* Appends the text of plan p; segments that no run has reached are not planned yet and are missing.
+ */
 void exec_dump_plan(session_exec *e, const plan *p, struct strbuf *out_text);
 clg_place exec_node_place(session_exec *e, const plan *p, node_id n);
 /* Returns whether planning needs the content of input i. */
@@ -117,10 +118,11 @@ clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **ou
 void exec_free_weights(session_exec *e);
 /* Returns the bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(session_exec *e);
-/* packing.c. Finds the buffer of v, recomputed if it was released. Borrowed; it lives as long as
- * the exec. Call without plan_lock. */
+/* packing.c. Finds the buffer of weight v, uploaded or recomputed if necessary. Borrowed; it lives
+ * as long as the exec. Call without plan_lock. */
 clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
-/* plan_owner.pack */
+/* Implements plan_owner.pack: packs a weight, once per recipe, and returns its index in e->packed.
+ */
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index);
 /* Releases memory that only packing needed. Call with plan_lock held. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The init plan: runs the nodes that depend on constants only once, on the device, when a session
- * is created. Their results are weights like any other; small ones are read back, since shapes may
+ * The init plan: computes the nodes that depend on constants only, on the device, when a session is
+ * created. Their results are weights like any other; small ones are read back, since shapes may
  * depend on them. It runs part by part, so that the constants that it reads are not all on the
  * device at once; a part runs again when its result, which was released after packing, is needed
  * once more. See decision 8.
@@ -9,7 +9,7 @@
 #include "session/exec/exec.h"
 #include "session/run/frame.h"
 
-#define MAX_READ_BACK_FLOATS 64 /* scales of Resize and the like */
+#define MAX_READ_BACK_FLOATS 64 /* enough for scales of Resize */
 #define SMALL_CONSTANT_BYTES ((size_t)64 << 10)
 #define INIT_BYTES                                                                                 \
     ((uint64_t)32 << 20) /* of constants that are on the device for the init plan at a time */
@@ -25,7 +25,8 @@ static void count_reader(uint8_t *n_readers, value_id v, uint8_t n)
     if (v != VALUE_NONE && n_readers[v] < MANY_READERS) n_readers[v] += n;
 }
 
-/* Counts the values that a node reads; captures of its subgraphs count as several readers. */
+/* Counts node n as a reader of its inputs; values that its subgraphs capture count as read by
+ * several. */
 static void count_inputs(const node *n, uint8_t *n_readers)
 {
     for (size_t i = 0; i < n->n_inputs; i++) count_reader(n_readers, n->inputs[i], 1);
@@ -47,7 +48,7 @@ static node_id find_part(node_id *parts, node_id n)
     return n;
 }
 
-/* Joins node n with the part of the node that read v before. */
+/* Joins the parts of node n and of the last node that met v, as input or output. */
 static void meet(session_exec *e, node_id *met, value_id v, node_id n)
 {
     const node_id other = met[v];
@@ -57,8 +58,8 @@ static void meet(session_exec *e, node_id *met, value_id v, node_id n)
     e->init_parts[a > b ? a : b] = a > b ? b : a;
 }
 
-/* Returns whether nodes that read v belong to one part. A small constant does not connect them: it
- * is uploaded for each part. */
+/* Returns whether the nodes that read or write v belong to one part. A small constant does not
+ * connect them: it is uploaded for each part. */
 static bool binds(const session_exec *e, value_id v)
 {
     const tensor *t = v == VALUE_NONE ? NULL : e->graph->values[v].constant;
@@ -85,7 +86,7 @@ clg_status exec_find_init(session_exec *e)
     const graph *g = e->graph;
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
     uint8_t *wanted =
-        memory_zalloc(g->n_values + 1, sizeof *wanted); /* by nodes that are not init nodes */
+        memory_zalloc(g->n_values + 1, sizeof *wanted); /* readers outside of the init plan */
     node_id *met = memory_zalloc(g->n_values + 1, sizeof *met);
     e->init_outputs = arena_alloc(&e->memory, g->n_values + 1, sizeof *e->init_outputs);
     e->init_parts = arena_alloc(&e->memory, g->n_nodes + 1, sizeof *e->init_parts);
@@ -150,8 +151,8 @@ static clg_status read_port(frame *f, const plan_segment *segment, const plan_po
     return CLG_OK;
 }
 
-/* Reads the contents that a segment's reads ask for; the caller frees *out_contents and its
- * tensors. */
+/* Reads the values that the host needs after a segment, one per read; the caller frees the tensors,
+ * also on failure. */
 static clg_status read_contents(frame *f, const plan_segment *segment, tensor **contents)
 {
     for (size_t i = 0; i < segment->n_reads; i++) {
@@ -268,7 +269,7 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
 
 typedef struct batch {
     bool *in_mask, *done; /* by node; by index of init_outputs */
-    uint64_t *part_bytes; /* of the constants that a part reads, by its first node */
+    uint64_t *part_bytes; /* of the constants that a part reads, by the part's first node */
     value_id *outputs;
     size_t n_outputs;
 } batch;
@@ -285,7 +286,8 @@ static void sum_bytes(const session_exec *e, batch *b)
     }
 }
 
-/* Selects the next parts for one run: as many as are small enough together, at least one. */
+/* Selects the next parts for one run: as many as read at most INIT_BYTES of constants together, at
+ * least one. */
 static void next_batch(const session_exec *e, batch *b)
 {
     const graph *g = e->graph;
@@ -308,8 +310,8 @@ static void next_batch(const session_exec *e, batch *b)
         if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
 }
 
-/* Runs the parts again after the driver's compiler crashed on a kernel: candidates are chosen again
- * without it. */
+/* Runs the parts of a batch, and again after the driver's compiler crashed on a kernel: candidates
+ * are then chosen without it. */
 static clg_status rerun_part(session_exec *e, const batch *b)
 {
     ocl_context *ocl = e->context->ocl;
@@ -345,9 +347,10 @@ clg_status exec_run_init(session_exec *e)
     return status;
 }
 
-/* ---- once more ------------------------------------------------------------------------------- */
+/* ---- recomputing ----------------------------------------------------------------------------- */
 
-/* Masks the nodes of a part; none of their results is on the device. */
+/* Sets mask to the nodes of a part, and weights to the facts of all weights except the part's
+ * results, which are computed again. */
 static void mask_part(const session_exec *e, node_id part, bool *mask, value_fact *weights)
 {
     const graph *g = e->graph;

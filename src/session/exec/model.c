@@ -50,7 +50,7 @@ static clg_status output_port(clg_port *port, const value *v, const value_fact *
     return CLG_OK;
 }
 
-/* As declared. */
+/* Fills in all ports as the model declares them. */
 static clg_status make_ports(clg_model *m)
 {
     const graph *g = m->graph;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models: a checked graph with its ports, shared and immutable. Independent of devices.
+ * The implementation of clg_model: a checked graph with its ports, shared and immutable.
+ * Independent of devices.
  */
 #ifndef CLG_SESSION_MODEL_H
 #define CLG_SESSION_MODEL_H
@@ -16,9 +17,9 @@ struct clg_model {
     clg_port *inputs, *outputs; /* one per port of the graph, which owns the names */
 };
 
-/* Checks the graph, resolves its operators and infers what is known without a run. Takes ownership
- * of g, also when it fails. allow_unsupported: a graph with missing support becomes a model that
- * can only be inspected. */
+/* Creates a model: checks the graph, resolves its operators and infers the outputs' dtypes and
+ * shapes. Takes ownership of g, also when it fails. allow_unsupported: a graph with missing support
+ * becomes a model that can only be inspected. */
 clg_status model_create(graph *g, bool allow_unsupported, clg_model **out_model);
 clg_model *model_retain(clg_model *m); /* accepts NULL */
 void model_free(clg_model *m);         /* accepts NULL */

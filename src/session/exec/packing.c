@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* With plan_lock held. */
+/* Recomputes v if it was released. Call with plan_lock held. */
 static clg_status restore_if_gone(session_exec *e, value_id v)
 {
     return exec_is_gone(e, v) ? exec_restore(e, v) : CLG_OK;
@@ -111,7 +111,8 @@ static clg_status run_packing(session_exec *e, pack_work *w)
     return status == CLG_OK ? finished : status;
 }
 
-/* Releases a result of the init plan whose only reader is the node for which it was packed. */
+/* Releases the buffer of v if it is a result of the init plan that only the node for which it was
+ * packed reads. */
 static void release(session_exec *e, value_id v)
 {
     if (!weights_is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buffers of weights: uploads constants when they are first needed, keeps results of the init plan,
- * and uploads literals of a segment. packing.c packs them.
+ * Manages the buffers of weights: uploads constants when they are first needed, keeps results of
+ * the init plan, and uploads literals of a segment. packing.c packs them.
  */
 #include "session/exec/weights.h"
 
@@ -49,7 +49,7 @@ static clg_status upload_constant(session_exec *e, value_id v, ocl_buffer **out_
     return CLG_OK;
 }
 
-/* Finds the buffer of a weight, or uploads it. Call with weights_lock held. */
+/* Uploads weight v unless it has a buffer. Call with weights_lock held. */
 static clg_status find_or_upload(session_exec *e, value_id v)
 {
     if (e->weight_buffers[v]) return CLG_OK;

@@ -13,7 +13,7 @@ clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_
                           size_t size_bytes);
 /* Finds the content of constant v, borrowed; an error if it has none or consists of strings. */
 clg_status weights_content(const session_exec *e, value_id v, const tensor **out_content);
-/* Returns whether v is a result of the init plan, which is on the device only. */
+/* Returns whether v is a result of the init plan whose content the host does not have. */
 bool weights_is_computed(const session_exec *e, value_id v);
 /* Finds the buffer of v, uploaded if necessary; it then lives as long as the exec. */
 clg_status weights_bind(session_exec *e, value_id v, ocl_buffer **out_buffer);

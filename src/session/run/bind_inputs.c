@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binds the inputs of a run: shapes and, where shapes depend on them, contents; then their memory.
+ * Binds the inputs of a run: finds their shapes and, where shapes depend on them, contents; then
+ * their memory.
  */
 #include "session/run/run_state.h"
 
 #include <string.h>
 
-/* Returns whether a preparation uses the shape that was set for input i, rather than the value set
- * before it. */
+/* Returns whether this run is a preparation that uses the shape set for input i, rather than the
+ * value set before it. */
 static bool stands_for_shape(const run_state *r, size_t i)
 {
     const session_input *in = &r->session->inputs[i];
     return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
 }
 
-/* Returns the shape of an input in this run: linked, mapped, of its value or, in a preparation, the
- * hinted one or the declared one with free dimensions 1. */
+/* Returns the shape of an input in this run: that of the linked output, of the mapped memory, of
+ * its value or, in a preparation, the one set for it, else the declared one with unknown dimensions
+ * as 1. */
 static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 {
     const session_input *in = &r->session->inputs[i];
@@ -47,7 +49,8 @@ static clg_dtype input_dtype(const run_state *r, size_t i)
     return in->value ? in->value->dtype : session_input_port(r->session, i)->dtype;
 }
 
-/* Reads the content of an input into zeroed memory of its size. */
+/* Reads the content of an input into `to`, which holds zeros: they stay where the input has no
+ * value. */
 static clg_status read_content(run_state *r, size_t i, void *to, size_t size_bytes)
 {
     const session_input *in = &r->session->inputs[i];
@@ -62,7 +65,8 @@ static clg_status read_content(run_state *r, size_t i, void *to, size_t size_byt
     return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
 }
 
-/* Reads the content of an input that shapes depend on, or that has strings. */
+/* Reads the content of an input that shapes depend on, or that has strings, and adds it to the
+ * input's fact. */
 static clg_status know_content(run_state *r, size_t i)
 {
     session_input *in = &r->session->inputs[i];
@@ -106,7 +110,8 @@ static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_f
     return CLG_OK;
 }
 
-/* Returns the fact of a sequence or optional; an empty one in a preparation without a value. */
+/* Sets the fact of input i, which is not a tensor; without a value, in a preparation, it is empty.
+ */
 static clg_status aggregate_fact(run_state *r, size_t i)
 {
     const value *port = session_input_port(r->session, i);
@@ -141,7 +146,7 @@ clg_status run_find_plan(run_state *r)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Copies a value of another device through the host. */
+/* Copies a device value of another context to the input's memory, through the host. */
 static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, size_t size_bytes)
 {
     clg_value *host;
@@ -167,7 +172,7 @@ static clg_status bind_zeros(run_state *r, size_t i, size_t size_bytes)
                                : CLG_OK;
 }
 
-/* Uploads the tensors of a host value contiguously, as plan.h says. */
+/* Uploads the tensors of a host value, one after another, at the offsets of aggregate_offset. */
 static clg_status write_items(run_state *r, size_t i, const clg_value *v, const value_fact *f,
                               size_t *end_bytes)
 {
@@ -202,8 +207,8 @@ static clg_status bind_aggregate(run_state *r, size_t i)
 /* Below this size a copy is not slower than creating a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Returns whether the device reads a host value's memory in place. Integrated GPUs are excluded:
- * their drivers copy memory that does not begin and end at a page boundary. */
+/* Returns whether the device shall read a host value's memory in place. Integrated GPUs are
+ * excluded: their drivers copy memory that does not begin and end at a page boundary. */
 static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {
     const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);

@@ -57,8 +57,8 @@ static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offse
     return SIZE_MAX;
 }
 
-/* Rejects outputs that overlap inputs: kernels may read inputs after the first outputs are written.
- */
+/* Rejects memory b for output i if it overlaps an input or an earlier output: kernels may read
+ * inputs after the first outputs are written. */
 static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer *b)
 {
     const clg_session *s = r->session;
@@ -80,8 +80,8 @@ static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer 
     return status;
 }
 
-/* Reserves the frame's own memory for an output; other memory than before if that is an input of
- * this run. */
+/* Reserves the frame's own memory for an output; new memory if the current one is an input of this
+ * run. */
 static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
 {
     frame *f = r->session->frame;
@@ -119,7 +119,8 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
 
 /* ---- after the last segment ------------------------------------------------------------------ */
 
-/* Returns a host tensor for output i: the last one again when it has no other holder. */
+/* Returns a host tensor for output i: the last run's if it has the same dtype and shape and no
+ * other reference. */
 static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, tensor **out_tensor)
 {
     session_output *out = &s->outputs[i];
@@ -150,7 +151,8 @@ static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 
 /* ---- sequences, optionals, maps -------------------------------------------------------------- */
 
-/* Creates a separate tensor, since callers may write to it. */
+/* Creates the value of a tensor port, with a copy of a known content, since callers may write to
+ * it. Strings are shared. */
 static clg_status make_tensor(const plan_port *port, clg_value **out_value)
 {
     tensor *t;
@@ -190,8 +192,8 @@ static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, in
     return status;
 }
 
-/* Creates a sequence of maps from rows of values and shared keys. A single row without the
- * sequence: a map. */
+/* Creates a sequence of maps, one for each row of the values, with shared keys; values of rank 1
+ * become a single map. */
 static clg_status make_maps(const plan_port *port, clg_value **out_value)
 {
     clg_value *keys = NULL, *values = NULL, *whole = NULL;
@@ -274,7 +276,7 @@ static clg_status fetch_whole(run_state *r, size_t i, const plan_port *port)
                          "output '%s' is not a tensor and cannot feed an input",
                          output_name(r->session, i));
     if (r->session->outputs[i].impl != OUTPUT_FETCHED)
-        return CLG_OK; /* a stream, which has no use for it */
+        return CLG_OK; /* a stream does not use such an output */
     CLG_TRY(make_whole(port, &r->wholes[i]));
     return read_whole(r, port, r->wholes[i]);
 }

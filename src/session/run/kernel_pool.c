@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slots in linked stacks, one for each kernel text; slots without a kernel are a separate stack.
+ * Keeps kernels in slots that form linked stacks, one for each kernel text; slots without a kernel
+ * are a separate stack.
  */
 #include "session/run/kernel_pool.h"
 
@@ -10,7 +11,7 @@
 
 typedef struct kernel_slot {
     ocl_kernel *kernel;
-    size_t next; /* the next slot of the stack, plus one; 0: the last */
+    size_t next; /* 1 + index of the next slot of the stack; 0: none */
 } kernel_slot;
 
 typedef struct kernel_key {

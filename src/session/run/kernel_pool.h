@@ -10,7 +10,7 @@
 #include "ocl/ocl.h"
 
 typedef struct kernel_pool {
-    hash_map heads; /* the texts' addresses -> first slot of that kernel */
+    hash_map heads; /* addresses of a kernel's texts -> 1 + index of its first slot; 0: none */
     struct kernel_slot *slots;
     size_t n_slots, capacity, free_slot, n_kernels;
 } kernel_pool; /* all zeros is valid and empty */

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-/* The destination of a step's arguments: the kernel, one by one; or, where it has packed arguments
- * (kernel_ref.packed), `numbers`, which is then passed to the kernel when any of them changed. */
+/* The destination of a step's arguments: the kernel, one by one; or, for a kernel with packed
+ * arguments (kernel_ref.packed), `scalars`, which pass_last passes as one argument if any of them
+ * changed. */
 typedef struct passing {
     ocl_kernel *kernel;
     bool packed, is_any_new;
@@ -84,7 +85,7 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
         case ARG_INT: CLG_TRY(pass_int(&p, first, a->as.i)); break;
         case ARG_LONG: CLG_TRY(pass_long(&p, first, a->as.l)); break;
         case ARG_FLOAT: CLG_TRY(pass_float(&p, first, a->as.f)); break;
-        case ARG_LOCAL: /* never joined */
+        case ARG_LOCAL: /* never packed */
             if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
             p.index++;
             break;
@@ -193,7 +194,8 @@ clg_status launch_draft(clg_context *context, const step *s, launch_operand reso
     return make_draft(context, s, b.buffers, NULL, out_kernel);
 }
 
-/* Creates a kernel for a single launch. */
+/* Creates and compiles a kernel for a single launch. After a failure *out_kernel may be set; the
+ * caller frees it. */
 static clg_status make_kernel(clg_context *context, const step *s, const bound_buffer *buffers,
                               ocl_buffer *fault, ocl_kernel **out_kernel)
 {
@@ -203,7 +205,8 @@ static clg_status make_kernel(clg_context *context, const step *s, const bound_b
     return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
 }
 
-/* Outside the lock under which steps are enqueued, since it may take long. */
+/* Has CLBlast's kernels for a call compiled, outside of the lock under which steps are enqueued,
+ * since it may take long. */
 static clg_status try_gemm(clg_context *context, const step *s, const bound_buffer *buffers)
 {
     const ocl_launch launch = {.gemm = launch_gemm(s, buffers)};

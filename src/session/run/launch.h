@@ -22,7 +22,7 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
 /* Sets the key of the next launch of a step that draws random numbers, from a number that is unique
  * to the launch. */
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
-/* A STEP_BLAS_GEMM as a call of CLBlast. */
+/* Returns the call of CLBlast for a STEP_BLAS_GEMM. */
 ocl_gemm launch_gemm(const step *s, const bound_buffer *buffers);
 /* Enqueues a step; k is NULL but for kernel steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
@@ -44,6 +44,6 @@ clg_status launch_draft(clg_context *context, const step *s, launch_operand reso
 #define FAULT_CODE(node, kernel_code) ((int32_t)(((node) << 8) | ((kernel_code)&0xff)))
 #define FAULT_NODE(code) ((int32_t)(code) >> 8)
 #define FAULT_KERNEL_CODE(code) ((code)&0xff)
-#define FAULT_WORDS 4 /* code, offending number, spare */
+#define FAULT_WORDS 4 /* code, offending value, two spare */
 
 #endif

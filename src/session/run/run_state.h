@@ -9,7 +9,7 @@
 
 typedef enum run_mode {
     RUN_FOR_REAL,
-    RUN_ON_ZEROS /* to make ready: inputs that are not set, or only shaped, are zeros; no outputs */
+    RUN_ON_ZEROS /* preparation: inputs without a value or with a set shape are zeros; no outputs */
 } run_mode;
 
 typedef struct run_state {
@@ -20,7 +20,7 @@ typedef struct run_state {
     plan_segment *segment; /* the last one reached; a reference, which keeps its ancestors too */
     int32_t fault[FAULT_WORDS];
     tensor **pending;   /* host tensors being read, one per output; NULL: none */
-    clg_value **wholes; /* host values of sequences and optionals, likewise */
+    clg_value **wholes; /* likewise, host values of sequences, optionals and maps */
     arena memory;       /* items of facts */
 } run_state;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a session: facts of the inputs, the plan, then uploads, steps, downloads in one queue, and
- * one wait at the end. It waits more often only where the host needs contents in between (plan
- * segments).
+ * Runs a session: finds the facts of the inputs and their plan, enqueues uploads, steps and
+ * downloads in one queue, and waits once, at the end. It waits more often only where the host needs
+ * contents in between (plan segments).
  */
 #include "session/run/run_state.h"
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
 /* Resolves the memory of the values that the host reads after a segment. Called before its
- * launches: weights are under a lock, under which another thread may wait for these launches to end
- * (ocl/queue/launch_guard.h). */
+ * launches: it may take the lock of weights, under which another thread may wait for these launches
+ * to end (ocl/queue/launch_guard.h). */
 static clg_status find_reads(run_state *r, bound_buffer *out_where)
 {
     for (size_t i = 0; i < r->segment->n_reads; i++) {
@@ -243,7 +243,7 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     ocl_context *ocl = s->exec->context->ocl;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
-    size_t n_refusals = 0; /* one more run where it was refused before, since the plan was made */
+    size_t n_refusals = 0; /* 0: retries also if the kernel was refused before this run */
     clg_status status = try_run(s, mode);
     while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals) {
         n_refusals = ocl_n_refusals(ocl);
@@ -318,6 +318,7 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
         status = run_in_mode(s, RUN_ON_ZEROS);
         s->frame->progress = NULL;
     }
-    /* The strings are empty, which are invalid data for some operators: nothing to prepare. */
+    /* Strings are empty in a preparation, which is invalid data for some operators: not an error
+     * here. */
     return status == CLG_ERROR_DATA ? CLG_OK : status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_context_selftest: runs all cases of the table with all implementations and reports
- * each result.
+ * Implements clg_context_selftest: runs the cases of the table with each of their implementations,
+ * and reports the results. Without `all`, only cases with several implementations are run.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"

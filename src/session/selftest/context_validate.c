@@ -99,7 +99,7 @@ static const candidate *impl_named(const selftest_problem *p, const char *name)
     return impl;
 }
 
-/* Returns whether an implementation is exactly the variant. */
+/* Returns whether an implementation has this text of a variant (selftest_variant). */
 static clg_status compare_variant(const candidate *impl, const strbuf *variant, bool *out_same)
 {
     strbuf own;
@@ -170,7 +170,7 @@ static clg_status build_step(clg_context *context, const step *s)
     return CLG_OK;
 }
 
-/* With self-tests off: checks only that the driver compiles the kernels. */
+/* Checks only that the driver compiles the kernels, of a variant for which there is no test. */
 static clg_status build_variant(clg_context *context, const candidate *impl)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++)
@@ -211,10 +211,10 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
     return CLG_OK;
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- status of variants ---------------------------------------------------------------------- */
 
-/* Status of a variant by its names only, since texts of programs are long: values of
- * clg_context.validated. */
+/* Status of a variant: values of clg_context.validated, whose keys have names and parameters only,
+ * since the texts of programs are long. */
 enum { FAILED, PASSED, UNTESTED };
 
 static size_t recall(clg_context *context, hash128 name)
@@ -261,7 +261,7 @@ static clg_status store_selftest_record(clg_context *context, const selftest_rec
     return status;
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 static clg_status make_selftest_record(const candidate *impl, const strbuf *variant,
                                        selftest_record *out)
@@ -354,7 +354,7 @@ clg_status context_validate_impl(void *self, const lower_context *lc, const cand
     return status;
 }
 
-/* ---- of a whole report ----------------------------------------------------------------------- */
+/* ---- results of a report --------------------------------------------------------------------- */
 
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result)

@@ -20,8 +20,8 @@
 typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
                                       double *scale);
 
-/* Sets element `at` of an input that needs special values and returns true; false where any
- * moderate number is valid. */
+/* Sets *out to element `at` of an input that needs special values and returns true; returns false
+ * where any moderate value is valid. */
 typedef struct selftest_problem selftest_problem;
 typedef bool selftest_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
                                double *out);
@@ -31,19 +31,20 @@ struct selftest_problem {
     arena memory;
     node node;
     value_id values[SELFTEST_MAX_INPUTS +
-                    1]; /* of a node that is not a model's: its inputs and the output */
+                    1]; /* ids of the inputs and the output, unless the node is a model's */
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
     double low,
-        high; /* of the inputs' elements; integers are indices into input 0, from either end */
-    double tolerance; /* a factor on the dtype's tolerance */
+        high; /* range of float elements; int64 ones are indices into input 0, from either end */
+    double tolerance; /* factor on the dtype's error bound */
     selftest_reference *reference;
-    selftest_contents *contents; /* NULL: moderate numbers everywhere */
+    selftest_contents *contents; /* NULL: moderate values everywhere */
     lower_context lc;            /* after selftest_lower */
 };
 
 typedef struct selftest_result {
     bool passed;
-    /* error relative to the size of the terms; infinite where memory outside the output changed */
+    /* largest error and its bound, relative to the size of the terms; worst is infinite for a NaN
+     * and where memory outside the output changed */
     double worst, bound;
 } selftest_result;
 
@@ -58,7 +59,7 @@ clg_status selftest_run(clg_context *context, const selftest_problem *p, const c
 void selftest_deinit(selftest_problem *p);
 
 /* Makes a problem of the same kind as a node being planned (selftest_small.c), the attempt-th for
- * one of its implementations: the node's attributes and dtypes, moderate numbers, small sizes.
+ * one of its implementations: the node's attributes and dtypes, moderate values, small sizes.
  * *out_made is false when there is none, or no reference for the operator. The caller deinitialises
  * it in any case. */
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
@@ -73,7 +74,7 @@ selftest_reference *selftest_gemm_reference(const node *n);
 enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
 typedef struct selftest_roles {
     const char *op_type;
-    bool is_conv, is_scaled; /* the result has 8 bits, by the scales and zero point below */
+    bool is_conv, is_scaled; /* is_scaled: 8-bit result, by y_scale and y_zero */
     uint8_t x, w, x_zero, w_zero;
     uint8_t x_scale, w_scale, y_scale, y_zero, bias;
 } selftest_roles;
@@ -83,7 +84,8 @@ typedef struct selftest_roles {
 const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: not a quantised operator */
 selftest_reference selftest_quantized;
 
-/* Returns the node's axis in x, non-negative. */
+/* Returns the node's attribute axis as a dimension of x, 0 or more; fallback: the default of axis.
+ */
 int selftest_axis(const node *n, const shape *x, int64_t fallback);
 /* A row of the table of problems that cover the library's kernels (selftest_cases.c). */
 typedef struct selftest_case {
@@ -96,12 +98,13 @@ typedef struct selftest_case {
     selftest_reference *reference;
     selftest_contents *contents;
     double low, high; /* range of elements; both 0: -1 to 1 */
-    double tolerance; /* 0: 1 */
-    bool large;       /* of a second or so */
+    double tolerance; /* factor on the dtype's error bound; 0: 1 */
+    bool large;       /* takes about a second */
 } selftest_case;
 extern const selftest_case selftest_cases[];
 extern const size_t n_selftest_cases;
-/* Sets inputs and node for elements of this type; NOT_FOUND where the operator does not have it. */
+/* Initialises p with the node and inputs of a row, for elements of this dtype; NOT_FOUND if the
+ * operator does not support it. */
 clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
 
 /* References of other operators (selftest_references.c). */
@@ -117,25 +120,27 @@ clg_status selftest_attention_steps(clg_context *context, const lower_context *l
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
 
-/* Adds results of a report (context_validate.c): a variant of several cases passes if all of them
- * do. They replace earlier results, here and in the cache. */
+/* Handle results of a report (context_validate.c). add adds one to `gathered`: a variant of several
+ * cases passes if all of them pass. replace stores them in the context and the cache, in place of
+ * earlier results of these variants. */
 clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
                                        const selftest_result *result);
 clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered);
 
-/* Runs all cases, or those with several implementations; free with selftest_free_report. */
+/* Runs all cases or, without `all`, those with several implementations; free with
+ * selftest_free_report. */
 clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
-/* Writes what identifies an implementation: its kernels' texts and local sizes, and how CLBlast is
- * called. Implementations with equal strings are one variant. */
+/* Appends the text that identifies an implementation: its kernels' texts and local sizes, and how
+ * CLBlast is called. Implementations with equal strings are one variant. */
 void selftest_variant(const candidate *impl, struct strbuf *out);
-void selftest_add_step(const step *s, struct strbuf *out); /* a single step */
-/* Returns the class of a GEMM's size: CLBlast uses other kernels for large GEMMs, from an
- * undocumented size on. 0: small ones that certainly use the first kernel; else the size in
- * quarters of powers of two, up to a class in which all certainly use the other kernel. */
+void selftest_add_step(const step *s, struct strbuf *out); /* appends that of one step */
+/* Returns the class of a GEMM's size m n k: CLBlast uses other kernels for large GEMMs, from an
+ * undocumented size on. 0: so small that it certainly uses the first kernel; else 4 log2(m n k),
+ * rounded down, up to the class in which all certainly use the other kernel. */
 int selftest_size_class(const gemm_problem *g);
 #define SELFTEST_MAX_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a GEMM in the last class */
 /* Returns the name of the kernel that does most of an implementation's work, for messages. */

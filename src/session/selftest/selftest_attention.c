@@ -16,7 +16,8 @@ enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS, N_INPUTS };
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Returns a key length (nearly all keys, or a third of them), or a start (1 or 2). */
+/* Returns element `at` of the lengths: a key length (nearly all keys, or a third of them) or a
+ * start (1 or 2), less length_add. */
 static double length_at(const selftest_problem *p, int64_t at)
 {
     const int64_t batch = p->inputs[Q].dims.dims[0], keys = p->inputs[K].dims.dims[2];
@@ -24,8 +25,8 @@ static double length_at(const selftest_problem *p, int64_t at)
     return (double)(length - node_int(&p->node, "length_add", 0));
 }
 
-/* Returns whether a mask element hides a key: of several rows the last one is masked completely, in
- * the others one key in four. */
+/* Returns whether a mask element hides a key: all elements of the last of several rows do, and a
+ * random quarter of the others. */
 static bool is_masked(const shape *mask, int64_t at, uint64_t random)
 {
     const int64_t columns = mask->dims[mask->rank - 1], rows = selftest_count(mask) / columns;
@@ -89,7 +90,7 @@ static const double *element_at(const core *c, size_t input, const int64_t at[4]
     return &c->in[input][place];
 }
 
-/* Returns what mask and bias add to a score. */
+/* Returns the sum that mask and bias add to a score. */
 static double addends(const core *c, const int64_t at[4])
 {
     double sum = 0;
@@ -103,7 +104,7 @@ static double addends(const core *c, const int64_t at[4])
 }
 
 /* Returns whether query at[2] of batch at[0] sees key at[3] by their positions; *out_beyond: the
- * key is past the batch's length. */
+ * key is past the batch's length, or before its start. */
 static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
 {
     const int64_t batch = c->q->dims[0];
@@ -152,7 +153,8 @@ static double log_sum(const core *c, int64_t head, const double *scores, int64_t
     return top + log(sum + exp(more - top));
 }
 
-/* Computes row `row` of the output, of weights or of values; `memory` has two numbers per key. */
+/* Computes row `row` of the output: scores, weights or weighted sums of values. memory: scratch,
+ * two elements per key. */
 static void fill_row(const core *c, int64_t row, double *memory, double *y, double *scale)
 {
     const int64_t q_len = c->q->dims[2], heads = c->q->dims[1], n = c->k->dims[2],
@@ -198,9 +200,9 @@ typedef struct sizes {
     int64_t batch, kv_heads, group, q_len, kv_len;
 } sizes;
 
-/* Returns the attempt-th sizes; false after the last. They have query counts for each number of
- * register tiles that a work-item may compute (choose_tiles in ops/attention/attention.c), with one
- * row in the last work-item. */
+/* Sets *out to the attempt-th sizes; returns false after the last. There are query counts for each
+ * number of register tiles that a work-item may compute (choose_tiles in
+ * ops/attention/attention.c), with one row in the last work-item. */
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
 {
     static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};
@@ -253,8 +255,8 @@ static void set_inputs(selftest_problem *p, const attention_job *j, const sizes 
     p->node.n_inputs = N_INPUTS;
 }
 
-/* Sets the attributes to fixed numbers. They are kernel arguments, so the programs are the same;
- * the model's own could hide errors. */
+/* Sets the attributes. Those that select the program are the job's; scale, softcap, window and
+ * offset get fixed values: they are kernel arguments, and the model's own could hide errors. */
 static clg_status set_attributes(selftest_problem *p, const attention_job *j, const sizes *s,
                                  int scores)
 {
@@ -313,7 +315,7 @@ static clg_status make_problem(const lower_context *lc, size_t attempt, int scor
     return set_attributes(p, lc->attention, &s, scores);
 }
 
-/* ---- running them ---------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static bool is_attention(const step *s, bool scores)
 {
@@ -321,8 +323,8 @@ static bool is_attention(const step *s, bool scores)
            (strcmp(s->kernel.entry, "attention_scores") == 0) == scores;
 }
 
-/* Writes the texts of a candidate's kernels that compute the result or, with `scores`, the scores.
- */
+/* Initialises out with the text that identifies the attention kernels of a candidate that compute
+ * the result or, with `scores`, the scores; returns it. Equal texts mean equal kernels. */
 static const char *attention_text(const candidate *impl, bool scores, strbuf *out)
 {
     strbuf_init(out, 0);

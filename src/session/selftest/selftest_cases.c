@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors, such
- * that every implementation and every kernel with a reference runs; and the conversion of a row to
- * a problem.
+ * Lists the problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors,
+ * such that every implementation and every kernel with a reference runs. Converts a row to a
+ * problem.
  */
 #include "session/selftest/selftest.h"
 
@@ -145,9 +145,9 @@ const selftest_case selftest_cases[] = {
      .reference = selftest_norm,
      .low = 0.5,
      .high = 2},
-    /* attention: few queries and many; heads that share keys; sizes of heads beside those of
-     * vectors; masks that hide whole queries, causal order from places and from lengths,
-     * windows, keys that end, and start, sinks */
+    /* attention: few queries and many; heads that share keys; head sizes that are not multiples of
+     * vectors; masks that hide whole queries; causal masks by position and by length; windows; key
+     * lengths and starts; sinks */
     ATTENTION("scale:f=0.35 causal:i=2 keys:i=1", "2,2,2,8 2,2,37,8 2,2,37,8 - - 2i"),
     ATTENTION("scale:f=0.125", "2,6,61,64 2,2,150,64 2,2,150,64 2,1,61,148b"),
     ATTENTION("scale:f=0.2 masked:f=-10000 keys:i=2",
@@ -166,7 +166,7 @@ const size_t n_selftest_cases = sizeof selftest_cases / sizeof *selftest_cases;
 
 /* ---- reading a row --------------------------------------------------------------------------- */
 
-/* Parses "2,-1" into `out` and skips it; returns the count. */
+/* Parses integers such as "2,-1" into `out` and advances *at past them; returns their number. */
 static size_t read_ints(const char **at, int64_t *out, size_t max)
 {
     size_t n = 0;
@@ -179,7 +179,7 @@ static size_t read_ints(const char **at, int64_t *out, size_t max)
     return n;
 }
 
-/* "axis:i=1" */
+/* Parses an attribute such as "axis:i=1" and advances *at past it. */
 static clg_status read_attribute(arena *memory, const char **at, graph_attribute *out)
 {
     const size_t n_name = strcspn(*at, ":");

@@ -32,16 +32,17 @@ static double activate(const epilogue_ops *e, double v)
     }
 }
 
-/* Returns the largest factor by which an activation amplifies an error. */
+/* Returns the largest factor by which an activation amplifies an error; taken as 1 for activations
+ * whose slope no attribute sets. */
 static double steepness(const epilogue_ops *e)
 {
     const bool has_slope = e->activation == 2 || e->activation == 6 || e->activation == 10;
     return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
 }
 
-/* Computes y = activation(alpha * y + beta * bias + residual), `activated` false: without the
- * activation. scale becomes the size of these terms times the activation's steepness, plus one for
- * the activation's own rounding. */
+/* Computes y = activation(alpha * y + bias + residual), where the bias is multiplied by beta
+ * already; without the activation if `activated` is false. scale becomes the size of these terms
+ * times the activation's steepness, plus one for the activation's own rounding. */
 static void finish(const lower_context *lc, bool activated, const double *bias,
                    const double *residual, double *y, double *scale, int64_t n)
 {
@@ -139,8 +140,8 @@ static double *zeros(const lower_context *lc, int64_t n)
     return x;
 }
 
-/* Computes the 1x1 convolution before x, and the size to which the error of each of its elements is
- * relative. */
+/* Computes the 1x1 convolution that precedes the node's own: replaces *x, and the channels of flat,
+ * by its result. *out_size: for each element, the size to which its error is relative. */
 static clg_status go_through_points(const lower_context *lc, const double *const *in, shape *flat,
                                     const double **x, double **out_size)
 {
@@ -164,8 +165,8 @@ static clg_status go_through_points(const lower_context *lc, const double *const
     return CLG_OK;
 }
 
-/* Propagates errors of the first convolution, relative to `size`, through the weights of the
- * second. */
+/* Sets sizes to `size`, the error sizes of the first convolution's elements, propagated through the
+ * absolute weights of the second. */
 static clg_status carry_sizes(const lower_context *lc, const shape *flat, const double *size,
                               const shape *w, const double *weights, int64_t n, double *sizes)
 {

@@ -53,8 +53,9 @@ typedef struct product {
     int64_t a_row, a_col, b_row, b_col;
 } product;
 
-/* Returns the step between computed rows. Of large GEMMs only some rows are computed, including the
- * last; the others are only checked for NaNs. */
+/* Returns the step between computed lines: rows of a GEMM, output channels of a convolution. Of
+ * large problems only some are computed, including the last; the others are only checked for NaNs.
+ */
 #define MAX_TERMS (1 << 24)
 static int64_t step_of(int64_t lines, int64_t terms_of_line)
 {
@@ -95,7 +96,8 @@ static product sides(const node *n, const shape *a, const shape *b)
                      .b_col = trans_b ? wide : 1};
 }
 
-/* Returns the matrix in x for batch `at` of the output; leading dimensions of x broadcast. */
+/* Returns the index of the matrix in x for batch `at` of the output; leading dimensions of x
+ * broadcast. */
 static int64_t batch_of(const shape *x, const shape *over, int over_rank, int64_t at)
 {
     int64_t place = 0, stride = 1;

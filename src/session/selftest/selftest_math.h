@@ -15,7 +15,7 @@ int64_t selftest_count(const shape *s);
  * an absent one. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out);
-/* y[j] += x * w[j * step] for j < n. */
+/* Adds x * w[j * step] to y[j], and its absolute value to scale[j], for j < n. */
 void selftest_axpy(double x, const double *w, int64_t step, int64_t n, double *y, double *scale);
 
 typedef struct selftest_factor {
@@ -23,11 +23,12 @@ typedef struct selftest_factor {
     const double *numbers; /* row-major */
 } selftest_factor;
 
-/* Adds the products of matrices (MatMul's broadcasting; transA and transB of the node) to y, of
- * the shape of lc's output. */
+/* Adds the matrix products of left and right (MatMul's broadcasting; transA and transB of the node)
+ * to y, of the shape of lc's output. */
 void selftest_multiply(const lower_context *lc, const selftest_factor *left,
                        const selftest_factor *right, double *y, double *scale);
-/* Convolves: left is x [n, c, ...], right the weights; window and groups are the node's. */
+/* Adds the convolution of left, x [n, c, ...], with right, the weights, to y; window and groups are
+ * the node's. */
 clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
                              const selftest_factor *right, double *y, double *scale);
 

@@ -25,7 +25,8 @@ const selftest_roles *selftest_quantized_roles(const node *n)
     return NULL;
 }
 
-/* Returns element `at` of an input that is a list, a scalar, or absent (`fallback`). */
+/* Returns element `at` of a one-dimensional input, the only element of a scalar, or `fallback` for
+ * an absent input. */
 static double number_of(const lower_context *lc, const double *const *in, size_t input, int64_t at,
                         double fallback)
 {
@@ -33,7 +34,7 @@ static double number_of(const lower_context *lc, const double *const *in, size_t
     return in[input][selftest_count(&lc->inputs[input].dims) == 1 ? 0 : at];
 }
 
-/* Subtracts the zero points from a factor: entry i / inner % n of the list belongs to element i. */
+/* Sets *out to an input less its zero points: element i has zero point i / inner % n. */
 static clg_status take_zeros(const lower_context *lc, const double *const *in, size_t input,
                              size_t zero, int64_t inner, int64_t n, selftest_factor *out)
 {
@@ -47,7 +48,8 @@ static clg_status take_zeros(const lower_context *lc, const double *const *in, s
     return CLG_OK;
 }
 
-/* The mapping of row and column lists to elements: entry i / inner % n belongs to element i. */
+/* Maps output element i to its row, i / row_inner % rows, and its column likewise: scales and bias
+ * have an entry for each row or column. */
 typedef struct line_of {
     int64_t row_inner, rows, column_inner, columns;
 } line_of;

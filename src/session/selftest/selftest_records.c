@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of self-test results, and its text format.
+ * Stores self-test results by variant, and reads and writes their text format.
  */
 #include "session/selftest/selftest_records.h"
 

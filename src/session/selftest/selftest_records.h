@@ -3,7 +3,7 @@
  * Results of self-tests on one device and driver, by the hash of a variant's programs. The text
  * format, for the cache:
  *
- *   clgraph self-test results 1
+ *   clgraph selftest 1
  *   passed 6f2c...0a 3.1e-07 4e-06 winograd_2x2 winograd_simd
  */
 #ifndef CLG_SESSION_SELFTEST_RECORDS_H
@@ -30,7 +30,7 @@ typedef struct selftest_records {
 
 const selftest_record *selftest_records_find(const selftest_records *t,
                                              hash128 key); /* NULL: not tested */
-/* Adds or replaces; the words are copied. */
+/* Adds v, or replaces the result with its key; the words are copied. */
 clg_status selftest_records_set(selftest_records *t, const selftest_record *v);
 /* Adds the results of a text, without replacing existing ones. Returns false if it does not have
  * this format. */

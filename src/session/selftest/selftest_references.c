@@ -82,7 +82,7 @@ clg_status selftest_pointwise(const lower_context *lc, const double *const *in, 
 
 /* ---- along axes ------------------------------------------------------------------------------ */
 
-/* Computes 1 / sum exp(x[k] - x[i]), or minus its logarithm. */
+/* Computes Softmax as 1 / sum exp(x[k] - x[i]), and LogSoftmax as the logarithm of that. */
 clg_status selftest_softmax(const lower_context *lc, const double *const *in, double *y,
                             double *scale)
 {
@@ -98,8 +98,9 @@ clg_status selftest_softmax(const lower_context *lc, const double *const *in, do
     return CLG_OK;
 }
 
-/* Computes ReduceX along the attribute axes, all dimensions kept, and global pools: scatters each
- * element to its result. */
+/* Computes ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceL2, ReduceSumSquare and
+ * ReduceLogSumExp with all dimensions kept, and global pools: scatters each element to its result.
+ * The axes are those of size 1 in the output. */
 clg_status selftest_reduce(const lower_context *lc, const double *const *in, double *y,
                            double *scale)
 {
@@ -132,8 +133,8 @@ clg_status selftest_reduce(const lower_context *lc, const double *const *in, dou
     return CLG_OK;
 }
 
-/* Computes MaxPool and AveragePool over two axes: scatters each element to the windows that contain
- * it. */
+/* Computes MaxPool and AveragePool over two axes, without dilations: scatters each element to the
+ * windows that contain it. */
 clg_status selftest_pool(const lower_context *lc, const double *const *in, double *y, double *scale)
 {
     const shape *x = &lc->inputs[0].dims;
@@ -165,7 +166,7 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
     return CLG_OK;
 }
 
-/* Computes the mean, and the variance as half the mean square of all differences, of n numbers
+/* Computes the mean, and the variance as half the mean square of all differences, of n elements
  * `step` apart. */
 static void moments(const double *x, int64_t n, int64_t step, double *out_mean,
                     double *out_variance)
@@ -206,7 +207,7 @@ clg_status selftest_norm(const lower_context *lc, const double *const *in, doubl
     return CLG_OK;
 }
 
-/* ---- moving ---------------------------------------------------------------------------------- */
+/* ---- data movement --------------------------------------------------------------------------- */
 
 clg_status selftest_concat(const lower_context *lc, const double *const *in, double *y,
                            double *scale)

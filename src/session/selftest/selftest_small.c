@@ -23,13 +23,13 @@ typedef struct small_size {
 } small_size;
 
 static const small_size sizes[] = {
-    {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, a small map */
+    {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, few pixels */
     {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is transposed */
     {95, 3, 259, 1, 3, 2, false},         /* narrower than a vector of 4 lanes */
     {95, 13, 259, 1, 1, 2, false},        /* a feature map of one pixel */
-    {37, 1029, 23, 33, 35, 2, false},     /* simd */
+    {37, 1029, 23, 33, 35, 2, false},     /* many columns */
     {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
-    {2053, 2053, 2053, 47, 47, 2, false}, /* mostly the node's own sizes, the limit */
+    {2053, 2053, 2053, 47, 47, 2, false}, /* only with `within`: mostly the node's own sizes */
 };
 enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MAX_SIZES = 2 * N_SIZES + N_CUBES };
 
@@ -101,7 +101,7 @@ static bool shrink_gemm(const lower_context *lc, const small_size *to, shape dim
     return true;
 }
 
-/* Returns the input positions along an axis that this many outputs need. */
+/* Returns the number of input positions along an axis that this many outputs need. */
 static int64_t length_for(const window_axis *a, int64_t outputs)
 {
     const int64_t length = window_seen(a, outputs) - a->pad_begin - a->pad_end;
@@ -169,7 +169,7 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
         window_shape(&win, dims[0].dims[0], w->dims[0], &dims[3]);
         dims[3] = conv_blocked_shape(&dims[3], lanes);
     }
-    if (expanded) { /* channels of the convolution before it */
+    if (expanded) { /* input channels of the 1x1 convolution before it */
         shape *points = &dims[BLOCKED_EXPAND_WEIGHT];
         points->dims[1] = work_ceil_div(side_of(to, points->dims[1], to->k), lanes) * lanes;
         dims[0].dims[1] = points->dims[1];
@@ -234,7 +234,7 @@ static void set_strides(const lower_operand *like, lower_operand *o)
     }
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* Attributes that kernels take as arguments: the variant is the same for all values, and models may
  * have any. */
@@ -244,8 +244,8 @@ static const struct {
 } numbers[] = {{"alpha", 0.5f}, {"beta", 2}, {"activation_alpha", -0.5f}, {"activation_beta", 1}};
 static const float params[] = {-0.5f, 1};
 
-/* Replaces a number by a moderate one. A coefficient of zero stays: its term is absent from the
- * kernels. */
+/* Replaces an attribute's value by a moderate one. A coefficient of zero stays: its term is absent
+ * from the kernels. */
 static void fix_number(graph_attribute *a)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -270,7 +270,7 @@ static clg_status fix_numbers(selftest_problem *p)
     return CLG_OK;
 }
 
-/* ---- all together ---------------------------------------------------------------------------- */
+/* ---- the problem ----------------------------------------------------------------------------- */
 
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made)

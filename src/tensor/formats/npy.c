@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The format of numpy/lib/format.py: "\x93NUMPY", version, length, and a Python dictionary of three
- * keys. The parser of the dictionary supports only strings, booleans and tuples of integers.
+ * Reads and writes the format of numpy/lib/format.py: "\x93NUMPY", version, length, and a Python
+ * dictionary of three keys. The parser of the dictionary supports only strings, booleans and tuples
+ * of integers.
  */
 #include "tensor/formats/npy.h"
 
@@ -319,7 +320,7 @@ clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_byte
         return CLG_ERROR_UNSUPPORTED_DTYPE;
     }
     char order = dtype_find(dtype)->bits > 8 ? '<' : '|', *text = out_header + 10;
-    /* more than eight numbers of 19 digits and the words take */
+    /* enough for eight dimensions of 19 digits and the fixed text */
     size_t room = NPY_HEADER_TEXT_BYTES - 10;
     int used =
         snprintf(text, room, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, kind);

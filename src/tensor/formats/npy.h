@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NumPy's .npy files: header versions 1 to 3, both orders of axes, both byte orders; bool, integers
- * and floats of 16 to 64 bits. Written as version 1.0, little-endian, C order. A damaged file, and
- * one whose header does not exactly describe its data, gives CLG_ERROR_IO; a dtype that is not
- * listed here CLG_ERROR_UNSUPPORTED_DTYPE.
- * See decision 10.
+ * Reads and writes NumPy's .npy files: header versions 1 to 3, both orders of axes, both byte
+ * orders; bool, integers and floats of 16 to 64 bits. Files are written as version 1.0,
+ * little-endian, C order. A damaged file, and one whose header does not exactly describe its data,
+ * gives CLG_ERROR_IO; a dtype that is not listed here CLG_ERROR_UNSUPPORTED_DTYPE. See decision 10.
  */
 #ifndef CLG_TENSOR_NPY_H
 #define CLG_TENSOR_NPY_H
@@ -29,8 +28,8 @@ clg_status npy_header_length(const void *start, size_t size_bytes, size_t *out_h
 clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_info);
 /* Checks a header against the size of the whole file. */
 clg_status npy_check_size(const npy_info *info, uint64_t file_bytes);
-/* Fills t, which has info's dtype, with its number of rows (steps of the first axis), starting at
- * first_row of the file's data. raw may be t's own memory unless fortran_order is set. */
+/* Fills t with rows (steps of the first axis) of raw, the file's data: as many as t has, from
+ * first_row on. t has info's dtype. raw may be t's own memory unless fortran_order is set. */
 void npy_convert(const npy_info *info, const void *raw, int64_t first_row, tensor *t);
 
 /* Reads a whole file in memory; without a copy if there is an owner and nothing to convert. */
@@ -61,7 +60,7 @@ typedef struct npy_writer {
     shape dims; /* dims[0] counts the rows appended */
     size_t header_bytes;
 } npy_writer; /* all zeros is valid and closed */
-/* dims[0] is ignored. */
+/* Opens a writer for rows of shape dims[1...]; dims[0] is ignored. */
 clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
                            npy_writer *out_writer);
 clg_status npy_writer_append(npy_writer *writer, const tensor *rows);

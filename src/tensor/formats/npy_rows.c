@@ -39,8 +39,7 @@ clg_status npy_reader_open(const char *path, npy_reader *out_reader)
     return error_prefix(status, "'%s'", path);
 }
 
-/* Reads rows of a file whose first axis is fastest: each element of a row is in a separate run of
- * all rows. */
+/* Reads rows of a file whose first axis is fastest: element i of all rows is one contiguous run. */
 static clg_status read_columns(npy_reader *reader, int64_t first, tensor *t)
 {
     npy_info part = reader->info;

@@ -239,7 +239,8 @@ static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t
     return true;
 }
 
-/* Called for all elements of every field with that number, in order. */
+/* Processes the elements of one field; called for every field with the number `storage`, in order.
+ */
 typedef clg_status (*element_sink)(void *user, const wire_field *field, wire_cursor *elements);
 
 static clg_status each_field(const tensor_proto *proto, unsigned storage, element_sink sink,
@@ -280,7 +281,8 @@ static clg_status count_scalars(void *user, const wire_field *field, wire_cursor
     return CLG_OK;
 }
 
-/* Returns whether an int32 is in the range of the dtype, signed or as bits. */
+/* Returns whether an integer of a repeated field is valid for the dtype: by its value or, for
+ * signed and sub-byte types, as its unsigned bits. */
 static bool fits(clg_dtype dtype, int64_t value)
 {
     const dtype_info *info = dtype_find(dtype);
@@ -370,7 +372,7 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements,
 
 /* ---- the tensor ------------------------------------------------------------------------------ */
 
-/* Creates a tensor from raw bytes, whose count is checked, with a message about the model. */
+/* Creates a tensor from raw bytes; INVALID_MODEL if their count does not match dtype and shape. */
 static clg_status from_raw(const tensor_proto *proto, const void *data, size_t size_bytes,
                            const tensor_owner *owner, tensor **out_tensor)
 {

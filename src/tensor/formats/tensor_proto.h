@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ONNX's TensorProto to tensors and back: initializers, constant attributes and .pb files. All
- * fields that may hold the data are supported; sizes are checked against the data present before
- * memory is allocated. Errors are CLG_ERROR_INVALID_MODEL and name the tensor.
+ * Converts ONNX's TensorProto to tensors and back: initializers, constant attributes and .pb files.
+ * All fields that may hold the data are supported; sizes are checked against the data present
+ * before memory is allocated. Errors are CLG_ERROR_INVALID_MODEL and name the tensor.
  */
 #ifndef CLG_TENSOR_TENSOR_PROTO_H
 #define CLG_TENSOR_TENSOR_PROTO_H

@@ -121,8 +121,8 @@ static clg_status read_keys(const wire_cursor *message, int64_t type, int64_t n,
     return status;
 }
 
-/* Scans a MapProto: returns the type of the keys, their number, and the values as a sequence; NULL
- * when it has no values. */
+/* Scans a MapProto: returns the type of the keys, their number, and the values as a sequence.
+ * *out_values, NULL before, stays NULL if there are none. */
 static clg_status look_at_map(wire_cursor c, int depth, int64_t *out_type, size_t *out_n,
                               clg_value **out_values)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ONNX's SequenceProto, OptionalProto and MapProto to values: .pb files of test cases.
+ * Reads values from ONNX's SequenceProto, OptionalProto and MapProto, such as .pb files of test
+ * cases.
  */
 #ifndef CLG_TENSOR_VALUE_PROTO_H
 #define CLG_TENSOR_VALUE_PROTO_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ZIP containers for .npz: stored and deflated entries, zip64, no encryption, one disk. Reading is
- * bounded: the whole directory is checked against the file, an entry expands to exactly the size it
- * declares, and its CRC must match. Errors are CLG_ERROR_IO.
+ * Reads and writes ZIP containers for .npz: stored and deflated entries, zip64, no encryption, one
+ * disk. Reading is bounded: the whole directory is checked against the file, an entry expands to
+ * exactly the size it declares, and its CRC must match. Errors are CLG_ERROR_IO.
  */
 #ifndef CLG_TENSOR_ZIP_H
 #define CLG_TENSOR_ZIP_H
@@ -20,7 +20,7 @@ typedef struct zip_entry {
     size_t packed_bytes, size_bytes;
 } zip_entry;
 
-/* The directory of a file in memory, which must outlive it. */
+/* The directory of a ZIP file in memory; the memory must outlive it. */
 typedef struct zip_archive {
     zip_entry *entries;
     size_t count;
@@ -52,7 +52,7 @@ typedef struct zip_writer {
     uint64_t zip64_from;
     bool compress;
     z_stream deflater;
-    bool is_open; /* the deflater is */
+    bool is_open; /* whether the deflater is open */
     uint8_t *buffer;
     /* the entry being written */
     char *name;
@@ -66,7 +66,7 @@ clg_status zip_writer_end(zip_writer *writer);
 clg_status zip_writer_commit(zip_writer *writer);
 void zip_writer_abandon(zip_writer *writer); /* also after commit; accepts all zeros */
 
-/* zlib allocates through base/memory.h. */
+/* Allocate and free memory for zlib through base/memory.h. */
 void *zip_alloc(void *user, unsigned n, unsigned size_bytes);
 void zip_free(void *user, void *memory);
 

@@ -52,7 +52,8 @@ static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
     return NULL;
 }
 
-/* Replaces the numbers that did not fit in the end record with those of the zip64 end record. */
+/* Replaces the numbers of the end record (entries, bytes and offset of the directory) with those of
+ * the zip64 end record, which is present if one of them does not fit. */
 static clg_status read_end64(const uint8_t *data, size_t end_offset, uint64_t numbers[3])
 {
     if (end_offset < LOCATOR_BYTES) return damaged("the zip64 locator is missing");
@@ -92,8 +93,8 @@ static clg_status find_directory(const uint8_t *data, size_t size_bytes, directo
     return CLG_OK;
 }
 
-/* Reads the zip64 part of an entry's extra field: it has those of the numbers that are all ones, in
- * this order. */
+/* Replaces the numbers (size, packed size, offset) that are all ones with those of the zip64 part
+ * of an entry's extra field, which has only these, in this order. */
 static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numbers[3])
 {
     while (n_bytes >= 4) {

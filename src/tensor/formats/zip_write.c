@@ -43,8 +43,8 @@ clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writ
     return status;
 }
 
-/* Writes the fields that stand in both headers of an entry: from the version needed to extract it
- * to its CRC. */
+/* Writes the fields that both headers of an entry have: from the version needed to extract it to
+ * its CRC. */
 static void put_common(const zip_writer *w, strbuf *out)
 {
     put(out, 2, VERSION);
@@ -130,7 +130,8 @@ clg_status zip_writer_write(zip_writer *writer, const void *data, size_t size_by
     return CLG_OK;
 }
 
-/* Writes the entry's record in the directory; numbers too large for it go to the zip64 field. */
+/* Writes the entry's record in the directory; if a number is too large for it, all go to the zip64
+ * field. */
 static void format_central(zip_writer *w)
 {
     uint64_t numbers[3] = {w->size_bytes, w->packed_bytes, w->start};

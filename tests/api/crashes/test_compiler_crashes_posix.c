@@ -30,7 +30,8 @@
 #define WINOGRAD_4X4 "#define P_M 4\n"
 #define SOFTMAX "void softmax"
 
-/* A convolution that prefers winograd_4x4: right, and by it or not. */
+/* Checks that a convolution that prefers winograd_4x4 is right, and whether it was computed by it.
+ */
 static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
     wd_answer a;
@@ -39,7 +40,7 @@ static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
     assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
 
-/* ---- deaths ---------------------------------------------------------------------------------- */
+/* ---- crashes --------------------------------------------------------------------------------- */
 
 /* Runs two contexts, in place of two processes: checks whether the second one avoids the crash. */
 static void die_by(const char *at, const char *by, bool is_remembered)
@@ -55,7 +56,7 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     assert_true(cd_crash_lines > 0);
     assert_non_null(strstr(cd_last_line, "winograd_simd"));
     expect_conv(context, m, false);
-    assert_int_equal(cd_n_crashes(), n); /* tried no more */
+    assert_int_equal(cd_n_crashes(), n); /* not tried again */
     clg_context_free(context);
     context = cd_context(store, NULL);
     expect_conv(context, m, false);
@@ -237,7 +238,7 @@ TEST(helper__killed_in_the_middle)
     clg_model_free(m);
 }
 
-/* ---- hosts ----------------------------------------------------------------------------------- */
+/* ---- host programs --------------------------------------------------------------------------- */
 
 static char foreign_file[512];
 static int n_looked_at;

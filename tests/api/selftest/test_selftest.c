@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of kernels before their first use, under a driver that miscompiles one of them
- * (support/fakes/wrong_driver.h): the wrong implementation is found, reported once and not used,
- * the model's answer is right by another one, the self-test result outlives the context, and
- * another driver version is tested again. Without self-tests the same model's answer is wrong.
+ * Tests the self-tests of kernels before their first use, under a driver that miscompiles one of
+ * them (support/fakes/wrong_driver.h): the wrong implementation is found, reported once and not
+ * used, another one gives the model's right result, the self-test result outlives the context, and
+ * another driver version is tested again. Without self-tests the same model's result is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what drivers do wrong ------------------------------------------------------------------- */
+/* ---- driver faults --------------------------------------------------------------------------- */
 
 /* Elements after a line's last whole vector are one too large. */
 static const wd_fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
@@ -76,7 +76,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     expect_right(context, model, "winograd_4x4", false, &a);
     clg_context_free(context);
 
-    context = wd_context(store, CLG_SELFTEST_ON); /* of another process, for all it knows */
+    context = wd_context(store, CLG_SELFTEST_ON); /* in place of another process */
     assert_ok(clg_context_counters(context, &before));
     expect_right(context, model, "winograd_4x4", false, &a);
     assert_ok(clg_context_counters(context, &after));

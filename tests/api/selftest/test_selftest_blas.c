@@ -15,7 +15,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* ---- what drivers do wrong ------------------------------------------------------------------- */
+/* ---- driver faults --------------------------------------------------------------------------- */
 
 /* The last row of CLBlast's ragged GEMMs is all sevens. */
 static const wd_fault clblast = {

@@ -35,7 +35,7 @@ static void fill(void)
     }
 }
 
-/* y = a x b, as inputs of an operator. */
+/* Holds an operator type and the two inputs with which it computes y = a b. */
 typedef struct problem {
     const char *op_type;
     struct {
@@ -46,7 +46,7 @@ typedef struct problem {
 } problem;
 
 static const problem product = {"MatMul", {{2, {M, K}, a}, {2, {K, N}, b}}};
-/* of an image of N x 1 pixels, with windows of one */
+/* as a 1x1 transposed convolution of an image of N x 1 pixels */
 static const problem spreading = {"ConvTranspose",
                                   {{4, {1, K, N, 1}, b}, {4, {K, M, 1, 1}, a_transposed}}};
 
@@ -126,7 +126,7 @@ static answer run(clg_context *context, const problem *p, const char *preferred)
     return result;
 }
 
-#define RIGHT 0.02 /* sums of at most 30, rounded to 11 bits */
+#define RIGHT 0.02 /* tolerance for sums of at most 30, rounded to 11 bits */
 
 static void fault_is(const char *in, const char *from, const char *to)
 {
@@ -142,7 +142,7 @@ TEST(matrix__is_not_taken_unasked)
     assert_false(clg_context_device(without)->matrix);
     answer got = run(without, &product, "gemm_matrix");
     assert_string_equal(got.impl, "gemm_simt");
-    assert_string_equal(got.impls, ""); /* there is no other */
+    assert_string_equal(got.impls, ""); /* no alternatives */
     clg_context_free(without);
 
     clg_context *with = open_context(CLG_SELFTEST_ON, true);
@@ -189,7 +189,8 @@ TEST(matrix__is_not_taken_without_a_test)
     }
 }
 
-/* Faults of a unit: fragments in another layout, and a missing sum. */
+/* Injects faults of a matrix unit: fragments in another layout; a product missing from the sums of
+ * one row. */
 TEST(matrix__a_wrong_unit_is_not_used)
 {
     static const char *const faults[][2] = {

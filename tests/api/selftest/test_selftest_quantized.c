@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of GEMMs and convolutions of 8-bit numbers, under a driver that miscompiles the
- * tiled kernels (layers/opencl_wrong.c): the wrong implementation is reported and not used, the
- * plain one gives the right answer. Without self-tests the answer is wrong.
+ * Tests the self-tests of 8-bit GEMMs and convolutions under a driver that miscompiles the tiled
+ * kernels (layers/opencl_wrong.c): the wrong implementation is reported and not used, and the plain
+ * one gives the right result. Without self-tests the result is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -19,7 +19,8 @@
 #define NAMES(...) ((const char *const[]){__VA_ARGS__})
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-/* x: [M,K] by w: [K,N], or an image of K channels of 1 x M pixels by [N,K,1,3], with int32 sums. */
+/* Sizes: x [M,K] times w [K,N]; or an image of K channels of 1 x M pixels, convolved with w
+ * [N,K,1,TAPS]. Sums are int32. */
 enum { M = 19, K = 21, N = 17, TAPS = 3 };
 
 static uint8_t x_bytes[M * K], zero = 113;
@@ -27,13 +28,13 @@ static int8_t weights[K * N * TAPS];
 
 typedef struct wrong_kernel {
     const char *op_type, *impl;
-    const char *in, *from, *to; /* of the text of a program */
+    const char *in, *from, *to; /* in programs that contain `in`, `from` becomes `to` */
 } wrong_kernel;
 
 static const wrong_kernel kernels[] = {
-    /* zero points of single columns are ignored */
+    /* ignores the zero point of each column of w */
     {"MatMulInteger", "qgemm_simt", "TILE_M", "(uint)right_zero * (uint)left_sum", "0"},
-    /* borders have zeros in place of the zero point */
+    /* pads with 0 in place of the zero point */
     {"ConvInteger", "qconv_simt", "TILE_M", ": border)", ": 0)"},
 };
 
@@ -71,7 +72,7 @@ static clg_model *model_of(const wrong_kernel *f)
     return m;
 }
 
-/* y [M,N] or [N,M]. */
+/* Returns y[row,column] of the GEMM, or y[column,row] of the convolution. */
 static int64_t expected(bool conv, int row, int column)
 {
     int64_t sum = 0;
@@ -87,7 +88,8 @@ static int64_t expected(bool conv, int row, int column)
     return sum;
 }
 
-/* Runs the model; returns the implementation used, and whether the result is right. */
+/* Runs the model; writes the implementation that was used to `impl`. Returns whether the result is
+ * right. */
 static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store, char impl[64])
 {
     const bool conv = strcmp(f->op_type, "ConvInteger") == 0;

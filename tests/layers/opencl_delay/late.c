@@ -296,7 +296,8 @@ cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_eve
     return code;
 }
 
-/* Returns the driver's event, once the driver has the command. */
+/* Returns the driver's event, after passing a pending command to the driver; an event that is not
+ * late is returned unchanged. */
 cl_event late_realize(cl_event handle)
 {
     late_event *e = late_find_event(handle);

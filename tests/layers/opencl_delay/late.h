@@ -82,7 +82,7 @@ extern long late_n_run, late_n_unflushed;
 /* Returns the queue's record; NULL: the queue is not late. */
 queue *late_find_queue(cl_command_queue handle);
 void late_add_queue(cl_command_queue handle, cl_context context);
-/* Take the lock. Release, or retain, a reference; the last release runs the queue's commands. */
+/* Take the lock. Retain, or release, a reference; the last release runs the queue's commands. */
 void late_retain_queue(cl_command_queue handle);
 void late_release_queue(cl_command_queue handle);
 void late_mark_flushed(queue *q);
@@ -92,7 +92,7 @@ void late_run_until(queue *q, const command *last);
 /* Returns the record of a late event; NULL: an event of the driver. */
 late_event *late_find_event(cl_event handle);
 void late_put_event(late_event *e);
-/* Runs the event's command, and returns the driver's event. */
+/* Passes the event's command to the driver; returns the driver's event. */
 cl_event late_realize(cl_event handle);
 
 /* Appends a command to its late queue, or passes it to the driver if the queue is not late. */
@@ -102,13 +102,13 @@ cl_int late_submit_locked(command *c, cl_uint n, const cl_event *waits, cl_event
 /* Takes the lock; waits for the command and for the earlier ones of its queue. */
 cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_event *event);
 
-/* Takes the lock. Releases an object of the driver once no command is pending that may use it. */
 typedef enum release_kind {
     RELEASE_MEMORY,
     RELEASE_KERNEL,
     RELEASE_PROGRAM,
     RELEASE_CONTEXT
 } release_kind;
+/* Takes the lock. Releases an object of the driver once no command is pending that may use it. */
 cl_int late_release(release_kind what, void *object);
 
 _Noreturn void late_give_up(const char *what, cl_int code);

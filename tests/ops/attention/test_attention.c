@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of ONNX 23 to 25 against the plain formula with a matrix of scores, in double, and
- * RotaryEmbedding against rotating pairs as complex numbers. float32: sums of a few hundred
+ * Compares Attention of ONNX 23 to 25 with the plain formula with a matrix of scores, in double,
+ * and RotaryEmbedding with rotations of pairs as complex numbers. float32: sums of a few hundred
  * products of size 1 and exponentials, 2e-5; float16 stores 11 bits: 4e-3, bfloat16 8: 3e-2.
  */
 #include "support/cases/run_node.h"
@@ -14,17 +14,17 @@ typedef struct attention {
     clg_dtype dtype;
     int64_t batch, heads, kv_heads, q_len, kv_len, past, d, dv;
     bool by_position, causal, present;
-    int mask; /* 0 none, 1 bool, 2 numbers; of shape [q, keys], or [batch, 1, q, keys] with 4 */
-    int mask_rank;
+    int mask;           /* 0: none, 1: bool, 2: added to the scores */
+    int mask_rank;      /* 4: [batch, 1, q, keys]; otherwise [q, keys] */
     int64_t mask_short; /* keys that the mask leaves out at the end */
     const double *lengths;
     double scale, softcap;
     int mode;            /* -1: no scores requested */
-    int64_t left, right; /* windows + 1; 0: none */
+    int64_t left, right; /* window sizes + 1; 0: none */
 } attention;
 
-/* Returns the index of element (b, h, i, c) of a tensor of n_heads heads of `positions` rows of d
- * numbers, in the layout of the case. */
+/* Returns the index of element (b, h, i, c) of a tensor of n_heads heads of `places` rows of d
+ * elements, in the layout of the case. */
 static int64_t at(const attention *t, int64_t n_heads, int64_t places, int64_t d, int64_t b,
                   int64_t h, int64_t i, int64_t c)
 {
@@ -376,7 +376,7 @@ typedef struct rotary {
     clg_dtype dtype;
     bool by_position, pairs, microsoft;
     int64_t rotated;
-    int ids; /* 0 none: caches by position, 1 [batch, positions], 2 an offset */
+    int ids; /* 0: none, caches by position; 1: [batch, positions]; 2: one offset */
 } rotary;
 
 enum { BATCH = 2, PLACES = 5, HEADS = 3, D = 12, ROWS = 20 };

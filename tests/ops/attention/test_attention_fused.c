@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention against the
- * plain formula in double. Masked keys add a negative number, later positions are excluded; sizes
- * are few, since test_attention.c tests the kernels. float32: 2e-5; float16: 6e-3 of numbers of
- * size 1.
+ * Compares com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention with
+ * the plain formula in double. Masked keys add a negative number; later positions are excluded.
+ * Sizes are few, since test_attention.c tests the kernels. float32: 2e-5; float16: 6e-3 of values
+ * of size 1.
  */
 #include "support/cases/run_node.h"
 
@@ -12,8 +12,8 @@
 
 enum { BATCH = 2, HEADS = 3, D = 8, HIDDEN = HEADS * D };
 
-/* y[i] = attention of q [positions, D] over k, v [total, D]; add[i * total + j] is added to scores.
- * Strides in numbers. */
+/* Computes y[i] = attention of q [places, D] over k, v [total, D]; add[i * total + j] is added to
+ * the scores, `extra` to the sum of exponentials (1: smooth softmax). Strides in elements. */
 static void attend(const double *q, int64_t q_step, const double *k, const double *v,
                    int64_t kv_step, int64_t places, int64_t total, const double *add, double extra,
                    double *y, int64_t y_step)
@@ -65,7 +65,7 @@ static double *bytes(clg_dtype dtype, int64_t n)
     return x;
 }
 
-/* Draws them, and sets x and w to the numbers that they represent. */
+/* Draws quantised input and weights, and sets x and w to the dequantised values. */
 static quantised draw_quantised(const fused *t, int64_t rows, double *x, double *w)
 {
     const bool zeros = t->projection != WITHOUT_ZEROS;
@@ -99,8 +99,8 @@ static double masked(const fused *t, const double *mask, int64_t b, int64_t i, i
     return sum;
 }
 
-/* Fills keys (part 1) or values (2) of [2, batch, heads, total, D]: the past, then columns of the
- * projection. */
+/* Fills keys and then values of `present` [2, batch, heads, total, D]: the past, then columns of
+ * the projection. */
 static void fill_present(const fused *t, const double *past, const double *projected,
                          double *present)
 {
@@ -255,7 +255,7 @@ TEST(attention_fused__quantised)
     t.places = 5;
     t.past = 0;
     t.scale = 0.5;
-    t.filter = -3; /* small: hidden ones still count */
+    t.filter = -3; /* small, so that masked keys still count */
     check_fused(t);
 }
 
@@ -332,7 +332,7 @@ static int64_t start_of(const gqa *t, int64_t b)
     return t->places == t->total ? 0 : (int64_t)t->seqlens[b] + 1 - t->places;
 }
 
-/* Returns a copy of rows of D numbers rotated by their positions. */
+/* Returns a copy of rows of D elements, rotated by their positions where the case has `rotary`. */
 static double *rotated(const gqa *t, const double *x, int64_t heads, const double *cosines,
                        const double *sines)
 {
@@ -448,9 +448,9 @@ TEST(attention_fused__group_query)
     check_gqa((gqa){CLG_FLOAT32, 1, 7, 8, (double[]){7, 7}, false, true, true, 0});
     check_gqa((gqa){CLG_FLOAT32, 1, 7, 8, (double[]){7, 4}, true, false, false, 2}); /* ragged */
     check_gqa((gqa){CLG_FLOAT32, 2, 16, 8, (double[]){7, 5}, false, true, false,
-                    0}); /* a buffer with room */
+                    0}); /* a past buffer with room */
     check_gqa((gqa){CLG_FLOAT32, 5, 16, 5, (double[]){4, 3}, false, false, false,
-                    0}); /* a prompt into one */
+                    0}); /* a prompt into such a buffer */
     check_gqa((gqa){CLG_FLOAT16, 1, 7, 8, (double[]){7, 7}, false, true, false, 0});
 }
 

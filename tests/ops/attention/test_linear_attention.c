@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LinearAttention without its state: each token's update u is what the rule makes of its value and
- * of the updates before, weighted by the decays between, and outputs are sums of updates, weighted
- * alike; in double. float32: sums of a few hundred products of size 1, 2e-5; float16 and bfloat16
- * round the results: 11 and 8 bits.
+ * Compares LinearAttention with a formula that keeps no state, in double: the rule computes each
+ * token's update u from its value and the updates before, weighted by the decays between, and
+ * outputs are sums of updates with the same weights. float32: sums of a few hundred products of
+ * size 1, 2e-5; float16 and bfloat16 round the results: 11 and 8 bits.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
 typedef struct linear {
-    clg_dtype dtype, kept; /* kept NONE: no past */
+    clg_dtype dtype, kept; /* kept: of the state; NONE: no past */
     const char *rule;
     int64_t batch, tokens, heads, kv_heads, dk, dv;
     bool per_head_decay, one_beta;
@@ -19,12 +19,12 @@ typedef struct linear {
 
 typedef struct tensors {
     double *q, *k, *v, *past, *decay, *beta, *y, *present;
-    int64_t n_decay, n_beta; /* a token */
+    int64_t n_decay, n_beta; /* per token */
     bool gated, delta;
 } tensors;
 
-/* Returns the sum of decays of number d from after token `from` up to token `to`; from -1: all of
- * them. */
+/* Returns the factor by which row d of the state decays from after token `from` up to token `to`:
+ * exp of the sum of decays, 1 without decays; from -1: of all tokens up to `to`. */
 static double between(const linear *t, const tensors *m, int64_t b, int64_t g, int64_t d,
                       int64_t from, int64_t to)
 {
@@ -39,7 +39,7 @@ static const double *key_of(const linear *t, const tensors *m, int64_t b, int64_
     return m->k + ((b * t->tokens + i) * t->kv_heads + g) * t->dk;
 }
 
-/* Returns the product of `with` (dk numbers) with column c of the state after token `to`, from the
+/* Returns the product of `with` (dk elements) with column c of the state after token `to`, from the
  * past and the updates of n tokens. */
 static double reads(const linear *t, const tensors *m, const double *u, int64_t b, int64_t g,
                     int64_t c, const double *with, int64_t n, int64_t to)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CausalConvWithState against a matrix product with the window's matrix: what each element of the
- * state and the input adds to each output, in double. float32: sums of a few products of size 1,
- * 1e-5; float16 and bfloat16 round the result: 11 and 8 bits of a number up to 4.
+ * Compares CausalConvWithState with sums in double of what each element of the state and the input
+ * adds to each output. float32: sums of a few products of size 1, 1e-5; float16 and bfloat16 round
+ * the result: 11 and 8 bits of a value up to 4.
  */
 #include "support/cases/run_node.h"
 

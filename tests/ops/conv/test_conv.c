@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv against nested loops over outputs and taps in double, with paddings worked out from ONNX's
- * text.
+ * Compares Conv with nested loops over outputs and taps in double, with paddings computed from
+ * ONNX's definition.
  *
  * Tolerance: as for matrix products, 2e-6 of the larger of the result and sqrt(terms); float16
  * stores 11 bits.
@@ -15,7 +15,8 @@
 #define FLOAT_TOLERANCE 2e-6
 #define HALF_TOLERANCE 1e-3
 
-/* One to three spatial axes; zeros in strides and dilations stand for ones. */
+/* Describes a convolution with one to three spatial axes; 0 in strides and dilations stands for
+ * 1. */
 typedef struct conv_case {
     int axes;
     int64_t n, c, m, group; /* images, channels in and out; group 0 stands for 1 */
@@ -25,7 +26,7 @@ typedef struct conv_case {
     clg_dtype dtype;
 } conv_case;
 
-/* The case with three axes, missing ones of size 1 first, with all paddings and outputs known. */
+/* Completes a case to three axes, missing ones of size 1 first, with all paddings and outputs. */
 typedef struct conv_whole {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], begin[3];
 } conv_whole;
@@ -355,7 +356,7 @@ TEST(conv__auto_pad)
 TEST(conv__dtypes)
 {
     static const conv_case cases[] = {
-        /* Weights at hand are some taps of all channels, or one tap of some. */
+        /* The weights that a kernel keeps are some taps of all channels, or one tap of some. */
         {.axes = 2,
          .n = 1,
          .c = 400,

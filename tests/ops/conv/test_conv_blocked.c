@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph.BlockedConv: convolutions of channel-blocked feature maps.
+ * Tests clgraph.BlockedConv: convolutions of channel-blocked feature maps.
  */
 /* ctest: timeout 900 */
 #include "support/cases/conv_blocked_case.h"
@@ -15,7 +15,8 @@
         1, 1, 1, 1                                                                                 \
     }
 
-/* A case: images, channel blocks in and out, height and width, those of the kernel. */
+/* Sets sizes of a case: images, channel blocks in and out, height and width, those of the
+ * kernel. */
 #define CONV(images, blocks, to, height, width, k_height, k_width)                                 \
     .n = images, .c_blocks = blocks, .m_blocks = to, .h = height, .w = width,                      \
     .kernel = {k_height, k_width}
@@ -202,8 +203,8 @@ TEST(conv_blocked__depthwise)
     }
 }
 
-/* After a 1x1 convolution, fused and not: parts of lines and whole ones, windows in padding only,
- * more than one part of a feature map. */
+/* Depthwise convolutions after a 1x1 convolution, in one kernel and in two: parts of lines and
+ * whole ones, windows in padding only, more than one part of a feature map. */
 TEST(conv_blocked__expanded)
 {
     static const conv_case cases[] = {
@@ -252,7 +253,8 @@ TEST(conv_blocked__no_images)
     conv_case_check(cases, COUNT(cases));
 }
 
-/* In NCHW order all classes of kernels support it, so that a case runs on every device. */
+/* Feature maps in NCHW order are supported by all classes of kernels, so that a case runs on every
+ * device. */
 TEST(conv_blocked__plain_maps_do_with_all_kernels)
 {
     static const conv_case cases[] = {

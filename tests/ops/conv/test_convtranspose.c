@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvTranspose and Col2Im against the plain definition: each pixel of the input adds its window to
- * the output.
+ * Compares ConvTranspose and Col2Im with the plain definition: each pixel of the input adds its
+ * window to the output.
  *
- * Tolerance: sums of at most a few hundred terms of size 1 in float32, 5e-6 of their root; float16
- * also rounds the products' sums before they are added up: 4e-3.
+ * Tolerance: sums of at most a few hundred terms of size 1 in float32, 5e-6 of the square root of
+ * their number; float16 also rounds the products' sums before they are added up: 4e-3.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>
 
-/* One axis: n inputs, k taps, stride, dilation, padding before and after, outputs. */
+/* Describes an axis: n inputs, k taps, stride s, dilation d, padding before (pb) and after (pe),
+ * output padding (extra), outputs. */
 typedef struct axis {
     int64_t n, k, s, d, pb, pe, extra, out;
 } axis;

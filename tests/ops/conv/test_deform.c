@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DeformConv against sums over all elements of the image, each with the weight that its distance
- * from the moved tap gives it. float32: sums of at most 200 numbers of size 1: 1e-4; float16:
- * columns are rounded: 2e-2.
+ * Compares DeformConv with sums over all elements of the image, each with the weight that its
+ * distance from the moved tap gives it. float32: sums of at most 200 values of size 1: 1e-4;
+ * float16: columns are rounded: 2e-2.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 3x3 convolutions that must be computed in tiles of 2x2 or 4x4 outputs, against the formula in
- * double. A class of kernels without such tiles computes the same cases with its default kernel.
+ * Tests 3x3 convolutions that must be computed in tiles of 2x2 or 4x4 outputs, against the formula
+ * in double. A class of kernels without such tiles computes the same cases with its default kernel.
  *
  * Tolerance of the larger of the result and sqrt(terms): with 2x2 tiles 2e-6, as for the formula in
  * float; with 4x4 tiles 8e-6: the transforms' sums are up to 84 times as large as the results,

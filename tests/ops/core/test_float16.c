@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float16 in memory: every float16 as a float, and floats rounded to float16 at and around every
- * tie, by kernels that take vectors and by those that take one element. The test assembles float16
- * values from their fields, and places floats between two of them, so that the expected rounding is
- * known; results must be exact.
+ * Tests float16 in memory: converts every float16 to float, and rounds floats to float16 at and
+ * around every tie, by kernels that take vectors and by those that take one element. The test
+ * assembles float16 values from their fields, and places floats between two of them, so that the
+ * expected rounding is known; results must be exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -13,8 +13,8 @@
 
 enum { FP16_VALUES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
 
-/* Returns the number of a half's bits; for infinity the next number, 65536, that a wider exponent
- * would have. */
+/* Returns the value of the bits of a float16; for infinity 65536, the next value that a wider
+ * exponent would have. */
 static double half_value(int bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -75,8 +75,8 @@ TEST(float16__is_exact)
     check_to_floats(61);
 }
 
-/* Checks each half, the midpoint to the next one, and the floats on both sides of that: rounded to
- * the nearer half, or the even one. */
+/* Checks each float16, the midpoint to the next one, and the floats on both sides of that: rounded
+ * to the nearer float16, or the even one. */
 static void check_to_float16(int every)
 {
     double *x = run_node_zeros(4 * FP16_VALUES), *bits = run_node_zeros(4 * FP16_VALUES);
@@ -107,7 +107,7 @@ TEST(floats__round_to_the_nearest_half)
     check_to_float16(61);
 }
 
-/* Numbers of all magnitudes that are near no half. */
+/* Floats beyond the range of float16, and at its limits. */
 static const double outliers[] = {INFINITY, -INFINITY, 65520, -65520, 1e5,   -3e38, 0.0,   -0.0,
                                   1e-8,     -1e-8,     1e-30, -1e-30, 1e-37, 2e-8,  -2e-8, 65519};
 static const int outlier_bits[] = {INFINITE, INFINITE | SIGN,
@@ -144,8 +144,8 @@ TEST(nan__stays_one)
     }
 }
 
-/* A half, half of the distance to the next one, and a quarter of that up, down or zero: float16
- * represents all three, float32 their sum. */
+/* Holds a float16, half of the distance to the next one, and a quarter of that up, down or zero:
+ * float16 represents all three, float32 their sum. */
 typedef struct sum_case {
     double terms[3];
     double sum;
@@ -169,7 +169,8 @@ static int64_t list_sums(int every, sum_case **out)
     return n;
 }
 
-/* Rows of one GEMM are stored as vectors, the remaining elements one by one. */
+/* Checks the rounding of GEMMs, whose rows are stored as vectors, the remaining elements one by
+ * one. */
 static void check_gemms(int every)
 {
     enum { N = 17 };
@@ -197,7 +198,7 @@ TEST(gemm__is_rounded_once)
     check_gemms(61);
 }
 
-/* Element by element: the last of three running sums. */
+/* Checks the rounding of single elements: the last of three running sums. */
 static void check_sums(int every)
 {
     sum_case *sums;
@@ -227,7 +228,7 @@ TEST(running_sums__are_rounded_once)
     check_sums(61);
 }
 
-/* Within a fused kernel values are not stored, but must be rounded to half. */
+/* Within a fused kernel values are not stored, but must be rounded to float16. */
 TEST(floats__round_within_a_kernel)
 {
     enum { N = 8191 };

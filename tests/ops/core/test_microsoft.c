@@ -40,7 +40,7 @@ TEST(microsoft__gelus)
     gelu("QuickGelu", false, by_sigmoid);
 }
 
-/* 1x1 and 3x3 convolutions of one pixel in the middle, with all epilogues. */
+/* Checks FusedConv with 1x1 and 3x3 kernels, with and without a residual. */
 TEST(microsoft__fused_conv)
 {
     enum { IC = 5, OC = 7, SIDE = 4 };

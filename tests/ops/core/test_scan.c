@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scan and SequenceMap, as models written byte by byte: their bodies against loops in C.
+ * Tests Scan and SequenceMap, in models that the test encodes: their bodies against loops in C.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -11,7 +11,7 @@
 #define LIST(...) ((const int64_t[]){__VA_ARGS__})
 #define MAX_ELEMENTS 512
 
-/* A model with float inputs x (and s), and its expected outputs. */
+/* Holds a model with float inputs x (and s), and its expected outputs. */
 typedef struct scan_case {
     ow_bytes file;
     clg_status refused; /* CLG_OK: it runs */
@@ -91,7 +91,7 @@ static float *add_output(scan_case *k, const char *name, size_t rank, const int6
     return k->outputs[i].data;
 }
 
-/* state, part -> state + part, -(state + part): [m] */
+/* Returns a body that takes state and part, both [m], and gives state + part and its negative. */
 static ow_bytes sum_body(int64_t m)
 {
     ow_model body = {0};
@@ -270,7 +270,7 @@ static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *
     check(k);
 }
 
-/* y = the rows of x, each less s, one after the other */
+/* Checks y = the rows of x, each less s, one after the other. */
 TEST(sequence_map__goes_over_parts)
 {
     for (int64_t n = 1; n < 10; n += 4) {
@@ -289,7 +289,7 @@ TEST(sequence_map__goes_over_parts)
     }
 }
 
-/* Finds the numbers of x above 0 row by row: each row ends a segment. */
+/* Finds the elements of x above 0 row by row: each row ends a segment. */
 TEST(sequence_map__bodies_may_wait_for_data)
 {
     scan_case k = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Det against other formulas in long double: up to 6 x 6 by cofactors along the first row, beyond
- * by the matrix determinant lemma: det(D + u v') = det(D) (1 + v' D^-1 u), of which each dtype
- * holds the sums exactly, with rows in any order.
+ * Compares Det with other formulas in long double: up to 6 x 6 with cofactors along the first row,
+ * beyond with the matrix determinant lemma: det(D + u v') = det(D) (1 + v' D^-1 u), of which each
+ * dtype holds the sums exactly, with rows in any order.
  *
  * Tolerance: LU in float32, or float64, of well-conditioned matrices of numbers of size 1; 16-bit
  * floats round the result.
@@ -52,7 +52,8 @@ static void by_cofactors(clg_dtype dtype, int64_t batch, int64_t n)
     check(dtype, 11, batch, n, x, y);
 }
 
-/* Checks the lemma. D: 2 and 1/2 alternately with signs; u and v: eighths. */
+/* Checks matrices D + u v'. D: 2 and 1/2 alternately, with random signs; u and v: multiples of
+ * 1/8. */
 static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
 {
     double *x = run_node_zeros(batch * n * n), *y = run_node_zeros(batch);
@@ -69,7 +70,7 @@ static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
             for (int64_t j = 0; j < n; j++) row[j] = of_u * (rint(v[j] * 4) / 8);
             row[i] += of_d;
         }
-        /* Rows rotate by `turn`: as many exchanges as a cycle of n rows has, so often. */
+        /* Rows rotate by `shift`: each step of the rotation is n - 1 exchanges of rows. */
         y[m] = (double)(product * sum) * (shift * (n - 1) % 2 ? -1 : 1);
     }
     check(dtype, 22, batch, n, x, y);
@@ -119,7 +120,7 @@ TEST(det__pivots)
     check(CLG_FLOAT32, 11, 5, 5, large, of_large);
 }
 
-/* Products of some pivots are beyond float32; all of them are not. */
+/* Products of some pivots overflow float32; that of all of them does not. */
 TEST(det__no_overflow_between)
 {
     double *x = run_node_zeros(2 * 36), y[2];
@@ -149,7 +150,7 @@ TEST(det__shapes)
     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){2, 1}, (double[]){-2, 3});
     run_node_check(&r, 1e-6);
     check(CLG_FLOAT32, 11, 0, 3, x, x);
-    check(CLG_FLOAT32, 11, 3, 0, x, ones); /* a product of nothing */
+    check(CLG_FLOAT32, 11, 3, 0, x, ones); /* an empty product */
     for (int rank = 1; rank < 3; rank++) {
         run_node_start(&r, NULL, "Det", 11);
         run_node_input(&r, CLG_FLOAT32, rank, (int64_t[]){2, 3}, x);

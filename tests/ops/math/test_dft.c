@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DFT and STFT against the sums that define them, in double. An output is a sum of n numbers of
- * size 1, as large as the root of n; float32 loses 2e-6 of that, primes of a hundred included,
+ * Compares DFT and STFT with the sums that define them, in double. An output is a sum of n values
+ * of size 1, as large as the root of n; float32 loses 2e-6 of that, primes of a hundred included,
  * float16 1e-3, float64 1e-13.
  */
 /* ctest: timeout 900 */
@@ -13,8 +13,8 @@ typedef struct number {
     double re, im;
 } number;
 
-/* Returns element i of n of the signal: zeros after its n_in, conjugates beyond half of it where it
- * is mirrored. */
+/* Returns element i of n of the signal: zeros after the first n_in; with `mirror`, conjugates
+ * beyond n / 2. */
 static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, int64_t n,
                     int64_t i, bool mirror)
 {
@@ -28,7 +28,7 @@ static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, 
 typedef struct dft_case {
     clg_dtype dtype;
     int rank;
-    int64_t dims[CLG_MAX_RANK]; /* with the last one */
+    int64_t dims[CLG_MAX_RANK]; /* with the last one, the parts of a complex number */
     int axis;
     int64_t length; /* 0: not given */
     bool inverse, onesided;
@@ -125,7 +125,7 @@ TEST(dft__types)
     dft((dft_case){CLG_FLOAT16, 3, {2, 32, 2}, 1, 0, true, false, 20});
 }
 
-/* frames: given by the window (its length), by frame_length, or both. */
+/* Checks STFT. The window (its length), frame_length, or both give the length n of a frame. */
 static void stft(clg_dtype dtype, int64_t batch, int64_t length, int64_t parts, int64_t hop,
                  int64_t n, bool windowed, bool has_frame, bool onesided)
 {

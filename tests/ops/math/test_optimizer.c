@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adagrad, Adam and Momentum of ai.onnx.preview.training against their formulas in long double.
+ * Compares Adagrad, Adam and Momentum of ai.onnx.preview.training with their formulas in long
+ * double.
  *
- * Tolerance: a dozen operations and a root on numbers of size 1.
+ * Tolerance: a dozen operations and a root on values of size 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers against a Philox of the test's own, in 64-bit products, one number at a time: the
- * devices' numbers are these. What they are distributed like is then a question to the reference
- * alone: published vectors, chi-squared over 64 bins, Kolmogorov and Smirnov's distance, mean,
- * variance and the correlation of adjacent elements, each of which may be off by what one sample in
- * some thousand is.
+ * Compares random numbers with a Philox in the test, in 64-bit products, one number at a time:
+ * devices must give the same numbers. Their distribution is then tested on the reference alone:
+ * published vectors, chi-squared over 64 bins, Kolmogorov and Smirnov's distance, mean, variance
+ * and the correlation of adjacent elements, each within a limit that one sample in some thousand
+ * exceeds.
  *
  * Tolerance: a uniform number is exact up to the sum that scales it; logarithm, root, sine of a
  * normal one are good for some units in the last place.
@@ -36,7 +36,7 @@ static double uniform_of(const uint32_t *w, bool is_double)
     return is_double ? ldexp(ldexp(w[0] >> 5, 26) + (w[1] >> 6), -53) : ldexp(w[0] >> 8, -24);
 }
 
-/* Returns the number of element e, in tiles of 16 counters. */
+/* Returns the random number of element e; counters come in tiles of 16. */
 static double number_of(int64_t e, uint64_t key, bool is_double, bool normal)
 {
     const int64_t numbers = is_double ? 2 : 4, tile = numbers * 16;
@@ -58,7 +58,7 @@ static uint64_t key_of(float seed)
     return bits;
 }
 
-/* ---- the reference's own tests --------------------------------------------------------------- */
+/* ---- tests of the reference ------------------------------------------------------------------ */
 
 TEST(random__published_vectors)
 {
@@ -299,7 +299,8 @@ TEST(random__multinomial)
     multinomial(CLG_FLOAT64, CLG_INT32, 2, 33, 17);
     multinomial(CLG_FLOAT32, CLG_INT32, 0, 5, 4);
     multinomial(CLG_FLOAT32, CLG_INT32, 3, 5, 0);
-    /* Only one class has any mass; a NaN and what has no number beside it have none. */
+    /* All the mass is in one class: NaN and -infinity have none, nor has a number beside
+     * infinity. */
     run_node r;
     run_node_start(&r, NULL, "Multinomial", 7);
     run_node_int(&r, "sample_size", 5);
@@ -319,7 +320,8 @@ static void run_once(clg_session *session, float *out)
     assert_ok(clg_session_get_output_data(session, "y", out, DRAWN * sizeof *out));
 }
 
-/* Runs, sessions and nodes of one model differ; with a seed they do not. */
+/* Checks that runs, sessions and nodes of one model give different numbers, and with a seed the
+ * same. */
 static void draw_twice(clg_context *context, const clg_session_options *options, const char *place,
                        void *user)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows against products of sines, and MelWeightMatrix against tents around its edges. float32: a
- * cosine's 1e-6.
+ * Compares windows with products of sines, and MelWeightMatrix with triangles between its edges.
+ * float32: 1e-6, as for a cosine.
  */
 #include "support/cases/run_node.h"
 

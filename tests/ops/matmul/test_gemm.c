@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gemm and MatMul in all dtypes, on every device.
+ * Tests Gemm and MatMul in all dtypes, on every device.
  */
 /* ctest: timeout 900 */
 #include "support/cases/gemm_cases.h"
@@ -11,8 +11,8 @@
 
 TEST(gemm__matmul_sizes)
 {
-    /* Around the tiles: 12 rows and 32 columns wide, 64 simt, blocks of 256 deep; primes; ones;
-     * nothing. */
+    /* Sizes around those of tiles (12 rows and 32 columns, simt 64) and of blocks of k (256);
+     * primes; 1; 0. */
     static const int64_t sizes[][3] = {
         {1, 1, 1},
         {1, 17, 31},
@@ -29,11 +29,11 @@ TEST(gemm__matmul_sizes)
         {0, 5, 3},
         {5, 0, 3},
         {5, 3, 0},
-        /* several panels of a group, and blocks of k: three by three, one left */
+        /* several panels per group, and blocks of k in threes, with one left */
         {128, 16, 8},
         {37, 101, 1031},
         {13, 777, 523},
-        {3, 450, 300}, /* done immediately: all panels are one group's */
+        {3, 450, 300}, /* one group has all panels */
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         gemm_check_matmul(CLG_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], false, false);

@@ -215,7 +215,8 @@ TEST(ml__one_hot)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Writes a model of one node of ai.onnx.ml at `version`, x to y; takes ownership of the node. */
+/* Returns the file of a model of one node of ai.onnx.ml at `version`, x to y; takes ownership of
+ * the node. */
 static ow_bytes file_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
 {
     ow_model m = {.ir_version = 8, .opset = 17};
@@ -349,7 +350,7 @@ TEST(ml__words_for_classes)
     clg_model_free(model);
 }
 
-/* ---- inputs of which a file says little ------------------------------------------------------ */
+/* ---- inputs of unknown rank ------------------------------------------------------------------ */
 
 static void run_unranked(clg_context *context, const clg_session_options *options, const char *name,
                          void *user)
@@ -388,7 +389,7 @@ TEST(ml__rows_of_unknown_rank)
 
 /* ---- TreeEnsemble 5 -------------------------------------------------------------------------- */
 
-/* Writes a root with two nodes: ONNX's example of one tree, or with sets; links may be invalid. */
+/* Returns a root with two nodes: ONNX's example of one tree, or with sets; links may be invalid. */
 static ow_bytes tree_5(bool with_sets, int64_t second_side, int64_t target)
 {
     const float splits[] = {with_sets ? 11 : 3.14f, 1.2f, 4.2f};
@@ -467,7 +468,7 @@ TEST(ml__tree_ensemble_5_refuses)
     }
 }
 
-/* ---- what does not fit ----------------------------------------------------------------------- */
+/* ---- rejected attributes --------------------------------------------------------------------- */
 
 TEST(ml__refuses)
 {

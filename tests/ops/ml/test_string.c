@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A tensor of strings, or of integers (bool, int64, float). */
+/* Holds a tensor of strings, or of numbers (bool, int64, float). */
 typedef struct words {
     clg_dtype dtype;
     int rank;
@@ -172,7 +172,7 @@ TEST(string__normalizer)
     k.outputs[0] = WORDS(1, "Ärger");
     check(&k);
     k.param = &(normalizer){"LOWER", 0};
-    k.inputs[0] = WORDS(2, "\xff\xc3", "A\xe2\x82"); /* no UTF-8 */
+    k.inputs[0] = WORDS(2, "\xff\xc3", "A\xe2\x82"); /* invalid UTF-8 */
     k.outputs[0] = WORDS(2, "\xff\xc3", "a\xe2\x82");
     check(&k);
     k.param = &(normalizer){"NONE", 0};
@@ -407,7 +407,7 @@ TEST(string__moving)
     check(&k);
 }
 
-/* ---- there and back -------------------------------------------------------------------------- */
+/* ---- strings selected on the device ---------------------------------------------------------- */
 
 /* Strings selected by a result of the device: more than shape arithmetic computes. */
 static void by_device(clg_context *context, const clg_session_options *options, const char *place,
@@ -459,7 +459,7 @@ static void by_device(clg_context *context, const clg_session_options *options, 
 
 TEST(string__chosen_by_the_device) { run_node_each(by_device, NULL); }
 
-/* ---- counting words -------------------------------------------------------------------------- */
+/* ---- TfIdfVectorizer ------------------------------------------------------------------------- */
 
 static void tfidf_attributes(clg_builder *b, const void *param)
 {

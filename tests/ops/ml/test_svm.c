@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines: SVMClassifier and SVMRegressor. Expectations are sums in double over
- * distances and products as the formulas have them; probabilities are where the gradient is zero,
- * solved for, not walked to.
+ * Tests support vector machines: SVMClassifier and SVMRegressor. Expected results are sums in
+ * double by the formulas; expected probabilities solve the linear system of a zero gradient, where
+ * kernels iterate.
  */
 #include "support/cases/run_node.h"
 
@@ -263,7 +263,7 @@ TEST(svm__post_transforms)
     }
 }
 
-/* Probabilities are between the tails, where probit needs no wider tolerance than the iteration
+/* Probabilities are not near 0 or 1, so that probit needs no wider tolerance than the iteration
  * itself. */
 TEST(svm__probit_of_probabilities)
 {
@@ -284,7 +284,7 @@ TEST(svm__probabilities)
     }
 }
 
-/* Scores so large that every sigmoid is 0 or 1: still probabilities. */
+/* Scores are so large that every sigmoid is 0 or 1: results must still be probabilities. */
 TEST(svm__certain_probabilities)
 {
     const double x[] = {1, 2, 1, 3}, ones[] = {1, 1, 1, 1, 1, 1}, zeros[] = {0, 0, 0};
@@ -323,7 +323,7 @@ TEST(svm__lines)
         }
         run_node r;
         run_node_start(&r, ML, "SVMClassifier", 13);
-        run_node_string(&r, "kernel_type", "RBF"); /* which says nothing here */
+        run_node_string(&r, "kernel_type", "RBF"); /* without effect here */
         run_node_string(&r, "post_transform", transforms[t]);
         run_node_floats(&r, "coefficients", C * F, w);
         run_node_floats(&r, "rho", 2, (double[]){0.75, 99});
@@ -413,7 +413,7 @@ TEST(svm__rbf_far_from_the_origin)
     run_node_check(&r, 1e-6);
 }
 
-/* ---- what does not fit ----------------------------------------------------------------------- */
+/* ---- rejected attributes --------------------------------------------------------------------- */
 
 typedef struct bad_machine {
     const char *kernel, *transform;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tree ensembles against walking the lists of the attributes in double, node by node and by their
- * ids, and the scores of classifiers worked out from the definitions. Forests are drawn at random.
+ * Compares tree ensembles with a walk over the lists of the attributes in double, node by node by
+ * their ids, and classifiers' scores with their definitions. Forests are drawn at random.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -266,7 +266,8 @@ static int64_t largest(int n, const double *s)
     return best;
 }
 
-/* Checks a classifier. labels: one per class. two_from_one: all votes are for class 0 of two. */
+/* Checks a classifier of n_labels classes. With one target and two labels all votes are for one
+ * class; is_positive: no weight is negative. */
 static void classify(const forest *f, int n_labels, bool is_positive, int rows)
 {
     const double *x = rows_of(rows, true);
@@ -326,7 +327,7 @@ TEST(tree__two_classes_of_one_score)
     }
 }
 
-/* ---- what is not a tree ---------------------------------------------------------------------- */
+/* ---- invalid trees --------------------------------------------------------------------------- */
 
 static void refused(const forest *f, const char *words)
 {

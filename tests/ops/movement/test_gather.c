@@ -238,7 +238,7 @@ TEST(gather__pad_forms)
     run_node_refused(&r, CLG_ERROR_SHAPE, "no element");
 }
 
-/* ---- computed from places -------------------------------------------------------------------- */
+/* ---- tensors computed from positions --------------------------------------------------------- */
 
 static void check_range(clg_dtype dtype, double start, double limit, double delta, int64_t n)
 {

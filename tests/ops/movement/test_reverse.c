@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ReverseSequence against a loop over batch and time. Elements are moved, so results are exact.
+ * Compares ReverseSequence with a loop over batch and time. Elements are moved, so results are
+ * exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

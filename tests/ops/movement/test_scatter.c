@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ScatterElements, ScatterND and TensorScatter against loops over updates that keep coordinates,
- * not offsets. Moves are exact. Reductions of float32 are sums of at most a hundred numbers of size
- * 1: 1e-5; float16 rounds after each: 2e-2.
+ * Compares ScatterElements, ScatterND and TensorScatter with loops over updates that keep
+ * coordinates, not offsets. Moves are exact. Reductions of float32 are sums of at most a hundred
+ * values of size 1: 1e-5; float16 rounds after each: 2e-2.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonZero and Compress against walking over the elements one by one. Nothing is computed, so
+ * Compares NonZero and Compress with a loop over the elements one by one. Nothing is computed, so
  * results are exact.
  */
 /* ctest: timeout 900 */
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Returns numbers of which about `share` are non-zero; 0 and 1 for bool. */
+/* Returns n values, about `share` of them non-zero; 0 and 1 for bool. */
 static double *sparse(int64_t n, double share, bool is_bool)
 {
     double *x = run_node_random(n);
@@ -92,7 +92,7 @@ TEST(nonzero__of_constants)
 
 /* ---- Compress -------------------------------------------------------------------------------- */
 
-/* Checks Compress. axis INT64_MIN: none. */
+/* Checks Compress. axis INT64_MIN: no axis attribute. */
 static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, int64_t axis,
                      int64_t n_condition, double share)
 {

@@ -35,7 +35,7 @@ static int64_t at_places(int rank, const int64_t *dims, const int64_t *places)
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* Checks Transpose. after: another node reads the result, so that it reads a view in place. */
+/* Checks Transpose. after: an operator that reads the result, so that it reads a view in place. */
 static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *perm,
                             const char *after)
 {
@@ -62,11 +62,11 @@ TEST(strided__transpose)
 {
     check_transpose(CLG_FLOAT32, DIMS(5), NULL, NULL);
     check_transpose(CLG_FLOAT32, 0, NULL, NULL, NULL);
-    check_transpose(CLG_FLOAT32, DIMS(1, 7), NULL, NULL);    /* only units move: a view */
+    check_transpose(CLG_FLOAT32, DIMS(1, 7), NULL, NULL);    /* only dimensions of 1 move: a view */
     check_transpose(CLG_FLOAT32, DIMS(3, 5), NULL, NULL);    /* smaller than a tile */
     check_transpose(CLG_FLOAT32, DIMS(16, 16), NULL, NULL);  /* one square */
     check_transpose(CLG_FLOAT32, DIMS(64, 64), NULL, NULL);  /* one tile */
-    check_transpose(CLG_FLOAT32, DIMS(65, 131), NULL, NULL); /* tiles and what is left */
+    check_transpose(CLG_FLOAT32, DIMS(65, 131), NULL, NULL); /* tiles and remainders */
     check_transpose(CLG_FLOAT32, DIMS(0, 3), NULL, NULL);
     check_transpose(CLG_INT8, DIMS(67, 35), NULL, NULL);
     check_transpose(CLG_FLOAT16, DIMS(33, 70), NULL, NULL);
@@ -243,7 +243,7 @@ TEST(strided__concat)
 typedef struct slice_case {
     int64_t axis;
     double start, end, step;
-    int64_t first, by, n; /* what that is for a dimension of 10 */
+    int64_t first, by, n; /* first element, step and count for a dimension of 10 */
 } slice_case;
 
 static const slice_case slices[] = {
@@ -310,7 +310,7 @@ TEST(strided__views_of_views)
 
 /* ---- Split ----------------------------------------------------------------------------------- */
 
-/* y = -part i of [3, 7] along axis 1. */
+/* Checks y = -part i of [3, 7] along axis 1. */
 TEST(strided__split)
 {
     static const int64_t sizes[] = {2, 0, 4, 1};
@@ -337,7 +337,7 @@ TEST(strided__split)
     }
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- rejected attributes --------------------------------------------------------------------- */
 
 TEST(strided__refusals)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unique against looking each row up among those found so far. Nothing is computed, so results are
- * exact.
+ * Compares Unique with looking each row up among those found so far. Nothing is computed, so
+ * results are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -49,7 +49,7 @@ static void unique(problem p)
         inverse[j] = (double)at;
         counts[at]++;
     }
-    for (int64_t at = 0; at < found; at++) /* where each goes */
+    for (int64_t at = 0; at < found; at++) /* the position of each in the output */
         for (int64_t other = 0; other < found; other++)
             moved[at] += p.sorted ? compare_rows(&p, (int64_t)first[other], (int64_t)first[at]) < 0
                                   : other < at;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise operators as ONNX names them: how inputs are broadcast and strided, many inputs,
- * optional ones, dtypes that mix. Expressions are tested in test_pointwise_floats.c and
- * test_pointwise_ints.c.
+ * Tests pointwise operators as ONNX names them: broadcast and strided inputs, many inputs, optional
+ * ones, mixed dtypes. Expressions are tested in test_pointwise_floats.c and test_pointwise_ints.c.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -10,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- how inputs are -------------------------------------------------------------------------- */
+/* ---- broadcast and strided inputs ------------------------------------------------------------ */
 
 /* Checks y = a - b with broadcasting, computed from coordinates. */
 static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const int64_t *b_dims)
@@ -57,7 +56,7 @@ TEST(pointwise__broadcasts)
     check_broadcast(DIMS(7, 19), 0, NULL);             /* a scalar */
     check_broadcast(0, NULL, DIMS(40001));             /* more than one iteration */
     check_broadcast(DIMS(5, 33), DIMS(33));            /* a row */
-    for (int64_t lanes = 4; lanes <= 16; lanes *= 2) { /* maps in blocks of channels */
+    for (int64_t lanes = 4; lanes <= 16; lanes *= 2) { /* channel-blocked feature maps */
         check_broadcast(DIMS(2, 3, 5, 7, lanes), DIMS(3, 1, 1, lanes));
         check_broadcast(DIMS(2, 3, 1, 1, lanes), DIMS(2, 3, 5, 7, lanes));
         check_broadcast(DIMS(1, 1200, lanes), DIMS(lanes));
@@ -74,7 +73,7 @@ TEST(pointwise__broadcasts)
     check_broadcast(DIMS(4, 0), DIMS(1));
 }
 
-/* y = |x[views]| read in place. */
+/* Checks Abs of views of x, which are read in place. */
 TEST(pointwise__views)
 {
     const int64_t n = 4 * 6 * 40;
@@ -105,7 +104,7 @@ TEST(pointwise__views)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* More inputs than a kernel reads: x and its half, twenty times in turn. */
+/* Checks Mean or Max of more inputs than a kernel reads: x / 2 and x in turn, 41 in all. */
 static void run_many(clg_context *context, const clg_session_options *options, const char *place,
                      void *user)
 {
@@ -200,7 +199,7 @@ TEST(pointwise__clip)
         run_node_expect(&r, CLG_FLOAT32, 1, dims, y);
         run_node_check(&r, 0);
     }
-    /* Bounds that cross: the upper one. */
+    /* Where min is above max, the result is max. */
     run_node_start(&r, NULL, "Clip", 13);
     run_node_input(&r, CLG_INT8, 1, (int64_t[]){3}, (double[]){-9, 0, 9});
     run_node_input(&r, CLG_INT8, 0, NULL, (double[]){5});
@@ -231,7 +230,7 @@ TEST(pointwise__aligned)
     run_node_check(&r, 1e-7);
 }
 
-/* Quotients and remainders of eighths are exact. */
+/* Checks Mod of multiples of 1/8, whose quotients and remainders are exact. */
 static void check_mod(clg_dtype dtype)
 {
     enum { N = 77 };
@@ -267,7 +266,7 @@ TEST(pointwise__mod_of_floats)
     check_mod(CLG_BFLOAT16);
 }
 
-/* By division and multiplication, truncated to the dtype. */
+/* Checks BitShift against multiplication and division, reduced to the range of the dtype. */
 static void check_shift(clg_dtype dtype, int bits, bool left)
 {
     enum { N = 63 };
@@ -302,7 +301,8 @@ TEST(pointwise__signed_shifts)
     }
 }
 
-/* float16 and bfloat16 round the result: half a unit in the last of 11 and 8 bits. */
+/* Checks SwiGLU. float16 and bfloat16 round the result: half a unit in the last of 11 and 8
+ * bits. */
 static void check_swiglu(clg_dtype dtype, double alpha, double tolerance)
 {
     enum { N = 85 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise rows over floats, eight of them to a kernel, against libm in double and formulas of
- * other shapes.
+ * Compares pointwise rows over floats, eight in each kernel, with libm in double and with other
+ * forms of the formulas.
  *
  * Tolerances, relative: float32 8e-6 and float64 2e-14 (OpenCL allows most functions a few units in
  * the last place, tan and pow 5 to 16, and expressions add up); float16 keeps 11 bits and bfloat16

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GatherBlockQuantized against looking up and dequantising in double. float32: products of numbers
- * that it holds, 1e-6; float16 is rounded once: 1e-3.
+ * Compares GatherBlockQuantized with looking up and dequantising in double. float32: products of
+ * values that it represents, 1e-6; float16 rounds once: 1e-3.
  */
 #include "support/cases/run_node.h"
 
@@ -16,7 +16,8 @@ typedef struct lookup {
     bool zeros;
 } lookup;
 
-/* Packs codes to bytes, the first number in the low bits; wider codes are unchanged. */
+/* Packs rows of uint8 codes of t->bits bits into bytes, the first code in the low bits; other
+ * dtypes are unchanged. */
 static const double *packed(const lookup *t, const double *codes, int64_t cols, int64_t *out_bytes)
 {
     const int64_t per = t->data == CLG_UINT8 ? 8 / t->bits : 1, bytes = (cols + per - 1) / per;

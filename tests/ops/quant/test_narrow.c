@@ -33,7 +33,8 @@ static double size_of(const kind *k, int code)
     return ldexp(mantissa, (exponent > 0 ? exponent : 1) - k->bias - k->mantissa_bits);
 }
 
-/* Returns the nearest number; the number after the largest represents all that are out of range. */
+/* Returns the nearest value of the type; the code after the largest stands for all that are out of
+ * range. */
 static double nearest(const kind *k, double x, int saturate, int64_t opset)
 {
     const double largest = size_of(k, k->largest);
@@ -45,7 +46,7 @@ static double nearest(const kind *k, double x, int saturate, int64_t opset)
                      before = fabs(size_of(k, best) - fabs(x));
         if (now < before || (now == before && code % 2 == 0)) best = code;
     }
-    if (fabs(x) > largest * 2) best = k->largest + 1; /* no difference shows there */
+    if (fabs(x) > largest * 2) best = k->largest + 1; /* differences would be equal when rounded */
     double y = size_of(k, best);
     if (isinf(x) || best > k->largest) y = saturate || !k->has_nan ? largest : over;
     if (isinf(x) && saturate && opset < 24 && !k->has_minus_zero) y = NAN;
@@ -79,7 +80,7 @@ static void to_float(const kind *k, clg_dtype from, int64_t n, const double *x, 
 
 /* ---- floats ---------------------------------------------------------------------------------- */
 
-/* Every float16 there is. */
+/* Casts every float16. */
 TEST(cast__all_of_float16)
 {
     double *x = run_node_zeros(65536);
@@ -90,8 +91,8 @@ TEST(cast__all_of_float16)
     }
 }
 
-/* Lists numbers, midpoints between them, and the adjacent values of these in the dtype that is
- * cast. */
+/* Casts values of the type, midpoints between them, and the adjacent values of these in dtype
+ * `from`, to the type. */
 static void around_middles(const kind *k, clg_dtype from, double ulp)
 {
     enum { EACH = 7 };
@@ -123,7 +124,7 @@ TEST(cast__ties)
     for (int k = 0; k < N_KINDS; k++) {
         around_middles(&kinds[k], CLG_FLOAT32, 0x1p-22);
         around_middles(&kinds[k], CLG_BFLOAT16, 0x1p-6);
-        around_middles(&kinds[k], CLG_FLOAT64, 0x1p-50); /* a float would hide it */
+        around_middles(&kinds[k], CLG_FLOAT64, 0x1p-50); /* float32 would round it away */
     }
 }
 
@@ -162,7 +163,7 @@ TEST(cast__integers_to_floats)
 
 /* ---- codes ----------------------------------------------------------------------------------- */
 
-/* Returns the number of a code of any type; for integer types also the code itself. */
+/* Returns the value that a code of any type represents. */
 static double meaning(clg_dtype dtype, int code)
 {
     if (dtype == CLG_UINT4 || dtype == CLG_UINT2) return code;
@@ -271,7 +272,7 @@ static void to_integer(clg_dtype from, clg_dtype to, int64_t n, const double *x,
     run_node_check(&r, 0);
 }
 
-/* Truncated, then the low bits. */
+/* Values are truncated to integers, of which the low bits are kept. */
 TEST(cast__to_few_bits)
 {
     const double x[] = {0, 1, -1, 7, 8, 15, 16, -8, -9, 100, -100},
@@ -353,7 +354,7 @@ TEST(cast__powers_of_two)
     to_power(CLG_FLOAT64, 8, doubles);
 }
 
-/* ---- more ------------------------------------------------------------------------------------ */
+/* ---- CastLike, views, moves ------------------------------------------------------------------ */
 
 TEST(cast_like__takes_the_type)
 {
@@ -372,7 +373,8 @@ TEST(cast_like__takes_the_type)
     run_node_check(&r, 0);
 }
 
-/* Rows of three: the views are of whole tensors, whose bytes do not end with rows. */
+/* Rows of three elements do not end with bytes where an element has 4 bits: a view has the bytes of
+ * the whole tensor. */
 TEST(views__keep_the_bytes)
 {
     const double x[] = {1, -2, 3, -4, 5, -6, 7, -8, 0, 1, 2, -3, 4, -5, 6}, dims[] = {3, -1},
@@ -418,7 +420,7 @@ TEST(cast__between_strided_and_fused_nodes)
     run_node_check(&r, 0);
 }
 
-/* A byte each: moved like all others. */
+/* Elements of one byte are moved as those of all other dtypes are. */
 TEST(bytes__are_moved)
 {
     const double x[] = {1, 2, 3, -4, -5, -6}, transposed[] = {1, -4, 2, -5, 3, -6},

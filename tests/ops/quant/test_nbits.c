@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulNBits against matrix products with weights that the test drew before it packed them.
- * float32: sums of at most 300 numbers, weights up to 8 and 128: 1e-5 of the largest; float16
+ * Compares MatMulNBits with matrix products of weights that the test drew before it packed them.
+ * float32: sums of at most 300 products, weights up to 8 and 128: 1e-5 of the largest; float16
  * rounds scales and results: 2e-3 of it.
  */
 /* ctest: timeout 900 */

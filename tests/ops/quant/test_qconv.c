@@ -25,8 +25,8 @@ TEST(qconv__linear)
         qconv_check(cases[i], true, (quantized_how){0});
 }
 
-/* Each kind of words, with remainders of channels in and out, of words, of tiles of pixels and
- * of blocks. */
+/* Cases for the implementations for CPUs (bytes, shorts, floats), with remainders of channels in
+ * and out, of words, of tiles of pixels and of blocks. */
 static const struct {
     qconv_case t;
     bool furthest, w_computed;

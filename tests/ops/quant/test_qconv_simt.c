@@ -55,7 +55,7 @@ TEST(qconv_simt__windows)
         /* one axis, three axes */
         {1, 3, 1, 9, 12, 1, 37, 1, 5, 1, 2, 1, 3, 0, 4, false, true, true, true},
         {3, 1, 2, 4, 9, 6, 7, 2, 3, 1, 2, 1, 1, 0, 1, true, false, true, true},
-        /* pixels alone, one pixel, one channel */
+        /* 1x1 kernels, one pixel, one channel */
         {2, 2, 1, 67, 33, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, false, true, false, true},
         {2, 1, 1, 130, 65, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, true, true, true, false},
         {2, 1, 1, 1, 16, 12, 12, 5, 5, 1, 1, 1, 1, 2, 2, false, false, true, true},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators between DequantizeLinear and QuantizeLinear, as quantisers write them: with the pass
- * `qdq`, without it, and in double. With the pass, sums are exact and rounded once; in float32 each
- * step is rounded, so that results may differ by one quantisation step, in rare ties: one in a
- * hundred is allowed. Operators that only move elements must give the same bytes.
+ * Compares operators between DequantizeLinear and QuantizeLinear, as quantisers write them, with
+ * the pass `qdq`, without it, and in double. With the pass, sums are exact and rounded once; in
+ * float32 each step is rounded, so that results may differ by one quantisation step, in rare ties:
+ * one in a hundred is allowed. Operators that only move elements must give the same bytes.
  */
 /* ctest: timeout 900 */
 #include "support/cases/qdq_expression.h"
@@ -26,7 +26,7 @@ typedef struct wanted {
     clg_model *model;
 } wanted;
 
-/* Returns the output; freed by the caller. */
+/* Runs the model; returns the output and the plan's text, freed by the caller. */
 static clg_value *run(const wanted *w, clg_context *context, clg_session_options o, bool with_pass,
                       char **out_plan)
 {
@@ -66,8 +66,8 @@ static void check_plan(const char *text, const char *plan, const char *words)
     }
 }
 
-/* Compares with `b` or `reference`: numbers differ by at most `most`, and no more than `share` of
- * them differ at all. */
+/* Compares with `b`, or with the reference where b is NULL: equal if `exact`; otherwise bytes
+ * differ by at most 1 and in at most RARE of all elements, floats by 1e-5 of the largest. */
 static void check_numbers(const wanted *w, const clg_value *a, const clg_value *b)
 {
     const bool bytes = w->e->is_quantized;
@@ -113,11 +113,12 @@ static void check(const char *text, const char *words, bool exact)
     clg_model_free(w.model);
 }
 
-/* Checks that the expression is computed with bytes, by these operators. */
+/* Checks that the expression is computed with bytes: the plan has the operators in `words`, and not
+ * those after a '-'. */
 static void expect(const char *text, const char *words) { check(text, words, false); }
-/* Moved. */
+/* Checks an expression that must give the same bytes. */
 static void expect_exact(const char *text, const char *words) { check(text, words, true); }
-/* Not for this pass. */
+/* Checks that the pass leaves the expression unchanged. */
 static void expect_none(const char *text) { check(text, "-QLinear -Integer -Clip", true); }
 
 /* ---- convolutions ---------------------------------------------------------------------------- */
@@ -157,11 +158,11 @@ TEST(qdq__conv_that_stays)
 {
     expect_none("Q0(Conv(Da, h))");      /* float weights */
     expect_none("Q0(Conv(Dl, Dw))");     /* int16 */
-    expect_none("Q4(Conv(Da, Dw, f))");  /* the bias would be rounded by what a result shows */
+    expect_none("Q4(Conv(Da, Dw, f))");  /* rounding the bias would change results */
     expect_none("Q0(Conv(Da, Dw, Dk))"); /* and here it is too large for int32 */
 }
 
-/* ---- GEMMs -------------------------------------------------------------------------------- */
+/* ---- GEMMs ----------------------------------------------------------------------------------- */
 
 #define MATMUL "QLinearMatMul -Dequantize -Quantize"
 #define GEMM "MatMulIntegerToFloat -Dequantize"
@@ -192,7 +193,7 @@ TEST(qdq__matmuls_that_stay)
 
 #define ALONE " -Dequantize -Quantize"
 
-/* A chain is one kernel. */
+/* The plan of a chain, which is one kernel. */
 #define CHAIN "Pointwise" ALONE " -Add -Mul -Sub -Clip -Relu -Sigmoid"
 
 TEST(qdq__elements)
@@ -215,14 +216,14 @@ TEST(qdq__pools_and_concat)
     expect("Q0(GlobalAveragePool(Da))", "QLinearGlobalAveragePool" ALONE);
     expect("Q0(AveragePool[kernel_shape=3:2 pads=1:0:1:1](Da))", "QLinearAveragePool" ALONE);
     expect("Q0(Concat[axis=1](Da, De, Ds))",
-           "Pointwise -Concat" ALONE); /* written in place directly */
+           "Pointwise -Concat" ALONE); /* inputs are written into the result directly */
     expect("Qa(Concat[axis=1](Da, Conv[pads=1:1:1:1](De, Dw)))", "QLinearConv" ALONE);
     expect("Q2(Relu(Concat[axis=1](Conv[pads=1:1:1:1](De, Dw), Sigmoid(Da))))",
            "QLinearConv Pointwise" ALONE " -Clip");
     expect_none("Q1(GlobalAveragePool(Da))"); /* two dtypes */
 }
 
-/* ---- what only moves ------------------------------------------------------------------------- */
+/* ---- operators that only move elements ------------------------------------------------------- */
 
 TEST(qdq__moves)
 {
@@ -247,7 +248,7 @@ TEST(qdq__moves_that_stay)
 {
     expect_exact("Qa(Pad(Da, #0:0:1:2:0:0:0:1, 0.005))", "Quantized Dequantized");
     expect_exact("Qa(Resize[mode=linear](Da, , 1:1:2:2))", "Quantized Dequantized");
-    expect_exact("Softmax(DQ0(q))", "Pointwise"); /* it rounds, as it did */
+    expect_exact("Softmax(DQ0(q))", "Pointwise"); /* the rounding must stay */
     expect_exact("Softmax(Reshape(Da, #42:9))", "Dequantized");
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on quantised numbers against double precision, exactly: scales are such that a quotient
- * is a half or is clear of one, whatever float32 makes of it.
+ * Compares operators on quantised values with double precision, exactly: scales are such that a
+ * quotient is a tie, or so far from one that float32 rounds it to the same side.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* A tensor of quantised numbers. */
+/* Holds a tensor of quantised values. */
 typedef struct quantised {
     clg_dtype dtype;
     double scale, zero;
@@ -129,7 +129,8 @@ TEST(qlinear__global_average)
     pool(CLG_INT8, false);
 }
 
-/* Windows of 3 x 2, 2 x 1 apart, padded by 1 above and on the left. */
+/* Checks average pooling in windows of 3 x 2, with strides 2 x 1, padded by 1 above and on the
+ * left. */
 static void window_pool(clg_dtype dtype, bool padding_counts)
 {
     const int64_t h = 8, w = 9, oh = 4, ow = 9;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulInteger and QLinearMatMul against sums in int64. Sums are exact; a requantised number may
- * not differ either, since the scales are powers of two. com.microsoft's GEMMs that end in
- * float32 round a few times: 1e-5 of the largest; where they quantise first, a number that is on
- * a half may go either way: one step of it times the largest of B.
+ * Compares MatMulInteger and QLinearMatMul with sums in int64. Sums are exact; requantised values
+ * must be equal, too, since the scales are powers of two. com.microsoft's GEMMs that end in float32
+ * round a few times: 1e-5 of the largest; where they quantise first, a tie may be rounded either
+ * way: one step of A times the largest value of B.
  */
 #include "support/cases/quantized_case.h"
 
@@ -50,7 +50,8 @@ TEST(qmatmul__linear)
                        none);
 }
 
-/* Each kind of words, with remainders in every direction and sums longer than a block of words. */
+/* Checks an implementation for CPUs, with remainders in every direction and sums longer than a
+ * block of words. */
 static void check_simd(const char *impl)
 {
     const quantized_how usual = {ANY_NUMBERS, false, impl, CLG_KERNELS_SIMD},
@@ -134,8 +135,8 @@ TEST(qmatmul__to_float)
     to_float((qgemm_case){0, 3, 8, 9, true, false, 1, false}, true);
 }
 
-/* Checks DynamicQuantizeMatMul of numbers between -1 and 1, which 255 steps of at most 2/255
- * represent. */
+/* Checks DynamicQuantizeMatMul of values between -1 and 1, quantised in 255 steps of at most
+ * 2/255. */
 static void dynamic(int64_t m, int64_t k, int64_t n, bool lists, bool bias)
 {
     const double *a = run_node_random(m * k), *b = quantized_bytes(k * n, true),

@@ -9,7 +9,7 @@
 
 #define TILED .impl = "qgemm_simt", .impl_kernels = CLG_KERNELS_SIMT
 
-/* Checks both operators; only MatMulInteger if the weights are a constant. */
+/* Checks MatMulInteger, and QLinearMatMul where B is not a constant and there are zero points. */
 static void both(qgemm_case p, quantized_how how)
 {
     qgemm_check_integer(p, how);

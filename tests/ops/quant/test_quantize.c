@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear against the formulas in double,
+ * Compares QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear with the formulas in double,
  * element by element.
  *
- * Quantised numbers are exact: the inputs are such that x / scale is not within 1e-6 of a tie
- * unless it is one. What is dequantised is one product: 1e-6; float16 1e-3, bfloat16 8e-3. Of
- * float8 and float4 the nearest number is taken from the host's tables, which
- * tests/unit/tensor/test_half.c holds.
+ * Quantised values are exact: the inputs are such that x / scale is not within 1e-6 of a tie unless
+ * it is one. A dequantised value is one product: 1e-6; float16 1e-3, bfloat16 8e-3. For float8 and
+ * float4 the nearest value is found by the host's conversions, which tests/unit/tensor/test_half.c
+ * tests.
  */
 #include "support/cases/run_node.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
 
-/* x as [outer, n, inner]; one scale for all (block 0, per 0), for each n (per 1), for each block
- * of n. */
+/* Describes x as [outer, n, inner], with one scale for all (block 0, not per_axis), for each index
+ * of n (per_axis), or for each block of n. */
 typedef struct layout {
     int64_t outer, n, inner, block;
     bool per_axis;
@@ -61,7 +61,8 @@ static void add_scales(run_node *r, const layout *l, clg_dtype dtype, const doub
         run_node_input(r, dtype, l->per_axis ? 1 : 0, &l->n, numbers);
 }
 
-/* Scales are powers of two: quotients are exact, and some are ties. */
+/* Checks quantising and dequantising. Scales are powers of two: quotients are exact, and some are
+ * ties. */
 static void both(clg_dtype real, clg_dtype quantised, layout l, bool has_zero, int64_t opset)
 {
     const int64_t n = l.outer * l.n * l.inner, m = n_scales(&l), dims[3] = {l.outer, l.n, l.inner};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operators that passes/quant/pass_quantized.c decomposes into others, against their
- * definitions in double. Bytes: one off is allowed, where a quotient is rounded to the other side
- * of a half. float32: 1e-5 of numbers of size 1.
+ * Compares the operators that passes/quant/pass_quantized.c decomposes into others with their
+ * definitions in double. Bytes: one off is allowed, where a tie is rounded to the other side.
+ * float32: 1e-5 of values of size 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -11,8 +11,7 @@
 
 #define DOMAIN "com.microsoft"
 
-/* 8-bit numbers and the numbers that they represent: column i uses scale and zero point i %
- * n_scales. */
+/* Holds quantised 8-bit values: column i uses scale and zero point i % n_scales. */
 typedef struct quantised {
     clg_dtype dtype;
     int64_t n_scales;
@@ -127,7 +126,7 @@ TEST(quantized__gemm)
 
 /* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------ */
 
-/* x: [2, 3, 17]; opset 12 sums over all from the axis on. */
+/* Checks QLinearSoftmax of x: [2, 3, 17]; opset 12 sums over all from the axis on. */
 static void softmax(clg_dtype dtype, int64_t opset, int64_t axis)
 {
     enum { SIZE = 2 * 3 * 17 };
@@ -334,7 +333,7 @@ TEST(quantized__lstm)
     lstm("bidirectional", true);
 }
 
-/* ---- channels that are last ------------------------------------------------------------------ */
+/* ---- channels last --------------------------------------------------------------------------- */
 
 enum { HEIGHT = 8, LENGTH = 9, CHANNELS = 5, OUT_H = 4, OUT_W = 9 };
 
@@ -387,7 +386,7 @@ TEST(quantized__pools)
     }
 }
 
-/* 3 x 3 over [1, 6, 7, CHANNELS] to 4 channels, padded by 1. */
+/* Checks a 3 x 3 QLinearConv of [1, 6, 7, CHANNELS] to 4 channels, padded by 1. */
 TEST(quantized__conv)
 {
     enum { H = 6, W = 7, OUT = 4 };
@@ -417,7 +416,7 @@ TEST(quantized__conv)
     check_bytes(&r);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- rejected inputs and attributes ---------------------------------------------------------- */
 
 TEST(quantized__refuses)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss against their definition in long double:
- * probabilities by plain exponentials, sums in one go.
+ * Compares NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss with their definition in long
+ * double: probabilities by plain exponentials, and plain sums.
  *
  * Tolerance: logarithm and sums of at most some thousand numbers of size 5: 2e-5 in float32; 16-bit
  * floats round log-probabilities to 11 or 8 bits.
@@ -153,7 +153,7 @@ TEST(loss__dtypes)
                                        .ignored = 2});
 }
 
-/* Enough positions for parts. */
+/* Has so many positions that they are reduced in parts. */
 TEST(loss__many_positions)
 {
     static const int64_t dims[] = {3, 3, 5003};

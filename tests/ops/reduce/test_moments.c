@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MeanVarianceNormalization, and BatchNormalization in training mode, against sums of squares in
- * long double: the variance is the mean square less the square of the mean.
+ * Compares MeanVarianceNormalization, and BatchNormalization in training mode, with sums of squares
+ * in long double: the variance is the mean square less the square of the mean.
  *
  * Tolerance: results are up to 10 in size and off by some units in the last place of their dtype.
  */
@@ -26,7 +26,7 @@ static double *coarse(int64_t n, double shift)
     return x;
 }
 
-/* Computes statistics of each element's group; axes as bits. */
+/* Computes mean and variance of each element's group. reduced: axes as bits. */
 static void statistics(const double *x, int rank, const int64_t *dims, unsigned reduced,
                        double *mean, double *var)
 {
@@ -116,8 +116,8 @@ TEST(moments__dtypes)
     }
 }
 
-/* Parts, and a mean that is large compared to the deviations: in float32 a difference of squares
- * would have no correct digit. */
+/* Reduces in parts, and with a mean that is large compared to the deviations: in float32 a
+ * difference of squares would have no correct digit. */
 TEST(moments__long_and_shifted)
 {
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(3, 2, 100, 131), 0);
@@ -143,7 +143,7 @@ TEST(moments__constant)
     }
 }
 
-/* No axes, and rank 0: each number is a channel. */
+/* Without axes, and at rank 0, each element is a group. */
 TEST(moments__no_axes)
 {
     run_node r;

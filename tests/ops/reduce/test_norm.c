@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BatchNormalization, LayerNormalization, InstanceNormalization, GroupNormalization and LRN in
- * double; variances by the mean of squares less the square of the mean, which double affords.
+ * Compares BatchNormalization, LayerNormalization, InstanceNormalization, GroupNormalization and
+ * LRN with formulas in double; variances are the mean of squares less the square of the mean, for
+ * which double suffices.
  *
  * Tolerance: sums of up to a thousand float32 of size 1, then a square root and a division: 1e-5.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions against plain sums in double, element by element.
+ * Compares reductions with plain sums in double, element by element.
  *
  * Tolerance: sums of n float32 in blocks lose far less than n * 2^-24: 2e-6 of the largest partial
  * sum, whatever n is (ten millions below); float16 and bfloat16 round the result to 11 and 8 bits.
@@ -61,7 +61,7 @@ static void add_axes(run_node *r, const reduce_case *c, int rank)
     int64_t axes[CLG_MAX_RANK];
     double *numbers = run_node_zeros(CLG_MAX_RANK);
     int64_t n = 0;
-    /* Every second one negative, the last first. */
+    /* The last axis comes first; every second one is negative. */
     for (int i = rank - 1; i >= 0; i--)
         if (c->axes >> i & 1) {
             axes[n] = n % 2 ? i : i - rank;
@@ -223,7 +223,7 @@ TEST(reduce__special_numbers)
         check_values(&columns, DIMS(20, 2), x, 1);
         check_values(&columns, DIMS(20, 2), y, 1);
     }
-    /* exp of any of these would not fit. */
+    /* exp of these overflows or underflows float32. */
     double huge[3] = {1000, 999, -1000}, min[3] = {-INFINITY, -INFINITY, -INFINITY};
     run_node r;
     run_node_start(&r, NULL, "ReduceLogSumExp", 13);
@@ -234,7 +234,7 @@ TEST(reduce__special_numbers)
     check_values(&c, DIMS(3), min, 1);
 }
 
-/* Integers wrap in their own width, and not before the end. */
+/* A sum of int32 wraps to 32 bits; that of ReduceMean does not wrap before the division. */
 TEST(reduce__overflow)
 {
     run_node r;

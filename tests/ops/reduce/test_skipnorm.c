@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RMSNormalization and com.microsoft's normalisations of sums against the formulas in double, and
- * EmbedLayerNormalization against looking its tables up. float32: 1e-5 of numbers of size 1;
- * float16: 4e-3; bfloat16, of operands that it holds: 8e-3.
+ * Compares RMSNormalization and com.microsoft's normalisations of sums with the formulas in double,
+ * and EmbedLayerNormalization with looking its tables up. float32: 1e-5 of values of size 1;
+ * float16: 4e-3; bfloat16, with operands that it represents exactly: 8e-3.
  */
 #include "support/cases/run_node.h"
 

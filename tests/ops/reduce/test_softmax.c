@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax, LogSoftmax and Hardmax against sums of exponentials in long double, without subtracting
- * a maximum: the range of long double suffices.
+ * Compares Softmax, LogSoftmax and Hardmax with sums of exponentials in long double, without
+ * subtracting a maximum: the range of long double suffices.
  *
  * Tolerance: the exponential's argument is off by 2^-24 of its size, which is up to 200 here, the
  * sum by less: 2e-5.
@@ -14,7 +14,7 @@
 
 #define FLOAT_TOLERANCE 2e-5
 
-/* x as [outer, cols, inner]. */
+/* Computes the operator over the columns of x [outer, cols, inner]. */
 static void reference(const char *op_type, double *y, const double *x, int64_t outer, int64_t cols,
                       int64_t inner)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TopK against picking the best that is left, k times: of equals the lowest index, a NaN the
- * largest. Nothing is computed, so results are exact.
+ * Compares TopK with selecting the best remaining element k times: among equal elements the lowest
+ * index first, NaN as the largest value. Nothing is computed, so results are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

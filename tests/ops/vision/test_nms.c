@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression against marking overlaps in a list sorted beforehand. Boxes are on a grid of
- * quarters, so that areas and their quotients stay clear of thresholds whatever the rounding.
+ * Compares NonMaxSuppression with marking overlaps in a list sorted beforehand. Boxes are on a grid
+ * of quarters, so that areas and their quotients stay clear of thresholds whatever the rounding.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -123,10 +123,10 @@ TEST(nms__random)
 TEST(nms__inputs_left_out)
 {
     problem p = random_problem(1, 2, 20);
-    p.max = NAN; /* nothing, then */
+    p.max = NAN; /* the default of 0 selects nothing */
     nms(&p);
     p.max = 4;
-    p.iou = NAN; /* any overlap */
+    p.iou = NAN; /* the default of 0 suppresses any overlap */
     nms(&p);
     p.max = -3;
     nms(&p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxPool, AveragePool and LpPool against loops in double over every tap of a padded copy of the
- * input.
+ * Compares MaxPool, AveragePool and LpPool with loops in double over every tap of a padded copy of
+ * the input.
  *
  * Tolerance: a maximum is exact; means and norms of up to a hundred numbers in float32 are good to
  * 2e-6.
@@ -26,7 +26,7 @@ typedef struct pool_case {
 
 typedef enum pool_op { POOL_MAX, POOL_AVERAGE, POOL_AVERAGE_PADDED, POOL_LP } pool_op;
 
-/* The case with three axes; output sizes by the formulas of ONNX's text. */
+/* Completes a case to three axes, with output sizes by ONNX's formulas. */
 typedef struct pool_whole {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], begin[3], end[3];
 } pool_whole;

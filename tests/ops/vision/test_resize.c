@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize and Upsample against the sum over all input elements of the product of each axis' weights,
- * with places and weights in double as ONNX's text defines them; and against numbers that ONNX's
- * own tests print.
+ * Compares Resize and Upsample with the sum over all input elements of the product of each axis'
+ * weights, with positions and weights in double as ONNX defines them; and with results that ONNX's
+ * tests print.
  *
  * Tolerance: weights and sums of up to 64 terms in float32: 1e-5. Nearest copies exactly; sizes
- * here are such that double finds each place without rounding.
+ * here are such that double computes each position without rounding.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -187,7 +187,7 @@ TEST(resize__nearest)
             resize(&t);
             t.in[3] = 17;
             t.out[3] = 4;
-            if (is(t.coordinates, "align_corners")) continue; /* 16 / 3 is not a number of double */
+            if (is(t.coordinates, "align_corners")) continue; /* 16 / 3 is not exact in double */
             t.in[3] = 16;
             resize(&t);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign against samples that are interpolated one by one, MaxRoiPool against a look at every
- * element of an image. float32: places carry 1e-6 of the image's size into the weights: 1e-4;
- * float16: 4e-3.
+ * Compares RoiAlign with samples that are interpolated one by one, and MaxRoiPool with a loop over
+ * every element of an image. float32: positions carry 1e-6 of the image's size into the weights:
+ * 1e-4; float16: 4e-3.
  */
 #include "support/cases/run_node.h"
 
@@ -15,7 +15,7 @@ typedef struct align_case {
     double scale;
 } align_case;
 
-/* Finds the four weighted elements around a position; zeros outside. */
+/* Computes the four weighted elements around a position; zeros outside. */
 static void around(const double *image, int64_t h, int64_t w, double y, double x, double v[4])
 {
     memset(v, 0, 4 * sizeof *v);
@@ -83,7 +83,8 @@ static void align(align_case k, clg_dtype dtype, const int64_t *x, int64_t n, co
     run_node_check(&r, tolerance);
 }
 
-/* Within, across an edge, outside, rotated, of no size, huge. */
+/* Regions within the image, across an edge, outside, with start and end exchanged, of no size,
+ * huge. */
 static const double regions[] = {1, 2,  9, 11.5, -4, -3, 5, 6, 40, 40, 50, 60,
                                  9, 11, 2, 3,    4,  4,  4, 4, 0,  0,  13, 17};
 

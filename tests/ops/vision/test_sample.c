@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GridSample against sums over all elements of an image, each with the weight that the distance
- * gives it, and AffineGrid against its formula. float32: coordinates carry 1e-6 of the image's size
- * into the weights: 1e-4; float16: 4e-3.
+ * Compares GridSample with sums over all elements of an image, each with the weight that the
+ * distance gives it, and AffineGrid with its formula. float32: coordinates carry 1e-6 of the
+ * image's size into the weights: 1e-4; float16: 4e-3.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -53,7 +53,7 @@ static void axis_weights(const sampling *s, double g, int64_t n, double *weights
     }
 }
 
-/* x: [batch, channels, axes...], out: sizes of the grid. */
+/* Checks GridSample of x: [batch, channels, axes...]; out: sizes of the grid. */
 static void sample(sampling s, clg_dtype dtype, clg_dtype grid_dtype, int rank, const int64_t *x,
                    const int64_t *out, double tolerance)
 {

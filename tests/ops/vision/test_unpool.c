@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxUnpool of random places, and after the MaxPool whose indices it takes back. Moves are exact.
+ * Tests MaxUnpool with random indices, and after the MaxPool that computes its indices. Moves are
+ * exact.
  */
 #include "support/cases/run_node.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A value of a replayed plan: the position of its elements, and the number that identifies each of
- * them in the model of memory. Any other number in memory fails the test.
+ * Describes a value of a replayed plan: the position of its elements, and the number that
+ * identifies each of them in the model of memory. Any other number in memory fails the test.
  */
 #ifndef CLG_TESTS_CHECKED_VALUE_H
 #define CLG_TESTS_CHECKED_VALUE_H
@@ -11,7 +11,7 @@
 #include "plan/plan.h"
 
 typedef struct checked_value {
-    value_fact fact; /* dtype NONE: not reached yet; known: a reference */
+    value_fact fact; /* dtype NONE: not reached yet; holds a reference to `known` */
     int64_t n;       /* elements */
     bool has_memory, weight;
     plan_placement at; /* of element 0 */
@@ -19,7 +19,7 @@ typedef struct checked_value {
     uint32_t *numbers; /* of the elements */
 } checked_value;
 
-/* Gives new numbers to all elements of the fact's shape, and dense strides. */
+/* Sets n from the shape in `fact`, gives each element a new number, and sets dense strides. */
 void checked_value_number(checked_value *v, shadow *memory);
 /* Returns the offset of element j, in elements from element 0. */
 int64_t checked_value_offset(const checked_value *v, int64_t j);

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_SIMULATED 300000 /* multiply-adds of a case */
-#define LONG_SUM 4096        /* terms */
+#define MAX_SIMULATED 300000 /* multiply-adds; larger cases are left out on software devices */
+#define LONG_SUM 4096        /* terms of a sum, beyond which data are whole numbers */
 
 /* ---- the formula ----------------------------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ static void expect(conv_run *r)
     }
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static shape map_dims(const conv_run *r, bool in_blocks, int64_t channels, int64_t h, int64_t w)
 {

@@ -18,12 +18,12 @@ typedef struct fused {
     double tolerance;                       /* relative, of floats */
 } fused;
 
-/* A list of n elements. */
+/* Creates a tensor [n]. */
 tensor *fused_tensor(clg_dtype dtype, int64_t n);
-/* Adds an input, a list of n elements for the caller to fill in. */
+/* Adds an input, a tensor [n] for the caller to fill in. */
 tensor *fused_input(fused *f, clg_dtype dtype, int64_t n, pointwise_register *out);
-/* Makes the register the next output; returns a list as long as input 0 for the caller to fill in.
- */
+/* Makes the register the next output; returns a tensor as long as input 0 for the expected
+ * result. */
 tensor *fused_output(fused *f, pointwise_register r);
 /* Runs on every target and compares: integers and bool exactly, floats within the tolerance.
  * Targets without double must reject float64. Frees the tensors. */

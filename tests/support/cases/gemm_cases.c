@@ -52,8 +52,8 @@ void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool co
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(k));
 }
 
-/* Returns the index of a batch, by independent index arithmetic: right-aligned, 0 where a dimension
- * is 1. */
+/* Returns the index of the batch that broadcasts to batch `index` of `over`: dimensions are
+ * right-aligned, and those of 1 repeat. */
 static int64_t batch_of(int rank, const int64_t *dims, int over_rank, const int64_t *over,
                         int64_t index)
 {
@@ -133,10 +133,10 @@ void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu)
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(g->k));
 }
 
-/* ---- operators that follow ------------------------------------------------------------------- */
+/* ---- following operators --------------------------------------------------------------------- */
 
-/* A following operator, and its effect on a sum. opset 13 has no Gelu: the pass recognises its
- * formula. */
+/* Describes an operator that follows a GEMM, and its function. opset 13 has no Gelu: the pass
+ * recognises its formula. */
 typedef struct follower {
     const char *op_type;
     double alpha, beta; /* NAN: no such attribute */
@@ -186,7 +186,7 @@ void gemm_check_followers(clg_dtype dtype)
         if (!isnan(f->alpha)) run_node_float(&r, "alpha", f->alpha);
         if (!isnan(f->beta)) run_node_float(&r, "beta", f->beta);
         run_node_expect(&r, dtype, 2, (int64_t[]){M, N}, y);
-        r.blas_only = dtype == CLG_FLOAT32 && k % 4 != 0; /* all kernels include one text of them */
+        r.blas_only = dtype == CLG_FLOAT32 && k % 4 != 0; /* all kernels share epilogues */
         run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(K));
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm against sums in double, taken from the last term to the first: for the tests of
- * their kernels.
+ * Compares MatMul and Gemm with sums in double, taken from the last term to the first, for the
+ * tests of their kernels.
  *
  * Tolerance: float32 sums of k terms of size 1 differ from the double's by at most k * 2^-24 and,
  * with random signs, by far less: 2e-6 of the larger of the result and sqrt(k). float16 stores 11
@@ -17,7 +17,7 @@ double gemm_tolerance(clg_dtype dtype);
 double gemm_scale(int64_t k); /* of a sum of k terms */
 /* Returns n random numbers that the dtype represents exactly. */
 double *gemm_numbers(clg_dtype dtype, int64_t n);
-/* Computes out[m,n] = a x b; element (i, j) of a is at i * rs + j * cs. */
+/* Computes out[m,n] = a x b; element (i, j) of a is at i * a_rs + j * a_cs, of b likewise. */
 void gemm_reference(double *out, int64_t m, int64_t n, int64_t k, const double *a, int64_t a_rs,
                     int64_t a_cs, const double *b, int64_t b_rs, int64_t b_cs);
 

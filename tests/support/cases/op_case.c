@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One node and its facts. See op_case.h.
+ * Infers and lowers one node. See op_case.h.
  */
 #include "support/cases/op_case.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One node with facts of its inputs, for tests of operators' rows without a device.
+ * Infers and lowers one node from facts of its inputs, to test operators' rows without a device.
  *
  *     op_case k;
  *     op_case_start(&k, "Flatten", 13, 1, 1);
- *     assert_ok(node_set_int(k.g, 0, "axis", 0));
+ *     assert_ok(node_set_int(k.graph, 0, "axis", 0));
  *     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 3, 4));
  *     assert_ok(op_case_infer(&k));
  *     op_case_expect_dims(&k, LIST(1, 24));
@@ -28,7 +28,7 @@ typedef struct op_case {
     lower_operand lowered[OP_CASE_OUTPUTS]; /* of the last op_case_lower */
 } op_case;
 
-/* A count and as many numbers. U: an unknown dimension. */
+/* Expands to a count and a pointer to that many int64_t. U: an unknown dimension. */
 #define LIST(...)                                                                                  \
     (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
         &((int64_t[]){0, __VA_ARGS__})[1]

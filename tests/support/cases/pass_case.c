@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs for tests of passes. See pass_case.h.
+ * Builds graphs and runs passes on them. See pass_case.h.
  */
 #include "support/cases/pass_case.h"
 

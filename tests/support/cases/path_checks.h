@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks of path functions, for the tests of each system.
+ * Checks path functions, in the tests of each operating system.
  */
 #ifndef CLG_TESTS_PATH_CHECKS_H
 #define CLG_TESTS_PATH_CHECKS_H

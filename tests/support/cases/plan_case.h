@@ -52,7 +52,7 @@ void plan_case_output(plan_case *k, value_id v);
 
 /* Checks and resolves the graph: no more nodes afterwards. Called by the first plan. */
 void plan_case_ready(plan_case *k);
-/* Calls plan_create, after freeing the previous plan. k->p is NULL when contents are needed. */
+/* Calls plan_create, after freeing the previous plan. k->plan is NULL when contents are needed. */
 clg_status plan_case_try(plan_case *k);
 void plan_case_plan(plan_case *k); /* as plan_case_try, but must return a plan */
 /* Plans further segments, where the host reads contents, with contents that `give` makes for each

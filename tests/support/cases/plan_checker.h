@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replays a plan without a device. Every element of every value has its own number; a model of
+ * Replays a plan without a device. Every element of every value has a unique number; a model of
  * memory records the number at each position. A step must find the numbers of its inputs where it
  * reads them, and must not overwrite data that is read later. Views are computed by the operators'
  * host arithmetic, not by the planner. An invalid plan fails the test.
@@ -20,8 +20,8 @@ typedef struct plan_check_counts {
     size_t n_bytes_read; /* of slabs */
 } plan_check_counts;
 
-/* Checks the segments from the root to a last one, each the child of the previous one. counts may
- * be NULL. */
+/* Checks the segments from the root to a last one, each the child of the previous one. out_counts
+ * may be NULL. */
 void plan_check(const plan_context *context, const plan *p, const plan_segment *const *path,
                 size_t n_path, plan_check_counts *out_counts);
 

@@ -11,7 +11,7 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Scale i along the axis is scale * (1 + i / 8). */
+/* Describes an operand. Scale i along the axis is scale * (1 + i / 8). */
 typedef struct operand_row {
     char letter;
     clg_dtype dtype; /* FLOAT32: not quantised */
@@ -50,7 +50,7 @@ static const operand_row operands[] = {
     {'y', CLG_UINT8, true, 2, {40000, 2}, 0.01, 0, -1},
 };
 
-/* By digit: dtype, scale, zero point. */
+/* Quantisations of results, by digit: dtype, scale, zero point. */
 static const operand_row results[] = {
     {'0', CLG_UINT8, false, 0, {0}, 0.04713, 131, -1}, {'1', CLG_INT8, false, 0, {0}, 0.051, 5, -1},
     {'2', CLG_UINT8, false, 0, {0}, 0.049, 0, -1},     /* all non-negative */
@@ -68,7 +68,7 @@ static const operand_row *find_row(char letter)
     return NULL;
 }
 
-/* Returns the numbers of an operand: equal in each call. */
+/* Returns the data of an operand: equal in each call. */
 static const double *numbers_of(const operand_row *o)
 {
     static double *kept[COUNT(operands)];
@@ -113,7 +113,7 @@ typedef struct writing {
     size_t n_attributes;
     term terms[4];
     size_t n_terms;
-    term *dequantized; /* by letter: operands that are there already */
+    term *dequantized; /* operands that are dequantised already, by letter */
 } writing;
 
 static int64_t attribute_int(const writing *w, const char *name, size_t i, int64_t fallback)
@@ -240,11 +240,11 @@ static void compute(writing *p, const char *op, term *y)
         if (strcmp(op, elements[i]) == 0) compute_elements(p, op, y);
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing the model ----------------------------------------------------------------------- */
 
 static void new_name(writing *w, char name[16]) { (void)snprintf(name, 16, "v%d", w->n_names++); }
 
-/* Converts numbers to bytes of a dtype. */
+/* Returns the numbers as elements of a dtype. */
 static void *as_bytes(clg_dtype dtype, const double *numbers, int64_t n)
 {
     char *bytes = (char *)run_node_zeros(n);
@@ -344,7 +344,7 @@ static void write_numbers(writing *w, term *out)
     add_constant(w, whole ? CLG_INT64 : CLG_FLOAT32, out->rank, out->dims, out->v, out->name);
 }
 
-/* [name=value ...] */
+/* Reads `[name=value ...]`; returns the number of attributes, 0 without a bracket. */
 static size_t read_attributes(writing *w, graph_attribute out[8])
 {
     size_t n = 0;
@@ -400,7 +400,7 @@ static void write_operator(writing *w, term *out)
     for (size_t i = 0; i < inner.n_attributes; i++) add_attribute(w, &inner.attributes[i]);
 }
 
-/* Writes Q0( or DQ0(: the expression in the brackets, then the nodes. */
+/* Writes Q0(...) or DQ0(...): the nodes of the expression in brackets, then those that quantise. */
 static void write_quantized(writing *w, term *out)
 {
     const bool again = *w->at == 'D';

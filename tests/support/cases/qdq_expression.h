@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models of quantised operators, written as expressions, and their reference results in double.
+ * Builds models of quantised operators from expressions, and reference results in double.
  *
  *   Conv[pads=1:1:0:0 group=2](Da, Dw, f)   an operator of opset 13: lists have colons, decimal
  *                                           numbers a point
@@ -27,7 +27,7 @@ typedef struct qdq_expression {
     char inputs[8]; /* letters */
     char output[16];
     bool is_quantized;
-    const double *reference; /* NULL: an operator is not computed here */
+    const double *reference; /* NULL: the reference lacks one of the operators */
     double largest;          /* of the reference, 1 at least */
 } qdq_expression;
 

@@ -26,7 +26,7 @@ static double *numbers(int64_t n, bool is_signed, quantized_range range, bool hi
     return x;
 }
 
-/* ---- GEMMs -------------------------------------------------------------------------------- */
+/* ---- GEMMs ----------------------------------------------------------------------------------- */
 
 int64_t qgemm_sum(const qgemm_case *p, const double *a, const double *b, const double *az,
                   const double *bz, int64_t z, int64_t i, int64_t j)

@@ -28,11 +28,11 @@ typedef struct quantized_how {
 typedef struct qgemm_case {
     int64_t batch, m, n, k;
     bool a_signed, b_signed;
-    int zeros; /* 0 none, 1 scalars, 2 one per row and column */
+    int zeros; /* 0: none, 1: scalars, 2: one per row and column */
     bool shared_b;
 } qgemm_case;
 
-/* Returns element (i, j) of matrix z before scaling. */
+/* Returns the sum of element (i, j) of matrix z, before scaling. */
 int64_t qgemm_sum(const qgemm_case *p, const double *a, const double *b, const double *az,
                   const double *bz, int64_t z, int64_t i, int64_t j);
 /* Checks MatMulInteger; a shared B is a constant, here and in the next. */
@@ -41,7 +41,7 @@ void qgemm_check_integer(qgemm_case p, quantized_how how);
 void qgemm_check_linear(qgemm_case p, clg_dtype ty, clg_dtype ts, int fold, quantized_how how);
 
 typedef struct qconv_case {
-    int rank; /* of the window: 1 to 3; the first axes of `rank` 1 are 1 */
+    int rank; /* spatial axes: 1 (w), 2 (h, w) or 3 (1, h, w) */
     int64_t batch, groups, ic, oc, h, w, kh, kw, sh, sw, dh, dw, ph, pw;
     bool x_signed, w_signed, w_lists, bias;
 } qconv_case;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reference of recurrent cells. See recurrent_case.h.
+ * Computes the reference of recurrent cells. See recurrent_case.h.
  */
 #include "support/cases/recurrent_case.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node RNN, GRU or LSTM with its data, and its expected result: ONNX's equations in double, step
- * by step and unit by unit, with the gates computed in another order than in the kernels.
+ * Holds an RNN, GRU or LSTM node with its data, and its expected result: ONNX's equations in
+ * double, step by step and unit by unit, with the gates computed in another order than in the
+ * kernels.
  */
 #ifndef CLG_TESTS_RECURRENT_CASE_H
 #define CLG_TESTS_RECURRENT_CASE_H
@@ -40,7 +41,7 @@ typedef struct recurrent_case {
     double clip; /* 0: no clipping */
     bool input_forget, linear;
     const activation *activations; /* f, g, h of each direction; NULL: the defaults */
-    bool default_numbers;          /* alpha and beta are not written down */
+    bool default_numbers;          /* attributes activation_alpha and _beta are omitted */
     bool heavy;
 } recurrent_case;
 
@@ -54,11 +55,11 @@ typedef struct recurrent_data {
 
 /* Makes random data of the case, and computes the results. */
 recurrent_data recurrent_make(const recurrent_case *k);
-/* Writes the node and its inputs. names: room for RECURRENT_LIST, as long as r. */
+/* Adds the node and its inputs to r. names: RECURRENT_LIST elements, valid as long as r. */
 void recurrent_write(const recurrent_data *d, run_node *r, const char **names);
-/* Makes, writes and runs the case on every target, with the requested results. Tolerances: float32
- * sums of up to 150 products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16
- * stores the input's part of the sums, of size up to 4, in half: 1e-2. float64: 1e-12. */
+/* Runs the case on every target, and checks the requested results. Tolerances: float32 sums of up
+ * to 150 products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16 stores the
+ * input's part of the sums, of size up to 4, in float16: 1e-2. float64: 1e-12. */
 void recurrent_check(const recurrent_case *k);
 
 #endif

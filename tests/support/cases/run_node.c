@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A device and a class of kernels. */
+/* Describes a test target: a device and a class of kernels. */
 typedef struct place {
     clg_context *context;
     clg_session_options options;
     bool is_simulator;
-    bool is_slow; /* it compiles or runs so slowly that it gets a share of the cases */
+    bool is_slow; /* it compiles or runs so slowly that it runs only a share of the cases */
     char name[160];
 } place;
 
@@ -38,7 +38,7 @@ static unsigned n_cases, share, share_of = 1;
 static const char *the_impl; /* of run_node_by, or NULL */
 static clg_kernel_class the_kernels;
 
-static void **blocks; /* numbers handed out */
+static void **blocks; /* arrays handed out, freed with the group */
 static size_t n_blocks;
 static uint64_t seed;
 
@@ -59,7 +59,7 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     if (!wanted || strstr(p->name, wanted)) n_places++;
 }
 
-/* Parses "1/4", "all"; a quarter by default, unless targets are named. */
+/* Reads CLG_TEST_SHARE: "1/4" or "all"; by default 0/4, or all where targets are named. */
 static void read_share(void)
 {
     const char *given = getenv("CLG_TEST_SHARE");
@@ -101,7 +101,7 @@ int run_node_open(void **state)
         clg_context *context;
         clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
         /* PoCL caches compiled kernels itself, and would compile all again to return a binary for
-         * the cache. */
+         * the library's cache. */
         if (strcmp(devices[i].platform, "Portable Computing Language") == 0) options.cache_dir = "";
         if (clg_context_create(devices[i].selector, &options, &context) != CLG_OK) {
             printf("skipped %s: %s\n", devices[i].name, clg_last_error());
@@ -153,7 +153,7 @@ int64_t run_node_count(int rank, const int64_t *dims)
     return n;
 }
 
-/* ---- describing ------------------------------------------------------------------------------ */
+/* ---- building a case ------------------------------------------------------------------------- */
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
 {
@@ -270,7 +270,7 @@ void run_node_strings(run_node *r, const char *name, size_t n, const char *const
     a->strings = values;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 double *run_node_zeros(int64_t n)
 {
@@ -467,8 +467,8 @@ static bool is_miscompiled(const place *p, const run_node *r)
            driver_miscompiles_emulated_unit(device);
 }
 
-/* Returns whether a slow device runs the current case: the first ones that it supports, then its
- * share. */
+/* Returns whether the target runs the current case. A slow device runs the first ones that it
+ * supports, and then its share. */
 static bool takes_case(const place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;

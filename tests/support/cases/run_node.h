@@ -74,7 +74,7 @@ typedef struct run_node {
     bool heavy;       /* too much work for a simulator, which skips it */
     bool float64;     /* computes in float64, though no input shows it */
     bool blas_only;   /* only where CLBlast may be used: its epilogues compile quickly */
-    const char *impl; /* as run_node_by has it; NULL: any */
+    const char *impl; /* from run_node_by; NULL: any */
     clg_kernel_class impl_kernels;
 } run_node;
 
@@ -85,8 +85,8 @@ int run_node_close(void **state);
 void run_node_by(clg_kernel_class kernels, const char *impl);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
-/* Appends a node: its first input is the last one's output; more inputs and attributes may follow.
- */
+/* Appends a node: its first input is the previous node's output; more inputs and attributes may
+ * follow. */
 void run_node_then(run_node *r, const char *op_type);
 /* Adds an input, from numbers that are rounded to dtype. */
 void run_node_input(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
@@ -103,9 +103,10 @@ void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *value
 void run_node_pads(run_node *r, int axes, const int64_t *begin, const int64_t *end);
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values);
 void run_node_strings(run_node *r, const char *name, size_t n, const char *const *values);
-/* Sets the next output's expected result; NULL omits the output. */
+/* Sets the next output's expected result. numbers may be NULL where the output is empty. */
 void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                      const double *numbers);
+/* Omits the next output. */
 void run_node_expect_absent(run_node *r);
 
 /* Runs on every device; one without float64 must reject float64. A number passes when abs(got -
@@ -126,19 +127,20 @@ size_t run_node_leave_out(bool (*is_faulty)(const clg_device_info *device));
 /* As run_node_each, as one case of many: slow devices run only their share. */
 void run_node_each_case(run_node_body body, void *user);
 
-/* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed
- * (CLG_TEST_SEED sets it); freed when the group ends. */
+/* Returns n numbers between -1 and 1 that float16 represents exactly, from the seed that the group
+ * printed (CLG_TEST_SEED sets it); freed when the group ends. */
 double *run_node_random(int64_t n);
-/* Returns n zeros for expectations, freed with the group. */
+/* Returns n zeros, for expected results; freed when the group ends. */
 double *run_node_zeros(int64_t n);
-/* Returns 0, 1, 2.. up to `max`, repeated; max should be a prime, so that rows differ. */
+/* Returns 0, 1, 2 .. max - 1, repeated; max should be a prime, so that rows differ. */
 double *run_node_numbered(int64_t n, int64_t max);
 
-/* A rank and dimensions, possibly none: run_node_input(&r, CLG_FLOAT32, DIMS(2, 3), x). */
+/* Expands to a rank and dimensions, possibly none: run_node_input(&r, CLG_FLOAT32, DIMS(2, 3),
+ * x). */
 #define DIMS(...)                                                                                  \
     (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
         &((int64_t[]){0, __VA_ARGS__})[1]
-/* The number of elements of a shape, and of an array. */
+/* Return the number of elements of a shape, and of an array. */
 int64_t run_node_count(int rank, const int64_t *dims);
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 

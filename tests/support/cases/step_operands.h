@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operands of a lowered step, as the planner binds them.
+ * Lists the operands of a lowered step, as the planner binds them.
  */
 #ifndef CLG_TESTS_STEP_OPERANDS_H
 #define CLG_TESTS_STEP_OPERANDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The counting allocator; see counting_alloc.h. Each block is preceded by its size.
+ * Implements the counting allocator. See counting_alloc.h. Each block is preceded by its size.
  */
 #include "support/fakes/counting_alloc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An allocator that counts the bytes that the library holds on the host. Thread-safe.
+ * Counts the bytes that the library holds on the host, by an allocator. Thread-safe.
  */
 #ifndef CLG_TESTS_COUNTING_ALLOC_H
 #define CLG_TESTS_COUNTING_ALLOC_H

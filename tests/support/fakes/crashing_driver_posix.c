@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The variables of a driver whose compiler dies, and what the log and /proc show of it.
+ * Sets the variables of the layer that crashes the compiler, and reads its log and /proc. See
+ * crashing_driver.h.
  */
 #include "support/fakes/crashing_driver.h"
 

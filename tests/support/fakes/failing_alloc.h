@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An allocator that fails the N-th allocation and counts live blocks, and the loop that fails every
- * one.
+ * An allocator that counts live blocks and can fail the N-th allocation, and a loop that runs a
+ * function with each of its allocations failing in turn.
  */
 #ifndef CLG_TESTS_FAILING_ALLOC_H
 #define CLG_TESTS_FAILING_ALLOC_H
@@ -12,9 +12,9 @@
  * block. */
 void failing_alloc_install(void);
 void failing_alloc_remove(void);
-/* Makes allocation n (counted from 0; growing a block counts) fail once; SIZE_MAX: none. */
+/* Makes the n-th allocation from now (from 0; resizing counts too) fail once; SIZE_MAX: none. */
 void failing_alloc_arm(size_t n);
-bool failing_alloc_has_failed(void); /* since it was armed */
+bool failing_alloc_has_failed(void); /* since the last call of failing_alloc_arm */
 size_t failing_alloc_n_live(void);
 
 /* Runs body with the first allocation failing, then the second, and so on until no allocation

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selects the drivers that a test sees: a separate folder of .icd files.
+ * Selects the drivers that a test sees: sets OCL_ICD_VENDORS to a folder of copied .icd files.
  */
 #include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
@@ -14,7 +14,7 @@
 
 #define SYSTEM_VENDORS "/etc/OpenCL/vendors"
 
-/* The driver library of the command oclgrind, which has no .icd file. */
+/* Paths where Oclgrind's driver library may be installed; it has no .icd file. */
 static const char *const oclgrind_libraries[] = {
     "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
     "/usr/lib/x86_64-linux-gnu/oclgrind/liboclgrind-rt-icd.so",
@@ -35,14 +35,14 @@ static void add_driver(const char *file, const char *library)
     (void)scratch_file(name, library, strlen(library));
 }
 
-/* Returns whether the driver can be used: Intel's opens libraries with RTLD_DEEPBIND, on which
- * AddressSanitizer ends the program. */
+/* Returns whether the file is an .icd file whose driver can be used. Under sanitizers, Intel's
+ * cannot: it opens libraries with RTLD_DEEPBIND, on which AddressSanitizer ends the program. */
 static bool is_usable(const char *file)
 {
     return strstr(file, ".icd") && !(CLG_TEST_SANITIZED && strstr(file, "intel"));
 }
 
-/* Copies the system's .icd files whose names contain part. */
+/* Copies the system's usable .icd files whose names contain `part`. */
 static void add_system_drivers(const char *part)
 {
     DIR *folder = opendir(SYSTEM_VENDORS);

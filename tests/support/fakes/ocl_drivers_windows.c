@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selects the drivers that a test sees on Windows: those of the registry, which tests do not
- * change.
+ * Leaves the drivers that a test sees on Windows unchanged: they are those of the registry.
  */
 #include "support/fixtures/ocl_platforms.h"
 

@@ -8,14 +8,14 @@
 
 #include <stdbool.h>
 
-/* Functions of the layer. Return the number of commands that ran late, and of those for which
- * another queue waited without a flush. */
+/* Functions of the layer. Return the number of commands that ran late, and the number of commands
+ * that another queue waited for without a flush. */
 long opencl_delay_n_late(void);
 long opencl_delay_n_unflushed(void);
-/* Restarts the numbering: the next queue is number 0. */
+/* Restarts the numbering of queues: the next one created is number 0. */
 void opencl_delay_restart(void);
 
-/* The layer's functions in the loader's copy of it, for tests. */
+/* Pointers to the functions of the copy of the layer that the OpenCL loader has loaded. */
 typedef struct opencl_delay {
     __typeof__(&opencl_delay_n_late) n_late;
     __typeof__(&opencl_delay_n_unflushed) n_unflushed;
@@ -25,8 +25,8 @@ typedef struct opencl_delay {
 /* Installs the layer between the library and the drivers. Call before the first OpenCL call of the
  * process. */
 void opencl_delay_open(opencl_delay *out_delay);
-/* Selects which queues created from now on are late, as CLG_DELAY; NULL: none. Numbers queues from
- * 0 again. */
+/* Sets CLG_DELAY to `which` (see layers/opencl_delay.c): the queues created from now on that are
+ * late; NULL: none. Restarts the numbering of queues. */
 void opencl_delay_queues(const opencl_delay *delay, const char *which);
 
 #endif

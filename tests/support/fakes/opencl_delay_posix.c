@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads the layer that runs commands late.
+ * Loads and configures the OpenCL layer that runs commands late.
  */
 #include "support/fakes/opencl_delay.h"
 

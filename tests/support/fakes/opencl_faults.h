@@ -18,14 +18,14 @@ typedef enum opencl_faults_kind {
     OPENCL_FAULTS_KINDS
 } opencl_faults_kind;
 
-/* Functions of the layer. arm: call n (from 0) that can fail fails once, with this OpenCL error; n
- * -1: none. Live objects are counted as references. */
+/* Functions of the layer. opencl_faults_arm makes the n-th call (from 0) of those that can fail
+ * return the OpenCL error `code`, once; n -1: none. A live object counts once per reference. */
 void opencl_faults_arm(long n, int code);
-long opencl_faults_n_calls(void); /* since it was armed */
+long opencl_faults_n_calls(void); /* calls that can fail, since opencl_faults_arm */
 bool opencl_faults_has_fired(void);
 long opencl_faults_n_live(opencl_faults_kind kind);
 
-/* The layer's functions in the loader's copy of it, for tests. */
+/* Pointers to the functions of the copy of the layer that the OpenCL loader has loaded. */
 typedef struct opencl_faults {
     __typeof__(&opencl_faults_arm) arm;
     __typeof__(&opencl_faults_n_calls) n_calls;
@@ -34,9 +34,9 @@ typedef struct opencl_faults {
 } opencl_faults;
 
 /* Installs the layer between the library and the drivers. Call before the first OpenCL call of the
- * process; false when this machine's OpenCL loader does not support layers. */
+ * process. Returns false when this machine's OpenCL loader does not support layers. */
 bool opencl_faults_open(opencl_faults *out_faults);
-/* Returns the number of all live objects, including events and programs. */
+/* Returns the number of live objects of all kinds. */
 long opencl_faults_total_live(const opencl_faults *faults);
 
 #endif

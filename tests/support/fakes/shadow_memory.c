@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model of memory. See shadow_memory.h.
+ * Implements the model of memory of shadow_memory.h.
  */
 #include "support/fakes/shadow_memory.h"
 
@@ -46,9 +46,9 @@ void shadow_free(shadow *s)
     s->n_spaces = 0;
 }
 
-/* ---- the order of steps ---------------------------------------------------------------------- */
+/* ---- order of steps -------------------------------------------------------------------------- */
 
-/* Returns, as bits, the steps of its window that step `i` comes after, transitively. */
+/* Returns the steps of its window that step `i` comes after, transitively, as bits. */
 static uint32_t steps_before(const shadow *s, size_t i)
 {
     const size_t first = i - i % PLAN_WINDOW;
@@ -76,7 +76,8 @@ static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
                  now, s->segment->depth, readers, before);
 }
 
-/* Starts a window: reads of earlier windows are complete. */
+/* Starts a window if the current step is the first of one: reads of earlier windows are complete.
+ */
 static void enter_window(shadow *s)
 {
     const size_t window = s->step / PLAN_WINDOW;

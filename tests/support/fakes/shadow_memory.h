@@ -16,15 +16,15 @@ typedef struct shadow_space {
     place_kind kind;
     uint32_t index;
     uint32_t *bytes;   /* the number of each byte; 0: never written */
-    uint32_t *writers; /* of this segment: the step that wrote a byte, plus one; 0: none */
-    uint32_t *readers; /* bits: steps of the window in progress that read it since */
+    uint32_t *writers; /* the step of this segment that last wrote each byte, plus one; 0: none */
+    uint32_t *readers; /* steps of the current window that read each byte since, as bits */
     size_t n_bytes;
 } shadow_space;
 
 typedef struct shadow {
     shadow_space spaces[SHADOW_MAX_SPACES];
     size_t n_spaces;
-    const plan_segment *segment; /* the current segment: has the sizes of slabs */
+    const plan_segment *segment; /* the current segment, which has the sizes of slabs */
     size_t step, window;
     bool is_untimed; /* accesses do not belong to a step */
     uint32_t last_number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See wrong_driver.h.
+ * Runs models on PoCL with simulated miscompilation. See wrong_driver.h.
  */
 #include "support/fakes/wrong_driver.h"
 
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ragged in every direction for tiles of 16 channels and 4x4 pixels. */
+/* Not multiples of tiles of 16 channels and 4x4 pixels: every border has partial tiles. */
 enum { CHANNELS = 21, SIDE = 23, PIXELS = SIDE * SIDE };
 _Static_assert(WD_N == CHANNELS * PIXELS, "the images' size");
 

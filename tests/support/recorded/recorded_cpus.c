@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recorded CPUs, simulators, and devices of Mesa.
+ * Defines the records of CPUs and simulators, and of devices of PoCL and Mesa.
  */
 #include "support/recorded/recorded_devices.h"
 
@@ -25,7 +25,7 @@ const device_record recorded_intel_cpu = {
     RECORDED_USABLE,
 };
 
-/* On a virtual machine: no clock is reported. */
+/* On a virtual machine: the driver reports no clock. */
 const device_record recorded_intel_cpu_on_amd = {
     INTEL_CPU("Intel(R) OpenCL", "OpenCL 3.0 LINUX"),
     .name = "AMD EPYC 7763 64-Core Processor",
@@ -90,7 +90,7 @@ const device_record recorded_pocl_xeon = {
     RECORDED_VECTORS(16, 16),
 };
 
-/* Intel's vendor number, a graphics brand in the processor's name. */
+/* Reports Intel's vendor id, and has a brand of GPUs in the processor's name. */
 const device_record recorded_pocl_ryzen = {
     POCL_3_1,
     POCL_CPU,
@@ -194,7 +194,7 @@ const device_record recorded_rusticl_navi14 = {
     RECORDED_MEMORY(4294967296, 4294967296, 65536),
 };
 
-/* Graphics of a desktop Ryzen. */
+/* The integrated GPU of a desktop Ryzen. */
 const device_record recorded_rusticl_raphael = {
     RUSTICL_GPU("24.3.0"),
     .name = "AMD Radeon Graphics (radeonsi, raphael_mendocino, LLVM 19.1.1, DRM 3.59, 6.11.3)",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices as their drivers describe them, one constant each: names, versions, counts and sizes as
- * public reports of such machines report them; extensions shortened to those that the library or
- * tests read. Platform and device indices are set by the machine that a device is put into
- * (recordings.h).
+ * Devices as their drivers describe them, one constant each: names, versions, counts and sizes are
+ * from public reports of such machines; extensions are only those that the library or tests read.
+ * Platform and device indices are set when a device is put into a machine (recordings.h).
  */
 #ifndef CLG_TESTS_SUPPORT_RECORDED_DEVICES_H
 #define CLG_TESTS_SUPPORT_RECORDED_DEVICES_H
@@ -34,7 +33,7 @@ extern const device_record recorded_mali, recorded_adreno, recorded_warp;
 extern const device_record recorded_pocl_xeon, recorded_pocl_ryzen, recorded_pocl_5900x,
     recorded_pocl_cuda;
 extern const device_record recorded_oclgrind;
-/* Synthetic: a device's name with commas */
+/* Synthetic: a device whose name has commas */
 extern const device_record recorded_commas;
 
 /* CL_DEVICE_TYPE */
@@ -42,7 +41,7 @@ extern const device_record recorded_commas;
 #define RECORDED_GPU ((uint64_t)4)
 #define RECORDED_ACCELERATOR ((uint64_t)8)
 
-/* Groups of fields. */
+/* Initialisers of fields that belong together. */
 #define RECORDED_USABLE                                                                            \
     .available = true, .compiler_available = true, .little_endian = true, .profile = "FULL_PROFILE"
 #define RECORDED_UNITS(units, mhz) .compute_units = (units), .max_clock_mhz = (mhz)

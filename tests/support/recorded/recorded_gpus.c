@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recorded graphics cards with their vendors' drivers.
+ * Defines the records of GPUs with their vendors' drivers.
  */
 #include "support/recorded/recorded_devices.h"
 
@@ -237,7 +237,7 @@ const device_record recorded_a770 = {
     RECORDED_GROUPS(1024, 1024, 1024, 1024),
 };
 
-/* Beignet */
+/* Through Beignet, Intel's earlier driver for Linux. */
 const device_record recorded_ivybridge = {
     .platform_name = "Intel Gen OCL Driver",
     .platform_vendor = "Intel",
@@ -358,7 +358,7 @@ const device_record recorded_mali = {
     RECORDED_USABLE,
 };
 
-/* The clock is as reported. */
+/* The driver reports a clock of 1 MHz. */
 const device_record recorded_adreno = {
     .platform_name = "QUALCOMM Snapdragon(TM)",
     .platform_vendor = "QUALCOMM",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds machines from recorded devices, and copies of their records that can be freed.
+ * Defines machines of recorded devices, and makes copies of their records that can be freed.
  */
 #include "support/recorded/recordings.h"
 

@@ -10,7 +10,8 @@
 
 #define RECORDING_MAX_DEVICES 8
 
-/* A device at its position. Platforms without devices leave gaps in the platform indices. */
+/* A device and its indices in a machine. Platforms without devices leave gaps in the platform
+ * indices. */
 typedef struct recorded_place {
     const device_record *record;
     int platform_index, device_index;
@@ -20,7 +21,7 @@ typedef struct recorded_place {
 typedef struct recording {
     const char *name;
     recorded_place
-        places[RECORDING_MAX_DEVICES]; /* in the order of the list; ends where record is NULL */
+        places[RECORDING_MAX_DEVICES]; /* in the order of enumeration; ends where record is NULL */
 } recording;
 
 extern const recording recordings[];
@@ -29,7 +30,8 @@ extern const size_t n_recordings;
 /* Returns NULL when there is no recording of that name. */
 const recording *recording_find(const char *name);
 
-/* Returns copies of the records, as from ocl_enumerate. Freed by device_records_free. */
+/* Copies the machine's records, as ocl_enumerate would return them. Freed by device_records_free.
+ */
 clg_status recording_records(const recording *r, device_record **out_records, size_t *out_n);
 
 /* All recorded devices, each once. */

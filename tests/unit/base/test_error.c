@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statuses, the last error and its hint, the log.
+ * Tests statuses, the last error and its hint, and the log.
  */
 #include "support/unit.h"
 
@@ -123,7 +123,7 @@ static void listen(void *user, clg_log_level level, const char *message)
     h->level = level;
     h->length = strlen(message);
     (void)snprintf(h->text, sizeof h->text, "%.60s", message);
-    log_write(CLG_LOG_ERROR, "a message about a message"); /* must neither hang nor arrive */
+    log_write(CLG_LOG_ERROR, "a message about a message"); /* must not deadlock or arrive */
 }
 
 TEST(log__is_silent_until_enabled)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files, folders, names, time.
+ * Tests functions for files, folders, file names and time.
  */
 #include "base/clock.h"
 #include "support/unit.h"
@@ -76,7 +76,7 @@ TEST(files__read_keeps_to_its_maximum)
     const char *path = scratch_file("ten", "0123456789", 10);
     assert_ok(file_read(path, 10, &data, &size));
     assert_int_equal(size, 10);
-    assert_string_equal(data, "0123456789"); /* with a NUL after it */
+    assert_string_equal(data, "0123456789"); /* followed by a NUL */
     memory_free(data);
     assert_error(file_read(path, 9, &data, &size), CLG_ERROR_IO, "larger than the 9 bytes");
     assert_ok(file_read(path, SIZE_MAX, &data, &size));

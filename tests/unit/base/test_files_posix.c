@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files on POSIX systems: pipes, rights, links, paths, the cache folder.
+ * Tests files on POSIX systems: pipes, permissions, links, paths, the cache folder.
  */
 #include "support/unit.h"
 
@@ -31,7 +31,7 @@ TEST(files__view_reads_what_cannot_be_mapped)
     assert_int_equal(view.size_bytes, sizeof block);
     assert_memory_equal(view.data, block, sizeof block);
     file_view_unload(&view, view.data,
-                     view.size_bytes); /* there is nothing to have them back from */
+                     view.size_bytes); /* must keep the bytes: a pipe cannot be read again */
     assert_memory_equal(view.data, block, sizeof block);
     file_view_close(&view);
     assert_int_equal(close(ends[0]), 0);
@@ -82,7 +82,7 @@ TEST(files__are_replaced_while_they_are_viewed)
     assert_ok(file_write_atomic(path, "old", 3));
     assert_ok(file_view_open(path, &old));
     assert_ok(file_write_atomic(path, "new text", 8));
-    assert_memory_equal(old.data, "old", 3); /* a reader keeps what it opened */
+    assert_memory_equal(old.data, "old", 3); /* an open view keeps its content */
     file_view_close(&old);
 }
 

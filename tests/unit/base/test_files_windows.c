@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files on Windows: names in all scripts, long paths, roots, files that others have open, the cache
- * folder.
+ * Tests files on Windows: names in all scripts, long paths, roots, files that others have open, the
+ * cache folder.
  */
 #include "support/unit.h"
 
@@ -17,7 +17,7 @@
 
 #define WORDS                                                                                      \
     "gr\xC3\xBC\xC3\x9F"                                                                           \
-    "e \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\x98\x80" /* three scripts, one beyond 16 bits */
+    "e \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\x98\x80" /* Latin, Chinese, and a surrogate pair */
 
 TEST(files__names_in_all_scripts)
 {
@@ -57,8 +57,8 @@ TEST(files__paths_may_be_long)
     memory_free(data);
 }
 
-/* Readers keep the content that they opened. A system before Windows 10 may refuse to replace an
- * open file: then the file is unchanged, and there are no others. */
+/* Checks that readers keep the content that they opened. A system before Windows 10 may refuse to
+ * replace an open file: then the file is unchanged, and no temporary file remains. */
 TEST(files__are_replaced_whole_while_they_are_read)
 {
     file_reader reader;
@@ -112,7 +112,7 @@ TEST(environment__is_utf8)
     assert_true(platform_set_env("CLG_TEST_VARIABLE", WORDS));
     const char *value = env_get("CLG_TEST_VARIABLE");
     assert_string_equal(value, WORDS);
-    for (int i = 0; i < 7; i++) { /* the eighth takes its place */
+    for (int i = 0; i < 7; i++) { /* the eighth further call would overwrite `value` */
         (void)snprintf(name, sizeof name, "CLG_TEST_%d", i);
         assert_true(platform_set_env(name, "x"));
         assert_string_equal(env_get(name), "x");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hash map.
+ * Tests the hash map.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host memory, the allocator hook, arenas, hashes.
+ * Tests host memory, the allocator hook, arenas and hashes.
  */
 #include "support/unit.h"
 
@@ -85,7 +85,7 @@ TEST(memory__allocator_changes_only_when_nothing_lives)
     assert_true(error_hint_text()[0] != '\0');
     memory_free(block);
     failing_alloc_install();
-    char *zeros = memory_zalloc(100, 1); /* the hook's memory is not zero automatically */
+    char *zeros = memory_zalloc(100, 1); /* the hook returns memory that is not zeroed */
     for (int i = 0; i < 100; i++) assert_int_equal(zeros[i], 0);
     assert_int_equal(failing_alloc_n_live(), 1);
     memory_free(zeros);
@@ -178,7 +178,7 @@ TEST(arena__cleared_is_as_new_but_for_a_block)
 
 TEST(hash__is_xxh3)
 {
-    /* The hash of the empty input in xxHash's documentation. */
+    /* The hash of the empty input, from xxHash's documentation. */
     assert_true(hash_bytes("", 0, 0) == 0x2d06800538d394c2ull);
     char hex[33];
     hash128_hex(hash128_bytes("", 0), hex);

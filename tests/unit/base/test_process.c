@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes and their channel, tried with the compile helper, which opens no driver before it
- * is asked to compile.
+ * Tests child processes and their channel, using the compile helper, which opens no driver before
+ * the first request to compile.
  */
 #include "base/clock.h"
 #include "support/unit.h"
@@ -17,7 +17,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 /* Longer than any wait of a test. */
 #define LONG_NS (120 * NS_PER_S)
-/* A time within which a child without an answer sends nothing. */
+/* How long to wait where no answer is expected. */
 #define SHORT_NS (120 * NS_PER_MS)
 
 static uint64_t in(uint64_t ns) { return time_now_ns() + ns; }
@@ -84,7 +84,7 @@ static void send_request(process *p, size_t source_bytes)
     memory_free(source);
 }
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 TEST(start__of_no_program__names_it)
 {
@@ -106,8 +106,8 @@ TEST(channel__carries_messages_both_ways)
     process_end(p);
 }
 
-/* A channel buffers some 64 KiB. Twice, since a helper starts a worker for each request when there
- * is no device. */
+/* Sends messages larger than the channel's buffer of some 64 KiB. Two, since a helper without a
+ * device starts a worker for each request. */
 TEST(channel__carries_more_than_it_holds)
 {
     process *p = start_helper();
@@ -115,7 +115,7 @@ TEST(channel__carries_more_than_it_holds)
     expect(p, HELPER_DONE, NULL);
     for (int i = 0; i < 2; i++) {
         send_request(p, (size_t)3 << 20);
-        expect(p, HELPER_UNABLE, ""); /* no device has that number and identity */
+        expect(p, HELPER_UNABLE, ""); /* no device has that index and identity */
     }
     process_end(p);
 }
@@ -126,7 +126,7 @@ TEST(receive__of_nothing__ends_in_time)
     process *p = start_helper();
     assert_error(process_receive(p, &n_bytes, sizeof n_bytes, in(SHORT_NS), NULL, NULL),
                  CLG_ERROR_IO, "in time");
-    /* And the channel is as it was. */
+    /* The channel still works. */
     greet(p, HELPER_VERSION);
     expect(p, HELPER_DONE, NULL);
     process_end(p);

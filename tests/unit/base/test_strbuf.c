@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The growing string.
+ * Tests the growing string and wildcard patterns.
  */
 #include "support/unit.h"
 

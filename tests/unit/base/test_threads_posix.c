@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of the library leave signals to the program's own.
+ * Tests that the library's threads block signals, which leaves them to the program's own threads.
  */
 #include "support/unit.h"
 

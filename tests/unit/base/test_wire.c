@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reader of protobuf's wire format.
+ * Tests the reader of protobuf's wire format.
  */
 #include "support/unit.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the only field of some bytes. */
+/* Reads a field, and checks that it is the only one where that succeeds. */
 static clg_status only_field(const char *bytes, size_t n, wire_field *out_field)
 {
     wire_cursor c = wire_open(bytes, n);
@@ -31,7 +31,7 @@ TEST(wire__reads_each_type)
     int64_t i;
     float x;
     wire_bytes b;
-    assert_ok(FIELD("\x08\x96\x01", &f)); /* the encoding guide's 150 */
+    assert_ok(FIELD("\x08\x96\x01", &f)); /* 150, the example of protobuf's encoding guide */
     assert_int_equal(f.number, 1);
     assert_ok(wire_get_int(&f, &i));
     assert_int_equal(i, 150);
@@ -156,7 +156,8 @@ TEST(wire__repeated_numbers_packed_and_not)
     assert_error(wire_next_fixed64(&truncated, &value), CLG_ERROR_INVALID_MODEL, "truncated");
 }
 
-/* Random bytes end in the end or an error, and no field extends beyond the end. */
+/* Checks that parsing random bytes reaches the end or fails, and that no field extends beyond the
+ * end. */
 TEST(wire__random_bytes_are_survived)
 {
     uint32_t seed = 12345;

@@ -99,7 +99,7 @@ TEST(caps__knows_the_recorded_devices)
     }
 }
 
-/* Derives one device and returns its caps by value; strings are freed. */
+/* Returns the caps of one device by value; their strings are freed already. */
 static device_caps derived(const device_record *record)
 {
     device_caps *caps, copy;
@@ -141,7 +141,7 @@ TEST(caps__knows_families_by_their_platforms)
         record.platform_name = cases[i].platform;
         record.platform_vendor = cases[i].vendor;
         record.type = cases[i].type;
-        record.name = "AMD NVIDIA Intel Radeon PoCL"; /* says nothing */
+        record.name = "AMD NVIDIA Intel Radeon PoCL"; /* must not matter */
         assert_int_equal(derived(&record).family, cases[i].family);
     }
 }
@@ -240,7 +240,7 @@ TEST(caps__names_what_cannot_be_used)
 
 TEST(caps__gives_lasting_ids)
 {
-    /* One more platform first, and another order of cards: ids are unchanged. */
+    /* Ids do not depend on other platforms or on the order of cards. */
     device_record alone = recorded_gfx1100,
                   both[3] = {recorded_llvmpipe, recorded_gfx90a, recorded_gfx1100};
     device_caps *a, *b;
@@ -252,7 +252,7 @@ TEST(caps__gives_lasting_ids)
     device_caps_free(a, 1);
     device_caps_free(b, 3);
 
-    /* Without an address: by name and driver. */
+    /* Without a PCI address or UUID, an id is made of the platform, the name and the driver. */
     device_record drivers[2] = {recorded_pocl_xeon, recorded_pocl_xeon};
     drivers[1].driver_version = "5.0";
     assert_ok(caps_derive(drivers, 2, &a));
@@ -262,7 +262,7 @@ TEST(caps__gives_lasting_ids)
     assert_memory_equal(a[1].id, start, sizeof start - 1);
     device_caps_free(a, 2);
 
-    /* Nothing distinguishes them: numbered. */
+    /* Ids of devices that nothing distinguishes are numbered. */
     device_record equal[3] = {recorded_oclgrind, recorded_oclgrind, recorded_oclgrind};
     assert_ok(caps_derive(equal, 3, &a));
     for (size_t i = 1; i < 3; i++) {

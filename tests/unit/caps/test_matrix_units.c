@@ -15,7 +15,7 @@ typedef struct offer {
     uint64_t group_size;
     clg_dtype dtype;
     int64_t m, n, k;
-    uint64_t items; /* of a work-group; 0: it is not offered */
+    uint64_t items; /* expected work-items per work-group; 0: matrix units are not a candidate */
 } offer;
 
 #define MAX_VALUE (INT32_MAX - 1024)
@@ -32,7 +32,7 @@ static const offer offers[] = {
     {CLG_KERNELS_SIMD, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, 64, 0},
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT32, 64, 64, 64, 0},
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_INT32, 64, 64, 64, 0},
-    /* work-groups that the device does not have */
+    /* work-groups larger than the device's maximum */
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 64, CLG_FLOAT16, 64, 64, 64, 0},
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 128, CLG_FLOAT16, 1024, 1024, 64, 0},
     /* the end of the last tile is beyond 31 bits */

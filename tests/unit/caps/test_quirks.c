@@ -28,7 +28,7 @@ TEST(quirks__rows_are_complete)
             assert_true(!row->driver_before ||
                         quirks_compare_versions(row->seen_to, row->driver_before) < 0);
         }
-        /* One name for one bit: the names are shown without repeating. */
+        /* Rows have the same name exactly if they have the same bit: names are listed once each. */
         for (size_t j = 0; j < i; j++)
             assert_int_equal(quirk_rows[j].bit == row->bit,
                              strcmp(quirk_rows[j].name, row->name) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests which device `auto` selects and why, on recorded machines and on thousands of random ones.
- * Prints the seed of those; CLG_TEST_SEED sets it.
+ * Prints the seed of the random ones; CLG_TEST_SEED sets it.
  */
 #include "support/unit.h"
 
@@ -64,7 +64,7 @@ TEST(ranking__gives_reasons)
     }
 }
 
-/* Returns the index that auto selects of two devices of a kind on two platforms. */
+/* Returns which device auto selects, 0 for a or 1 for b, when they are on two platforms. */
 static size_t taken_of(const device_record *a, const device_record *b)
 {
     device_record records[2] = {*a, *b};
@@ -88,27 +88,27 @@ TEST(ranking__goes_by_speed_then_memory)
     b.max_clock_mhz = 2000, b.global_mem_bytes = 2;
     assert_int_equal(taken_of(&a, &b), 1);
     assert_int_equal(taken_of(&b, &a), 0);
-    a.max_clock_mhz = 0, b.max_clock_mhz = 1000; /* not reported */
+    a.max_clock_mhz = 0, b.max_clock_mhz = 1000; /* 0: not reported */
     assert_int_equal(taken_of(&a, &b), 0);
-    a = b = recorded_adreno; /* equal but for whose driver it is, and not in the order of names */
+    a = b = recorded_adreno; /* equal except for the platform; the vendor's is not first by name */
     b.platform_name = "Portable Computing Language";
     assert_int_equal(taken_of(&a, &b), 0);
     assert_int_equal(taken_of(&b, &a), 1);
     a = recorded_gfx1100, b = recorded_rtx3080;
-    a.compute_units = b.compute_units = UINT32_MAX; /* no overflow */
+    a.compute_units = b.compute_units = UINT32_MAX; /* must not overflow */
     a.max_clock_mhz = UINT32_MAX, b.max_clock_mhz = UINT32_MAX - 1;
     assert_int_equal(taken_of(&a, &b), 0);
 }
 
 TEST(ranking__puts_software_last)
 {
-    device_record many = recorded_llvmpipe; /* as llvmpipe shows a large machine */
+    device_record many = recorded_llvmpipe; /* llvmpipe on a large machine */
     many.compute_units = 256;
     many.max_clock_mhz = 5000;
     assert_int_equal(taken_of(&many, &recorded_pocl_xeon), 1);
     assert_int_equal(taken_of(&many, &recorded_uhd620), 1);
     device_record oddity =
-        recorded_intel_fpga_emulator; /* auto takes neither: the software stays */
+        recorded_intel_fpga_emulator; /* never selected by auto, so llvmpipe is the default */
     device_record records[2] = {many, oddity};
     device_caps *caps;
     records[1].platform_index = 1;
@@ -121,7 +121,7 @@ TEST(ranking__separates_one_card_from_two)
 {
     device_record vendor = recorded_rtx3080, mesa = recorded_rusticl_navi31;
     mesa.platform_index = 1;
-    /* by PCI address, UUIDs differing */
+    /* the same PCI address, different UUIDs */
     mesa.pci_bus = vendor.pci_bus;
     assert_true(identity_same_card(&vendor, &mesa));
     mesa.pci_domain = 1;
@@ -130,12 +130,12 @@ TEST(ranking__separates_one_card_from_two)
     assert_false(identity_same_card(&vendor, &mesa));
     mesa.pci_device = 0, mesa.pci_function = 1;
     assert_false(identity_same_card(&vendor, &mesa));
-    /* by UUID, addresses differing */
+    /* the same UUID, different PCI addresses */
     memcpy(mesa.uuid, vendor.uuid, sizeof mesa.uuid);
     assert_true(identity_same_card(&vendor, &mesa));
     mesa.has_uuid = false;
     assert_false(identity_same_card(&vendor, &mesa));
-    /* zeros are not an address */
+    /* zeros are neither an address nor a UUID */
     mesa.has_uuid = true;
     memset(mesa.uuid, 0, sizeof mesa.uuid);
     memset(vendor.uuid, 0, sizeof vendor.uuid);
@@ -149,7 +149,7 @@ TEST(ranking__separates_one_card_from_two)
     assert_false(identity_same_card(&vendor, &partition));
 }
 
-/* A CPU is not a duplicate of the GPU in it. */
+/* Checks that a CPU is not taken for a duplicate of the GPU on the same chip. */
 TEST(ranking__keeps_processors_apart_from_cards)
 {
     device_record records[2] = {recorded_intel_cpu, recorded_rusticl_iris};
@@ -162,7 +162,7 @@ TEST(ranking__keeps_processors_apart_from_cards)
     device_caps_free(caps, 2);
 }
 
-/* A vendor's driver that cannot be used does not exclude the other driver. */
+/* Checks that an unusable driver of the vendor does not exclude the card's other driver. */
 TEST(ranking__takes_the_other_driver_when_the_vendor_s_is_broken)
 {
     device_record records[2] = {recorded_gfx1100, recorded_rusticl_navi31};
@@ -174,8 +174,7 @@ TEST(ranking__takes_the_other_driver_when_the_vendor_s_is_broken)
     device_caps_free(caps, 2);
 }
 
-/* ---- made-up machines ---------------------------------------------------------------------------
- * */
+/* ---- random machines ------------------------------------------------------------------------- */
 
 #define MAX_DEVICES 12
 
@@ -195,8 +194,8 @@ static bool same_platform(const device_record *a, const device_record *b)
            strcmp(a->platform_version, b->platform_version) == 0;
 }
 
-/* Makes up to four platforms of recorded devices, with few different addresses and speeds, so that
- * duplicates and ties occur. */
+/* Makes a machine of up to four platforms of recorded devices, with few different addresses and
+ * speeds, so that duplicates and ties occur. Returns the number of devices. */
 static size_t make_machine(device_record *records)
 {
     size_t n = 0;
@@ -229,8 +228,8 @@ static size_t make_machine(device_record *records)
     return n;
 }
 
-/* Returns the index of the default device, n when there is none, after checking the invariants of
- * any machine. */
+/* Checks the invariants of any machine; returns the index of the default device, n when there is
+ * none. */
 static size_t check_machine(const device_record *records, device_caps *caps, size_t n)
 {
     size_t best = n, *indices, n_indices;

@@ -50,7 +50,7 @@ static const selector_case cases[] = {
     {"nvidia and pocl-cuda", "auto", "1:0", NULL},
     {"pocl-cuda", "auto", "0:1", NULL},
     {"clover and rusticl and pocl", "auto", "1:0", NULL},
-    /* what auto never takes */
+    /* devices that auto never takes, or takes last */
     {"nvidia old driver", "auto", "1:0", NULL},
     {"intel fpga and cpu", "auto", "1:0", NULL},
     {"pocl and llvmpipe", "auto", "0:0", NULL},
@@ -99,7 +99,7 @@ static const selector_case cases[] = {
     {"pocl and llvmpipe", "all", "0:0", NULL},
     {"clover and rusticl and pocl", "all", "1:0", NULL},
     {"oclgrind", "all", "!no device matches 'all'", NULL},
-    /* vendors: the platform's, never a processor's */
+    /* vendors: those of platforms, never those of processors */
     {"nvidia twins", "nvidia", "0:0", NULL},
     {"nvidia twins", "nvidia#0", "0:0", NULL},
     {"nvidia twins", "nvidia#1", "0:1", NULL},
@@ -120,7 +120,7 @@ static const selector_case cases[] = {
     {"intel oneapi", "intel#2", "1:0", NULL},
     {"intel oneapi", "intel#3", "0:0", NULL},
     {"rocm and rusticl", "amd", "1:0", NULL},
-    {"rocm and rusticl", "mesa", "0:1", NULL}, /* its other card is ROCm's */
+    {"rocm and rusticl", "mesa", "0:1", NULL}, /* 0:0 is a duplicate of ROCm's card */
     {"rocm and rusticl", "mesa#1", "0:0", NULL},
     {"clover and rusticl and pocl", "mesa", "1:0", NULL},
     {"clover and rusticl and pocl", "mesa#1", "0:0", NULL},
@@ -134,7 +134,7 @@ static const selector_case cases[] = {
     {"nvidia and pocl-cuda", "pocl", "0:0", NULL},
     {"nvidia and pocl-cuda", "pocl#1", "0:1", NULL},
     {"beignet", "intel", "0:0", NULL},
-    /* places */
+    /* indices of platform and device */
     {"nvidia and intel and pocl", "0:0", "0:0", NULL},
     {"nvidia and intel and pocl", "1:0", "1:0", NULL},
     {"nvidia beside empty clover", "1:0", "1:0", NULL},
@@ -156,7 +156,7 @@ static const selector_case cases[] = {
     {"rocm and rusticl", "id:rusticl:00000000-0300-0000-0000-000000000000", "0:0", NULL},
     {"rocm and rusticl", "id:0000:04:00.0", "!no device matches 'id:0000:04:00.0'", NULL},
     {"pocl twice", "id:", "!no device matches 'id:'", NULL},
-    /* names: whole ones first, then parts, of devices, boards and platforms */
+    /* names of devices, boards and platforms: whole names match before parts */
     {"nvidia", "rtx 3080", "0:0", NULL},
     {"nvidia", "3080", "0:0", NULL},
     {"nvidia", "CUDA", "0:0", NULL},
@@ -177,7 +177,7 @@ static const selector_case cases[] = {
     {"intel oneapi", "uhd", "2:0", NULL},
     {"intel oneapi", "fpga", "0:0", NULL},
     {"intel oneapi", "Intel(R) OpenCL", "1:0",
-     NULL}, /* the whole name of one platform, a part of another's */
+     NULL}, /* the whole name of one platform, and a part of another's */
     {"intel oneapi", "Intel(R) OpenCL Graphics", "2:1", NULL},
     {"intel oneapi", "Intel(R) OpenCL#1",
      "!'Intel(R) OpenCL#1' is out of range: 'Intel(R) OpenCL' matches 1", NULL},
@@ -190,11 +190,11 @@ static const selector_case cases[] = {
     {"pocl twice", "portable#1", "0:1", NULL},
     {"adreno", "snapdragon", "0:0", NULL},
     {"apple silicon", "m1", "0:0", NULL},
-    /* commas: a name whole before they split */
+    /* commas: whole names match before commas separate a list */
     {"names with commas", "Intel(R) Core(TM) i7, foo", "0:0", NULL},
     {"names with commas", "Intel(R) Core(TM) i7, foo,nvidia", "0:0 1:0", NULL},
     {"names with commas", "nvidia,Intel(R) Core(TM) i7, foo", "1:0 0:0", NULL},
-    {"names with commas", "Intel(R) Core(TM) i7, foo, bar#1", "0:0", NULL}, /* so it is called */
+    {"names with commas", "Intel(R) Core(TM) i7, foo, bar#1", "0:0", NULL}, /* the whole name */
     {"names with commas", "Intel(R) Core(TM) i7, foo#0", "0:0", NULL},
     {"names with commas", "Intel(R) Core(TM) i7, foo#1", "!is out of range", NULL},
     {"names with commas", "Intel(R) Core(TM) i9, foo", "!no device matches 'Intel(R) Core(TM) i9'",
@@ -256,7 +256,7 @@ static void machine_close(machine *m)
     device_records_free(m->records, m->n);
 }
 
-/* "0:0 1:0" or "!" and the message. */
+/* Appends the selection as text: "0:0 1:0", or "!" and the error message. */
 static void select_text(const machine *m, const char *selector, const char *fallback, strbuf *t)
 {
     size_t *indices, n;
@@ -302,8 +302,8 @@ TEST(selector__means_what_the_table_says)
     assert_int_equal(n_wrong, 0);
 }
 
-/* On every machine: P:D and the id select that device only, in any case of letters; the id is
- * unique. */
+/* Checks on every machine that P:D and the id, in lower or upper case, select that device only, and
+ * that ids are unique. */
 TEST(selector__finds_every_device_by_place_and_id)
 {
     for (size_t r = 0; r < n_recordings; r++) {
@@ -331,8 +331,7 @@ TEST(selector__finds_every_device_by_place_and_id)
     }
 }
 
-/* Random bytes are never misread and never select a device twice; accepted ones select devices of
- * the machine. */
+/* Checks that random text is rejected, or selects devices of the machine without repeating one. */
 TEST(selector__survives_any_text)
 {
     static const char alphabet[] = "0123:#,, ()idgpuallcpuautonvidiamesa\t\xc3\xa9%s";
@@ -378,7 +377,8 @@ TEST(selector__bounds_lists_and_quotes)
     machine_close(&m);
 }
 
-/* A machine with very many devices: the message names some and counts the others. */
+/* Checks that the message about a machine with very many devices names some and counts the others.
+ */
 TEST(selector__lists_many_devices_in_short)
 {
     enum { N = 30 };

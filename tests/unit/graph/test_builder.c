@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models and builders through the public functions: ports, faults reported at build, nothing half
- * done.
+ * Tests models and builders through the public functions: ports, and errors, which are reported at
+ * build and leave nothing half done.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
@@ -186,7 +186,7 @@ TEST(model__loads_from_memory_and_file)
     assert_ok(clg_model_load_memory(file.data, file.n, NULL, &m));
     assert_string_equal(clg_model_input(m, 0)->dim_names[0], "batch");
     assert_string_equal(clg_model_output(m, 0)->dim_names[0],
-                        "flat"); /* declared, where nothing better is known */
+                        "flat"); /* the declared name, since inference finds none */
     clg_model_free(m);
     const char *path = scratch_file("model.onnx", file.data, file.n);
     clg_model_options options = {.struct_size = sizeof options};

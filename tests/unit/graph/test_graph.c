@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs: adding, reading, editing, copying, printing.
+ * Tests graphs: adding, reading, editing, copying, printing.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -113,7 +113,7 @@ TEST(graph__constants_keep_their_tensor)
     assert_int_equal(g->values[v].dims.dims[0], 3);
     assert_true(tensor_get_float(g->values[v].constant, 2) == 3);
     t = numbers(5, 1);
-    assert_ok(graph_add_value(g, "later", &open)); /* mentioned before it is given */
+    assert_ok(graph_add_value(g, "later", &open)); /* used before it is defined */
     assert_ok(graph_add_constant(g, "later", t, &v));
     assert_int_equal(v, open);
     assert_error(graph_add_constant(g, "later", t, &v), CLG_ERROR_INVALID_MODEL, "'later'");
@@ -132,7 +132,7 @@ TEST(graph__a_value_has_one_giver)
     assert_error(graph_add_node(g, "", "Abs", "abs", 1, &x, 2, (value_id[]){fresh, y}, &n),
                  CLG_ERROR_INVALID_MODEL,
                  "node 'abs' (Abs, opset 13) writes 'y', which something else gives already");
-    assert_false(value_is_defined(&g->values[fresh])); /* nothing is half done */
+    assert_false(value_is_defined(&g->values[fresh])); /* the failed call changed nothing */
     assert_error(graph_add_node(g, "", "Abs", "", 1, &x, 2, (value_id[]){fresh, fresh}, &n),
                  CLG_ERROR_INVALID_MODEL, "the node of 'fresh' (Abs, opset 13) writes 'fresh'");
     assert_error(graph_add_node(g, "", "Abs", "", 1, &y, 1, &x, &n), CLG_ERROR_INVALID_MODEL,
@@ -153,7 +153,7 @@ TEST(graph__attributes)
     assert_ok(node_add_attribute(g, 0, &a));
     assert_error(node_add_attribute(g, 0, &a), CLG_ERROR_INVALID_MODEL, "'list' is given twice");
     assert_ok(node_set_int(g, 0, "i", 1));
-    assert_ok(node_set_int(g, 0, "i", 2)); /* replaces */
+    assert_ok(node_set_int(g, 0, "i", 2)); /* replaces the value */
     assert_ok(node_set_float(g, 0, "f", 0.5f));
     assert_ok(node_set_string(g, 0, "s", "text"));
     assert_ok(node_set_ints(g, 0, "is", 0, NULL));
@@ -166,10 +166,10 @@ TEST(graph__attributes)
     size_t count;
     assert_int_equal(n->n_attributes, 7);
     assert_int_equal(node_int(n, "i", 9), 2);
-    assert_int_equal(node_int(n, "f", 9), 9); /* of another type: as if it were not there */
+    assert_int_equal(node_int(n, "f", 9), 9); /* of another type: the default is returned */
     assert_true(node_float(n, "f", 0) == 0.5f);
     assert_string_equal(node_string(n, "s", ""), "text");
-    assert_non_null(node_ints(n, "is", &count)); /* an empty list is not an absent one */
+    assert_non_null(node_ints(n, "is", &count)); /* not NULL, though the list is empty */
     assert_int_equal(count, 0);
     assert_null(node_ints(n, "absent", &count));
     assert_true(node_floats(n, "fs", &count)[1] == 2);
@@ -186,7 +186,7 @@ TEST(graph__attributes)
     graph_free(g);
 }
 
-/* Makes y = Neg(Abs(x)), where a subgraph that captures Abs's value replaces Neg. */
+/* Makes a = Abs(x) and y = If(x), whose subgraph captures a and computes Neg(a). */
 static graph *make_with_subgraph(void)
 {
     graph *g = make(), *sub;
@@ -319,7 +319,7 @@ TEST(names__are_made_printable)
     assert_int_equal(strlen(name_text(long_name, shown)), NAME_TEXT_BYTES - 1);
     assert_string_equal(shown + NAME_TEXT_BYTES - 4, "...");
     for (size_t i = 0; i + 1 < sizeof long_name; i++) long_name[i] = i % 2 ? '\xbc' : '\xc3';
-    (void)name_text(long_name, shown); /* cut between characters */
+    (void)name_text(long_name, shown); /* truncated between characters */
     assert_string_equal(shown + strlen(shown) - 5, "\xc3\xbc...");
     assert_string_equal(operator_text("com.example", "Op", shown), "com.example.Op");
     assert_string_equal(operator_text("", "Op", shown), "Op");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests what graph_check rejects, its messages, and the order of nodes.
+ * Tests what graph_check rejects, its messages, and the order in which it sorts nodes.
  */
 #include "support/unit.h"
 
@@ -96,7 +96,7 @@ TEST(check__outputs)
     graph *g = make();
     input(g, "x");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "no outputs");
-    output(g, "x"); /* straight through is allowed */
+    output(g, "x"); /* an input may be an output */
     assert_ok(graph_check(g));
     output(g, "x");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "the output 'x' is listed twice");
@@ -137,7 +137,8 @@ TEST(check__operators_have_a_type)
     graph_free(g);
 }
 
-/* Nodes in order keep their order; others move as late as possible. */
+/* Checks that nodes in order keep their order, and that a node listed after one that reads it moves
+ * directly before that. */
 TEST(check__sorts_and_is_stable)
 {
     graph *g = make();
@@ -164,7 +165,7 @@ TEST(check__sorts_a_long_chain)
     const int n = 200000;
     graph *g = make();
     char from[16], to[16];
-    for (int i = n; i > 0; i--) { /* last node first */
+    for (int i = n; i > 0; i--) { /* the last node is added first */
         (void)snprintf(from, sizeof from, "v%d", i - 1);
         (void)snprintf(to, sizeof to, "v%d", i);
         link_node(g, to, from, NULL);
@@ -226,7 +227,7 @@ TEST(check__captures_must_be_there)
     graph_free(g);
     g = make();
     value_id v;
-    assert_ok(graph_add_outer(g, "v", 0, &v)); /* nothing is around the outermost graph */
+    assert_ok(graph_add_outer(g, "v", 0, &v)); /* invalid: no graph is around the outermost one */
     output(g, "v");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "nothing around it gives");
     graph_free(g);
@@ -238,7 +239,7 @@ TEST(check__looks_into_subgraphs)
     input(g, "x");
     graph *sub = add_subgraph_node(g, "loop", "x");
     link_node(sub, "bad", "nowhere", NULL);
-    output(sub, "inner"); /* twice: bodies of loops may */
+    output(sub, "inner"); /* for the second time, which bodies of loops may do */
     output(g, "loop");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "reads 'nowhere'");
     graph_free(g);

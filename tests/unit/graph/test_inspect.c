@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests reports about models without a device: statistics, nodes and places, operations, memory;
- * also of unsupported models. FLOPs are counted here by hand.
+ * Tests reports about models without a device: statistics, nodes and where they run, FLOPs, memory;
+ * also for unsupported models. Expected FLOPs are counted by hand.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* x [N,3,8,8] -> Conv 5x3x3x3 with bias -> Relu -> Flatten -> Gemm 320x10 -> y; the Shape of x
- * is an output too. */
+/* Returns the path of a model: x [N,3,8,8] -> Conv 5x3x3x3 with bias -> Relu -> Flatten -> Gemm
+ * 320x10 -> y; the Shape of x is an output too. */
 static const char *small_model(void)
 {
     static const float zeros[320 * 10];
@@ -132,7 +132,7 @@ TEST(memory__follows_lifetimes)
     clg_shape_override shape = {"x", 4, {2, 3, 8, 8}};
     assert_ok(clg_model_memory(m, &shape, 1, &e));
     assert_int_equal(e.weight_bytes, 4 * (135 + 5 + 3200) + 8);
-    assert_int_equal(e.slab_bytes, 2 * 2 * 320 * 4); /* c and r; f is r */
+    assert_int_equal(e.slab_bytes, 2 * 2 * 320 * 4); /* c and r; f is a view of r */
     assert_int_equal(e.live_bytes, e.slab_bytes);
     assert_int_equal(e.io_bytes, 4 * (2 * 192 + 2 * 10 + 5) + 8 * 4);
     assert_int_equal(e.largest_buffer_bytes, 12800);
@@ -154,12 +154,12 @@ TEST(nodes__have_places)
     clg_node_info *nodes;
     size_t n;
     assert_ok(clg_model_nodes(m, &nodes, &n));
-    clg_model_free(m); /* the list lives on its own */
+    clg_model_free(m); /* the list stays valid */
     assert_int_equal(n, 6);
     assert_int_equal(node_named(nodes, n, "conv")->place, CLG_PLACE_DEVICE);
     assert_int_equal(node_named(nodes, n, "constant")->place, CLG_PLACE_LOAD);
     assert_int_equal(node_named(nodes, n, "shape")->place, CLG_PLACE_SHAPE);
-    const clg_node_info *gemm = node_named(nodes, n, "y"); /* without a name: its output's */
+    const clg_node_info *gemm = node_named(nodes, n, "y"); /* unnamed: has its output's name */
     assert_string_equal(gemm->op_type, "Gemm");
     assert_true(gemm->supported);
     assert_int_equal(gemm->n_outputs, 1);
@@ -200,7 +200,7 @@ TEST(unsupported__can_be_looked_at)
     assert_ok(clg_model_get_info(m, &info));
     assert_non_null(strstr(info.unsupported, "Frobnicate"));
     assert_ok(clg_model_flops(m, NULL, 0, &flops));
-    assert_true(flops == 6); /* of the first Relu: what comes after has no known shape */
+    assert_true(flops == 6); /* of the first Relu: later shapes are unknown */
     assert_ok(clg_model_nodes(m, &nodes, &n));
     assert_false(node_named(nodes, n, "frob")->supported);
     assert_true(node_named(nodes, n, "again")->supported);
@@ -215,7 +215,8 @@ TEST(unsupported__can_be_looked_at)
     assert_null(nodes);
 }
 
-/* Attributes of a file's nodes are validated before nodes are resolved. */
+/* Checks that the attributes of a file's nodes are validated, although the nodes are not resolved.
+ */
 TEST(file_nodes__checks_see_their_row)
 {
     ow_model m = {.ir_version = 8, .opset = 13};

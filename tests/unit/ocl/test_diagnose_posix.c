@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the diagnosis of a simulated machine: folders that mimic its /sys, /dev and .icd files.
+ * Tests the diagnosis of a simulated machine, made of folders that mimic its /sys, /dev and .icd
+ * files.
  */
 #include "support/unit.h"
 
@@ -76,7 +77,7 @@ TEST(diagnose__cards_without_opencl_get_a_package)
     card("0000:01:00.0", "0x030000\n", "0x10de\n", "0x2684\n");
     card("0000:03:00.0", "0x038000\n", "0x1002\n", "0x744c\n");
     card("0000:00:02.0", "0x030000\n", "0x8086\n", "0x9a49\n");
-    card("0000:00:1f.3", "0x040300\n", "0x8086\n", "0xa0c8\n"); /* sound */
+    card("0000:00:1f.3", "0x040300\n", "0x8086\n", "0xa0c8\n"); /* an audio device */
     char name[] = "NVIDIA GeForce RTX 4090", cpu[] = "cpu";
     const device_record records[] = {
         {.platform_index = 2,
@@ -86,7 +87,7 @@ TEST(diagnose__cards_without_opencl_get_a_package)
          .vendor_id = 0x10de,
          .has_pci = true,
          .pci_bus = 1},
-        {.name = cpu, .type = 2, .vendor_id = 0x8086}, /* PoCL's is not Intel's GPU */
+        {.name = cpu, .type = 2, .vendor_id = 0x8086}, /* PoCL's CPU, which is not Intel's GPU */
     };
     diagnose_gpus(&report, pci, records, 2);
     assert_says(

@@ -41,8 +41,8 @@ static disk_cache *open_cache(const char *folder)
     return s;
 }
 
-/* Returns whether the cache has exactly this for the key; false for a miss, anything else fails the
- * test. */
+/* Returns whether the cache has an entry for the key; fails the test if its content is not
+ * `expected`. */
 static bool has(disk_cache *s, hash128 key, const char *expected)
 {
     char *data;
@@ -141,7 +141,7 @@ TEST(cache__unreadable_entry_is_a_miss_and_is_replaced)
     put(s, key_a, "what", "payload");
     const char *path = entry_path(folder, key_a);
     assert_int_equal(chmod(path, 0), 0);
-    if (!file_is_allowed(path, true, false)) /* root reads it all the same */
+    if (!file_is_allowed(path, true, false)) /* root may read it regardless */
         assert_false(has(s, key_a, "payload"));
     put(s, key_a, "what", "again");
     assert_true(has(s, key_a, "again"));
@@ -195,7 +195,7 @@ TEST(cache__empty_folder_name_is_memory_only_without_a_warning)
     assert_int_equal(n_warnings, 0);
 }
 
-/* ---- the folder as a whole ------------------------------------------------------------------- */
+/* ---- pruning, clearing, listing -------------------------------------------------------------- */
 
 static void age(const char *path, int64_t seconds) { assert_true(platform_age(path, seconds)); }
 
@@ -212,7 +212,7 @@ TEST(cache__least_recently_used_go_first)
     }
     const hash128 oldest = {.low = 0, .high = 7}, second = {.low = 1, .high = 7},
                   last = {.low = 3, .high = 7};
-    assert_true(has(s, oldest, payload)); /* now it is the youngest */
+    assert_true(has(s, oldest, payload)); /* now the most recently used */
     const char *stranger =
         (snprintf(name, sizeof name, "lru/%s", "notes.txt"), scratch_file(name, "mine", 4));
     const char *left_over =
@@ -221,7 +221,7 @@ TEST(cache__least_recently_used_go_first)
 
     size_t n;
     assert_ok(ocl_cache_prune(folder, 2500, &n));
-    assert_int_equal(n, 3); /* two entries and the left-over */
+    assert_int_equal(n, 3); /* two entries and the left-over temporary file */
     assert_true(has(s, oldest, payload));
     assert_false(has(s, second, payload));
     assert_true(has(s, last, payload));
@@ -309,7 +309,7 @@ TEST(cache__pack_moves_all_entries)
     assert_error(ocl_cache_unpack(to, scratch_path("no.pack"), &n), CLG_ERROR_IO, "no.pack");
 }
 
-/* ---- several processes ----------------------------------------------------------------------- */
+/* ---- concurrent processes -------------------------------------------------------------------- */
 
 static int hammer(const char *folder, int seed)
 {
@@ -349,7 +349,7 @@ TEST(cache__processes_share_a_folder)
     file_list_free(files, n);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- failing allocations --------------------------------------------------------------------- */
 
 static clg_status list_and_pack(void *user)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests messages of the compile helper: what is encoded is decoded, and damaged messages are
- * rejected.
+ * Tests messages of the compile helper: encoding and decoding them gives the same content, and
+ * damaged messages are rejected.
  */
 #include "support/unit.h"
 
@@ -129,7 +129,8 @@ TEST(message__limits)
     assert_true(helper_limit_ns(UINT32_MAX, 64) == UINT64_C(4294967295000000000));
 }
 
-/* Every byte changed in turn: refused or read, never followed beyond the message. */
+/* Checks that a message with a flipped bit is rejected or decoded, and never read beyond its end.
+ */
 TEST(message__damaged)
 {
     helper_request request, back;
@@ -138,7 +139,7 @@ TEST(message__damaged)
     strbuf_init(&t, 0);
     helper_write_request(&t, &request);
     const size_t n_bytes = t.size_bytes - SIZE_BYTES;
-    char *copy = memory_alloc(n_bytes); /* its end is the end of memory to the sanitizer */
+    char *copy = memory_alloc(n_bytes); /* of exact size, for the address sanitizer */
     assert_non_null(copy);
     for (size_t i = 0; i < n_bytes; i++)
         for (int bit = 0; bit < 8; bit += 7) {

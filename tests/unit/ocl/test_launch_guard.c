@@ -2,8 +2,8 @@
  *
  * Tests the launch guard for PoCL before version 4, against a small model of that driver: a list of
  * at most 128 loaded kernels, found by kernel, local size and width at a command's start, and by
- * kernel and local size only at its end. Threads launch and end at random; a count below zero is
- * where the driver would end the process.
+ * kernel and local size only at its end. Threads launch and end at random; where a count of running
+ * commands falls below zero, the driver would end the process.
  */
 #include "support/unit.h"
 
@@ -49,8 +49,8 @@ static void make_room(void)
         }
 }
 
-/* Simulates the start of a command. running 0: a kernel compiled only for its binary, whose entries
- * are never dropped. */
+/* Simulates the start of a command. running 0: a kernel compiled only to read its binary, whose
+ * entries are never dropped. */
 static void driver_start(uint64_t kernel, uint64_t width, int running)
 {
     pthread_mutex_lock(&driver.lock);
@@ -82,7 +82,7 @@ static void driver_end(uint64_t kernel)
     pthread_mutex_unlock(&driver.lock);
 }
 
-/* Clears what earlier tests have recorded. */
+/* Makes the guard forget the launches of earlier tests. */
 static void restart(void)
 {
     assert_int_equal(launch_guard_enter(NULL), GUARD_ALONE);
@@ -93,9 +93,9 @@ static void restart(void)
 
 typedef struct load {
     bool guarded;
-    unsigned n_kernels, n_widths; /* launches are of one of so many, at random */
+    unsigned n_kernels, n_widths; /* numbers of kernels and widths that launches choose from */
     int n_runs;
-    bool foreign;  /* some runs launch what the guard does not know of */
+    bool foreign;  /* some runs launch kernels that are unknown to the guard */
     bool binaries; /* some runs read a binary at their end */
 } load;
 
@@ -107,7 +107,7 @@ typedef struct worker {
 } worker;
 
 static atomic_int n_inside_alone, n_inside;
-static atomic_bool not_alone; /* another queue was inside beside an exclusive one */
+static atomic_bool not_alone; /* an exclusive queue was inside together with another */
 
 static unsigned random_below(worker *w, unsigned n)
 {
@@ -226,7 +226,7 @@ TEST(launch_guard__launches_of_other_libraries)
     assert_false(driver.died);
 }
 
-/* ---- transposes ------------------------------------------------------------------------------ */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static atomic_int n_rounds;
 static atomic_bool stop;
@@ -276,7 +276,7 @@ static void *meet(void *argument)
     const launch_form f = form_of(1, 5);
     guard_place place = launch_guard_enter(&f);
     atomic_fetch_add(&n_met, 1);
-    while (atomic_load(&n_met) < N_THREADS) sched_yield(); /* all of them are inside together */
+    while (atomic_load(&n_met) < N_THREADS) sched_yield(); /* until all threads are inside */
     launch_guard_leave(place, true);
     return place == GUARD_SHARED ? argument : NULL;
 }
@@ -307,7 +307,7 @@ TEST(launch_guard__what_it_knows)
     assert_false(launch_guard_knows(&local));
     launch_guard_leave(GUARD_SHARED, true);
 
-    /* Launches that may not have run are not recorded, nor any before. */
+    /* After launches that may not have run, the guard forgets all launches. */
     const uint64_t epoch = launch_guard_epoch();
     assert_int_equal(launch_guard_enter(&wide), GUARD_ALONE);
     launch_guard_learn(&wide);
@@ -317,7 +317,8 @@ TEST(launch_guard__what_it_knows)
     launch_guard_leave(GUARD_ALONE, true);
 }
 
-/* The last test: the lost capacity cannot be restored. */
+/* Checks that binaries reduce the guard's capacity. The last test, since the capacity cannot be
+ * restored. */
 TEST(launch_guard__binaries_take_room)
 {
     static const load what = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the text that is compiled: for every kernel file, each kernel alone, on its line numbers in
- * the file.
+ * Tests the text that is compiled: each kernel of every file alone, with its line numbers in the
+ * file.
  */
 #include "support/unit.h"
 
@@ -29,8 +29,8 @@ static size_t line_of(const char *string, const char *word)
     return found ? n : SIZE_MAX;
 }
 
-/* Returns the end of the body of the kernel that begins here: on the line that opens it, or at a
- * brace in the first column. */
+/* Returns the end of the body of the kernel that starts at `kernel`: of the line with its first
+ * brace if that closes it too, else at the first brace in column 1. */
 static const char *end_of(const char *kernel)
 {
     const char *open = strchr(kernel, '{'), *line_end = open ? strchr(open, '\n') : NULL;
@@ -48,7 +48,7 @@ static void check_kernel(const kernel_source *source, const char *name)
     assert_int_equal(count(strbuf_data(&t), "\n__kernel void "), count(strbuf_data(&t), head));
     assert_int_equal(count(strbuf_data(&t), "\n"), count(source->text, "\n"));
     assert_int_equal(line_of(strbuf_data(&t), head), line_of(source->text, head));
-    /* conditions stay, lines about other kernels are removed, and braces are balanced, except where
+    /* #if lines stay, lines about other kernels are removed, and braces are balanced, except where
      * a file has one in each branch of an #if */
     assert_int_equal(count(strbuf_data(&t), "\n#if"), count(source->text, "\n#if"));
     assert_int_equal(count(strbuf_data(&t), "\n#endif"), count(source->text, "\n#endif"));

@@ -59,7 +59,7 @@ static ow_bytes call(const char *op, const char *name, const char *inputs, const
     return n;
 }
 
-/* Writes an attribute that refers to the call's. */
+/* Adds an attribute whose value is that of the call's attribute `reference`. */
 static void refer(ow_bytes *node, const char *name, const char *reference, int type)
 {
     ow_bytes a = {0};
@@ -135,7 +135,7 @@ TEST(functions__names_do_not_clash)
 {
     ow_model m = start();
     ow_bytes f = function("twice", "a", "c", 13);
-    body(&f, "Neg", "a", "x"); /* a name of the graph, too */
+    body(&f, "Neg", "a", "x"); /* the graph has a value of that name, too */
     body(&f, "Exp", "x", "c");
     add(&m, f);
     ow_simple_node(&m, "Abs", "", "x", "n::x");
@@ -206,7 +206,7 @@ TEST(functions__may_give_back_an_input)
     graph_free(g);
 }
 
-/* A function inside of a branch, and branches inside of a function. */
+/* Checks a call of a function in a branch, and branches in a function. */
 TEST(functions__in_branches_and_branches_in_functions)
 {
     ow_model m = start(), then_ = {0}, else_ = {0}, inside = {0};
@@ -244,7 +244,8 @@ TEST(functions__in_branches_and_branches_in_functions)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Writes softmax(a) with axis by reference, default 3 or none. */
+/* Writes the function softmax(a), whose axis is the call's attribute "along", by default 3 or
+ * without a default. */
 static ow_bytes softmax(bool has_default)
 {
     ow_bytes f = function("softmax", "a", "b", 13), n = ow_node("Softmax", "", "a", "b");
@@ -296,7 +297,7 @@ TEST(functions__attributes_go_through_calls)
     graph_free(g);
 }
 
-/* ---- refused --------------------------------------------------------------------------------- */
+/* ---- functions and calls that are rejected --------------------------------------------------- */
 
 static void expect_refused(ow_bytes f, ow_bytes n, const char *words)
 {
@@ -320,7 +321,7 @@ TEST(functions__that_do_not_fit_are_refused)
     body(&f, "Neg", "a", "b");
     expect_refused(f, call("f", "n", "x", "y,z"), "1 outputs, and the call 2");
     f = function("f", "a", "b", 13);
-    body(&f, "Neg", "x", "b"); /* of the graph, not of the function */
+    body(&f, "Neg", "x", "b"); /* x is a value of the graph, not of the function */
     expect_refused(f, call("f", "n", "x", "y"), "n::x");
     f = function("f", "a", "b", 13);
     body(&f, "Neg", "a", "a");
@@ -348,7 +349,7 @@ TEST(functions__defined_twice_are_refused)
     assert_error(try_load(&m, &g), CLG_ERROR_INVALID_MODEL, "my.softmax twice");
 }
 
-/* Forty functions, each calling the next one twice. */
+/* Checks that 40 functions, each calling the next one twice, are rejected. */
 TEST(functions__that_multiply_are_refused)
 {
     graph *g;
@@ -385,7 +386,8 @@ static void expect_too_large(ow_bytes f, int n)
     assert_error(try_load(&m, &g), CLG_ERROR_INVALID_MODEL, "too large");
 }
 
-/* Skipping a large function for each of many calls would take very long. */
+/* Checks that many calls of a function with many attributes are rejected: reading the function for
+ * each call would take very long. */
 TEST(functions__that_are_much_work_are_refused)
 {
     ow_bytes f = function("f", "a", "b", 13);
@@ -398,7 +400,7 @@ TEST(functions__that_are_much_work_are_refused)
     expect_too_large(f, 5000);
 }
 
-/* A node of a few thousand bytes with as many outputs. */
+/* Checks calls of a function whose one node has thousands of outputs, each of few bytes. */
 TEST(functions__with_many_values_are_refused)
 {
     ow_bytes f = function("f", "a", "b", 13), split = ow_node("Split", "", "a", "b");

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Does everything that loading does to a model. */
+/* Loads a model completely: parses, checks, dumps and resolves it, and infers shapes. */
 static clg_status load_wholly(const void *data, size_t n)
 {
     graph *g;
@@ -83,7 +83,7 @@ static ow_bytes rich_model(void)
     return ow_finish(&m);
 }
 
-/* Loads data: it must end, with a message where it fails, and leak no memory. */
+/* Checks that loading the data ends, gives a message when it fails, and leaks no memory. */
 static void check_any(void *user, const uint8_t *data, size_t n)
 {
     (void)user;
@@ -140,7 +140,7 @@ TEST(hostile__random_bytes)
         uint8_t bytes[256];
         size_t n = next_random(&random) % sizeof bytes;
         for (size_t k = 0; k < n; k++) {
-            /* Small numbers more often: as tags and lengths they are parsed further. */
+            /* Half of the bytes are small: as tags and lengths, they are parsed further. */
             uint64_t r = next_random(&random);
             bytes[k] = (uint8_t)(r & 0x100 ? r : r % 48);
         }
@@ -148,7 +148,7 @@ TEST(hostile__random_bytes)
     }
 }
 
-/* Several bits flipped together, and pieces moved over others. */
+/* Flips several bits at once, and copies pieces of the file over others. */
 TEST(hostile__random_damage)
 {
     uint64_t random = seed();
@@ -224,7 +224,8 @@ TEST(hostile__nested_types)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "input 'x': a type is nested deeper");
 }
 
-/* A name read in deeply nested graphs is a value in each of them: too many would exhaust memory. */
+/* Checks that captures are limited: a value read in a deeply nested graph is added to each graph
+ * around it, and too many would exhaust memory. */
 TEST(hostile__captures_are_bounded)
 {
     ow_bytes g = {0};
@@ -283,7 +284,7 @@ TEST(hostile__absurd_dimensions)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "'w'");
 }
 
-/* Impossible shapes in shape arithmetic are rejected before memory is allocated. */
+/* Checks that impossible shapes in shape arithmetic are rejected before memory is allocated. */
 TEST(hostile__absurd_shape_arithmetic)
 {
     const int64_t ints[3] = {INT64_MAX, INT64_MAX, 2};

@@ -70,7 +70,7 @@ TEST(import__reads_the_frame)
     graph_free(g);
 }
 
-/* Every form in which an initializer may be stored gives the same numbers. */
+/* Checks that every form in which an initializer may be stored gives the same values. */
 TEST(import__initializers_in_every_form)
 {
     const int64_t dims[1] = {3}, ints[3] = {1, -2, 3}, bits[3] = {0x3c00, 0xc000, 0x4200};
@@ -147,7 +147,7 @@ TEST(import__nodes_in_any_order)
 TEST(import__inputs_left_out)
 {
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_simple_node(&m, "Clip", "clip", "x,,top,", "y,,"); /* trailing omitted inputs do not exist */
+    ow_simple_node(&m, "Clip", "clip", "x,,top,", "y,,"); /* trailing empty names are dropped */
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
     ow_input(&m, "top", CLG_FLOAT32, 0, NULL, NULL);
     ow_output(&m, "y", 0);
@@ -172,7 +172,7 @@ TEST(import__attributes_of_every_type)
     ow_attribute_tensor(&n, "t",
                         ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){2}, floats, sizeof floats));
     ow_bytes a = {0};
-    ow_put_string(&a, 1, "untyped"); /* as IR 1 wrote them */
+    ow_put_string(&a, 1, "untyped"); /* IR version 1 wrote no types of attributes */
     ow_put_packed_ints(&a, 8, 3, ints);
     ow_put_message(&n, 5, a);
     a = (ow_bytes){0};
@@ -212,7 +212,7 @@ TEST(import__attributes_of_every_type)
     graph_free(g);
 }
 
-/* Writes a graph whose one node reads `inner` and produces `result`. */
+/* Writes a graph of one node, named "inner", from the value `reads` to `result`. */
 static ow_bytes body(const char *reads, const char *result)
 {
     ow_bytes g = {0};
@@ -230,7 +230,7 @@ TEST(import__subgraphs_see_what_is_around_them)
     ow_put_message(&middle, 1, inner);
     ow_put_message(&middle, 12, ow_value_info("z", 0, SIZE_MAX, NULL, NULL));
     ow_attribute_graph(&outer, "then_branch", middle);
-    ow_add_node(&m, outer); /* before the node that gives what its inner graph reads */
+    ow_add_node(&m, outer); /* before the node that produces the value read in its subgraph */
     ow_simple_node(&m, "Abs", "abs", "x", "late");
     ow_input(&m, "c", CLG_BOOL, 0, NULL, NULL);
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
@@ -291,7 +291,7 @@ TEST(import__declared_types)
 
 /* ---- external data --------------------------------------------------------------------------- */
 
-/* Loads a model file with one external tensor of two floats, and returns the status. */
+/* Loads a model file with one external tensor of two floats; returns the status. */
 static clg_status load_external(const char *location, const char *offset, const char *length,
                                 unsigned flags, graph **out_graph)
 {
@@ -317,7 +317,7 @@ TEST(external__reads_what_is_beside_the_model)
     assert_ok(graph_clone(g, &copy));
     graph_free(g);
     assert_true(tensor_get_float(find(copy, "w")->constant, 1) ==
-                4); /* the mapping lives with the tensor */
+                4); /* the tensor keeps the file mapped */
     graph_free(copy);
     assert_ok(load_external("./weights.bin", NULL, NULL, 0, &g));
     assert_true(tensor_get_float(find(g, "w")->constant, 0) == 1);
@@ -355,7 +355,7 @@ TEST(external__never_leaves_the_folder)
 }
 
 #ifndef _WIN32
-/* A symbolic link in the folder to a file outside of it is rejected. */
+/* Checks that a symbolic link in the folder to a file outside of it is rejected. */
 TEST(external__follows_no_link_out)
 {
     const float data[2] = {1, 2};
@@ -449,7 +449,7 @@ TEST(import__survives_every_failed_allocation)
 
 /* ---- real files ------------------------------------------------------------------------------ */
 
-/* Loads the models of the folder of models, if it exists: subfolders with a model.onnx each. */
+/* Loads each FOLDER/NAME/model.onnx, if FOLDER exists: $CLG_TEST_MODELS, else CLG_TEST_MODELS. */
 TEST(import__takes_real_files)
 {
     const char *given = env_get("CLG_TEST_MODELS"), *folder = given ? given : CLG_TEST_MODELS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests inference with rows made for the purpose: dtypes by letters, needed contents, evaluation on
- * the host, errors. Also lowering.
+ * Tests inference with operator rows made for these tests: dtypes by letters, needed contents,
+ * evaluation on the host, errors. Also tests lowering.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator rows --------------------------------------------------------------------------- */
 
 static clg_status same_dims(op_context *c)
 {
@@ -132,13 +132,13 @@ TEST(infer__presets_dtypes_by_letters)
     fixture f;
     start(&f, &row, "fl", 2);
     fact_set(&f.outputs[1], CLG_FLOAT64,
-             &f.inputs[0].dims); /* the value there before does not matter */
+             &f.inputs[0].dims); /* the previous value must not matter */
     assert_error(infer(&f), CLG_ERROR_INTERNAL, "did not decide output 1");
-    f.node->outputs[1] = VALUE_NONE; /* not requested: may stay open */
+    f.node->outputs[1] = VALUE_NONE; /* an omitted output may stay undecided */
     assert_ok(infer(&f));
     assert_int_equal(f.outputs[0].dtype, CLG_FLOAT32);
     assert_int_equal(f.outputs[0].dims.dims[0], 4);
-    assert_int_equal(f.outputs[1].dtype, CLG_BOOL); /* the only dtype its letter may be */
+    assert_int_equal(f.outputs[1].dtype, CLG_BOOL); /* the only dtype that its letter allows */
     assert_int_equal(f.needs, 0);
     end(&f);
 }
@@ -159,7 +159,7 @@ TEST(infer__checks_dtypes)
     assert_error(infer(&f), CLG_ERROR_UNSUPPORTED_DTYPE, "input 2 is string");
     f.inputs[2].dtype = CLG_INT4;
     assert_error(infer(&f), CLG_ERROR_UNSUPPORTED_DTYPE, "input 2 is int4");
-    f.inputs[2].dtype = CLG_DTYPE_NONE; /* not known while only looking */
+    f.inputs[2].dtype = CLG_DTYPE_NONE; /* unknown, as when a model is only inspected */
     assert_ok(infer(&f));
     f.inputs[0].kind = CLG_VALUE_SEQUENCE;
     assert_error(infer(&f), CLG_ERROR_UNSUPPORTED_DTYPE,
@@ -321,7 +321,7 @@ TEST(infer__reads_lists_of_numbers)
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-/* x: [N,3] -> Shape -> Reshape(w: [6], shape) */
+/* Makes y = Reshape(w, Shape(x)), x: [N,3], w: [6]. */
 static graph *make_graph(void)
 {
     graph *g;

@@ -14,7 +14,7 @@
     ((shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                    \
              .dims = {__VA_ARGS__}})
 
-/* One node under test. */
+/* A node under test: its inputs, their contents and its outputs. */
 typedef struct trial {
     graph *graph;
     node_id n;
@@ -82,7 +82,7 @@ static void refuse(clg_status status, const char *words)
     finish();
 }
 
-/* ---- GEMMs -------------------------------------------------------------------------------- */
+/* ---- GEMMs ----------------------------------------------------------------------------------- */
 
 static void gemm(shape a, shape b)
 {
@@ -163,7 +163,7 @@ TEST(infer_nn__fused)
     refuse(CLG_ERROR_SHAPE, "4 elements for 5 columns");
 }
 
-/* ---- windows --------------------------------------------------------------------------------- */
+/* ---- convolutions and pools ------------------------------------------------------------------ */
 
 static void conv(shape x, shape w)
 {
@@ -269,7 +269,7 @@ TEST(infer_nn__pool)
     refuse(CLG_ERROR_SHAPE, "kernel_shape has 1 values where the input requires 2");
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- softmax and normalisation --------------------------------------------------------------- */
 
 TEST(infer_nn__softmax)
 {
@@ -326,7 +326,7 @@ TEST(infer_nn__norm)
 static void resize(int64_t opset, shape x)
 {
     start("", "Resize", opset, 4, 1);
-    /* roi and scales are left out; graph_add_node keeps inner VALUE_NONEs. */
+    /* roi and scales are omitted; graph_add_node keeps inner VALUE_NONEs. */
     t.graph->nodes[t.n].inputs[1] = VALUE_NONE;
     t.graph->nodes[t.n].inputs[2] = VALUE_NONE;
     input(0, CLG_FLOAT32, x);
@@ -351,7 +351,7 @@ TEST(infer_nn__resize)
     input(0, CLG_FLOAT32, DIMS(1, 1, 2, 3));
     give(1, CLG_FLOAT32, 4, (double[]){1, 1, 2, 1.7});
     expect(DIMS(1, 1, 4, 5));
-    /* The content of sizes is unknown in inspection. */
+    /* The content of sizes is unknown, as when a model is only inspected. */
     resize(13, DIMS(1, 1, 4, 4));
     input(3, CLG_INT64, DIMS(4));
     expect(DIMS(U, U, U, U));

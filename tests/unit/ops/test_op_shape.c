@@ -52,7 +52,7 @@ TEST(shape__start_and_end_are_clamped)
     assert_ok(node_set_int(k.graph, 0, "start", INT64_MIN));
     assert_ok(node_set_int(k.graph, 0, "end", 1));
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, U));
-    assert_ok(op_case_infer(&k)); /* the open axis is not requested */
+    assert_ok(op_case_infer(&k)); /* the unknown dimension is outside of start..end */
     op_case_expect_content(&k, LIST(2));
     op_case_end(&k);
 }
@@ -106,7 +106,7 @@ TEST(constant__has_many_forms)
     }
 }
 
-/* A tensor is shared as it is, however large. */
+/* Checks that the output shares the attribute's tensor, however large it is. */
 TEST(constant__shares_its_tensor)
 {
     op_case k;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests operators that move data, without a device: shapes with and without contents, which of them
+ * Tests operators that move data, without a device: shapes with and without contents, which results
  * are views, contents that eval computes, errors.
  */
 #include "support/cases/op_case.h"
@@ -36,7 +36,8 @@ TEST(grid__merges_contiguous_dimensions)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Lowers with input 0 placed as given; checks whether the result is a view. */
+/* Lowers the node, with input 0 placed as `in` says (NULL: dense), and checks whether the result is
+ * a view, and its offset and strides. */
 static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64_t offset, int rank,
                         const int64_t *strides)
 {
@@ -78,10 +79,10 @@ TEST(transpose__views)
         bool is_view;
         int64_t strides[4];
     } cases[] = {
-        {{2, 3, 4, 64}, {0, 2, 1, 3}, true, {768, 64, 256, 1}}, /* long runs stay */
-        {{2, 3, 4, 5}, {0, 2, 1, 3}, false, {0}},               /* short ones are copied */
+        {{2, 3, 4, 64}, {0, 2, 1, 3}, true, {768, 64, 256, 1}}, /* long contiguous runs: a view */
+        {{2, 3, 4, 5}, {0, 2, 1, 3}, false, {0}},               /* short ones: a copy */
         {{2, 3, 4, 5}, {0, 1, 3, 2}, false, {0}},
-        {{1, 3, 1, 5}, {2, 1, 0, 3}, true, {1, 5, 1, 1}}, /* only units move */
+        {{1, 3, 1, 5}, {2, 1, 0, 3}, true, {1, 5, 1, 1}}, /* only axes of length 1 move */
         {{1, 3, 4, 1}, {1, 0, 3, 2}, true, {4, 1, 1, 1}},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -150,7 +151,7 @@ TEST(gather__known_index_is_a_view)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Contents that shapes depend on are requested by bits. */
+/* Checks that inputs whose contents decide shapes are requested, as bits. */
 TEST(strided__needs)
 {
     static const struct {
@@ -253,7 +254,7 @@ TEST(strided__eval_split)
     op_case_end(&k);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 TEST(strided__absurd_numbers)
 {

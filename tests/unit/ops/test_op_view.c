@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests views without a device: valid and invalid shapes, propagated contents, strides.
+ * Tests operators that return views, without a device: shapes, errors, contents, strides.
  */
 #include "support/cases/op_case.h"
 
@@ -15,7 +15,7 @@ typedef struct reshape_case {
     int64_t from[4];
     int n;
     int64_t to[5];
-    int64_t result[5]; /* result[0] REFUSED: an error */
+    int64_t result[5]; /* result[0] is REFUSED where an error is expected */
     bool allow_zero;
 } reshape_case;
 
@@ -91,7 +91,7 @@ TEST(reshape__keeps_known_content)
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(2, 2));
     op_case_expect_content(&k, LIST(1, 2, 3, 4));
-    assert_ptr_equal(k.outputs[0].known->data, k.inputs[0].known->data); /* and does not copy it */
+    assert_ptr_equal(k.outputs[0].known->data, k.inputs[0].known->data); /* shared, not copied */
     op_case_end(&k);
 }
 
@@ -136,13 +136,13 @@ TEST(squeeze__axes_as_attribute_and_input)
     op_case_end(&k);
     op_case_start(&k, "Squeeze", 13, 2, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(1, U, U));
-    op_case_content(&k, 1, CLG_INT64, LIST(1)); /* an open axis may turn out to be 1 */
+    op_case_content(&k, 1, CLG_INT64, LIST(1)); /* an unknown dimension may turn out to be 1 */
     assert_ok(op_case_infer(&k));
     op_case_expect_dims(&k, LIST(1, U));
     op_case_end(&k);
     op_case_start(&k, "Squeeze", 13, 1, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(1, U));
-    assert_ok(op_case_infer(&k)); /* how many are 1 is not known */
+    assert_ok(op_case_infer(&k)); /* the number of dimensions of 1 is unknown */
     assert_int_equal(k.outputs[0].dims.rank, RANK_UNKNOWN);
     op_case_end(&k);
 }
@@ -238,7 +238,7 @@ TEST(views__keep_strides_of_axes)
     op_case_content(&k, 1, CLG_INT64, LIST(0, 2));
     assert_ok(op_case_infer(&k));
     lower_operand inputs[2] = {op_case_operand(&k.inputs[0]), op_case_operand(&k.inputs[1])};
-    inputs[0].dense = false; /* a slice of something wider */
+    inputs[0].dense = false; /* a strided slice of a larger tensor */
     inputs[0].strides[0] = 100;
     inputs[0].strides[1] = 50;
     inputs[0].strides[2] = 7;
@@ -263,7 +263,7 @@ TEST(views__keep_strides_of_axes)
     op_case_end(&k);
 }
 
-/* Checks a tensor that is not dense in another shape; `wanted` NULL: needs a copy. */
+/* Checks the strides of a Reshape of a strided tensor: `wanted`; NULL: it needs a copy. */
 static void check_reshaped(int rank, const int64_t *dims, const int64_t *strides, int to_rank,
                            const int64_t *to, const int64_t *wanted)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests pointwise groups without a device: generated texts, layouts of launches, writing and
- * reading attributes, invalid clgraph.Pointwise nodes in files, host arithmetic.
+ * Tests pointwise groups without a device: generated kernels, NDRanges, writing and reading
+ * attributes, invalid clgraph.Pointwise nodes, host arithmetic.
  */
 #include "support/cases/op_case.h"
 
@@ -21,7 +21,7 @@ TEST(pointwise_group__names_are_unique)
     assert_null(pointwise_find("Nothing"));
 }
 
-/* Every $ token in expressions is known to the generator. */
+/* Checks that the generator knows every $ token in expressions. */
 TEST(pointwise_group__expressions_are_understood)
 {
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_INT32, CLG_UINT8, CLG_BOOL};
@@ -79,7 +79,8 @@ static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernel
     return c.build.candidates->steps;
 }
 
-/* New sizes do not change the text, in both classes; other stride patterns do. */
+/* Checks that new sizes do not change the kernel's text, in both classes, and that other stride
+ * patterns do. */
 TEST(pointwise_group__text_knows_no_sizes)
 {
     static const clg_kernel_class classes[] = {CLG_KERNELS_SIMD, CLG_KERNELS_SIMT};
@@ -95,7 +96,7 @@ TEST(pointwise_group__text_knows_no_sizes)
         assert_string_not_equal(small->kernel.body, dense->kernel.body);
         assert_true(large->global[0] < 65536 || classes[i] == CLG_KERNELS_SIMT);
         assert_string_equal(dense->label, "pointwise Mul");
-        /* Beyond 31 bits the text uses 64-bit indices. */
+        /* Beyond 31 bits, the prelude selects 64-bit indices. */
         const step *huge =
             lower_pair(&k, &memory, classes[i], LIST(70000, 70000), LIST(70000, 70000));
         assert_string_equal(huge->kernel.body, dense->kernel.body);
@@ -105,7 +106,7 @@ TEST(pointwise_group__text_knows_no_sizes)
     }
 }
 
-/* A cast to the same dtype, and Clip without bounds, are views. */
+/* Checks that a cast to the same dtype, and Clip without bounds, are views. */
 TEST(pointwise_group__nothing_to_do_is_a_view)
 {
     op_case k;
@@ -176,7 +177,8 @@ TEST(pointwise_group__written_and_read)
     op_case_end(&k);
 }
 
-/* A model may contain such a node; its attributes are checked before a text is generated. */
+/* Checks that invalid attributes of a Pointwise node, which a model file may contain, are rejected
+ * before a kernel is generated. */
 TEST(pointwise_group__strangers_are_refused)
 {
     static const struct {
@@ -188,8 +190,8 @@ TEST(pointwise_group__strangers_are_refused)
         {"Add", {0, 16, -1, CLG_FLOAT32, 0}, 16},        /* its own result */
         {"Add", {0, -1, -1, CLG_FLOAT32, 0}, 16},        /* an operand is missing */
         {"Add", {0, 1, -1, CLG_INT32, 0}, 16},           /* another dtype */
-        {"Add", {0, 1, -1, CLG_STRING, 0}, 16},          /* no number */
-        {"Add", {0, 1, -1, CLG_FLOAT32, 7}, 16},         /* scalars from nowhere */
+        {"Add", {0, 1, -1, CLG_STRING, 0}, 16},          /* a dtype that is not numeric */
+        {"Add", {0, 1, -1, CLG_FLOAT32, 7}, 16},         /* scalars that do not exist */
         {"LeakyRelu", {0, -1, -1, CLG_FLOAT32, 0}, 16},  /* too few scalars */
         {"BitwiseNot", {0, -1, -1, CLG_FLOAT32, 0}, 16}, /* not for floats */
         {"Add", {0, 1, -1, CLG_FLOAT32, 0}, 17},         /* no such result */
@@ -257,7 +259,8 @@ TEST(pointwise_group__eval)
     eval_pair("Div", CLG_FLOAT32, 2, (int64_t[]){1, 9}, (int64_t[]){4, 3}, (int64_t[]){0, 3});
 }
 
-/* Results of more than 53 bits are not computed on the host. */
+/* Checks what is not computed on the host: uint64, since results may have more than 53 bits, and
+ * Erf. */
 TEST(pointwise_group__eval_declines)
 {
     op_case k;

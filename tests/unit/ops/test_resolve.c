@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the registry, and the messages of ops_resolve about nodes that contradict their operator's
- * table.
+ * Tests the registry of operators, and the messages of ops_resolve about nodes that contradict
+ * their operator's row.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -29,7 +29,8 @@ TEST(registry__finds_rows_by_version)
     assert_null(ops_find("", "", 13));
 }
 
-/* Checks that the second stage has the inputs of the row and the outputs of the first stage. */
+/* Checks that both stages are complete, and that the inputs of the second are those of the row and
+ * the outputs of the first. */
 static void check_stages(const op_row *row)
 {
     const op_row *measure = &row->stages[0], *rest = &row->stages[1];
@@ -41,7 +42,8 @@ static void check_stages(const op_row *row)
         fail_msg("%s: counts of its stages", row->name);
 }
 
-/* Versions of one operator do not overlap, rows are complete, and the index has room for all. */
+/* Checks that rows are complete, that versions of an operator do not overlap, and that the index
+ * has room for all rows. */
 TEST(registry__rows_are_sound)
 {
     size_t n_rows = 0;
@@ -162,7 +164,7 @@ TEST(resolve__names_many_operators)
     }
 }
 
-/* The operator is there, in another version. */
+/* Checks the message about an operator that exists in other versions only. */
 TEST(resolve__names_versions)
 {
     graph *g = make(8);
@@ -219,7 +221,7 @@ TEST(resolve__attributes)
     g = make(13);
     (void)add(g, "", "Constant", "n", "", 1);
     assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL,
-                 "must have one value"); /* the row's own check */
+                 "must have one value"); /* from the check function of the operator's row */
     graph_free(g);
 }
 

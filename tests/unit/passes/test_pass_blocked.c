@@ -52,8 +52,8 @@ static void expect_ints(const node *n, const char *name, size_t count, const int
     assert_memory_equal(ints, wanted, count * sizeof *ints);
 }
 
-/* An image is read in NCHW order, and a feature map of one pixel is the same in both layouts:
- * nothing is transposed. */
+/* Checks that nothing is transposed between an image and a mean: the image is read in NCHW order,
+ * and a feature map of one pixel is the same in both layouts. */
 TEST(blocked__from_an_image_to_means)
 {
     pass_case m = pass_case_start();
@@ -73,13 +73,13 @@ TEST(blocked__from_an_image_to_means)
     expect_ints(pooled, "strides", 3, (int64_t[]){2, 1, 1});
     expect_ints(pooled, "pads", 6, (int64_t[]){1, 0, 0, 1, 1, 0});
     expect_ints(pass_case_find(g, "ReduceMean"), "axes", 2, (int64_t[]){2, 3});
-    const value_id named = graph_find_value(g, "relu"); /* whom messages and profiles name */
+    const value_id named = graph_find_value(g, "relu"); /* the name in messages and profiles */
     assert_int_not_equal(named, VALUE_NONE);
     assert_string_equal(g->nodes[g->values[named].producer].op_type, "Relu");
     graph_free(g);
 }
 
-/* Inputs and outputs of a region are transposed once each, regardless of the number of readers. */
+/* Checks that each input and output of a region is transposed once, however many nodes read it. */
 TEST(blocked__borders_are_transposed)
 {
     pass_case m = pass_case_start();
@@ -124,8 +124,8 @@ TEST(blocked__constants_by_channel_and_excitations)
     graph_free(g);
 }
 
-/* A feature map read only by convolutions may have zeros after its last channel; other readers get
- * the actual channels. */
+/* Checks that a feature map read only by convolutions has zeros after its last channel, and that
+ * other readers get a Slice of the actual channels. */
 TEST(blocked__blocks_that_are_not_full)
 {
     for (int is_given = 0; is_given < 2; is_given++) {
@@ -145,7 +145,8 @@ TEST(blocked__blocks_that_are_not_full)
     }
 }
 
-/* Means and maxima of zeros are zeros. A maximum over no pixel is not. */
+/* Checks which pools keep padding channels zero: means and maxima of zeros are zeros, but a maximum
+ * over no pixel is not, and such a pool is not in the region. */
 TEST(blocked__zeros_stay_in_pools)
 {
     static const struct {
@@ -175,17 +176,17 @@ TEST(blocked__zeros_stay_in_pools)
             (void)node_ints(pass_case_find(g, cases[i].op), "kernel_shape", &n_kernel);
             assert_int_equal(n_kernel, 3);
             assert_int_equal(pass_case_count(g, "Transpose"), 0);
-            assert_int_equal(pass_case_count(g, "Slice"), 1); /* six means of eight */
+            assert_int_equal(pass_case_count(g, "Slice"), 1); /* six of eight channels */
         }
         graph_free(g);
     }
 }
 
-/* A node after a convolution in a region, and whether it is included. */
+/* A single convolution of an input, which may be converted to blocked layout. */
 typedef struct alone {
     int64_t in, out, groups, kernel, stride;
-    int64_t height; /* of the feature map; -1: not known */
-    bool computed;  /* weights */
+    int64_t height; /* of the input; -1: unknown */
+    bool computed;  /* the weights are an input of the graph */
 } alone;
 
 static bool is_taken(const alone *a, int lanes)
@@ -214,13 +215,13 @@ TEST(blocked__what_stays_as_it_is)
     assert_false(is_taken(&taken, 0));
     assert_false(is_taken(&taken, 16)); /* 8 channels */
     const alone left[] = {
-        {3, 5, 1, 5, 1, 64, false},  /* blocks of too many zeros */
-        {6, 8, 1, 5, 1, 64, false},  /* neither an image nor blocks */
+        {3, 5, 1, 5, 1, 64, false},  /* too many zeros in the last block */
+        {6, 8, 1, 5, 1, 64, false},  /* input channels neither of an image nor of whole blocks */
         {2, 8, 2, 5, 1, 64, false},  /* groups */
         {3, 8, 1, 17, 1, 64, false}, /* a window that is too large */
-        {3, 8, 1, 5, 5, 64, false},  /* strides that are */
-        {3, 8, 1, 5, 1, -1, false},  /* of any height */
-        {3, 8, 1, 5, 1, 64, true},   /* weights that change */
+        {3, 8, 1, 5, 5, 64, false},  /* strides that are too large */
+        {3, 8, 1, 5, 1, -1, false},  /* unknown height */
+        {3, 8, 1, 5, 1, 64, true},   /* weights that are not constant */
         {8, 8, 1, 1, 1, 64, false},  /* transposing its input takes longer than it saves */
     };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)

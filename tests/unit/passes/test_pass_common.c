@@ -15,13 +15,14 @@ TEST(common__equal_nodes_are_one)
     value_id y = pass_case_node(&m, "Add", 2, (value_id[]){c, d}, "y");
     graph *g = pass_case_run_only(&m, y, "common");
     assert_int_equal(pass_case_count(g, "Exp"), 1);
-    assert_int_equal(pass_case_count(g, "Log"), 1); /* equal once their inputs are */
+    assert_int_equal(pass_case_count(g, "Log"), 1); /* equal once their inputs are merged */
     const node *sum = pass_case_find(g, "Add");
     assert_int_equal(sum->inputs[0], sum->inputs[1]);
     graph_free(g);
 }
 
-/* Counts the remaining nodes of two of one operator over one input that differ by an attribute. */
+/* Returns how many nodes remain of two with the same operator and input, whose attribute is `first`
+ * and `second`. */
 static size_t count_with(const char *op, const char *attribute, float first, float second)
 {
     pass_case m = pass_case_start();

@@ -13,7 +13,7 @@
 
 enum { LANES = 4, SIDE = 64 };
 
-/* A convolution with its bias, of an image or of another one. */
+/* A convolution, its bias and its activation. */
 typedef struct layer {
     int64_t in, out, groups, side, stride;
     const char *activation;
@@ -36,7 +36,7 @@ static value_id add_layer(pass_case *m, value_id x, const layer *l, const char *
     assert_ok(node_set_int(m->graph, n, "group", l->groups));
     assert_ok(node_set_ints(m->graph, n, "pads", 4, (int64_t[]){pad, pad, pad, pad}));
     assert_ok(node_set_ints(m->graph, n, "strides", 2, (int64_t[]){stride, stride}));
-    m->graph->nodes[n].domain = DOMAIN_INTERNAL; /* as the pass `epilogue` leaves them */
+    m->graph->nodes[n].domain = DOMAIN_INTERNAL; /* as the pass `epilogue` makes it */
     m->graph->nodes[n].op_type = "FusedConv";
     m->graph->nodes[n].opset = 1;
     if (l->activation) assert_ok(node_set_string(m->graph, n, "activation", l->activation));
@@ -44,7 +44,8 @@ static value_id add_layer(pass_case *m, value_id x, const layer *l, const char *
     return y;
 }
 
-/* Runs a stem, the two layers, and a mean, which is the output. */
+/* Runs the pass on a stem, the two layers, and a mean, which is the output. also_read: another node
+ * reads the first layer. */
 static graph *run_pair(const layer *first, const layer *last, bool also_read)
 {
     pass_case m = pass_case_start();
@@ -75,7 +76,7 @@ TEST(expand__joins)
     graph *g = run_pair(&points, &deep, false);
     const node *n = joined(g);
     assert_non_null(n);
-    assert_int_equal(pass_case_count(g, "BlockedConv"), 2); /* with the stem */
+    assert_int_equal(pass_case_count(g, "BlockedConv"), 2); /* the stem and the fused node */
     assert_string_equal(g->values[n->inputs[1]].name, "w_last");
     assert_false(node_has_input(n, 2));
     assert_false(node_has_input(n, 3));
@@ -92,7 +93,7 @@ TEST(expand__activations)
     static const struct {
         const char *first, *last;
         float slopes[2];
-        int activated; /* -1: they are not joined */
+        int activated; /* -1: the convolutions are not fused */
     } rows[] = {{"Relu", "Relu", {0, 0}, BLOCKED_BOTH_ACTIVATED},
                 {"Relu", NULL, {0, 0}, BLOCKED_FIRST_ACTIVATED},
                 {NULL, "Swish", {0, 0}, BLOCKED_LAST_ACTIVATED},
@@ -140,7 +141,7 @@ TEST(expand__what_stays_apart)
     }
 }
 
-/* Without blocked layout nothing is fused. */
+/* Checks that nothing is fused without blocked layout. */
 TEST(expand__without_blocks)
 {
     pass_case m = pass_case_start();

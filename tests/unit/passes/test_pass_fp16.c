@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the dtype of the first output of the first node of this kind. */
+/* Returns the dtype of the first output of the first node with operator `op`. */
 static clg_dtype gives(graph *g, const char *op)
 {
     value_fact *facts;
@@ -45,7 +45,7 @@ TEST(fp16__begins_with_a_matmul)
     assert_int_equal(output_dtype(g), CLG_FLOAT32);
     assert_string_equal(g->values[g->outputs[0]].name, "p");
     assert_int_equal(pass_case_count(g, "Cast"), 3); /* x, w and the product */
-    assert_int_equal(pass_case_count(g, "Clip"), 2); /* x and w saturate */
+    assert_int_equal(pass_case_count(g, "Clip"), 2); /* of x and w, which saturate */
     graph_free(g);
 }
 
@@ -77,7 +77,8 @@ TEST(fp16__goes_through_what_follows)
     graph_free(g);
 }
 
-/* A sum with a float32 value stays float32, and so does one without a GEMM before it. */
+/* Checks that the sum of a product and a float32 value stays float32, and so do nodes without a
+ * GEMM before them. */
 TEST(fp16__does_not_spread_backwards)
 {
     pass_case m = pass_case_start();
@@ -134,7 +135,7 @@ TEST(fp16__stays_away_from_names)
     graph_free(g);
 }
 
-/* Values that depend on constants only are computed in float32, and converted afterwards. */
+/* Checks that values that depend on constants only are computed in float32 and converted after. */
 TEST(fp16__follows_constants)
 {
     pass_case m = pass_case_start();

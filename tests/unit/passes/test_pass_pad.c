@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Pad of [1,4,8,8], then `op` 3x3. */
+/* A Pad of x [1,4,8,8], and after it `op` with a 3x3 window. */
 typedef struct padding {
     const char *op;
     int64_t pads[8];

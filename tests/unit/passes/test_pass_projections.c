@@ -65,8 +65,8 @@ TEST(projections__of_one_input_are_one)
     graph_free(g);
 }
 
-/* Keys and values of an encoder's output, queries of something else; one of them through a
- * Reshape, whose size a Shape of it decides. */
+/* Checks that the keys and values of one input are merged, while queries are of another input, and
+ * although the values go through a Reshape to their own Shape. */
 TEST(projections__through_reshapes)
 {
     pass_case m = pass_case_start();
@@ -80,7 +80,7 @@ TEST(projections__through_reshapes)
     graph_free(g);
 }
 
-/* Returns how many of two GEMMs remain, when `change` is applied to the second's result. */
+/* Returns how many of two MatMuls remain when `change` is applied to the result of the second. */
 static size_t left_with(value_id (*change)(pass_case *m, value_id x, value_id v))
 {
     pass_case m = pass_case_start();
@@ -143,7 +143,7 @@ TEST(projections__others_stay)
     assert_int_equal(left_with(weights_are_computed), 2);
 }
 
-/* GEMMs with bias and without are not merged. */
+/* Checks that GEMMs with a bias are not merged with one without. */
 TEST(projections__alike_ones_become_one)
 {
     pass_case m = pass_case_start();

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SIDE 6 /* of x [1,4,6,6] */
+#define SIDE 6 /* height and width of x [1,4,6,6] */
 
 static value_id add_constant(pass_case *m, clg_dtype dtype, int rank, int64_t side, double number)
 {
@@ -43,7 +43,7 @@ static value_id quantize(pass_case *m, const char *op, value_id x, clg_dtype dty
 #define DOWN(m, x, scale, out) quantize(m, "DequantizeLinear", x, CLG_UINT8, scale, out)
 #define UP(m, x, scale, out) quantize(m, "QuantizeLinear", x, CLG_UINT8, scale, out)
 
-/* Adds Conv of x dequantised with 4x4x4x4 constant weights, named "conv". */
+/* Adds "conv", a Conv of `reals` with constant, dequantised 4x4x4x4 weights. */
 static value_id add_conv(pass_case *m, value_id reals)
 {
     const value_id w =
@@ -75,7 +75,7 @@ TEST(qdq__values_that_others_read_stay)
     assert_int_equal(pass_case_count(g, "QLinearConv"), 1);
     assert_int_equal(pass_case_count(g, "DequantizeLinear"), 1);
     graph_free(g);
-    /* Conv's own output is an output of the graph: sums are scaled for all readers. */
+    /* The float output of Conv is read, too: the integer sums are scaled for all readers. */
     m = pass_case_start();
     const value_id c = add_conv(&m, DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r"));
     assert_ok(graph_add_output(m.graph, c));
@@ -122,7 +122,7 @@ TEST(qdq__scales_that_are_computed)
     graph_free(g);
 }
 
-/* The length of sums is unknown. */
+/* Checks that a MatMul with an unknown inner dimension stays in floating point. */
 TEST(qdq__sums_of_unknown_length)
 {
     for (int known = 0; known < 2; known++) {
@@ -137,7 +137,8 @@ TEST(qdq__sums_of_unknown_length)
     }
 }
 
-/* Inputs with several readers: the dequantised value is still one value when the pass runs. */
+/* Checks that LayerNormalization of a dequantised value is found: its nodes read the value several
+ * times, which must still be one value then. */
 TEST(qdq__layer_normalization_is_still_known)
 {
     pass_case m = pass_case_start();
@@ -161,7 +162,7 @@ TEST(qdq__layer_normalization_is_still_known)
     graph_free(g);
 }
 
-/* Each reader dequantises automatically, so that both chains read bytes. */
+/* Checks that each reader dequantises its input itself, so that both fused chains read bytes. */
 TEST(qdq__chains_read_bytes)
 {
     pass_case m = pass_case_start();

@@ -70,7 +70,7 @@ TEST(pass_quantized__transposes_once_there_and_back)
     graph_free(g);
 }
 
-/* If(c) NhwcMaxPool(x) else x */
+/* Checks a quantised operator in a branch: y = c ? NhwcMaxPool(x) : x. */
 TEST(pass_quantized__looks_into_branches)
 {
     graph *g = start(), *branches[2];

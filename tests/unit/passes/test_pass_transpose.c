@@ -32,7 +32,7 @@ TEST(transpose__two_in_a_row_are_one_or_none)
     size_t n;
     const int64_t *perm = node_ints(pass_case_find(g, "Transpose"), "perm", &n);
     assert_int_equal(n, 4);
-    assert_memory_equal(perm, ((int64_t[]){0, 3, 1, 2}), 4 * sizeof *perm); /* to_last twice */
+    assert_memory_equal(perm, ((int64_t[]){0, 3, 1, 2}), 4 * sizeof *perm); /* as to_last twice */
     graph_free(g);
 }
 
@@ -45,7 +45,8 @@ TEST(transpose__reversals_without_attribute)
     graph_free(g);
 }
 
-/* Adds Transpose, the nodes of `make`, Transpose back; returns how many Transposes remain. */
+/* Runs the pass on a Transpose, the nodes of `make` and a Transpose by `back`; returns how many
+ * Transposes remain. */
 static size_t left_around(value_id (*make)(pass_case *m, value_id x), const int64_t *back,
                           bool back_is_output)
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Conv 3x3, 4 -> 6 channels, on [2,4,8,8] */
+/* Adds a 3x3 Conv from 4 to 6 channels of x [2,4,8,8]. */
 static value_id add_conv(pass_case *m)
 {
     value_id x = pass_case_input(m, "x", 4, (int64_t[]){2, 4, 8, 8}),
@@ -26,7 +26,7 @@ static value_id add_norm(pass_case *m, value_id x, int64_t channels)
     return pass_case_node(m, "BatchNormalization", 5, in, "norm");
 }
 
-/* ---- dead and identity ----------------------------------------------------------------------- */
+/* ---- unused nodes and identities ------------------------------------------------------------- */
 
 TEST(passes__nodes_that_nobody_reads_go)
 {
@@ -207,8 +207,8 @@ TEST(passes__a_residual_that_broadcasts_stays)
     graph_free(g);
 }
 
-/* With an unknown batch: a residual derived from the same input has the same batch, another one may
- * be broadcast. */
+/* Checks residuals where the batch is unknown: one derived from the same input has the same batch
+ * and is fused; another one may be broadcast and is not. */
 TEST(passes__a_residual_of_any_batch)
 {
     for (int same = 0; same < 2; same++) {

@@ -74,7 +74,7 @@ TEST(random__segments_keep_it_too)
 
 /* ---- failing allocations --------------------------------------------------------------------- */
 
-/* Plans all segments, as a run would. */
+/* Plans all segments in order, as a run would. */
 static clg_status plan_all(void *user)
 {
     plan_case *k = user;
@@ -96,7 +96,7 @@ static clg_status plan_all(void *user)
     }
     plan_segment_free(at);
     plan_free(p);
-    step_texts_deinit(&k->texts); /* an owner keeps them for the next plan */
+    step_texts_deinit(&k->texts); /* a session would keep them for its next plan */
     return status;
 }
 

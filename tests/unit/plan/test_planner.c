@@ -62,7 +62,7 @@ TEST(planner__views_move_nothing)
     plan_case_node_of(&k, "Split", 1, &v, 2, parts); /* two of [1,1,2,8] along axis 1 */
     assert_ok(node_set_int(k.graph, plan_case_last(&k), "axis", 1));
     v = slice(&k, parts[1], 3, 1, 8, 3);        /* [1,1,2,3], strided */
-    v = plan_case_node(&k, "Transpose", 1, &v); /* only lengths of 1 change places */
+    v = plan_case_node(&k, "Transpose", 1, &v); /* exchanges axes of length 1: a view */
     assert_ok(node_set_ints(k.graph, plan_case_last(&k), "perm", 4, DIMS(1, 0, 2, 3)));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &v));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &parts[0]));
@@ -149,7 +149,7 @@ TEST(planner__outputs_of_every_origin)
             plan_case_output(&k, outputs[i]);
         plan_case_plan(&k);
         plan_check_counts counts = plan_case_check(&k, NULL, NULL);
-        /* x twice, c, which a step reads too, y again, flat, part */
+        /* x twice, c, y for the second time, flat, part */
         assert_int_equal(counts.n_copies, 6);
         assert_int_equal(counts.n_steps, 9);
         assert_int_equal(k.plan->root->n_slabs, 0);
@@ -282,7 +282,7 @@ TEST(planner__the_init_plan_packs_in_its_own_memory)
     plan_case_end(&k);
 }
 
-/* ---- contents that decide -------------------------------------------------------------------- */
+/* ---- data-dependent shapes ------------------------------------------------------------------- */
 
 TEST(planner__a_shape_input_is_requested)
 {
@@ -312,7 +312,7 @@ TEST(planner__a_shape_input_is_requested)
     plan_case_end(&k);
 }
 
-/* count = int64(largest of x), which needs no host arithmetic: x is data */
+/* Adds count = int64(max(x)), which is computed on the device, since x is data. */
 static value_id device_count(plan_case *k, value_id x)
 {
     value_id m = plan_case_node(k, "ReduceMax", 1, &x);
@@ -337,7 +337,8 @@ static tensor *give_number(void *user, const plan_port *read)
     return one_number(*(int64_t *)user);
 }
 
-/* y = Expand(Neg(x)[..3], n) + Exp(x)[..3]: values of the first segment are read in the second */
+/* Adds soft = Softmax(Tile(Neg(x)[3:9:2] + Exp(x)[0:3], n)), n = int64(max(x)): the second segment
+ * reads values of the first. */
 static void data_dependent(plan_case *k)
 {
     value_id x = input(k, 1, DIMS(64)), kept = plan_case_node(k, "Neg", 1, &x);
@@ -384,7 +385,7 @@ TEST(planner__continuations_are_found_again_and_do_not_pile_up)
         assert_int_equal(child->outputs[0].dims.dims[0], 3 * (n % 100 + 8));
         plan_segment_free(child);
         tensor_free(other);
-        if (n % 20 == 0) { /* in use now and then: it stays */
+        if (n % 20 == 0) { /* used regularly, so it stays in the cache */
             assert_ok(plan_continue(&k.c, k.plan->root, &t, &again));
             assert_ptr_equal(first, again);
             plan_segment_free(again);

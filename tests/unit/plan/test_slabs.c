@@ -65,7 +65,7 @@ TEST(slabs__random_lifetimes_never_overlap)
     }
 }
 
-/* Returns the largest sum of live blocks at a step. */
+/* Returns the largest total size, over all steps, of the blocks that are live at a step. */
 static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
 {
     size_t max = 0;
@@ -79,7 +79,8 @@ static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
     return max;
 }
 
-/* Lifetimes as in networks: most values live for a step or two, some over many. */
+/* Checks the size of slabs for lifetimes as in networks: most blocks live for a step or two, some
+ * for many. */
 TEST(slabs__stay_close_to_the_largest_live_set)
 {
     size_t taken = 0, floor = 0;
@@ -101,7 +102,7 @@ TEST(slabs__stay_close_to_the_largest_live_set)
         floor += s.live;
         memory_free(s.bytes);
     }
-    assert_true((double)taken < 1.1 * (double)floor); /* single ones may be further off: 1.35 */
+    assert_true((double)taken < 1.1 * (double)floor); /* in total; single cases reach 1.35 */
 }
 
 TEST(slabs__a_chain_reuses_its_memory)
@@ -117,9 +118,10 @@ TEST(slabs__a_chain_reuses_its_memory)
     memory_free(s.bytes);
 }
 
-/* The two largest are next to each other, and the one between them and the next fits into
- * neither's place beside its adjacent one, as in MobileNetV2: by size alone that takes 40 of 32. A
- * slab that may be no larger keeps what there is. */
+/* Checks that a chain of blocks of 16, 16, 8, 12 and 4 units, as in MobileNetV2, takes 32 units,
+ * its live set. Placed by size alone it would take 40: with the second 16 and the 12 in place, no
+ * gap is left for the 8, which lives with both. Where slabs are limited to 32, any placement may
+ * result. */
 TEST(slabs__a_chain_of_several_sizes_leaves_no_gap)
 {
     static const size_t sizes[] = {16, 16, 8, 12, 4};

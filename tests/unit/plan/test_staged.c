@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests plans of nodes whose outputs' size depends on data: where the segment ends, which memory
+ * Tests plans of nodes whose output size depends on data: where the segment ends, which memory
  * outlives it, which steps follow.
  */
 #include "support/unit.h"
@@ -20,7 +20,7 @@ static tensor *one_number(int64_t n)
     return t;
 }
 
-/* Returns the child of `segment` when the count is n. */
+/* Plans the segment after `segment` for a count of n, and returns it. */
 static plan_segment *go_on(const plan_case *k, plan_segment *segment, int64_t n)
 {
     plan_segment *child;
@@ -57,7 +57,7 @@ TEST(staged__a_count_ends_the_segment)
     }
 }
 
-/* The offsets that the first stage wrote are not overwritten before the second reads them. */
+/* Checks that the second stage reads the offsets where the first stage wrote them. */
 TEST(staged__what_was_measured_lives_on)
 {
     plan_case k;

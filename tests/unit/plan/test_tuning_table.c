@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests measured choices as text and as a table, and the candidates chosen by them.
+ * Tests measured choices: their text, the table, and the candidates chosen by it.
  */
 #include "support/cases/op_case.h"
 #include "support/fakes/failing_alloc.h"
@@ -38,8 +38,8 @@ TEST(tuning_table__parses_what_it_writes)
     expect_text(NULL, HEADER);
 }
 
-/* Tables of versions before the kernel classes were called simd and simt can be read, but match no
- * problem. */
+/* Checks that the table of a version before the kernel classes were called simd and simt can be
+ * read, but matches no problem. */
 TEST(tuning_table__of_an_older_version_matches_nothing)
 {
     tuning_table *t;
@@ -88,7 +88,7 @@ typedef struct fixture {
     op_case k;
     lower_operand inputs[2], output;
     lower_context lc;
-    candidate impls[3]; /* by estimates the second */
+    candidate impls[3]; /* the second has the lowest estimated cost */
     step_texts texts;
     plan_context c;
 } fixture;
@@ -192,13 +192,13 @@ TEST(tuning_table__preferred_ones_come_first)
     f.c.preferred = (const char *const[]){"none", "slow", "third"};
     f.c.n_preferred = 3;
     assert_string_equal(taken(&f, &out), "slow");
-    f.c.n_preferred = 1; /* measured choices are ignored */
+    f.c.n_preferred = 1; /* a preferred name, even an unavailable one, disables measured choices */
     assert_string_equal(taken(&f, &out), "estimated");
     tuning_table_free(t);
     end(&f);
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- self-tests of candidates ---------------------------------------------------------------- */
 
 typedef struct validator {
     const char *wrong[3]; /* implementations that do not pass */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests parts of the init plan: which nodes share values, found in time linear in the graph's size.
+ * Tests the parts of the init plan, which are nodes that share values, and that finding them takes
+ * time linear in the graph's size.
  */
 #include "support/unit.h"
 
@@ -18,7 +19,7 @@ static void start(session_exec *e)
     assert_ok(graph_set_opset(e->graph, "", 13));
 }
 
-/* Returns the processor time of exec_find_init, in seconds. */
+/* Runs exec_find_init; returns its processor time in seconds. */
 static double find(session_exec *e)
 {
     assert_ok(ops_resolve(e->graph));
@@ -74,8 +75,8 @@ TEST(parts__are_nodes_that_share_values)
     end(&e);
 }
 
-/* Makes each Add join a part with the one before it, the last ones first: the longest path to a
- * first node. */
+/* Finds the one part of a chain: Adds join each node with the one before it, the last ones first,
+ * which makes the longest path to the part's first node. Returns the processor time in seconds. */
 static double find_chain(size_t n_links)
 {
     value_id *results = memory_alloc(n_links * sizeof *results);
@@ -93,7 +94,8 @@ static double find_chain(size_t n_links)
     return seconds;
 }
 
-/* Eight times the links must take about eight times as long; quadratic time would be 64 times. */
+/* Checks that eight times the links take less than 24 times as long; quadratic time would be 64
+ * times. */
 TEST(parts__of_a_long_chain_are_found_at_once)
 {
     const double few = find_chain(7500), many = find_chain(60000);

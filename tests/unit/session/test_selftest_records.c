@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of self-test results and its text.
+ * Tests the table of self-test results and its text.
  */
 #include "support/unit.h"
 
@@ -39,7 +39,7 @@ TEST(selftest_records__text_and_back)
         "clgraph selftest 1\n"
         "failed fffffffffffffffe0000000000000001 0.5 4e-06 winograd_2x2 winograd_simd\n"
         "failed fffffffffffffffd0000000000000002 inf 4e-06 winograd_2x2 winograd_simd\n");
-    assert_ok(selftest_records_set(&b, &first)); /* what is there stays */
+    assert_ok(selftest_records_set(&b, &first)); /* parsing keeps existing records */
     assert_true(selftest_records_parse(&b, strbuf_data(&t)));
     assert_int_equal(b.count, 2);
     assert_true(selftest_records_find(&b, first.key)->passed);

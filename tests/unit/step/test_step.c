@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The builder of candidates: lists in order, the first failure kept, nothing written through
- * dummies.
+ * Tests the builder of candidates: lists keep their order, the first error is kept, and nothing is
+ * written through the dummies that follow an error.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -157,7 +157,7 @@ TEST_WITH(step__work_of_no_size_is_dropped, set_up, tear_down)
     step *s[4];
     for (int i = 0; i < 3; i++) s[i] = step_kernel(b, c, "k", "k", "");
     step_range(b, s[1], 2, none, local);
-    step_arg_int(b, s[1], 1); /* still harmless */
+    step_arg_int(b, s[1], 1); /* harmless, though the step was removed */
     step_range(b, s[0], 2, some, local);
     step_range(b, s[2], 2, none, local);
     assert_ptr_equal(c->steps, s[0]);
@@ -267,7 +267,7 @@ static clg_status build(void *user)
     return status;
 }
 
-/* Equal texts are kept once, so that equal kernels have equal addresses. */
+/* Checks that equal texts are stored once, so that equal kernels have equal addresses. */
 TEST(step__texts_are_kept_once)
 {
     step_texts texts = {0};
@@ -321,8 +321,8 @@ TEST_WITH(step__clones_outlive_what_they_were_made_of, set_up, tear_down)
     step_texts_deinit(&texts);
 }
 
-/* A step of the generated kernel `body` over groups of `items`, with a buffer, four numbers and
- * a fault. */
+/* Adds a step with the generated kernel `body` and work-groups of `items`; its arguments are a
+ * buffer, three numbers and a fault code. */
 static step *numbers_step(step_builder *b, const char *body, uint64_t items)
 {
     const uint64_t global[1] = {8};

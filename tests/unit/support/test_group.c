@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests groups of tests: a failure when a group is opened or closed is a failure of the program.
+ * Tests groups of tests: a program fails if opening or closing its group fails.
  */
 #include "support/unit.h"
 

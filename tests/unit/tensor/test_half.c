@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Narrow floats. The references decode by the textbook formula with ldexp, and round by searching
- * the adjacent values among all codes: nothing of the library's bit arithmetic.
+ * Tests narrow floats. The references decode by the textbook formula with ldexp, and round by
+ * searching the adjacent values among all codes: they share no bit arithmetic with the library.
  */
 #include "support/unit.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* (-1)^s 2^(e - bias) (1 + m / 2^bits), for IEEE formats of 16 bits. */
+/* Returns (-1)^s 2^(e - bias) (1 + m / 2^bits), the value of a code of a 16-bit IEEE format. */
 static double reference(uint16_t code, int exponent_bits, int mantissa_bits)
 {
     int bias = (1 << (exponent_bits - 1)) - 1;
@@ -35,13 +35,13 @@ TEST(half__all_codes_decode_and_return)
             fail_msg("half %04x gives %g", code, (double)half);
         if (!same(brain, reference((uint16_t)code, 8, 7)))
             fail_msg("bfloat16 %04x gives %g", code, (double)brain);
-        assert_int_equal(half_from_float(half), code); /* payloads of NaN included */
+        assert_int_equal(half_from_float(half), code); /* also NaN payloads */
         assert_int_equal(bfloat16_from_float(brain), code);
     }
 }
 
-/* Between two adjacent codes: below the middle to the lower, above it to the upper, on it to
- * the even one. */
+/* Checks rounding between two adjacent codes: below the middle to the lower one, above it to the
+ * upper one, and the middle to the even one. */
 static void check_rounding(uint16_t lower, double low, double high, uint16_t (*encode)(float))
 {
     float middle = (float)((low + high) / 2); /* exact: one bit more */
@@ -95,7 +95,7 @@ TEST(half__double_goes_through_float_unharmed)
     assert_int_equal(half_from_float(float_for_narrowing(1e300)), 0x7c00);
     assert_int_equal(bfloat16_from_float(float_for_narrowing(-1e300)), 0xff80);
     assert_int_equal(half_from_float(float_for_narrowing(1e-300)), 0);
-    /* 1 + 2^-11 is the middle of two float16 values; a little above must not come back to it. */
+    /* 1 + 2^-11 is halfway between two float16 values; a slightly larger value must round up. */
     assert_int_equal(half_from_float(float_for_narrowing(1.0 + 0x1p-11 + 0x1p-40)), 0x3c01);
     assert_int_equal(half_from_float(float_for_narrowing(1.0 + 0x1p-11)), 0x3c00);
 }
@@ -107,7 +107,7 @@ TEST(minifloat__known_values)
         uint8_t code;
         float value;
     } rows[] = {
-        /* From tables in the papers and on ONNX's float8 page. */
+        /* From tables in the formats' papers and on ONNX's float8 page. */
         {CLG_FLOAT8E4M3FN, 0x7e, 448.0f},     {CLG_FLOAT8E4M3FN, 0x01, 0x1p-9f},
         {CLG_FLOAT8E4M3FN, 0x38, 1.0f},       {CLG_FLOAT8E4M3FN, 0x08, 0x1p-6f},
         {CLG_FLOAT8E4M3FN, 0xb8, -1.0f},      {CLG_FLOAT8E4M3FNUZ, 0x7f, 240.0f},

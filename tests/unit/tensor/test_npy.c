@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files: headers of all versions, orders of axes and bytes, damage, rows of large files.
+ * Tests .npy files: headers of all versions, orders of axes and bytes, damage, rows of large files.
  */
 #include "support/unit.h"
 
@@ -22,7 +22,7 @@ typedef struct made_file {
     size_t n;
 } made_file;
 
-/* A file of this version, dictionary and data. */
+/* Makes a file with this version, header dictionary and data. */
 static made_file make(int version, const char *dictionary, const void *data, size_t data_bytes)
 {
     made_file f = {.n = version > 1 ? 12 : 10};

@@ -72,7 +72,7 @@ TEST(npz__reads_what_numpy_wrote)
     free(bytes);
 }
 
-/* Opens and reads everything. */
+/* Opens an archive and reads all of its arrays. */
 static clg_status read_all(const void *data, size_t n)
 {
     npz_reader r;
@@ -115,7 +115,7 @@ TEST(npz__prefixes_are_refused_and_changes_survived)
     assert_int_equal(memory_n_live(), n_live);
 }
 
-/* The stored file with n_bytes at an offset replaced. */
+/* Reads the file `hex` with n_bytes at `offset` replaced by `change`. */
 static clg_status read_changed(const char *hex, size_t offset, const char *change, size_t n_bytes)
 {
     size_t n;
@@ -156,11 +156,11 @@ TEST(npz__refuses)
 
 TEST(npz__bombs_do_not_go_off)
 {
-    /* The deflated file's first record is at 0x117: sizes at +20 and +24. A size that no 85
-     * bytes can expand to. */
+    /* The deflated file's first record is at 0x117, with the sizes at +20 and +24. First a size to
+     * which 85 bytes cannot expand. */
     assert_error(read_changed(deflated_hex, 0x117 + 24, "\xff\xff\xff\x7f", 4), CLG_ERROR_IO,
                  "expand");
-    /* One that they might: the .npy header says otherwise before anything is unpacked. */
+    /* A size to which they might: the .npy header contradicts it before anything is unpacked. */
     assert_error(read_changed(deflated_hex, 0x117 + 24, "\x99", 1), CLG_ERROR_IO,
                  "announces 24 bytes of data, but there are 25");
     assert_error(read_changed(deflated_hex, 0x117 + 24, "\x97", 1), CLG_ERROR_IO,
@@ -215,7 +215,7 @@ TEST(npz__round_trip)
     for (size_t i = 0; i < 4; i++) tensor_free(tensors[i]);
 }
 
-/* Written with everything in its zip64 form, as files beyond 4 GiB are. */
+/* Writes all records in their zip64 form, as in files beyond 4 GiB, and reads them back. */
 TEST(zip__zip64_round_trip)
 {
     const char *path = scratch_path("large.zip");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes: making, counting, broadcasting, axes.
+ * Tests shapes: making, counting, broadcasting, axes.
  */
 #include "support/unit.h"
 

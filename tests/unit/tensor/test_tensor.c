@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host tensors: life, elements, casts.
+ * Tests host tensors: creation and sharing, elements, casts.
  */
 #include "support/unit.h"
 
@@ -125,20 +125,20 @@ TEST(tensor__from_bytes_shares_what_it_may)
     tensor_unload(t, 8, 8);
     assert_ptr_equal(unloaded, data + 9);
     assert_int_equal(unloaded_bytes, 8);
-    tensor_unload(aligned, 0, 16); /* its own memory stays */
+    tensor_unload(aligned, 0, 16); /* does nothing: the tensor owns its memory */
     assert_ptr_equal(unloaded, data + 9);
     tensor_free(aligned);
     tensor_free(t);
     assert_ok(tensor_from_bytes(CLG_COMPLEX64, &two, data + 1, 16, NULL, &t));
     tensor_free(t);
-    assert_ok(tensor_from_bytes(CLG_FLOAT64, &two, data, 16, NULL, &t)); /* nobody keeps it */
+    assert_ok(tensor_from_bytes(CLG_FLOAT64, &two, data, 16, NULL, &t)); /* no owner: a copy */
     assert_ptr_not_equal(t->data, data);
     tensor_free(t);
     assert_ok(tensor_from_bytes(CLG_BOOL, &eight, data, 8, &owner, &t));
     assert_ptr_equal(t->data, data);
     tensor_free(t);
     data[3] = 200;
-    assert_ok(tensor_from_bytes(CLG_BOOL, &eight, data, 8, &owner, &t)); /* not all 0 or 1 */
+    assert_ok(tensor_from_bytes(CLG_BOOL, &eight, data, 8, &owner, &t)); /* 200 becomes 1 */
     assert_int_equal(((uint8_t *)t->data)[3], 1);
     tensor_free(t);
     assert_int_equal(n[0], 3);
@@ -165,7 +165,7 @@ TEST(elements__small_integers_survive_every_dtype)
         assert_true(tensor_get_float(t, 5) == (is_signed ? -1.0 : 1.0));
         assert_int_equal(tensor_get_int(t, 5), is_signed ? -1 : 1);
         if (info->dtype != CLG_FLOAT8E8M0)
-            assert_int_equal(tensor_get_int(t, 4), 0); /* the adjacent elements stay */
+            assert_int_equal(tensor_get_int(t, 4), 0); /* adjacent elements are unchanged */
         if (info->dtype != CLG_FLOAT8E8M0) assert_int_equal(tensor_get_int(t, 6), 0);
         tensor_free(t);
     }
@@ -249,7 +249,7 @@ TEST(cast__between_all_dtypes_keeps_what_both_hold)
             assert_int_equal(cast->dtype, all_numbers[b]);
             assert_true(tensor_equal_numbers(t, cast));
             assert_true(tensor_equal(t, cast) == (a == b));
-            assert_true((t == cast) == (a == b)); /* the same dtype is the same tensor */
+            assert_true((t == cast) == (a == b)); /* a cast to the same dtype returns the tensor */
             tensor_free(t);
             tensor_free(cast);
         }
@@ -258,8 +258,8 @@ TEST(cast__between_all_dtypes_keeps_what_both_hold)
 
 TEST(cast__rounds_once)
 {
-    /* Through a double, 2^62 + 2^38 + 1 would come down on the middle and go to even: the wrong
-     * way. */
+    /* Rounded to double first, 2^62 + 2^38 + 1 would be halfway between two floats, and round to
+     * even: down instead of up. */
     int64_t large = ((int64_t)1 << 62) + ((int64_t)1 << 38) + 1;
     tensor *t = make(CLG_INT64, 2), *cast;
     tensor_set_int(t, 0, large);
@@ -270,7 +270,7 @@ TEST(cast__rounds_once)
     assert_false(tensor_equal_numbers(t, cast));
     tensor_free(cast);
     large =
-        ((int64_t)1 << 62) + ((int64_t)1 << 54) + 1; /* the middle of two bfloat16, and one more */
+        ((int64_t)1 << 62) + ((int64_t)1 << 54) + 1; /* halfway between two bfloat16, plus one */
     tensor_set_int(t, 0, large);
     tensor_set_int(t, 1, -large);
     assert_ok(tensor_cast(t, CLG_BFLOAT16, &cast));
@@ -332,7 +332,7 @@ TEST(strings__are_copied_and_replaced)
     assert_false(tensor_equal(t, other));
     assert_ok(tensor_set_string(other, 0, "two", 3));
     assert_ok(tensor_set_string(other, 1, "", 0));
-    assert_true(tensor_equal(t, other)); /* not set and "" are the same */
+    assert_true(tensor_equal(t, other)); /* an element that was not set equals "" */
     assert_int_equal(tensor_get_int(t, 0), 0);
     tensor_set_int(t, 0, 5);
     assert_string_equal(tensor_get_string(t, 0), "two");

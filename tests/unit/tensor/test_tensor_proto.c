@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorProto: every storage field, external data, damage, files. The hexadecimal messages were
- * written by onnx.helper.make_tensor, so that reader and test do not share a mistake.
+ * Tests TensorProto: every storage field, external data, damage, files. The hexadecimal messages
+ * were written by onnx.helper.make_tensor, so that reader and test do not share a mistake.
  */
 #include "support/unit.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parsed and made a tensor. */
+/* Parses a TensorProto and makes a tensor of it. */
 static clg_status from_bytes(const void *bytes, size_t n, const tensor_owner *owner,
                              tensor **out_tensor)
 {
@@ -87,7 +87,7 @@ TEST(proto__reads_what_onnx_wrote)
 TEST(proto__reads_fields_packed_and_scattered)
 {
     tensor *t;
-    /* float_data one by one, a raw dimension packed, another alone. */
+    /* float_data one by one; the first dimension packed, the second alone. */
     assert_ok(from_bytes(MESSAGE("\x25\0\0\x80\x3f" F32 "\x0a\x01\x01\x08\x02\x25\0\0\0\x40"), &t));
     assert_int_equal(t->dims.rank, 2);
     assert_true(tensor_get_float(t, 0) == 1.0 && tensor_get_float(t, 1) == 2.0);
@@ -104,7 +104,7 @@ TEST(proto__reads_fields_packed_and_scattered)
     assert_ok(from_bytes(MESSAGE("\x08\x01" U32 "\x5a\x05\xff\xff\xff\xff\x0f"), &t));
     assert_true(tensor_get_int(t, 0) == 4294967295);
     tensor_free(t);
-    /* No elements need no data; unknown fields and a doc_string are passed over. */
+    /* A tensor without elements needs no data; unknown fields and doc_string are skipped. */
     assert_ok(from_bytes(MESSAGE("\x08\x00" F32 "\x62\x03"
                                  "doc"
                                  "\xfa\x01\x01z"),
@@ -192,7 +192,8 @@ static int n_retained;
 static void retain(void *user) { n_retained += *(int *)user; }
 static void release(void *user) { n_retained -= *(int *)user; }
 
-/* dims [1] and one number, whose bytes are a tensor's. */
+/* Checks at every alignment that the tensor shares the last bytes of the message, which has dims
+ * [1] and the element 1. */
 static void check_shared(const char *message, size_t n_bytes)
 {
     _Alignas(8) char block[32];
@@ -232,7 +233,7 @@ TEST(proto__shares_data_stored_as_in_a_tensor)
 
 /* ---- external data --------------------------------------------------------------------------- */
 
-/* dims [2], float32, location "w.bin" and one more entry. */
+/* The bytes of a TensorProto with dims [2], float32, location "w.bin" and one more entry. */
 #define EXTERNAL(entry) "\x08\x02" F32 "\x70\x01\x6a\x11\x0a\x08location\x12\x05w.bin" entry
 
 static clg_status parse(const char *bytes, size_t n, tensor_proto *out_proto)
@@ -321,7 +322,8 @@ static void survive(void *user, const uint8_t *data, size_t n)
     tensor_free(t);
 }
 
-/* A message cut between two fields is a message; here all fields but the name are needed. */
+/* Checks that a prefix of a message is rejected, except the one of *user bytes, in which only the
+ * name is missing. */
 static void refuse_prefix(void *user, const uint8_t *data, size_t n)
 {
     const size_t *needed = user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values through the public functions: host tensors, wrapped memory, files, casts.
+ * Tests values through the public functions: host tensors, wrapped memory, files, casts.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/scratch.h"
@@ -107,7 +107,7 @@ TEST(file__gives_back_what_was_saved)
     clg_value_free(v);
 }
 
-/* Packed types among them: seven elements that end within a byte. */
+/* Checks that files keep each storage type. Seven elements of a packed type end within a byte. */
 TEST(file__keeps_storage_types)
 {
     const int64_t n = 7;
@@ -195,7 +195,7 @@ TEST(cast__says_whether_it_was_exact)
     assert_false(is_exact(CLG_INT64, 256, CLG_UINT8));
     assert_true(is_exact(CLG_UINT8, 1, CLG_BOOL));
     assert_false(is_exact(CLG_UINT8, 2, CLG_BOOL));
-    /* 2^63 - 1 becomes 2^63, and back would give the same again. */
+    /* 2^63 - 1 becomes 2^63, although casting that back saturates to 2^63 - 1. */
     clg_value *v, *cast;
     bool exact;
     assert_ok(clg_value_create(CLG_INT64, 0, NULL, &v));

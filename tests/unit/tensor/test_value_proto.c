@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests SequenceProto, OptionalProto and MapProto: their values, and damaged ones.
+ * Tests the reader of SequenceProto, OptionalProto and MapProto: valid and damaged messages.
  */
 #include "support/unit.h"
 
@@ -18,7 +18,7 @@ static ow_bytes two_floats(float first)
     return ow_tensor_raw("", CLG_FLOAT32, 1, (const int64_t[]){2}, data, sizeof data);
 }
 
-/* An optional of a sequence of two tensors. */
+/* Writes an optional of a sequence of two tensors. */
 static ow_bytes nested(void)
 {
     ow_bytes sequence = {0}, optional = {0};
@@ -68,7 +68,7 @@ TEST(value_proto__empty)
 
 enum { KEY_TYPE = 2, INT_KEYS = 3, STRING_KEYS = 4, VALUES = 5 };
 
-/* A sequence of n scalars: 0.5, 1.5, ... */
+/* Writes a sequence of n scalars: 0.5, 1.5, ... */
 static ow_bytes scalars(size_t n)
 {
     ow_bytes sequence = {0};
@@ -158,7 +158,7 @@ TEST(value_proto__refuses_bad_maps)
     b = word_map();
     ow_put_bytes(&b, STRING_KEYS, "a\0b", 3);
     ow_bytes more = scalars(3);
-    ow_put_message(&b, VALUES, more); /* the first values count */
+    ow_put_message(&b, VALUES, more); /* a second field, which is ignored */
     expect_refused(b, CLG_ERROR_INVALID_MODEL, "3 keys and 2 values");
 }
 
@@ -202,7 +202,7 @@ TEST(value_proto__refuses_deep_ones)
     ow_free(&b);
 }
 
-/* Loads damaged bytes: a value or an error, no leak, no read beyond the end. */
+/* Reads damaged bytes: the result must be a value or an error. */
 static void survive(void *user, const uint8_t *data, size_t n)
 {
     (void)user;

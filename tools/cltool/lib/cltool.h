@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands: cmd_<name>.c each, listed in main.c.
+ * Declares the commands. Each is in cmd_<name>.c and in the table of main.c.
  */
 #ifndef CLTOOL_CLTOOL_H
 #define CLTOOL_CLTOOL_H
@@ -9,10 +9,10 @@
 
 typedef struct command {
     const char *name;
-    const char *arguments; /* "MODEL [inputs]" */
+    const char *arguments; /* for the usage line: "MODEL [inputs]" */
     size_t min_arguments, max_arguments;
-    unsigned groups;  /* of options */
-    const char *what; /* one line */
+    unsigned groups;  /* bits of option_groups */
+    const char *what; /* description in one line */
     const char *more; /* paragraphs for --help, or NULL */
     const char *example;
     int (*run)(const options *o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices, models, sessions.
+ * Chooses devices, opens contexts, models and sessions, and runs sessions.
  */
 #include "engine.h"
 
@@ -129,7 +129,7 @@ clg_session_options engine_session_options(const options *o)
     given.n_disabled_passes = o->disabled_passes.count;
     given.preferred_impls = o->preferred_impls.items;
     given.n_preferred_impls = o->preferred_impls.count;
-    (void)read_precision(o->precision, &given.precision); /* engine_check has checked it */
+    (void)read_precision(o->precision, &given.precision); /* checked by engine_check */
     given.keep_fp32 = o->keep_fp32.items;
     given.n_keep_fp32 = o->keep_fp32.count;
     return given;

@@ -10,14 +10,14 @@
 
 #include <clgraph/inspect.h>
 
-/* The devices of a selector. */
+/* All devices, and those that a selector matches. */
 typedef struct device_choice {
     clg_device_info *devices;
     size_t n_devices;
     size_t *chosen, n_chosen; /* indices into devices, best first */
 } device_choice;
 
-/* Chooses devices; selector NULL: -d of the options, else $CLG_DEVICE, else auto. */
+/* Finds the devices that the selector matches; NULL: that of -d, else $CLG_DEVICE, else auto. */
 int devices_choose(const options *o, const char *selector, device_choice *out_choice);
 /* Returns the i-th best chosen device, i < n_chosen; there is at least one. */
 const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
@@ -28,40 +28,39 @@ typedef struct engine {
     clg_model *model;
     clg_session *session;
     const char *model_path;
-    double load_ms; /* from the model's file to a session */
+    double load_ms; /* time to load the model and to create the session */
 } engine;           /* all zeros is valid and empty */
 
-/* Rejects unknown words in options. */
+/* Checks the words in options that select precision and kernels. */
 int engine_check(const options *o);
-/* Returns the class of --kernels; CLG_KERNELS_AUTO without it. False: the word is unknown. */
+/* Gets the class of --kernels, CLG_KERNELS_AUTO without it; returns false for an unknown word. */
 bool engine_kernels(const options *o, clg_kernel_class *out_class);
-/* Returns "fp32" or "fp16": what the session computes in. */
+/* Returns the precision of the session, "fp32" or "fp16". */
 const char *engine_precision(const clg_session *session);
 /* Opens a context on one device. */
 int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
                         clg_context **out_context);
-/* As engine_open_context, and names the device on standard error. */
+/* As engine_open_context, and prints the device's name to standard error. */
 int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
                        clg_context **out_context);
-/* Opens the first device of the selector; a note says when it matches more. */
+/* Opens the first device that -d selects; a note says when it matches more. */
 int engine_open(const options *o, bool profiling, clg_context **out_context);
 int engine_load_model(const char *path, clg_model **out_model);
 clg_session_options engine_session_options(const options *o);
 int engine_create_session(const options *o, clg_context *context, clg_model *model,
                           clg_session **out_session);
 
-/* Loads the model; checks usage first. */
+/* Checks the options, and loads the model. */
 int engine_load(const options *o, const char *model_path, engine *out_engine);
-/* Opens the first device of the selector and a session on it; a note says when the selector matches
- * more. */
+/* Opens the first device that -d selects, as engine_open, and creates a session of the model. */
 int engine_start(const options *o, bool profiling, engine *e);
 void engine_close(engine *e);
 
-/* Runs; Ctrl-C ends it with CODE_INTERRUPTED. */
+/* Runs the session; Ctrl-C ends the run with CODE_INTERRUPTED. */
 int engine_run(clg_session *session);
 int engine_prepare(clg_session *session);
 
-/* Returns the device's name in JSON. */
+/* Returns the id of the device, which names it in JSON output. */
 const char *engine_device_id(const engine *e);
 
 #endif

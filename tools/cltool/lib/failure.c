@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The recorded error, exit codes of statuses, allocation.
+ * Records errors, maps statuses to exit codes, and allocates memory.
  */
 #include "failure.h"
 

@@ -17,7 +17,7 @@ enum exit_codes {
     CODE_USAGE = 2,     /* wrong usage; a dtype, shape or batch that does not match */
     CODE_NO_DEVICE = 3, /* no device matches, or no OpenCL */
     CODE_FILE = 4,      /* a file cannot be read, or a model is not supported */
-    CODE_DEVICE = 5,    /* memory, lost, kernel build */
+    CODE_DEVICE = 5,    /* device memory, a lost device, or a kernel that does not build */
     CODE_INTERRUPTED = 130
 };
 
@@ -30,15 +30,15 @@ enum exit_codes {
 #define TOOL_PRINTF(fmt, args)
 #endif
 
-/* Ensures that every error has a non-zero code. */
+/* Returns the code, or CODE_WORK for 0: every error has a non-zero code. */
 static inline int fail_nonzero(int code) { return code != CODE_DONE ? code : CODE_WORK; }
 
-/* Records a message; returns `code`. */
+/* Records an error and its message; returns `code`. */
 #define fail(code, ...) fail_nonzero(fail_record(code, __VA_ARGS__))
 int fail_record(int code, clg_status status, const char *format, ...) TOOL_PRINTF(3, 4);
 #define fail_usage(...) fail(CODE_USAGE, CLG_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
 #define fail_file(...) fail(CODE_FILE, CLG_ERROR_IO, __VA_ARGS__)
-/* Records what to try about the last error. */
+/* Adds a hint to the recorded error: what to try. */
 void fail_hint(const char *format, ...) TOOL_PRINTF(1, 2);
 
 /* The stage in which a call of the library failed, which determines the exit code of some statuses.
@@ -53,7 +53,8 @@ typedef enum stage {
 #define fail_status(status, ...) fail_nonzero(fail_record_status(status, __VA_ARGS__))
 int fail_record_status(clg_status status, stage when, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* Moves an error from one thread to another: errors are per thread. */
+/* A recorded error. Records are per thread: failure_take removes the one of this thread, and
+ * failure_put records it in another thread. */
 typedef struct failure_record {
     bool is_set;
     clg_status status;
@@ -65,23 +66,23 @@ void failure_put(const failure_record *record);
 
 /* Returns true when an error was recorded. */
 bool failure_is_recorded(void);
-/* Prints as JSON on standard output, else as text on standard error. */
+/* Prints the recorded error: as JSON on standard output, or as text on standard error. */
 void failure_print(bool json);
-/* Returns {"status", "message", "hint"}. */
+/* Returns the recorded error as {"status", "message", "hint"}. */
 json_t *failure_json(void);
 /* Clears the record: the error was handled. */
 void failure_clear(void);
 /* Returns the recorded message. */
 const char *failure_text(void);
 
-/* Allocates, or ends the program with a message. */
+/* Allocate memory, or end the program with a message. Results are freed by free(). */
 void *must_alloc(size_t n, size_t size_bytes); /* zeroed */
 void *must_resize(void *memory, size_t n, size_t size_bytes);
 char *must_copy(const char *text);
 char *must_printf(const char *format, ...) TOOL_PRINTF(1, 2);
 char *must_vprintf(const char *format, va_list args) TOOL_PRINTF(1, 0);
-/* Splits off the part of *rest up to a separator, which is replaced by NUL; *rest is what follows,
- * NULL after the last part. NULL when *rest is. */
+/* Returns the part of *rest before the next separator, which it replaces by NUL, and moves *rest
+ * past it; after the last part, *rest is NULL. Returns NULL when *rest is NULL. */
 char *split_next(char **rest, char separator);
 
 #endif

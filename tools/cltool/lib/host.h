@@ -20,7 +20,7 @@ bool host_is_terminal(FILE *stream);
 /* Makes a thread call `interrupted` for each Ctrl-C and each request to terminate, instead of
  * ending the program. Called before any thread is started. */
 void host_watch_interrupts(void (*interrupted)(void));
-/* Writes past all buffers, and ends the program immediately. */
+/* Writes text without buffering, and ends the program immediately with the exit status `code`. */
 _Noreturn void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code);
 
 bool host_is_separator(char c); /* between the parts of a path */
@@ -28,9 +28,9 @@ bool host_exists(const char *path);
 bool host_is_folder(const char *path);
 int host_make_folder(const char *path);
 FILE *host_open(const char *path, const char *mode); /* as fopen, never in text mode */
-int host_rename(const char *from, const char *to);   /* replaces */
+int host_rename(const char *from, const char *to);   /* replaces a file of that name */
 int host_remove(const char *path);
-/* Calls visit for each name in a folder, in no order. */
+/* Calls visit for each name in a folder, in unspecified order. */
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user);
 long host_process_id(void);
 /* Returns the next byte of a stream that only one thread reads. */
@@ -43,9 +43,9 @@ long host_process_id(void);
 size_t host_n_processors(void);
 /* Returns whether the system has a graphics card of a vendor with OpenCL drivers. */
 bool host_has_gpu(void);
-/* Monotonic. */
+/* Returns a monotonic time in milliseconds. */
 double now_ms(void);
-/* Returns the program's peak memory so far, 0 when unknown. */
+/* Returns the peak resident memory of the program so far; 0 when it is unknown. */
 uint64_t peak_rss_bytes(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system-dependent part of cltool on Linux and other POSIX systems. Signals are blocked
- * everywhere and handled by one thread, which may lock and call the library.
+ * Implements host.h on Linux and other POSIX systems. Signals are blocked in all threads and
+ * handled by one, which may lock mutexes and call the library.
  */
 #include "host.h"
 
@@ -92,7 +92,7 @@ size_t host_n_processors(void)
     return n < 1 ? 1 : (size_t)n;
 }
 
-/* Reads the first word of a small system file; false when it cannot be read. */
+/* Reads the first line of a small system file; returns false when it cannot be read. */
 static bool read_word(const char *folder, const char *entry, const char *file, char *word, size_t n)
 {
     char path[512];

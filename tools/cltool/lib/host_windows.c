@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system-dependent part of cltool on Windows: UTF-16 below, UTF-8 above.
+ * Implements host.h on Windows: calls the system with UTF-16, and takes and returns UTF-8.
  */
 #include "host.h"
 
@@ -21,7 +21,7 @@
 #define PATH_CHARS 4096
 #define CLOSING_MS 4000 /* Windows ends a program 5 s after its window was closed */
 
-/* Converts to UTF-8; NULL when it is not UTF-16. free() */
+/* Returns the string in UTF-8; NULL when it is not valid UTF-16. free() */
 static char *narrow(const wchar_t *wide)
 {
     int n = WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, NULL, 0, NULL, NULL);
@@ -59,13 +59,13 @@ static void set_up_streams(void)
     FILE *const streams[] = {stdin, stdout, stderr};
     for (size_t i = 0; i < 3; i++) (void)_setmode(_fileno(streams[i]), _O_BINARY);
     (void)setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-    (void)setvbuf(stderr, NULL, _IOFBF, 1 << 12); /* writers flush it */
+    (void)setvbuf(stderr, NULL, _IOFBF, 1 << 12); /* flushed after each message */
     code_page_before = GetConsoleOutputCP();
     if (code_page_before != 0 && SetConsoleOutputCP(CP_UTF8)) (void)atexit(restore_code_page);
 }
 
-/* Returns the arguments: those of main() are in the system's code page, with patterns expanded to
- * files. */
+/* Takes the arguments from the system: those of main() are in its code page, with patterns expanded
+ * to files. */
 char **host_start(char **argv)
 {
     int n = 0;
@@ -91,13 +91,13 @@ bool host_is_terminal(FILE *stream)
 
 static void (*call_on_interrupt)(void);
 
-/* Called on a thread that Windows creates. */
+/* Handles a console event, on a thread that Windows creates. */
 static BOOL WINAPI take_event(DWORD event)
 {
     const bool is_closing = event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT;
     call_on_interrupt();
     if (is_closing)
-        Sleep(CLOSING_MS); /* for work in progress; the program ends when this returns */
+        Sleep(CLOSING_MS); /* time for work to end; Windows ends the program after the return */
     return TRUE;
 }
 

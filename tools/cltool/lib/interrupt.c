@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps track of work in progress, and handles interrupts.
+ * Keeps track of work in progress, and cancels it or ends the program on interrupts.
  */
 #include "interrupt.h"
 
@@ -13,7 +13,7 @@
 #define MAX_AT_WORK 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Work in progress: sessions and streams; under lock, as is the depth. */
+/* Sessions and streams in progress. The lock guards them and `depth`. */
 static struct {
     void *object;
     void (*cancel)(void *object);
@@ -22,7 +22,8 @@ static size_t depth;
 static atomic_bool is_seen;
 static bool wants_json;
 
-/* Prints what fail_status prints for a cancelled run; a terminal shows "^C" before it. */
+/* Ends the program with the message of a cancelled run; on a terminal, which shows "^C", on a new
+ * line. */
 static void leave_now(void)
 {
     static const char text[] = "\ncltool: error: interrupted\n";
@@ -33,7 +34,8 @@ static void leave_now(void)
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
 
-/* Runs on a separate thread. */
+/* Cancels work in progress; the second time, or outside of work, ends the program. Called on a
+ * separate thread for each interrupt. */
 static void interrupted(void)
 {
     (void)pthread_mutex_lock(&lock);

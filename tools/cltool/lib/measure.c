@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop of runs. Each thread records its own error: the library's last error is per thread.
+ * Times runs in loops on one or several threads. Each thread keeps its error, since the library's
+ * last error is per thread.
  */
 #include "measure.h"
 
@@ -108,14 +109,15 @@ static int worker_code(const worker *w)
     if (interrupt_seen() || w->status == CLG_ERROR_CANCELLED)
         return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
     if (w->status == CLG_OK) return CODE_DONE;
-    /* for its exit code: the message is the thread's */
+    /* only for the exit code: the message of the worker's thread replaces the recorded one */
     int code = fail_status(w->status, STAGE_INPUT, NULL);
     (void)fail(code, w->status, "%s", w->error);
     fail_hint("%s", w->hint);
     return code;
 }
 
-/* The first worker is the calling thread. */
+/* Runs all workers concurrently, the first one on the calling thread; returns the code of the first
+ * error. */
 static int run_workers(worker *workers, size_t n, double *out_elapsed_ms)
 {
     size_t n_started = 1;

@@ -9,26 +9,26 @@
 #include "inputs.h"
 #include "stats.h"
 
-/* Variations of the same inputs, so that consecutive runs have different ones. */
+/* Inputs of the same shapes with different values, which consecutive runs use in turn. */
 #define N_VARIATIONS 2
 typedef struct variations {
-    input_set sets[N_VARIATIONS]; /* the first is as given */
+    input_set sets[N_VARIATIONS]; /* the first has the given values */
 } variations;
 int variations_make(const input_set *given, variations *out_variations);
 void variations_free(variations *v);
 
-/* Does one run: sets the inputs, runs, fetches the outputs. */
+/* Runs the session once: sets the inputs, runs, fetches the outputs. */
 clg_status measure_run(clg_session *session, const input_set *inputs, const clg_model *model);
-/* As measure_run, recording errors; *out_ms may be NULL. */
+/* As measure_run, and records errors and measures the time. out_ms may be NULL. */
 int measure_once(clg_session *session, const input_set *inputs, const clg_model *model,
                  double *out_ms);
 
 typedef struct load {
     size_t warmup, runs; /* runs 0: as many as fit in two seconds, at least 10 */
-    size_t concurrency;  /* concurrent sessions */
+    size_t concurrency;  /* number of concurrent sessions */
 } load;
 
-/* Measures the times of all runs of all sessions, and the total time. */
+/* Runs `concurrency` sessions at once; measures the times of all runs, and the elapsed time. */
 int measure_load(clg_session *session, const variations *inputs, const clg_model *model,
                  const load *how, times *out_times, double *out_elapsed_ms);
 

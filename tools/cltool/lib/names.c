@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names, paths, small files.
+ * Makes file names of tensor names, and handles paths, folders and small files.
  */
 #include "names.h"
 
@@ -91,7 +91,7 @@ bool path_ends_in(const char *path, const char *ending)
     return n > m && strcasecmp(path + n - m, ending) == 0;
 }
 
-/* Returns an errno. */
+/* Makes a folder and its parents; returns 0 or an errno. */
 static int make_folders(const char *path)
 {
     int failed = host_make_folder(path);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * File names for tensors. Tensor names come from a model and are untrusted.
+ * Makes file names of tensor names, which come from a model and are untrusted; handles paths,
+ * folders and small files.
  */
 #ifndef CLTOOL_NAMES_H
 #define CLTOOL_NAMES_H
 
 #include "failure.h"
 
-/* Returns a file name without separators, colons, control characters, names that a system reserves,
- * or a leading dot; invalid characters become %XX, and a name that is too long ends in its hash.
- * Different names stay different. free(). */
+/* Returns a file name for the tensor name: blanks, non-ASCII bytes, characters that a system does
+ * not allow, a leading dot, '-' or '~', and the first letter of reserved names become %XX; a name
+ * that is too long ends in its hash. Different names give different file names. free(). */
 char *name_to_file(const char *name);
-/* "FOLDER/FILE"; free(). */
+/* Returns "FOLDER/FILE"; free(). */
 char *path_join(const char *folder, const char *file);
-/* Returns the path without its last part, NULL when there is nothing; free(). */
+/* Returns the path without its last part, NULL when it has only one; free(). */
 char *path_folder(const char *path);
 /* Returns the last part of a path. */
 const char *path_base(const char *path);
@@ -22,12 +23,12 @@ bool path_is_folder(const char *path);
 bool path_ends_in(const char *path, const char *ending);
 /* Makes a folder and its parents. */
 int folder_make(const char *path);
-/* Lists a folder, by name, without names that start with a dot; free() each and all. Returns 0 or
- * an errno. */
+/* Lists the names in a folder, sorted, without those that start with a dot; free() each and the
+ * list. Returns 0 or an errno. */
 int folder_list(const char *folder, char ***out_names, size_t *out_n);
-/* Rejects a file that exists, unless force. */
+/* Checks that a file does not exist, unless force is set. */
 int file_may_be_written(const char *path, bool force);
-/* Writes a temporary file and renames it. */
+/* Writes a file: as a temporary file, which is then renamed. */
 int file_write(const char *path, const char *data, size_t size_bytes);
 /* Reads a whole text file; free(). */
 int file_read_text(const char *path, char **out_text);

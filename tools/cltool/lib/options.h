@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line as a struct, parsed by one table of options. Each command accepts a set of
- * groups.
+ * The command line as a struct, parsed by one table of options. Each command accepts some groups of
+ * options.
  */
 #ifndef CLTOOL_OPTIONS_H
 #define CLTOOL_OPTIONS_H
@@ -101,14 +101,15 @@ static inline double options_atol(const options *o, double fallback)
     return o->atol < 0 ? fallback : o->atol;
 }
 
-/* Splits "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
+/* Splits "NAME=VALUE" at the first '='; *out_name is a copy, free(). Returns false when there is no
+ * '=': then *out_name is NULL and *out_value is text. */
 bool option_pair(const char *text, char **out_name, const char **out_value);
-/* Parses a whole number of at least `least`; the message names `what`. */
+/* Parses a whole number of at least `min`; the error message names `what`. */
 int option_size(const char *what, const char *text, size_t min, size_t *out_size);
 int option_real(const char *what, const char *text, double *out_real);
-/* Parses "1,8,64". */
+/* Parses a list of sizes such as "1,8,64"; free(). */
 int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);
-/* Parses "1x3x224x224"; "scalar" for rank 0. */
+/* Parses a shape such as "1x3x224x224", or "scalar" for rank 0. */
 int option_dims(const char *what, const char *text, size_t *out_rank,
                 int64_t out_dims[CLG_MAX_RANK]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notes, colour, progress, JSON, formatted numbers.
+ * Prints notes, progress and JSON, in colour where possible, and formats numbers and names.
  */
 #include "output.h"
 
@@ -72,7 +72,7 @@ void output_progress(const char *what, size_t done, size_t total)
 {
     if (!shows_progress) return;
     if (progress_since_ms == 0) progress_since_ms = now_ms();
-    if (now_ms() - progress_since_ms < PROGRESS_AFTER_MS) return; /* quick work needs no line */
+    if (now_ms() - progress_since_ms < PROGRESS_AFTER_MS) return; /* short work shows no progress */
     if (total > 0) {
         (void)fprintf(stderr, "\r\033[K%s %zu/%zu", what, done, total);
     } else {
@@ -98,7 +98,7 @@ bool output_progress_callback(void *user, const char *what, size_t done, size_t 
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Returns the bytes of the UTF-8 sequence at s that jansson accepts; 0 when there is none. */
+/* Returns the length in bytes of the UTF-8 sequence at s; 0 when it is invalid for jansson. */
 static size_t utf8_bytes(const char *s)
 {
     const unsigned char *u = (const unsigned char *)s;

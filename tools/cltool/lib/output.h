@@ -13,35 +13,35 @@
 
 typedef enum mark { MARK_NONE, MARK_STRONG, MARK_GOOD, MARK_BAD, MARK_DIM } mark;
 
-/* Called once, before anything is printed. quiet: no notes, no progress. */
+/* Initialises output; call once, before anything is printed. quiet: no notes, no progress. */
 void output_setup(bool quiet);
 /* Prints text in a colour, if the stream is a terminal and NO_COLOR is not set. */
 void output_mark(FILE *stream, mark how, const char *text);
 
-/* Prints "cltool: <text>" on standard error, not when quiet. */
+/* Prints "cltool: <text>" on standard error, unless quiet. */
 void output_note(const char *format, ...) TOOL_PRINTF(1, 2);
 /* As output_note, even when quiet. */
 void output_warning(const char *format, ...) TOOL_PRINTF(1, 2);
 
-/* Prints one line that is overwritten, on a terminal. total 0: unknown. */
+/* Shows progress as one line that is overwritten, on terminals only. total 0: unknown. */
 void output_progress(const char *what, size_t done, size_t total);
 void output_progress_clear(void);
-/* For clg_session_options.progress and clg_session_prepare: shows progress, and cancels after
- * Ctrl-C. */
+/* Shows progress, and returns false, which cancels, after Ctrl-C: the callback for
+ * clg_session_options.progress and clg_session_prepare. */
 bool output_progress_callback(void *user, const char *what, size_t done, size_t total);
 
-/* Returns a string of any bytes: invalid UTF-8 becomes U+FFFD. */
+/* Returns text as a JSON string; invalid UTF-8 becomes U+FFFD. */
 json_t *output_json_text(const char *text);
-/* Returns a number; null for NaN and infinities. */
+/* Returns a JSON number; null for NaN and infinities. */
 json_t *output_json_real(double number);
 json_t *output_json_dims(size_t rank, const int64_t *dims);
 /* Prints and releases the document. */
 int output_json(json_t *document);
-/* Called at the end: a full disk or a closed pipe is a failure. */
+/* Flushes standard output at the end; a full disk or a closed pipe is an error. */
 int output_finish(void);
 
-/* Returns an untrusted name without control characters, shortened to fit; in a static buffer, one
- * of eight in turn. */
+/* Returns an untrusted name without control characters, shortened to fit, in one of the thread's
+ * eight buffers, which are used in turn. */
 #define PRINTABLE_BYTES 200
 const char *printable(const char *name);
 
@@ -53,11 +53,11 @@ typedef struct table {
 } table;
 void table_begin(table *t, size_t n_columns, const char *const *headers);
 void table_cell(table *t, mark how, const char *format, ...) TOOL_PRINTF(3, 4);
-/* Prints with an indentation of `indent` blanks, and empties it. */
+/* Prints the table with an indentation of `indent` blanks, and empties it. */
 void table_print(table *t, FILE *stream, size_t indent);
 void table_free(table *t);
 
-/* Formatted numbers; each returns a buffer as `printable` does. */
+/* Format numbers; the results are in the buffers of `printable`, except kind names. */
 const char *bytes_text(double bytes);   /* "1.2 GB", powers of 1000 */
 const char *flops_text(double flops);   /* "1.2 GFLOP" */
 const char *rate_text(double a_second); /* four significant digits, no exponent */

@@ -34,7 +34,7 @@ static int give_shapes(clg_session *session, const input_set *inputs, size_t bat
         if (!item->rows) continue;
         memcpy(dims, item->dims, sizeof dims);
         dims[0] = (int64_t)batch;
-        /* a mapped input would take precedence */
+        /* an input that is mapped would take precedence over the shape */
         clg_status status = clg_session_set_input(session, item->port->name, NULL);
         if (status == CLG_OK)
             status = clg_session_set_input_shape(session, item->port->name, item->rank, dims);
@@ -43,8 +43,8 @@ static int give_shapes(clg_session *session, const input_set *inputs, size_t bat
     return CODE_DONE;
 }
 
-/* Returns whether batches of this size fit: several of the inputs' on the host, everything on the
- * device. */
+/* Determines whether a batch of this size fits: its inputs in MAX_ROWS_BYTES on the host, and all
+ * of its memory in the device's share. */
 static int fits(clg_session *session, const clg_device_info *device, const input_set *inputs,
                 size_t batch, bool *out_fits)
 {
@@ -80,7 +80,7 @@ static int fill(clg_session *session, const input_set *inputs, int64_t first_row
     return CODE_DONE;
 }
 
-/* Returns the shortest of some runs, after one that may compile. */
+/* Measures the shortest of several runs, after one that may compile. */
 static int time_runs(clg_session *session, double *out_ms)
 {
     int code = engine_run(session);

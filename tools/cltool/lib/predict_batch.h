@@ -7,8 +7,8 @@
 
 #include "dataset.h"
 
-/* Finds the batch with the highest rate of rows per second in the session, out of a few sizes
- * that fit into memory; at most n_rows, the rows from first_row on. Shapes and values of the
+/* Finds the batch with the most rows per second in the session, out of a few sizes that fit into
+ * memory, up to n_rows. Runs with rows of the inputs from first_row on. Shapes and values of the
  * session's inputs are undefined afterwards. */
 int batch_measure(clg_session *session, const clg_device_info *device, const input_set *inputs,
                   int64_t first_row, int64_t n_rows, size_t *out_batch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statistics of tensors and of times.
+ * Computes statistics of tensors and of times.
  */
 #include "stats.h"
 
@@ -78,7 +78,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the smallest time that at least this share does not exceed. */
+/* Returns the smallest time that at least this share of the times, sorted, does not exceed. */
 static double quantile(const times *t, double share)
 {
     size_t i = (size_t)ceil(share * (double)t->count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Summary statistics of tensors; and lists of times.
+ * Statistics of tensors, and lists of times with their statistics.
  */
 #ifndef CLTOOL_STATS_H
 #define CLTOOL_STATS_H
@@ -9,14 +9,14 @@
 
 #include <clgraph/inspect.h>
 
-/* Statistics of a host tensor; min, max and mean are of the finite elements, NaN when there is
+/* Statistics of a host tensor; min, max and mean are of the finite elements, NaN when there are
  * none. */
 typedef struct value_stats {
     double min, max, mean;
     int64_t n_nan, n_inf;
 } value_stats;
 value_stats stats_of(const clg_value *value);
-/* Adds dtype, shape and bytes, also of the items of a sequence, an optional or a map. */
+/* Adds a value's dtype, shape and bytes to the digest, and those of its items. */
 void digest_value(digest *d, const clg_value *value);
 bool dtype_is_numeric(clg_dtype dtype);
 bool dtype_is_floating(clg_dtype dtype);
@@ -30,7 +30,7 @@ typedef struct time_stats {
     double min, median, p90, p99, mean;
 } time_stats;
 void times_add(times *t, double ms);
-time_stats times_stats(times *t); /* sorts */
+time_stats times_stats(times *t); /* sorts the times */
 void times_free(times *t);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of text with aligned columns.
+ * Prints tables of text with aligned columns.
  */
 #include "output.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts characters rather than bytes. */
+/* Returns the number of characters, rather than bytes, of UTF-8 text. */
 static size_t width(const char *text)
 {
     size_t n = 0;
@@ -63,7 +63,7 @@ static void print_line(const table *t, FILE *stream, size_t row, const size_t *w
     (void)fputc('\n', stream);
 }
 
-/* Returns the width of each column; 0 for one that is empty below its header. */
+/* Returns the width of each column, 0 for one that is empty below its header; free(). */
 static size_t *measure(const table *t)
 {
     size_t *widths = must_alloc(t->n_columns, sizeof *widths);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace events.
+ * Records trace events and writes them as JSON.
  */
 #include "trace.h"
 

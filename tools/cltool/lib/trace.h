@@ -13,7 +13,7 @@ typedef struct trace {
 } trace;
 
 void trace_begin(trace *t, bool on);
-/* Times in microseconds of one clock. */
+/* Add an event in the row of the host or the device; times in microseconds, of one clock. */
 void trace_host(trace *t, const char *name, double start_us, double duration_us);
 void trace_device(trace *t, const char *name, const char *node, const char *op_type,
                   double start_us, double duration_us);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds test cases.
+ * Finds ONNX test cases below a folder.
  */
 #include "cases.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ONNX test cases on disk.
+ * Lists of ONNX test cases on disk, and their results.
  */
 #ifndef CLTOOL_CASES_H
 #define CLTOOL_CASES_H
@@ -11,13 +11,13 @@
 typedef enum case_result { CASE_OPEN, CASE_PASS, CASE_FAIL, CASE_SKIP } case_result;
 
 typedef struct test_case {
-    char *path; /* of the folder */
-    char *name; /* its last part */
+    char *path; /* of the case's folder */
+    char *name; /* the last part of path */
     case_result result;
     char *reason; /* of a failure or skip */
     double max_abs, max_rel;
-    size_t n_compared; /* outputs */
-    bool differs;      /* an output has the right shape and dtype but other numbers */
+    size_t n_compared; /* number of outputs that were compared */
+    bool differs;      /* an output has the right shape and dtype but wrong values */
 } test_case;
 
 typedef struct case_list {
@@ -25,7 +25,7 @@ typedef struct case_list {
     size_t count, capacity;
 } case_list;
 
-/* Appends the case in the folder, or all those below it, by name. */
+/* Appends the case in the folder, or all cases below it in the order of their names. */
 int cases_find(const char *folder, case_list *list);
 void cases_free(case_list *list);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares values and reports the largest differences.
+ * Compares values within a tolerance, and describes the result. See compare.h.
  */
 #include "compare.h"
 
@@ -125,7 +125,7 @@ clg_status compare_cast(const clg_value *got, clg_value **want)
     return CLG_OK;
 }
 
-/* Compares item by item, up to the first difference. */
+/* Compares two values item by item, up to the first item outside of the tolerance. */
 static void compare_items(comparison *c, const clg_value *got, const clg_value *want, double rtol,
                           double atol)
 {
@@ -143,8 +143,8 @@ static void compare_items(comparison *c, const clg_value *got, const clg_value *
     if (c->holds) (void)snprintf(c->text, sizeof c->text, "largest difference %.3g", c->max_abs);
 }
 
-/* Returns the values of a map in the order of other keys; NULL, with a message, when those keys
- * differ. */
+/* Returns the values of a map in the order of `keys`; NULL, with a message, when the map's keys are
+ * others. */
 static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_value *keys)
 {
     const clg_value *values = clg_value_map_values(map), *own = clg_value_map_keys(map);
@@ -174,7 +174,7 @@ static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_
     return NULL;
 }
 
-/* Compares key by key, in any order. */
+/* Compares two maps; the order of keys does not matter. */
 static void compare_maps(comparison *c, const clg_value *got, const clg_value *want, double rtol,
                          double atol)
 {

@@ -13,12 +13,12 @@ typedef struct comparison {
     bool holds;
     int64_t n_elements, n_different; /* outside the tolerance */
     double max_abs, max_rel; /* of finite elements; relative to |want| where that is not 0 */
-    char text[512];          /* a message */
+    char text[512];          /* the result in words */
 } comparison;
 
 /* Casts *want to the dtype of got if both are floating-point: references are often float64. */
 clg_status compare_cast(const clg_value *got, clg_value **want);
-/* Host tensors. */
+/* Compares two values in host memory: tensors, sequences, optionals or maps. */
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol);
 
 #endif

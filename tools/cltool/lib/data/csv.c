@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads comma-separated numbers below a line of names, which may be quoted. Skips empty lines.
+ * Reads comma-separated numbers below a line of column names; cells may be quoted. Skips empty
+ * lines.
  */
 #include "csv.h"
 
@@ -62,7 +63,8 @@ static int next_line(csv_reader *r, char **out_line)
     return CODE_DONE;
 }
 
-/* Removes one cell from the start of a line; returns it without quotes and outer blanks. */
+/* Splits the first cell off *rest, which is NULL after the last; returns it without quotes and
+ * outer blanks. */
 static char *next_cell(char **rest)
 {
     char *cell = *rest, *end;
@@ -81,7 +83,7 @@ static char *next_cell(char **rest)
     return cell;
 }
 
-/* ---- row by row ------------------------------------------------------------------------------ */
+/* ---- reading row by row ---------------------------------------------------------------------- */
 
 static int read_names(csv_reader *r)
 {
@@ -193,7 +195,7 @@ int csv_next(csv_reader *r, double *row, bool *out_is_row)
     return read_cells(r, line, row);
 }
 
-/* ---- whole ----------------------------------------------------------------------------------- */
+/* ---- whole tables ---------------------------------------------------------------------------- */
 
 static int read_rows(csv_reader *r, csv_table *table)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of numbers: .csv files with a line of names, row by row or whole.
+ * Reads tables of numbers from .csv files with a line of column names, row by row or whole.
  */
 #ifndef CLTOOL_CSV_H
 #define CLTOOL_CSV_H
@@ -30,7 +30,7 @@ int csv_seek(csv_reader *reader, int64_t row);
 /* Reads the next row, n_columns numbers; false in *out_is_row at the end. */
 int csv_next(csv_reader *reader, double *row, bool *out_is_row);
 
-/* A whole file. */
+/* The content of a whole file. */
 typedef struct csv_table {
     char **names;
     size_t n_columns, n_rows;
@@ -38,10 +38,10 @@ typedef struct csv_table {
 } csv_table;
 int csv_load(const char *path, csv_table *out_table);
 void csv_free(csv_table *table);
-/* Returns columns first..first+n for the input: float64, of the shape that csv_shape says. */
+/* Makes a float64 tensor of columns first..first+n for the input, with the shape of csv_shape. */
 int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,
               const char *path, clg_value **out_value);
-/* Computes the shape of n columns for an input: [rows], [rows,n] or [rows, its other
+/* Computes the shape of n columns for an input: [rows], [rows,n] or [rows, the input's other
  * dimensions]. */
 void csv_shape(int64_t n_rows, size_t n, const clg_port *port, size_t *out_rank,
                int64_t out_dims[CLG_MAX_RANK]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kinds of datasets. Each reads rows in its own dtype, which is cast to that of the input if it
- * differs.
+ * Implements each kind of dataset. It reads rows in the dtype of its source, which are cast to the
+ * input's dtype if that differs.
  */
 #include "dataset.h"
 
@@ -48,7 +48,7 @@ static dataset *make(const options *o, const clg_port *port, const char *from)
     return d;
 }
 
-/* Returns d, or frees it on failure. */
+/* Passes d on through *out_dataset, or frees it on failure; returns `code`. */
 static int give(int code, dataset *d, dataset **out_dataset)
 {
     if (code != CODE_DONE) {
@@ -187,7 +187,7 @@ int dataset_open_csv(const options *o, const clg_port *port, const char *path, s
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Some images of a batch, for one thread. */
+/* The part of a batch's images that one thread decodes. */
 typedef struct decoding {
     const dataset *dataset;
     size_t first, n;
@@ -213,7 +213,7 @@ static size_t count_decoders(size_t n)
     return n < max ? n : max;
 }
 
-/* Decodes on all processors: decoding takes longer than most predictions. */
+/* Decodes images on up to MAX_DECODERS threads: decoding takes longer than most predictions. */
 static int decode_all(const dataset *d, size_t first, size_t n, float *to)
 {
     size_t row = 1, n_parts = count_decoders(n), n_before = 0;
@@ -246,7 +246,7 @@ static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t siz
     return decode_all(d, (size_t)first, n, to);
 }
 
-/* Reads whole images. Integer inputs get integers, so that their cast needs no note. */
+/* Reads images for an input that is not float32: decodes to float32, then casts without a note. */
 static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     clg_value *rows, *cast = NULL;
@@ -311,7 +311,7 @@ int images_of_folder(const char *folder, const char ***out_files, size_t *out_n)
     return CODE_DONE;
 }
 
-/* ---- generated ------------------------------------------------------------------------------- */
+/* ---- repeated rows --------------------------------------------------------------------------- */
 
 static int read_repeated(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A digest of bytes, 64-bit FNV-1a: shows whether outputs changed; not cryptographic.
+ * The 64-bit FNV-1a hash of bytes, which shows whether outputs changed; not cryptographic.
  */
 #ifndef CLTOOL_DIGEST_H
 #define CLTOOL_DIGEST_H

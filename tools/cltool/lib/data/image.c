@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images as tensors: reads them with stb_image, converts size and channels, scales, and stores in
- * the input's layout. An element is (pixel / largest pixel * scale - mean) / std; for integer
- * inputs scale is multiplied by 255.
+ * Loads images as tensors: reads them with stb_image, converts size and channels, scales, and
+ * stores them in the input's layout. An element is (pixel * scale - mean) / std, with pixels from 0
+ * to 1; for integer inputs scale is multiplied by 255.
  */
 #include "image.h"
 
@@ -27,8 +27,8 @@ typedef struct image {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* stb mistakes random bytes for a TGA now and then: checks the first bytes for the formats cltool
- * reads. */
+/* Returns whether a file starts as one of the formats that cltool reads. stb_image alone would take
+ * some random bytes for a TGA. */
 static bool has_image_magic(FILE *stream)
 {
     unsigned char magic[4] = {0};
@@ -142,11 +142,12 @@ static int resize(const image_recipe *r, const char *path, image *p, int width, 
     return CODE_DONE;
 }
 
-/* ---- the recipe ------------------------------------------------------------------------------ */
+/* ---- conversion options ---------------------------------------------------------------------- */
 
 static bool may_be_channels(int64_t n) { return n == 1 || n == 3 || n == 4; }
 
-/* Determines the meaning of axes; rank 4: batch, rank 3: channels or batch. */
+/* Determines the axes of batch, channels and height: rank 4 has a batch, rank 3 has channels or a
+ * batch. */
 static int read_layout(const options *o, const input_item *item, image_recipe *r)
 {
     const int64_t *dims = item->dims;
@@ -230,7 +231,7 @@ static int read_recipe(const options *o, const input_item *item, image_recipe *r
     return code;
 }
 
-/* ---- into the tensor ------------------------------------------------------------------------- */
+/* ---- storing in the tensor ------------------------------------------------------------------- */
 
 static void store(const image_recipe *r, const image *p, float *to)
 {
@@ -247,7 +248,7 @@ static void store(const image_recipe *r, const image *p, float *to)
     }
 }
 
-/* Determines the free dimensions from the first image and the number of images. */
+/* Sets the free dimensions from the first image and the number of images; checks all of them. */
 static int decide_dims(const image_recipe *r, input_item *item)
 {
     int64_t *dims = item->dims, n = (int64_t)item->n_images;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assigns options to inputs, and derives shapes. Symbols get their size from --dim, then from the
- * shapes of given inputs, else 1.
+ * Assigns options to inputs, and derives shapes. The size of a symbol is that of --dim, else that
+ * in the shapes of given inputs, else 1.
  */
 #include "inputs.h"
 
@@ -44,8 +44,8 @@ static int unknown_input(const input_set *set, const char *option, const char *n
     return code;
 }
 
-/* Finds the input of "NAME=REST" or, with a single input, "REST"; NULL for wrong usage. An input's
- * name may contain '='. */
+/* Returns the input of "NAME=REST" or, with a single input, "REST"; NULL, with a message, for wrong
+ * usage. An input's name may contain '='. */
 static input_item *find_item(input_set *set, const char *option, const char *text,
                              const char **out_rest)
 {
@@ -139,7 +139,8 @@ static int read_dims(const options *o, input_set *set)
     return CODE_DONE;
 }
 
-/* Binds symbols to the dimensions of a given input. The library rejects shapes that do not fit. */
+/* Sets symbols to the dimensions of a given input; an error if --dim says another size. The library
+ * rejects other shapes that do not fit. */
 static int bind_symbols(input_set *set, const input_item *item)
 {
     const clg_port *port = item->port;
@@ -258,7 +259,7 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
     return code;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- datasets -------------------------------------------------------------------------------- */
 
 /* Returns the input whose first axis is the batch: the first one where it is free, else the first
  * with axes. */
@@ -274,8 +275,8 @@ static const clg_port *batch_port(const input_set *set)
     return fixed;
 }
 
-/* Returns whether the input has the batch: a first axis of the same name, or of the same fixed
- * size. */
+/* Returns whether the input is read by rows: for INPUTS_STREAM, if its first axis has the name or
+ * the fixed size of the batch. */
 static bool is_streamed(const input_set *set, const clg_port *port)
 {
     const clg_port *first = batch_port(set);
@@ -313,7 +314,7 @@ static int give_rows(input_set *set, input_item *item, const char *from, dataset
     return bind_symbols(set, item);
 }
 
-/* Opens a table whose columns are inputs of their names. */
+/* Opens a table, each column of which is the input of its name. */
 static int open_columns(const options *o, input_set *set, const char *path)
 {
     csv_reader names;
@@ -359,7 +360,7 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Reads a sequence or optional: these cannot be cast or shaped. */
+/* Reads an input that is not a tensor, which is neither cast nor shaped. */
 static int read_kind(input_item *item, const char *path)
 {
     int code = check_first(item);
@@ -404,7 +405,7 @@ static int read_given(const options *o, input_set *set)
     return code;
 }
 
-/* Parses "NAME=KIND", or "KIND" for all remaining inputs. */
+/* Parses --fill: "NAME=KIND", or "KIND" for all remaining inputs, returned in *out_rest_kind. */
 static int read_fills(const options *o, input_set *set, const char **out_rest_kind)
 {
     *out_rest_kind = NULL;
@@ -427,7 +428,8 @@ static int read_fills(const options *o, input_set *set, const char **out_rest_ki
 
 /* ---- remaining inputs ------------------------------------------------------------------------ */
 
-/* Replaces symbols in the declared shape; free dimensions are -1. */
+/* Sets the dims of an item to the declared shape with the sizes of symbols; free dimensions are -1.
+ */
 static int declared_dims(const input_set *set, input_item *item)
 {
     const clg_port *port = item->port;
@@ -494,10 +496,10 @@ static int load_images(const options *o, input_set *set)
         if (code != CODE_DONE) return code;
         if (is_streamed(set, item->port)) {
             dataset *rows = NULL;
-            /* three axes whose first has few steps are those of one image */
+            /* with three axes, a first axis of at most 4 is that of channels */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
             code = dataset_open_images(o, item, &rows);
-            item->from = NULL; /* otherwise it would be set twice */
+            item->from = NULL; /* otherwise give_rows would report an input that is given twice */
             if (code == CODE_DONE) code = give_rows(set, item, item->images[0], rows);
         } else {
             code = image_load(o, item);

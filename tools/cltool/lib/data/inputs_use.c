@@ -54,8 +54,8 @@ int64_t model_batch(const clg_model *model)
     return is_free ? -1 : fixed;
 }
 
-/* Finds the first input whose first axis is free: its symbol is the batch. set->n when there is
- * none. */
+/* Returns the index of the first input whose first axis is free: its symbol is the batch.
+ * set->count when there is none. */
 static size_t batch_item(const input_set *set)
 {
     size_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts maps to tables. See maps.h.
+ * Converts maps to tables, and keys to text and JSON. See maps.h.
  */
 #include "maps.h"
 
@@ -64,7 +64,7 @@ int maps_keys_save(const clg_value *keys, const char *path)
     return code;
 }
 
-/* Returns whether a map has these keys, in their order, and values of that dtype. */
+/* Returns whether the value is a map with these keys, in their order, and values of that dtype. */
 static bool fits(const clg_value *map, const clg_value *keys, clg_dtype dtype)
 {
     const clg_value *own = clg_value_map_keys(map);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads, casts, fills and repeats values.
+ * Loads, casts, fills, rotates and repeats values.
  */
 #include "values.h"
 
@@ -105,7 +105,7 @@ int value_check_fill(const char *kind)
     return parse_fill(kind, &ignored);
 }
 
-/* splitmix64: the same numbers on every machine. */
+/* Returns the next number of splitmix64, which is the same on every machine. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -114,7 +114,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* [0, 1) */
+/* Returns a random number in [0, 1). */
 static double next_unit(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
 
 static void fill_floats(const fill *f, uint64_t state, float *data, int64_t n)

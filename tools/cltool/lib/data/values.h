@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values for inputs: from files, from tables, generated.
+ * Makes values for inputs: from files, generated, cast, rotated or repeated.
  */
 #ifndef CLTOOL_VALUES_H
 #define CLTOOL_VALUES_H
@@ -9,21 +9,22 @@
 
 /* Loads a tensor's file, .npy or .pb. */
 int value_load(const char *path, clg_value **out_value);
-/* Casts *value to the input's dtype: float64 to float32 with a note, other casts that keep every
- * element within floats or within integers too, the rest only with allow_cast. quiet: no note. */
+/* Casts *value to the input's dtype, with a note unless quiet. Without allow_cast, accepts only
+ * float64 to float32, and casts from floats to floats or integers to integers that change no
+ * element. */
 int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, bool quiet,
                     clg_value **value);
-/* Fills by "random:SEED[:LO:HI]", "zeros", "ones". salt: differs by input, so that their values
- * differ. */
+/* Makes a tensor for the input, filled as `kind` says: "random:SEED[:LO:HI]", "zeros" or "ones".
+ * salt: another number for each input, so that their random values differ. */
 int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
                const int64_t *dims, clg_value **out_value);
-/* Checks the text of a fill without making anything. */
+/* Checks the `kind` of a fill. */
 int value_check_fill(const char *kind);
 
 /* Rotates the tensor's elements by `step` in row-major order, the last ones to the front; returns
  * other values unchanged. */
 int value_rotate(clg_value *value, size_t step, clg_value **out_value);
-/* Makes the tensor `n` rows long by repeating its own. */
+/* Makes a tensor of n rows by repeating the rows of a tensor. */
 int value_repeat_rows(const clg_value *value, size_t n, clg_value **out_value);
 
 #endif
