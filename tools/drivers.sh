@@ -55,6 +55,7 @@ folder=${XDG_CACHE_HOME:-$HOME/.cache}/clgraph-drivers
 models=$tree/../shared/models
 passes=1
 mode=run
+step=
 chosen=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -63,6 +64,7 @@ while [ $# -gt 0 ]; do
     --passes) passes=${2:?--passes N} && shift ;;
     --list) mode=list ;;
     --table) mode=table ;;
+    --step) mode=step && step=${2:?--step STEP} && shift ;; # one step of a row, in its own process
     -*) usage ;;
     *) chosen+=("$1") ;;
   esac
@@ -87,12 +89,9 @@ results=$folder/results/$commit
 mounted=()
 cleanup() {
   local point
-  for point in "${mounted[@]}"; do umount "$point" 2>/dev/null || true; done
-  for suite in bookworm trixie forky; do
-    [ ! -d "$folder/$suite" ] || chroot_unmount "$folder/$suite"
-  done
+  for point in "${mounted[@]}"; do umount "$point"; done
+  [ ! -d "$folder/$suite" ] || chroot_unmount "$folder/$suite"
 }
-trap cleanup EXIT
 
 share() { # SUITE FROM TO: FROM is TO in the suite's chroot, read-only
   local to=$folder/$1$3
@@ -110,7 +109,7 @@ make_suite() { # SUITE
     chroot_make "$suite" "$root"
     touch "$root/etc/clgraph-drivers"
   fi
-  chroot_mount "$root"
+  mount_suite "$suite"
   if [ "$(cat "$root/etc/clgraph-drivers")" != "$commit" ]; then
     rm -rf "$root/opt/clgraph/source"
     mkdir -p "$root/opt/clgraph/source"
@@ -120,7 +119,13 @@ make_suite() { # SUITE
       --log-level=WARNING >/dev/null && cmake --build /opt/clgraph/build --target cltool example_digits'
     echo "$commit" >"$root/etc/clgraph-drivers"
   fi
-  [ ! -d "$models" ] || share "$suite" "$models" /opt/clgraph/models
+}
+
+mount_suite() { # SUITE
+  chroot_mount "$folder/$1"
+  [ ! -d "$models" ] || share "$1" "$models" /opt/clgraph/models
+  [ ! -d "$folder/newest" ] || share "$1" "$folder/newest" /opt/clgraph/newest
+  [ ! -d "$folder/venv-intel" ] || share "$1" "$folder/venv-intel" /opt/clgraph/intel
 }
 
 # A virtual environment of this machine's Python with packages of PyPI: FOLDER/venv-NAME.
@@ -146,7 +151,7 @@ make_newest() {
 make_intel() { # SUITE
   local library
   venv intel intel-opencl-rt intel-cmplr-lib-rt
-  share "$1" "$folder/venv-intel" /opt/clgraph/intel
+  mount_suite "$1"
   library=$(cd "$folder/venv-intel" && find . -name 'libintelocl.so*' | LC_ALL=C sort | tail -n 1)
   [ -n "$library" ] || return 1
   echo "/opt/clgraph/intel/${library#./}" >"$folder/$1/etc/OpenCL/vendors/intel.icd"
@@ -154,7 +159,7 @@ make_intel() { # SUITE
 
 # ---- steps ---------------------------------------------------------------------------------------
 
-suite='' icd='' device='' settings=() row=''
+suite='' icd='' device='' settings=() caches='' # of the row
 
 # Runs a command where the row's driver is. The caches of a row are its own.
 inside() { # COMMAND...
@@ -209,7 +214,7 @@ step_newest() {
   local pass code=0 cases
   make_newest
   cases=$(path_of newest)
-  [ "$suite" = - ] || share "$suite" "$folder/newest" "$cases"
+  [ "$suite" = - ] || mount_suite "$suite"
   for ((pass = 1; pass <= passes; pass++)); do
     empty_caches
     inside "$(path_of build)/cltool" verify -q --tolerance "$cases/tolerance.json" --list-skipped "$cases" || code=1
@@ -239,30 +244,28 @@ summary_of() { # STEP LOG
   esac
 }
 
-run_row() {
-  local step log code start status=0 place
-  place=$results/$row
+# Each step is a process: bash ignores `set -e` in functions whose status is looked at.
+run_row() { # ROW
+  local row=$1 place=$results/$1 name log code seconds text status=0
   mkdir -p "$place"
-  for step in "${steps[@]}"; do
-    log=$place/$step.log
-    if [ ! -e "$place/$step" ]; then
-      start=$SECONDS
+  for name in "${steps[@]}"; do
+    log=$place/$name.log
+    if [ ! -e "$place/$name" ]; then
       code=0
-      (set -e; "step_$step") >"$log" 2>&1 </dev/null || code=$?
-      printf '%s\t%s\t%s\n' "$code" $((SECONDS - start)) "$(summary_of "$step" "$log")" >"$place/$step.new"
-      mv "$place/$step.new" "$place/$step"
-    elif [ "$step" = build ] && [ "$suite" != - ]; then
-      make_suite "$suite" >"$log" # mounts what the steps need
-      [ "$icd" != intel.icd ] || make_intel "$suite"
+      seconds=$SECONDS
+      bash "${BASH_SOURCE[0]}" --folder "$folder" --models "$models" --passes "$passes" --step "$name" "$row" \
+        >"$log" 2>&1 </dev/null || code=$?
+      printf '%s\t%s\t%s\n' "$code" $((SECONDS - seconds)) "$(summary_of "$name" "$log")" >"$place/$name.new"
+      mv "$place/$name.new" "$place/$name"
     fi
-    IFS=$'\t' read -r code start log <"$place/$step"
+    IFS=$'\t' read -r code seconds text <"$place/$name"
     case $code in
       0) code=passed ;;
       77) code='not run' ;;
       *) code=FAILED && status=1 ;;
     esac
-    printf '%-12s %-9s %-8s %5s s  %s\n' "$row" "$step" "$code" "$start" "$log"
-    [ "$step" != build ] || [ "$code" = passed ] || return 1
+    printf '%-12s %-9s %-8s %5s s  %s\n' "$row" "$name" "$code" "$seconds" "$text"
+    [ "$name" != build ] || [ "$code" = passed ] || return 1
   done
   return $status
 }
@@ -275,17 +278,18 @@ if [ "$mode" = table ]; then
   {
     echo "Commit $commit, $(date -I), $cpu:"
     echo
-    echo "| row | ${steps[*]:1} |" | sed 's/\([a-z]\) \([a-z]\)/\1 | \2/g'
-    printf '|---%.0s' "${steps[@]}"
+    printf '| %s ' row driver "${steps[@]:1}"
+    echo '|'
+    printf '|---%.0s' row "${steps[@]}"
     echo '|'
     while read -r row _; do
       line="| $row |"
-      for step in "${steps[@]:1}"; do
+      for step in "${steps[@]}"; do
         code='' start='' text='not run'
         [ ! -e "$results/$row/$step" ] || IFS=$'\t' read -r code start text <"$results/$row/$step"
         case $code in
           '' | 77) line+=' not run |' ;;
-          0) line+=" $text ($start s) |" ;;
+          0) line+=" ${text#driver } ($start s) |" ;;
           *) line+=" **failed**: $text ($start s) |" ;;
         esac
       done
@@ -301,12 +305,16 @@ if [ "$mode" = table ]; then
   exit 0
 fi
 
-status=0
-caches=/var/tmp/clgraph-drivers
-for row in "${chosen[@]}"; do
-  read -r row suite icd device assignments < <(rows | grep "^$row ")
-  caches=/var/tmp/clgraph-drivers/$row
+if [ "$mode" = step ]; then
+  read -r row suite icd device assignments < <(rows | grep "^${chosen[0]} ")
   read -ra settings <<<"$assignments" || true
-  run_row || status=1
-done
+  caches=/var/tmp/clgraph-drivers/$row
+  trap cleanup EXIT
+  [ "$suite" = - ] || [ "$step" = build ] || mount_suite "$suite"
+  "step_$step"
+  exit
+fi
+
+status=0
+for row in "${chosen[@]}"; do run_row "$row" || status=1; done
 exit $status
