@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver whose compiler crashes: on
- * programs whose text has CLG_CRASH_IN in it, and CLG_CRASH_AND, and not CLG_CRASH_NOT, where these
- * are set; in whatever process. CLG_CRASH_AT: "build" or "launch" (where PoCL compiles as well).
- * CLG_CRASH_BY: abort, fault, exit, loop, memory, kill, or at a build error, which returns
- * CL_BUILD_PROGRAM_FAILURE. Each crash appends a byte to the file CLG_CRASH_LOG; after
- * CLG_CRASH_TIMES of them, when that is set, the compiler crashes no more.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver whose compiler crashes, in any
+ * process. It is controlled by environment variables:
+ *
+ *   CLG_CRASH_IN     crash on programs whose source contains this string; if unset, on none
+ *   CLG_CRASH_AND    if set, only on programs that also contain this string
+ *   CLG_CRASH_NOT    if set, only on programs that do not contain this string
+ *   CLG_CRASH_AT     "build", or "launch", where PoCL compiles as well
+ *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; or, at a build, error: it returns
+ *                    CL_BUILD_PROGRAM_FAILURE
+ *   CLG_CRASH_LOG    a file, to which each crash appends a byte
+ *   CLG_CRASH_TIMES  if set, crash only until the log has this many bytes
  */
 #define LAYER_NAME "clgraph's crashing compiler"
 #include "opencl_layer.h"
@@ -24,7 +29,7 @@ static int is(const char *variable, const char *value)
     return found && strcmp(found, value) == 0;
 }
 
-/* Returns how many crashes were logged before, and logs one more. */
+/* Appends a byte to the log; returns the log's length before, which is the number of crashes. */
 static long note(void)
 {
     const char *path = getenv("CLG_CRASH_LOG");
@@ -36,7 +41,7 @@ static long note(void)
     return before;
 }
 
-/* Returns whether the compiler is to fail once more, and logs that it does. */
+/* Returns whether the compiler must fail once more; logs the failure. */
 static int is_due(void)
 {
     const char *times = getenv("CLG_CRASH_TIMES");
@@ -58,7 +63,7 @@ static void die(void)
     abort();
 }
 
-/* Returns whether the program is one on which to crash. */
+/* Returns whether to crash on this program. */
 static int is_meant(cl_program program)
 {
     const char *in = getenv("CLG_CRASH_IN"), *and = getenv("CLG_CRASH_AND"),
@@ -79,8 +84,8 @@ static cl_int CL_API_CALL wrap_clBuildProgram(
     void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
 {
     if (is("CLG_CRASH_AT", "build") && is_meant(program) && is_due()) {
-        if (is("CLG_CRASH_BY", "error")) return CL_BUILD_PROGRAM_FAILURE;
-        die();
+        if (!is("CLG_CRASH_BY", "error")) die();
+        options = "-D__kernel=@"; /* nothing compiles with that */
     }
     return next->clBuildProgram(program, n_devices, devices, options, notify, user);
 }

@@ -20,8 +20,8 @@
 /* Name of the cache record that exists if a compiler crash on this device has ever been
  * recorded. */
 #define MARK "compiler crashes 1"
-/* Number of attempts: a crash is recorded only if it happens twice, since the first may have had
- * another cause. */
+/* Number of attempts: a crash is recorded only if it happens twice, since one crash may have another
+ * cause. */
 #define N_TRIES 2
 
 clg_status trial_table_init(trial_table *t) { return mutex_init(&t->lock); }
@@ -42,8 +42,8 @@ static hash128 key_of(hash128 program_key, uint64_t form)
     return hash128_bytes(parts, sizeof parts);
 }
 
-/* Writes the name of a result's cache record. The record of a pass is empty; that of a failure has
- * its error message. */
+/* Writes the name of the cache record of a trial's result. The record of a pass is empty, that of a
+ * failure contains its error message. */
 #define FACT_BYTES 64
 static void fact_name(hash128 key, char out_name[FACT_BYTES])
 {
@@ -52,8 +52,9 @@ static void fact_name(hash128 key, char out_name[FACT_BYTES])
     (void)snprintf(out_name, FACT_BYTES, "trial 1 %s", hex);
 }
 
-/* Looks up a result in the table: TRIAL_PASSED, HASH_MAP_NONE if it is unknown, or for a failure
- * 1 + its index in refusals, with its message in *out_refusal. Call with the table's lock held. */
+/* Looks up a trial's result in the table. Returns TRIAL_PASSED; HASH_MAP_NONE if it is unknown; for
+ * a failure 1 + its index in refusals, with its message in *out_refusal. Call with the table's lock
+ * held. */
 static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
 {
     const size_t result = hash_map_get(&t->results, &key, sizeof key);
@@ -77,8 +78,8 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
     return status;
 }
 
-/* Looks up a result of earlier processes in the cache and adds it to the table; returns as find.
- * Call with the table's lock held. */
+/* Looks up a result of an earlier process in the cache and adds it to the table. Returns the same as
+ * `find`. Call with the table's lock held. */
 static size_t recall(ocl_context *ocl, hash128 key, const char **out_refusal)
 {
     trial_table *t = &ocl->trials;
@@ -125,8 +126,8 @@ static clg_status refuse(const char *text)
     return status;
 }
 
-/* Looks up a result in the table, then in the cache; returns as find. *out_status is KERNEL_BUILD
- * for a failure, else CLG_OK. */
+/* Looks up a result in the table, then in the cache. Returns the same as `find`. *out_status is
+ * KERNEL_BUILD for a failure, else CLG_OK. */
 static size_t look_up(ocl_context *ocl, hash128 key, clg_status *out_status)
 {
     const char *refusal;
@@ -206,7 +207,7 @@ static void describe(const attempt *a, const helper_reply *reply, strbuf *t)
     if (reply->text && reply->text[0]) strbuf_printf(t, ": %s", reply->text);
 }
 
-/* Records a failure: in the cache if it is a crash, else in this context. Returns its error. */
+/* Records a failure in the context's table, and a crash also in the cache. Returns its error. */
 static clg_status keep_failure(const attempt *a, const helper_reply *reply)
 {
     char name[FACT_BYTES], *refusal;
@@ -231,7 +232,8 @@ static clg_status keep_failure(const attempt *a, const helper_reply *reply)
     return status;
 }
 
-/* Repeats here the error that the driver returned in the helper; its message has the build log. */
+/* Sets the error that the driver returned in the helper as this thread's error; its message has the
+ * build log. */
 static clg_status pass_refusal_on(const helper_reply *reply)
 {
     const char *words = reply->text ? reply->text : "no reason given";
@@ -301,15 +303,16 @@ static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *glo
     }
 }
 
-/* Returns whether the helper should return its binary. Where it can be loaded and reading it does
- * not compile, a program is compiled only in the helper. */
+/* Returns whether the helper should return p's binary. It should if binaries can be loaded, and read
+ * without compiling again: then p is compiled only in the helper. */
 static bool wants_binary(ocl_context *ocl, ocl_program *p)
 {
     return !program_handle(ocl, p) && !context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
            !context_has_quirk(ocl, QUIRK_NO_BINARIES);
 }
 
-/* Runs the trial of a program, and stores the binary that the helper returns in p. */
+/* Runs the trial of a program in a launch configuration (form, see program.h), and stores the binary
+ * that the helper returns in p. */
 static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
                               const helper_request *request, process_keep_waiting keep_waiting,
                               void *user)

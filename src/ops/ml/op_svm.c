@@ -17,7 +17,8 @@ static clg_status svm_check(const node *n)
     return svm_read(n, &m);
 }
 
-/* Sets the number of rows of an input [N,F], 1 for [F], and checks its number of features. */
+/* Sets *out_rows to N for an input [N, F], or 1 for [F], and checks that F is the model's number of
+ * features. */
 static clg_status find_rows(op_context *c, const svm_model *m, int64_t *out_rows)
 {
     const shape *x = &c->inputs[0].dims;
@@ -36,7 +37,8 @@ static clg_status classifier_infer(op_context *c)
     shape dims = {.rank = 2};
     CLG_TRY(svm_read(c->node, &m));
     CLG_TRY(find_rows(c, &m, &dims.dims[0]));
-    /* With two classes both have a score. */
+    /* A model for two classes has a single decision, from which the scores of both classes follow.
+     */
     dims.dims[1] = m.has_probabilities || m.n_classes == 2 ? m.n_classes : m.n_scores;
     if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_FLOAT32, &dims);
     dims.rank = 1;
@@ -140,12 +142,15 @@ static clg_status votes_infer(op_context *c)
 
 #define VOTES_SCRATCH_BYTES ((int64_t)1 << 26)
 
-/* Returns the number of work-items: as many as have scratch of 64 MiB in all, rounded up to whole
- * work-groups. */
-static uint64_t votes_items(const lower_context *c, int64_t rows, int64_t scratch, uint64_t local)
+/* Returns the work-items, each with its own scratch: as many as 64 MiB hold, at least one. *local,
+ * the size of a work-group, becomes smaller where those are fewer. */
+static uint64_t votes_items(const lower_context *c, int64_t rows, int64_t scratch, uint64_t *local)
 {
-    const int64_t max = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));
-    return work_items(c, rows < max ? rows : max > 0 ? max : 1, local);
+    int64_t max = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));
+    if (max < 1) max = 1;
+    while (*local > (uint64_t)max) *local /= 2;
+    max = max / (int64_t)*local * (int64_t)*local; /* whole work-groups */
+    return work_items(c, work_min(rows, max), *local);
 }
 
 static clg_status votes_lower(lower_context *c)
@@ -153,7 +158,8 @@ static clg_status votes_lower(lower_context *c)
     const int64_t rows = c->inputs[0].dims.dims[0], classes = node_int(c->node, "classes", 2);
     const bool probable = c->n_inputs > 1;
     const int64_t scratch = probable ? classes * (classes + 1) : 1;
-    const uint64_t local = lower_is_simd(c) ? 1 : 64, items = votes_items(c, rows, scratch, local);
+    uint64_t local = lower_is_simd(c) ? 1 : 64;
+    const uint64_t items = votes_items(c, rows, scratch, &local);
     step_builder *b = &c->build;
     candidate *impl = step_candidate(b, "votes");
     step *s = step_kernel(

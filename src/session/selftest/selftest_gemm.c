@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * References of floating-point matrix products and convolutions, with their epilogues.
+ * Self-test references of floating-point matrix products (MatMul, Gemm and fused) and convolutions
+ * (Conv, FusedConv, channel-blocked BlockedConv), with bias, residual and activation, in double.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/lowering/epilogue.h"
@@ -12,7 +13,8 @@
 
 /* ---- the epilogue ---------------------------------------------------------------------------- */
 
-/* Computes epilogue_activations by other formulas than the kernels'. */
+/* Computes an activation (numbers as in epilogue_activations) by other formulas than the
+ * kernels. */
 static double activate(const epilogue_ops *e, double v)
 {
     const double a = (double)e->act_a, b = (double)e->act_b;
@@ -32,17 +34,24 @@ static double activate(const epilogue_ops *e, double v)
     }
 }
 
-/* Returns the largest factor by which an activation amplifies an error; taken as 1 for activations
- * whose slope no attribute sets. */
+/* Returns the largest factor by which an activation amplifies an error, from its slope attribute; 1
+ * for activations without one. */
 static double steepness(const epilogue_ops *e)
 {
-    const bool has_slope = e->activation == 2 || e->activation == 6 || e->activation == 10;
-    return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
+    switch (e->activation) {
+    case 2:
+    case 6:
+    case 10: return fmax(1, fabs((double)e->act_a)); /* an attribute is the slope */
+    case 7: return 1.5;                              /* HardSwish at 3 */
+    case 8: return 1.1;                              /* Silu, 1.0998 near 2.4 */
+    case 9: return 1.13;                             /* Gelu, 1.1289 near 1.4 */
+    default: return 1;
+    }
 }
 
-/* Computes y = activation(alpha * y + bias + residual), where the bias is multiplied by beta
- * already; without the activation if `activated` is false. scale becomes the size of these terms
- * times the activation's steepness, plus one for the activation's own rounding. */
+/* Computes y = activation(alpha * y + bias + residual), where bias is already multiplied by beta;
+ * without the activation if `activated` is false. scale becomes the sum of the magnitudes of these
+ * terms times steepness, plus 1 for the rounding of the activation. */
 static void finish(const lower_context *lc, bool activated, const double *bias,
                    const double *residual, double *y, double *scale, int64_t n)
 {
@@ -93,8 +102,8 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
 
 /* ---- BlockedConv ----------------------------------------------------------------------------- */
 
-/* Converts a channel-blocked feature map with `channels` valid channels to NCHW order; `back`: the
- * other direction. */
+/* Converts a channel-blocked feature map [n, blocks, h, w, lanes] with `channels` valid channels to
+ * NCHW order; `back`: the other direction. */
 static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
                     bool back)
 {
@@ -107,6 +116,7 @@ static void reorder(const shape *in_blocks, int64_t channels, const double *from
     }
 }
 
+/* Sets *out to an input in NCHW order; NULL if it is absent. */
 static clg_status in_order(const lower_context *lc, size_t input, int64_t channels,
                            const double *const *in, const double **out)
 {
@@ -120,8 +130,8 @@ static clg_status in_order(const lower_context *lc, size_t input, int64_t channe
     return CLG_OK;
 }
 
-/* Expands a bias [channels] to n elements of feature maps in NCHW order; *out is NULL if the input
- * is absent. */
+/* Expands a bias [channels] to n elements of feature maps in NCHW order with `plane` pixels; *out
+ * is NULL if the input is absent. */
 static clg_status spread_bias(const lower_context *lc, size_t input, const double *const *in,
                               int64_t channels, int64_t plane, int64_t n, double **out)
 {
@@ -133,6 +143,7 @@ static clg_status spread_bias(const lower_context *lc, size_t input, const doubl
     return CLG_OK;
 }
 
+/* Returns n zeros in the arena; NULL when memory runs out. */
 static double *zeros(const lower_context *lc, int64_t n)
 {
     double *x = arena_alloc(lc->memory, (size_t)n + 1, sizeof *x);
@@ -140,8 +151,9 @@ static double *zeros(const lower_context *lc, int64_t n)
     return x;
 }
 
-/* Computes the 1x1 convolution that precedes the node's own: replaces *x, and the channels of flat,
- * by its result. *out_size: for each element, the size to which its error is relative. */
+/* Computes the 1x1 convolution that precedes the node's own. Replaces *x by its result, and flat's
+ * channels by its number of them. *out_size: the magnitudes of the terms of each element, to which
+ * errors are relative. */
 static clg_status go_through_points(const lower_context *lc, const double *const *in, shape *flat,
                                     const double **x, double **out_size)
 {
@@ -165,8 +177,8 @@ static clg_status go_through_points(const lower_context *lc, const double *const
     return CLG_OK;
 }
 
-/* Sets sizes to `size`, the error sizes of the first convolution's elements, propagated through the
- * absolute weights of the second. */
+/* Propagates `size`, the error scales of the first convolution's elements, through the absolute
+ * weights of the second, and adds the result to zeroed `sizes`. */
 static clg_status carry_sizes(const lower_context *lc, const shape *flat, const double *size,
                               const shape *w, const double *weights, int64_t n, double *sizes)
 {
@@ -179,8 +191,8 @@ static clg_status carry_sizes(const lower_context *lc, const shape *flat, const 
     return selftest_convolve(lc, &left, &right, carried, sizes);
 }
 
-/* Computes BlockedConv as Conv of the same feature map in NCHW order. Lanes after the last channel
- * are only checked for NaNs. */
+/* Computes BlockedConv as a convolution in NCHW order. Lanes after the last channel are only
+ * checked for NaNs. */
 static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
                                     double *scale)
 {
