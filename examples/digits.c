@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classifies images from files with an ONNX model: here, handwritten digits.
+ * Classifies images of handwritten digits from files, with an ONNX model.
  *
  *     digits MODEL IMAGE...
  *
- * Each image is read as gray, scaled to the size of the model's input and passed as values from 0
- * to 1. All images go through the network in one batch. Exit status: 0 done, 3 no OpenCL device, 1
- * otherwise.
+ * Each image is converted to grayscale, scaled to the size of the model's input and passed as
+ * float32 values from 0 to 1, all in one batch. Exit status: 0 success, 3 no OpenCL device, 1 other
+ * errors.
  */
 #include <clgraph/clgraph.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds a linear regression, 10 inputs to 1 output, in C without an ONNX file and evaluates it on
- * a batch of 1000 rows. The result is compared with the same sum on the host.
+ * Builds a linear regression with 10 inputs and 1 output by C calls, without an ONNX file, runs it
+ * on a batch of 1000 rows, and compares the result with a computation on the host.
  */
 #include <clgraph/clgraph.h>
 

@@ -63,7 +63,8 @@ static clg_status predict(clg_context *context, clg_model *model)
     return s;
 }
 
-/* Computes the first row on the host, in double; returns the largest difference from y. */
+/* Computes the first row on the host, in double precision; returns the largest absolute difference
+ * from the device's y. */
 static double check_first_row(void)
 {
     double hidden[N_HIDDEN], scores[N_OUT], sum = 0, worst = 0;

@@ -6,7 +6,7 @@
  *
  *     stream [ROWS]
  *
- * Exit status: 0 done, 3 no OpenCL device, 1 otherwise.
+ * Exit status: 0 success, 3 no OpenCL device, 1 other errors.
  */
 #include <clgraph/stream.h>
 
@@ -16,7 +16,7 @@
 
 enum { N_FEATURES = 16 };
 
-/* State of both callbacks. The reading thread and the writing one use different members. */
+/* State of both callbacks, which run on two threads and use different members. */
 typedef struct job {
     uint64_t n_rows, n_read;
     uint64_t n_written;
@@ -42,7 +42,8 @@ static clg_status build(clg_model **out_model)
     return s;
 }
 
-/* Fills in as many rows as remain, up to the capacity; no rows end the stream. */
+/* The read callback: fills in the remaining rows, up to the capacity of the batch; 0 rows end the
+ * stream. */
 static clg_status read_rows(void *user, clg_stream_batch *batch)
 {
     job *j = user;
@@ -55,7 +56,7 @@ static clg_status read_rows(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-/* Sums the results; batches arrive in the order in which they were read. */
+/* The write callback: sums the results. Batches arrive in the order in which they were read. */
 static clg_status write_rows(void *user, clg_stream_batch *batch)
 {
     job *j = user;

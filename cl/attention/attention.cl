@@ -1,41 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes attention without storing the matrix of scores:
+// Computes scaled dot-product attention by online softmax, without storing the matrix of scores:
 //
-//   y[b, h, i] = softmax over j of (cap(scale * q[b, h, i] . k[b, h / group, j]) + masks)
-//                x v[b, h / group, j]
-//   cap(s) = softcap * tanh(s / softcap), or s where softcap is 0
+//   score[i, j] = cap(scale * q[b, h, i] . k[b, h / group, j]) + masks
+//   y[b, h, i]  = sum over keys j of softmax(score[i, :])[j] * v[b, h / group, j]
+//   cap(s)      = softcap * tanh(s / softcap) where softcap > 0, else s
+//   masks: the sum of the terms of P_MASK, P_BIAS and P_KEYS; -infinity for an excluded key
 //
-// Computes the softmax in one pass over the keys: a running maximum, a sum, and the weighted
-// values, which are rescaled when the maximum grows. Arithmetic is float. A row that sees no key
-// is 0.
+// The softmax takes one pass over the keys: a running maximum, the sum of the exponentials, and the
+// weighted sum of the values; both sums are rescaled when the maximum grows. Arithmetic is float.
+// The output of a query for which all keys are excluded is 0.
 //
+// Kernels
+//   attention_rows    for P_LOCAL = 1 and P_VEC > 1: a work-item computes P_ROWS queries of a head,
+//                     P_VEC keys at a time
+//   attention_groups  for P_LOCAL > 1 and P_VEC = 1: a work-group computes P_ROWS queries of a
+//                     head, P_LOCAL keys at a time
+//   attention_scores  for P_VEC = 1: writes the scores themselves, where they are an output of the
+//                     operator; a work-item computes one query of a head
 // Parameters
-//   P_D, P_DV  head sizes of q and k, of v
-//   P_ROWS     queries of a work-item (rows) or work-group (groups)
-//   P_LOCAL    groups: work-items of a group, a power of two; also keys of a tile; else 1
-//   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 values of dtype P_T that are
-//              added; 3 int: where it is not above 0, `masked` is added
-//   P_BIAS     1: adds another tensor of dtype P_T
-//   P_CAUSAL   excludes keys j > i + offset: 0 no; 1 by the argument offset; 2 by
-//              offset + length[b] - q_len
-//   P_WINDOW   1: excludes keys j <= i + offset - window; else 0. Needs P_CAUSAL
-//   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
-//   P_INT      width of a length, 32 or 64; length[b] = the stored value + length_add. Needed for
-//              P_CAUSAL 2 and P_KEYS
-//   P_SINK     1: the sum of each row includes another key with score sink[h] and value 0; 2: with
-//              score 0
-//   P_MODE     scores: 0 scale * q . k, 1 capped, 2 with masks, 3 after softmax; else 0
-//   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1 in groups and scores
-// Arguments
-//   batch, heads, group, q_len, kv_len; strides in elements of batch, head and position for q, k,
-//   v, y (inner stride 1); mask with strides of b, h, i, j and mask_len (keys from there on are
-//   masked), bias likewise; lengths; sink; scale, softcap, masked, offset, window; attention_scores
-//   writes [batch, heads, q_len, kv_len]
-// Unused buffers may be any buffer.
-// NDRange  attention_rows: (q_len / P_ROWS), heads, batch; local 1. attention_groups: the same
-//          times P_LOCAL in the first. attention_scores: q_len, heads, batch. Each may be smaller.
-// Local bytes (groups): 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL
+//   P_D       head size of q and k
+//   P_DV      head size of v and y
+//   P_ROWS    queries that a work-item (attention_rows) or work-group (attention_groups) computes
+//   P_LOCAL   work-items of a group in attention_groups, a power of two; 1 in attention_rows; not
+//             used by attention_scores
+//   P_MASK    0: no mask; 1: bool, `masked` is added to the score where it is false; 2: values of
+//             dtype P_T that are added; 3: int32, `masked` is added where it is <= 0
+//   P_BIAS    1: a second tensor of dtype P_T is added to the scores; 0: none
+//   P_CAUSAL  excludes keys j > i + shift. 0: no; 1: shift is the argument offset; 2: shift is
+//             offset + length[b] - q_len
+//   P_WINDOW  1: also excludes keys j <= i + shift - window (needs P_CAUSAL); 0: no
+//   P_KEYS    1: `masked` is added for keys j >= length[b]; 2: also for keys
+//             j < lengths[batch + b]; 0: no
+//   P_INT     width of an element of `lengths`, 32 or 64; read with P_CAUSAL 2 and P_KEYS > 0.
+//             length[b] is lengths[b] + length_add
+//   P_SINK    an additional key with value 0 takes part in the softmax. 0: no; 1: its score is
+//             sinks[h]; 2: its score is 0
+//   P_MODE    what attention_scores writes: 0: scale * q . k; 1: that after cap; 2: score; 3: the
+//             softmax of score, without the additional key of P_SINK. 0 for the other kernels
+//   P_T, P_FMA, P_VEC  see common/types.clh
+// Arguments. Offsets and strides are in elements.
+//   batch, heads   heads: those of q and y
+//   group          heads of q per head of k and v
+//   q_len, kv_len  numbers of queries and keys
+//   q, k, v, y     with strides of batch, head and position; elements of a head are adjacent.
+//                  attention_scores writes y as a dense [batch, heads, q_len, kv_len]
+//   mask           with strides of b, h, i and j (0 broadcasts); `masked` is added for all keys
+//                  from mask_len on
+//   bias           with strides of b, h, i and j
+//   lengths        [batch], or [2 * batch] with P_KEYS 2
+//   sinks          [heads]
+//   scale, softcap, masked, offset, window  as above
+// A buffer that the parameters leave unused is not accessed; any buffer may be passed.
+// NDRange. Each dimension may be smaller: kernels loop over the rest.
+//   attention_rows    ceil(q_len / P_ROWS), heads, batch; local size 1
+//   attention_groups  ceil(q_len / P_ROWS) * P_LOCAL, heads, batch; local size P_LOCAL, 1, 1
+//   attention_scores  q_len, heads, batch
+// Local memory of attention_groups: 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL bytes
 //
 // @hot attention_groups attention_scores
 // @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0
@@ -61,11 +82,11 @@
 
 #define DV_VECS ((P_DV + P_VEC - 1) / P_VEC)
 #define LANE(v, l) (((const float *)&(v))[l])
-// A single query is multiplied along the head's elements: transposing keys into lanes would not
-// pay.
+// For a single query, lanes are elements of the head. For several, lanes are keys, which requires
+// transposing P_VEC keys; that pays only if several queries use them.
 #define ONE_QUERY (P_ROWS == 1 && P_D % P_VEC == 0)
 
-// Returns `count` elements at p, at most P_VEC; the other lanes are 0.
+// Loads min(count, P_VEC) adjacent elements at p as float; the other lanes are 0.
 static inline vec load_part(__global const elem *p, const int count)
 {
     if (count >= P_VEC) return VLOAD(p);
@@ -83,8 +104,8 @@ __kernel void attention_rows(ATTENTION_PARAMS)
                  first += (int)get_num_groups(0) * P_ROWS) {
                 __global const elem *keys = k + k_off + b * kb + h / group * kh;
                 __global const elem *values = v + v_off + b * vb + h / group * vh;
-                // A constant where P_ROWS is 1: in a loop of unknown length, Intel's CPU runtime
-                // 2026.2 returns registers from the iteration after the last one
+                // A constant for P_ROWS = 1: with a loop of unknown trip count, code compiled by
+                // Intel's CPU runtime 2026.2 returns values of the iteration after the last one
                 // (docs/portability.md).
                 const int rows = P_ROWS == 1 ? 1 : min(P_ROWS, q_len - first);
                 __attribute__((aligned(64))) float query[P_ROWS][P_D];
@@ -106,7 +127,7 @@ __kernel void attention_rows(ATTENTION_PARAMS)
                     const int count = min(P_VEC, last - j);
 #if !ONE_QUERY
                     for (int l = 0; l < P_VEC;
-                         ++l) /* one lane per key; lanes beyond the last repeat it */
+                         ++l) /* one lane per key; lanes beyond the last key repeat it */
                         for (int d = 0; d < P_D; ++d)
                             ((float *)&across[d])[l] = LOAD1(keys + min(j + l, last - 1) * kj + d);
 #endif
@@ -166,7 +187,7 @@ __kernel void attention_groups(ATTENTION_PARAMS)
 {
     __local float query[P_ROWS][P_D], weights[P_ROWS][P_LOCAL], shared[P_LOCAL];
     const int me = get_local_id(0);
-    // b, h and first are uniform across the group, so that all items reach the barriers.
+    // b, h, first and j are uniform across the group, so all its work-items reach the barriers.
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))
         for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
             for (int first = (int)get_group_id(0) * P_ROWS; first < q_len;
@@ -232,7 +253,8 @@ __kernel void attention_groups(ATTENTION_PARAMS)
 
 #if P_VEC == 1
 
-// Writes the scores of P_MODE, where they are an output.
+// Writes the scores of stage P_MODE. P_MODE 3 takes three passes over the keys, which recompute the
+// scores: maximum, sum of the exponentials, results.
 __kernel void attention_scores(ATTENTION_PARAMS)
 {
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes attention (see attention.cl) by matrix products of tiles, for many queries on CPUs: keys
-// and values are packed once into panels, then each work-item computes a block of queries with all
-// panels, SPAN panels at a time: a tile's scores stay in L1, and maximum, sum and rescaling of a
-// row are computed only once per SPAN * KEYS keys, at most 128.
+// Computes attention (see attention.cl) by register-tiled matrix products, for many queries on
+// CPUs. attention_pack first packs keys and values into panels of KEYS = P_NRV * P_VEC keys. Then
+// each work-item of attention_tiles multiplies P_ROWS queries by all panels, SPAN panels (at most
+// 128 keys) at a time: the scores of P_MR queries stay in L1, and maximum, sum and rescaling of the
+// online softmax are computed only once per SPAN * KEYS keys.
 //
-//   panel of KEYS = P_NRV * P_VEC keys: their transposed rows [P_D][KEYS], then their values
-//   [KEYS][DV_ALL], zeros where there is no key and after P_DV; DV_ALL is P_DV rounded up to KEYS
+//   A panel, in floats: the keys, transposed, [P_D][KEYS]; then their values, [KEYS][DV_ALL].
+//   DV_ALL is P_DV rounded up to a multiple of KEYS. Elements beyond kv_len or P_DV are 0.
 //
 // Parameters
-//   P_ROWS  queries of a work-item, a multiple of P_MR
+//   P_ROWS       queries of a work-item, a multiple of P_MR
 //   P_MR, P_NRV  rows and vectors of a register tile, see common/micro_simd.clh
-//   others  as in attention.cl; P_LOCAL 1, P_MODE 0, P_VEC 4, 8 or 16
-// Arguments
-//   attention_pack   batch, kv_heads, kv_len; k and v with strides of batch, head and position;
-//                    panels: floats, [batch, kv_heads, ceil(kv_len / KEYS)] panels
-//   attention_tiles  those of attention.cl, where k and v are not read; panels
-// NDRange  attention_pack: panels, kv_heads, batch. attention_tiles: q_len / P_ROWS, heads, batch;
-//          local 1. Each may be smaller.
+//   others       as in attention.cl, with P_LOCAL 1, P_MODE 0 and P_VEC 4, 8 or 16
+// Arguments of attention_pack
+//   batch, kv_heads, kv_len
+//   k, v    with strides of batch, head and position, in elements
+//   panels  [batch, kv_heads, ceil(kv_len / KEYS)] panels
+// Arguments of attention_tiles: those of attention.cl, of which k and v are not read; panels, from
+// attention_pack
+// NDRange. Each dimension may be smaller: kernels loop over the rest.
+//   attention_pack   ceil(kv_len / KEYS), kv_heads, batch
+//   attention_tiles  ceil(q_len / P_ROWS), heads, batch; local size 1
 //
 // @cpu
 // @variant P_D=64 P_DV=64 P_ROWS=24 P_MR=6 P_NRV=4 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0
@@ -46,21 +50,25 @@
 #define MICRO_B(j) CAT(vload, P_VEC)(j, b)
 #include "common/micro_simd.clh"
 
+// KEYS: keys of a panel. DV_TILES: register tiles along P_DV. PANEL: floats of a panel. SPAN:
+// panels processed per softmax update. SCORES_ROW: vectors of the scores of a query.
 #define KEYS NR
 #define DV_TILES ((P_DV + NR - 1) / NR)
 #define DV_ALL (DV_TILES * NR)
 #define PANEL ((long)KEYS * (P_D + DV_ALL))
 #define SPAN (128 / KEYS)
-#define SCORES_ROW (SPAN * P_NRV) // vectors
+#define SCORES_ROW (SPAN * P_NRV)
 
 EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
 
+// Stores x at `to`, any alignment.
 static inline void put(__global float *to, const vec x)
 {
     ((__global CAT(loose, P_VEC) *)to)->v = x;
 }
 
-// Packs one panel: `count` keys and values, whose rows are kj and vj apart.
+// Writes one panel to `keys`: `count` <= KEYS keys at k and values at v, of which adjacent
+// positions are kj and vj elements apart.
 static __attribute__((noinline)) void pack_panel(__global float *keys, __global const elem *k,
                                                  const long kj, __global const elem *v,
                                                  const long vj, const int count)
@@ -104,6 +112,7 @@ __kernel void attention_pack(const int batch, const int kv_heads, const int kv_l
             }
 }
 
+// Returns (j, j + 1, ..., j + P_VEC - 1).
 static inline CAT(int, P_VEC) positions(const int j)
 {
 #if P_VEC == 16
@@ -115,10 +124,11 @@ static inline CAT(int, P_VEC) positions(const int j)
 #endif
 }
 
+// 1 if the mask terms are only those of P_MASK 2 and P_CAUSAL, which are computed by vectors.
 #define PLAIN_MASKS (P_MASK == 0 || P_MASK == 2) && !P_BIAS && !P_WINDOW && !P_KEYS
 
-// Returns what masks and bias add to the scores of query i and P_VEC keys from j on; -infinity from
-// key `last` on.
+// Returns the mask and bias terms (see added()) of query i and the P_VEC keys from j on; -infinity
+// for keys >= last.
 static inline vec added_lanes(const view *see, const int i, const int j, const int last)
 {
     vec sum = (vec)0.0f;
@@ -141,8 +151,10 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
     return positions(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
 }
 
-// Converts the scores of a row, n vectors, to weights; returns the factor by which the row's
-// previous sum must be multiplied.
+// Performs a step of the online softmax for query i: converts its scores of the keys from j on, n
+// vectors, which are already multiplied by scale, to weights exp(score - maximum) in place; keys >=
+// last get weight 0. Updates the running maximum *high and the sum of weights *total. Returns the
+// factor by which the weighted sum of the previous values must be multiplied.
 static inline float weight_of(const view *see, vec *scores, const int n, const int i, const int j,
                               const int last, float *high, float *total)
 {

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Appends new keys or values to the past ones of an attention cache.
+// Writes the key or value cache of an attention operator: the past keys or values, with new ones
+// stored from position `start` on.
 //
 //   present[b, h, j] = fresh[b, h, j - start]  for start <= j < start + count
-//                      past[b, h, j]           for other j < past_len; without P_KEEP j < start
+//                      past[b, h, j]           for other j < past_len (P_KEEP 0: and j < start)
 //                      0                       otherwise
 //
-//   P_START  0: start is start_or_add; 1: lengths[b] + start_or_add - count, clamped to
-//            0 .. total - count; a value that is clamped is reported to `fault`
-//   P_KEEP   1: also keeps past elements after the new ones
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
-// Arguments, in elements: rows (batch * heads), heads, total, past_len, count, d; past, present
-// dense; fresh with strides of batch, head and position; start_or_add
-// NDRange: d / P_VEC, rows * total
+// Parameters
+//   P_START  0: start is start_or_add, for all batches; 1: start is lengths[b] + start_or_add -
+//            count, clamped to 0 .. total - count. If that changes it, the kernel sets fault[0] to
+//            `code` and fault[1] to lengths[b]
+//   P_KEEP   1: also copies past elements at positions after the new ones; 0: they become 0
+//   P_SIZE, P_VEC, P_INDEX, P_FP64  see common/untyped.clh; P_FP64 is 0
+// Arguments. Offsets and strides are in elements.
+//   rows, heads   rows: batch * heads
+//   total         positions of `present`
+//   past_len      positions of `past`
+//   count         positions of `fresh`
+//   d             head size
+//   past          dense, [batch, heads, past_len, d]
+//   fresh         with strides fb, fh, fj of batch, head and position
+//   present       dense, [batch, heads, total, d]; does not overlap `past` or `fresh`
+//   lengths       [batch], read with P_START 1
+//   start_or_add, fault, code   see P_START
+// NDRange: ceil(d / P_VEC), rows * total. Each may be smaller: the kernel loops over the rest.
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_START=0 P_KEEP=0
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_START=1 P_KEEP=1

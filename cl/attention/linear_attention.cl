@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes LinearAttention (ONNX 27) token by token; for each batch b, head g of keys and column m
-// of its state S:
+// Computes LinearAttention (ONNX 27), token by token. For each batch, key head g and column of the
+// head's state S [dk, dv]:
 //
-//   S[d] = exp(decay[d]) * S[d]                          where there is a decay
-//   u    = beta * (v - sum over d of S[d] * k[d])        where there is a beta; else u = v
+//   S[d] = exp(decay[d]) * S[d]                          if P_DECAY
+//   u    = beta * (v - sum over d of S[d] * k[d])        if P_BETA, else u = v
 //   S[d] = S[d] + k[d] * u
-//   y[h] = scale * sum over d of q[h, d] * S[d]          for the heads h of queries that share g
+//   y[h] = scale * sum over d of q[h, d] * S[d]          for the query heads h that use key head g
 //
-// A work-item computes P_VEC columns of the state, which are stored as float.
+// A work-item computes P_VEC columns of S for all tokens. S is float, in global memory.
 //
 // Parameters
-//   P_T, P_S         dtypes of the tensors, and of past and present, by ONNX number: 1, 10, 16
-//   P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; arithmetic is float
-//   P_PAST, P_DECAY, P_BETA, P_PRESENT  1: there is such a tensor
-// Arguments, in elements: batch, tokens, heads, kv_heads, dk, dv, scale;
-//   q [batch, tokens, heads, dk], k [.., kv_heads, dk], v [.., kv_heads, dv]; past and present
-//   [batch, kv_heads, dk, dv]; decay [batch, tokens, decay_row], in which each head of keys has
-//   decay_step values: 1, for all d, or dk; beta [batch, tokens, beta_row], beta_row 1 or kv_heads;
-//   y [batch, tokens, heads, dv]; state [batch, kv_heads, dk, dv] of float. Unused buffers may be
-//   any buffer.
-// NDRange: dv / P_VEC, batch * kv_heads; each may be smaller.
+//   P_T        dtype of q, k, v, decay, beta and y, by ONNX number: 1, 10 or 16
+//   P_S        dtype of past and present: 1, 10 or 16
+//   P_PAST     1: S is initially `past`; 0: zero
+//   P_DECAY    1: there is a decay
+//   P_BETA     1: there is a beta
+//   P_PRESENT  1: the final S is written to `present`
+//   P_VEC, P_FP64, P_INDEX  see common/elements.clh; the last two are 0 and 32. Arithmetic is float
+// Arguments. All tensors are dense, offsets in elements.
+//   batch, tokens, heads, kv_heads   heads of q and y; heads of k and v, which divide `heads`
+//   dk, dv         head sizes of q and k, of v and y
+//   q              [batch, tokens, heads, dk]
+//   k              [batch, tokens, kv_heads, dk]
+//   v              [batch, tokens, kv_heads, dv]
+//   past, present  [batch, kv_heads, dk, dv]
+//   decay          [batch, tokens, decay_row]; decay_step values per key head: dk, or 1 for all d
+//   beta           [batch, tokens, beta_row]; beta_row is kv_heads, or 1 for all heads
+//   y              [batch, tokens, heads, dv]
+//   state          scratch for S: float [batch, kv_heads, dk, dv]
+// A buffer that the parameters leave unused is not accessed; any buffer may be passed.
+// NDRange: ceil(dv / P_VEC), batch * kv_heads. Each may be smaller: the kernel loops over the rest.
 //
 // @variant P_T=1 P_S=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=1 P_BETA=1 P_PRESENT=1
 // @variant P_T=10 P_S=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=0 P_BETA=0 P_PRESENT=1

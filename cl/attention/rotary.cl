@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes RotaryEmbedding (ONNX 23): pairs (x1, x2) of a head's first `rotated` elements become
-// (x1 * cos - x2 * sin, x1 * sin + x2 * cos), the rest is copied.
+// Computes RotaryEmbedding (ONNX 23): pairs (x1, x2) of the first `rotated` elements of each head
+// become (x1 * cos - x2 * sin, x1 * sin + x2 * cos); the other elements are copied.
 //
 // Parameters
-//   P_PAIRS      0: x1 is of the first half, x2 of the second; 1: adjacent elements
-//   P_POSITIONS  which row of the caches belongs to position i of batch b: 0 row b * positions + i;
-//                1 ids[b, i]; 2 ids[0] + i; 3 max(ids[b] + length_add - positions, 0) + i
-//   P_INT        width of an id: 32 or 64
+//   P_PAIRS      0: pair p is elements p and p + rotated / 2; 1: elements 2 * p and 2 * p + 1
+//   P_POSITIONS  the row of `cosines` and `sines` for position i of batch b. 0: b * positions + i;
+//                1: ids[b, i]; 2: ids[0] + i; 3: max(ids[b] + length_add - positions, 0) + i
+//   P_INT        width of an element of `ids`: 32 or 64
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1
-// Arguments: batch, positions, heads, d, rotated, cache_len (rows); x, y with strides of batch,
-// head and position; cos, sin [cache_len, rotated / 2]; ids. A row out of range is reported to
-// `fault`, and row 0 used. NDRange: max(rotated / 2, d - rotated), heads, batch * positions
+// Arguments. Offsets and strides are in elements.
+//   batch, positions, heads   sizes of x and y
+//   d, rotated      head size, and how many elements of a head are rotated: even, <= d
+//   cache_len       rows of cosines and sines
+//   x, y            with strides of batch, head and position
+//   cosines, sines  [cache_len, rotated / 2]
+//   ids, length_add see P_POSITIONS
+//   fault, code     for a row outside of 0 .. cache_len - 1 the kernel sets fault[0] to `code` and
+//                   fault[1] to the row, and uses row 0
+// NDRange: max(rotated / 2, d - rotated), heads, batch * positions. Each may be smaller: the kernel
+// loops over the rest.
 //
 // @variant P_PAIRS=0 P_POSITIONS=0 P_INT=64 P_T=1 P_FMA=1 P_VEC=1
 // @variant P_PAIRS=1 P_POSITIONS=1 P_INT=64 P_T=10 P_FMA=1 P_VEC=1

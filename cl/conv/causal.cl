@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes CausalConvWithState (ONNX 27): depthwise convolution of each channel's sequence,
-// preceded by its state.
+// Computes CausalConvWithState (ONNX 27): causal depthwise convolution of the sequence of each
+// channel, which continues the sequence whose last taps - 1 elements are in `state`. Row r is
+// batch r / channels, channel c = r % channels.
 //
-//   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]), c = r % channels
-//   z[r] = state[r] followed by x[r]
-//   present[r, i] = z[r, length + i], i < taps - 1
+//   z[r]          = state[r] followed by x[r]
+//   y[r, t]       = act(bias[c] + sum over j of w[c, j] * z[r, t + j])     causal_conv
+//   present[r, i] = z[r, length + i], i < taps - 1                         causal_state
 //
 // Parameters
-//   P_T, P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; P_T 1, 10 or 16, arithmetic is float
-//   P_BIAS, P_STATE  1: there is a bias, a state; without one the state is 0
-//   P_SILU           1: act(s) = s / (1 + exp(-s)); 0: none
-// Arguments, in elements: rows (batch * channels), channels, length, taps; x and y [rows, length],
-//   w [channels, taps], bias [channels], state and present [rows, taps - 1]. Unused buffers may be
-//   any buffer.
-// NDRange  causal_conv: length / P_VEC, rows; causal_state: taps - 1, rows. Each may be smaller.
+//   P_T      dtype of all tensors, by ONNX number: 1, 10 or 16. Arithmetic is float
+//   P_BIAS   1: there is a bias; 0: none
+//   P_STATE  1: there is a state; 0: it is zero
+//   P_SILU   1: act(s) = s / (1 + exp(-s)); 0: act(s) = s
+//   P_VEC, P_FP64, P_INDEX  see common/elements.clh; the last two are 0 and 32
+// Arguments. All tensors are dense, offsets in elements.
+//   rows            batch * channels
+//   channels, length, taps
+//   x, y            [rows, length]
+//   w               [channels, taps]
+//   bias            [channels]
+//   state, present  [rows, taps - 1]
+// A buffer that the parameters leave unused is not accessed; any buffer may be passed.
+// NDRange. Each dimension may be smaller: kernels loop over the rest.
+//   causal_conv   ceil(length / P_VEC), rows
+//   causal_state  taps - 1, rows
 //
 // @variant P_T=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_BIAS=1 P_STATE=1 P_SILU=1
 // @variant P_T=10 P_VEC=1 P_FP64=0 P_INDEX=32 P_BIAS=0 P_STATE=0 P_SILU=0
@@ -24,8 +34,8 @@
 typedef CAT(ELEM_, P_T) elem;
 ELEMENTS_OF(elem, P_T)
 
-// Returns the element of z at `at`, counted from the end of the state: negative indices are in the
-// state.
+// Returns the element of z at index `at` relative to the first one of x; negative indices are in
+// the state, which ends at state_end.
 static inline float element(__global const elem *x, __global const elem *state_end, const int at)
 {
 #if P_STATE

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes Col2Im (ONNX 18), which sums overlapping windows to an image; also the last step of
-// ConvTranspose, after its matrix product.
+// Computes Col2Im (ONNX 18), which adds overlapping windows to an image. It is also the last step
+// of ConvTranspose, after its matrix product. A tap is an element of a window.
 //
-//   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i *
-//   stride - pad + tap * dilation
+//   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over all taps and windows i
+//             with o = i * stride - pad + tap * dilation, in each dimension
 //
 // Parameters
 //   P_BIAS  1: there is a bias, one value per channel; 0: none
-//   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window, then the next of
-//           its rows. NDRange: parts of rows, shares of planes * od * oh
-//           1 pixels: one work-item per pixel. NDRange: pixels, planes
-//   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
+//   P_FORM  0: a work-item computes up to P_LINE adjacent pixels of a row together, by adding the
+//           taps' elements to private memory; for CPUs. 1: a work-item computes a pixel
+//   P_LINE  pixels that a work-item computes together with P_FORM 0; 1 with P_FORM 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// Arguments
-//   planes (images times channels), channels; CONV_SIZES_PARAMS of the transposed convolution, see
-//   common/conv.clh: the input is windows, the output pixels; cols [planes, taps, windows], bias
-//   [channels], y [planes, pixels]
-// Each dimension of the NDRange may be smaller: work-items loop over the rest.
+// Arguments. All tensors are dense, offsets in elements.
+//   planes, channels   planes: batch * channels
+//   CONV_SIZES_PARAMS  see common/conv.clh. id, ih, iw count the windows, od, oh, ow the pixels
+//   cols               [planes, kd, kh, kw, id, ih, iw]
+//   bias               [channels]
+//   y                  [planes, od, oh, ow]
+// NDRange. Each dimension may be smaller: work-items loop over the rest.
+//   P_FORM 0  ceil(ow / P_LINE), and any number of parts into which the planes * od * oh rows are
+//             divided; local size 1
+//   P_FORM 1  od * oh * ow, planes
 //
 // @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=1 P_VEC=1
 // @variant P_BIAS=1 P_FORM=0 P_LINE=256 P_T=10 P_VEC=1
@@ -32,7 +36,8 @@
         const long cols_off, __global const elem *bias, const long bias_off, __global elem *y,     \
         const long y_off
 
-// Returns the window whose tap k contributes to pixel o, or -1.
+// Returns the index of the window whose tap k contributes to pixel o, in one dimension of n
+// windows; -1 if there is none.
 static inline int window_at(const int o, const int k, const int stride, const int dilation,
                             const int pad, const int n)
 {
@@ -43,15 +48,18 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #if P_FORM == 0
 
-#define MAX_RUNS 32
+#define MAX_RUNS 32 // taps along a row whose runs are computed once; others for each row
 
-// A part of a tap's contribution to a line: `count` adjacent windows from `first`, added to
-// adjacent accumulators from `to`. Accumulators of pixels that are a stride apart are adjacent:
-// they are ordered by phase (column modulo stride), `length` for each.
+// The contribution of a tap to a line of pixels: its elements of `count` adjacent windows from
+// `first` on are added to adjacent accumulators from `to` on; nothing if count <= 0. Accumulators
+// are ordered by phase (column of the line modulo stride), `length` for each phase, so that those
+// of pixels a stride apart are adjacent.
 struct run {
     int first, count, to;
 };
 
+// Returns the run of a tap for a line of `count` pixels. shift: column, relative to the line's
+// first, of the pixel to which the tap of window 0 contributes; windows: windows of a row.
 static inline struct run run_of_tap(const int shift, const int count, const int length,
                                     const int stride, const int windows)
 {

@@ -1,52 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes 2-D convolution over channel-blocked feature maps on CPUs (SIMD class): P_VEC adjacent
-// channels of a pixel are one vector, [batch][channels / P_VEC][height][width][P_VEC].
+// Computes 2-D convolution (one group) over channel-blocked feature maps on CPUs: P_VEC adjacent
+// channels of a pixel are one vector, [batch][ceil(channels / P_VEC)][height][width][P_VEC].
 //
-//   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
-//                   residual), one group, for any kernel, stride, dilation and padding
-//   conv_blocked_pack  w [oc][ic][kh*kw] -> [ceil(oc/NR)][slices][kh*kw][P_IN][NR], zeros at the
-//                      end; NR = P_NRV * P_VEC
+//   conv_blocked       y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o]
+//                      + residual), for any kernel size, stride, dilation and padding
+//   conv_blocked_pack  reorders the weights w [oc][ic][kh*kw] to
+//                      [ceil(oc/NR)][slices][kh*kw][P_IN][NR], with zeros for channels that do not
+//                      exist; NR = P_NRV * P_VEC
 //
-// Rows of the register tile are adjacent output pixels of a line, its columns NR output channels;
-// operands and results are accessed sequentially. A group computes tile_h x tile_w output pixels
-// and group_panels * NR output channels: for each panel of NR channels, it multiplies the weights
-// of some slices, which stay in L1, with all of its pixels, then those of the next slices.
-// With padding, the pixels are first copied, with zeros around them.
+// A tap is an element of the kernel, a slice P_IN adjacent input channels, a panel NR adjacent
+// output channels. Rows of the register tile are adjacent output pixels of a line, its columns the
+// channels of a panel, so that operands and results are accessed sequentially. A work-group
+// computes tile_h x tile_w output pixels of group_panels panels. For each panel, it multiplies the
+// weights of `chunk` slices, which stay in L1, with all of its pixels, then those of the next
+// slices. With P_PATCH, it first copies the input pixels that its output pixels depend on to
+// private memory (the patch), with zeros for the padding.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
-//   P_MR, P_NRV  as in gemm_simd.cl
-//   P_IN         channels of a slice of x: P_VEC, or 1 where x is in NCHW order
+//   P_MR, P_NRV  rows and vectors of the register tile, see common/micro_simd.clh
+//   P_IN         channels of a slice: P_VEC, or 1 if x is in NCHW order
 //   P_STRIDE     stride along lines
-//   P_PATCH      floats of copied pixels: 65536; 0: no padding, pixels are read in place
+//   P_PATCH      floats of the patch, 65536; 0: there is no padding, and x is read in place
 //   P_ACC        floats of accumulators in private memory: 65536
 //
-// Arguments of conv_blocked. Lengths in elements, all >= 1 but the padding.
+// Arguments of conv_blocked. Lengths and offsets are in elements; all sizes are >= 1.
 //   batch, slices, oc    slices: ceil(channels of x / P_IN); y has ceil(oc / P_VEC) blocks
 //   ih, iw, oh, ow       sizes of input and output
-//   kh, kw, dh, dw       kernel and dilations; kh * kw <= 256
+//   kh, kw, dh, dw       kernel size and dilations; kh * kw <= 256
 //   sh                   stride from line to line
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack
 //   y, y_off             dense, does not overlap x
-//   tile_h, tile_w       pixels of a group
-//   group_panels         panels of NR output channels of a group
+//   tile_h, tile_w       output pixels of a work-group
+//   group_panels         panels of a work-group
 //   chunk                slices whose weights are multiplied at a time
-//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
-// With parts = ceil(tile_w / P_MR), the caller keeps
+//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's layout and may be y
+// With parts = ceil(tile_w / P_MR), the caller must ensure that
 //   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
 //   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <=
-//   P_PATCH, where that is not 0
-// The bits of an output do not depend on how the work is tiled.
+//   P_PATCH, if that is not 0
+// Results are bitwise independent of tile_h, tile_w, group_panels and chunk.
 //
 // NDRange: one work-item per work-group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
-// ceil(panels / group_panels), 2 batch; each may be any number >= 1 (kernels stride over the rest),
-// best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats.
+// ceil(panels / group_panels), 2 batch. Each may be any number >= 1, best below 65536: kernels loop
+// over the rest. Local memory: none. Private memory: P_PATCH + P_ACC floats.
 //
-// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item per group,
-// dimension 0 covers panels, 1 slices; each may be smaller.
+// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off), taps = kh * kw: one
+// work-item per work-group; dimension 0 covers panels, 1 slices. Each may be smaller.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1
@@ -65,7 +68,7 @@
 #include "conv/finish_blocked.clh"
 
 #define MAX_TAPS 256
-#define MIN_PREFETCH_TILES 4   // fewer tiles do not prefetch the next block
+#define MIN_PREFETCH_TILES 4   // with fewer tiles, the next weights are not prefetched
 #define STEP (P_STRIDE * P_IN) // distance between the input pixels of adjacent outputs
 
 #if P_PATCH
@@ -102,8 +105,8 @@ typedef __global const float *pixel_ptr;
 #define GET(p) VLOAD(p)
 #endif
 
-// Copies one slice's pixels, height x width from (y0, x0), to p; zeros outside of the feature map x
-// of ih x iw.
+// Copies height x width pixels of one slice to p, from line y0 and column x0 on; zeros outside of
+// the feature map x, which has ih x iw pixels.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height,
                                                  const int width, const int y0, const int x0,
                                                  const int ih, const int iw)
@@ -130,6 +133,7 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
     batch, slices, oc, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,             \
         packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, EPILOGUE_ARGS
 
+// The body of conv_blocked (common/body.clh).
 BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 {
     vec acc[P_ACC / P_VEC];
@@ -181,8 +185,8 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 #endif
                         __global const float *w =
                             packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
-                        // Weights are read from DRAM, once: each tile prefetches its share of the
-                        // next ones during accumulation.
+                        // Weights are read from DRAM once. The register tiles together prefetch
+                        // those of the next chunk, during accumulation.
                         const int next_step =
                             prefetch_share(NR, height * parts, MIN_PREFETCH_TILES);
                         __global const float *next = w + (long)n * taps * P_IN * NR;

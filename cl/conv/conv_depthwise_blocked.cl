@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes 2-D depthwise convolution over channel-blocked feature maps (see conv_blocked.cl) on
-// CPUs (SIMD class). Each channel has its own weights, so that the weights of a kernel element
-// (tap) are one vector per block of channels.
+// Computes 2-D depthwise convolution on CPUs, over channel-blocked feature maps:
+// [batch][blocks][height][width][P_VEC], blocks = ceil(channels / P_VEC). Each channel has its own
+// weights, so that the weights of a kernel element (tap) are one vector per block of channels.
 //
-//   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
-//                             bias[c] + residual), for any kernel, stride, dilation and padding
-//   conv_depthwise_blocked_pack  w [channels][kh*kw] -> [blocks][kh*kw][P_VEC], zeros at the end
+//   conv_depthwise_blocked       y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta *
+//                                bias[c] + residual), for any kernel size, stride, dilation and
+//                                padding
+//   conv_depthwise_blocked_pack  reorders the weights w [channels][kh*kw] to
+//                                [blocks][kh*kw][P_VEC], with zeros for channels that do not exist
 //
-// AT_ONCE adjacent output pixels of a line are computed at a time where their windows are within
-// the feature map, other pixels one by one.
+// AT_ONCE adjacent output pixels of a line are computed together if their windows do not extend
+// beyond the sides of the feature map, other pixels one by one.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
 //   P_STRIDE     stride along lines
 //
-// Arguments of conv_depthwise_blocked. Lengths in elements, all >= 1 but the padding.
-//   batch, channels      channels: of x and y, in ceil(channels / P_VEC) blocks
+// Arguments of conv_depthwise_blocked. Lengths and offsets are in elements; all sizes are >= 1.
+//   batch, channels      channels: of x and of y
 //   ih, iw, oh, ow       sizes of input and output
-//   kh, kw, dh, dw       kernel and dilations
+//   kh, kw, dh, dw       kernel size and dilations
 //   sh                   stride from line to line
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, does not overlap x
-//   tile_h               lines of a group
-//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   tile_h               output lines of a work-group
+//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's layout and may be y
 //
-// NDRange: one work-item per work-group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch;
-// each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
+// NDRange: one work-item per work-group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch.
+// Each may be any number >= 1, best below 65536: kernels loop over the rest. Local memory: none.
 //
-// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item per
-// work-group, dimension 0 blocks.
+// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off), taps = kh * kw: one
+// work-item per work-group; dimension 0 covers blocks, or less.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_STRIDE=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
@@ -49,6 +51,8 @@
 #define PIXEL_AT(p) VLOAD(p)
 #include "conv/depthwise_blocked.clh"
 
+// Returns the sum of one output pixel over the taps in `rows` and `columns`. x: position of its
+// first tap, which may be outside of the feature map. Steps are in elements.
 static __attribute__((noinline)) vec sum_one(__global const elem *x, __global const elem *packed_w,
                                              const struct taps rows, const struct taps columns,
                                              const int kw, const long row_step, const int tap_step)
@@ -71,12 +75,13 @@ static __attribute__((noinline)) vec sum_one(__global const elem *x, __global co
     batch, channels, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w, packed_w_off, \
         y, y_off, tile_h, EPILOGUE_ARGS
 
+// The body of conv_depthwise_blocked (common/body.clh).
 BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
 {
     const int blocks = (channels + P_VEC - 1) / P_VEC, tap_step = dw * P_VEC;
     const long row_step = (long)dh * iw * P_VEC;
-    const int extent = (kw - 1) * dw; // from the first tap of a line to the last
-    // The windows of columns [inner0, inner1) contain no padding.
+    const int extent = (kw - 1) * dw; // distance of the last tap of a line from the first
+    // The windows of output columns [inner0, inner1) contain no padding at the sides.
     const int inner0 = min((pw + P_STRIDE - 1) / P_STRIDE, ow);
     const int fits = iw - 1 - extent + pw,
               inner1 = clamp(fits >= 0 ? fits / P_STRIDE + 1 : 0, inner0, ow);
@@ -89,7 +94,7 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
                                at_y = (plane * oh + i) * ow * P_VEC;
                     const int y0 = i * sh - ph;
                     const struct taps rows = taps_within(y0, kh, dh, ih);
-                    // The pointer may be outside of the feature map, where it is not read.
+                    // May point outside of the feature map; nothing is read there.
                     __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
                     __global const elem *w =
                         packed_w + packed_w_off + (long)block * kh * kw * P_VEC;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes direct convolution (ONNX Conv), one work-item per result, for dtypes and sizes that the
-// tiled kernels do not support. x: [batch, groups*ic, D, H, W], w: [groups*oc, ic, KD, KH, KW], y:
-// [batch, groups*oc, OD, OH, OW], W fastest; with one or two axes the missing sizes are 1.
+// Computes convolution (ONNX Conv) directly, one work-item per output element, for dtypes and sizes
+// that the tiled kernels do not support:
 //
-//   y = act(alpha * sum w * x + beta * bias[channel] + residual)
+//   y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual)
 //
 // Parameters
-//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1
+//   P_T, P_VEC  see common/number.clh; P_T is a floating-point type; P_VEC is 1
 //   P_BIAS, P_RESIDUAL, P_ACT  see common/epilogue.clh; P_BIAS is 0 or 1: per output channel
-// Arguments: dense buffers; lengths in elements, any may be 0
-//   batch, groups, ic, oc   ic and oc of one group
+// Arguments. All tensors are dense; lengths and offsets are in elements.
+//   batch, groups, ic, oc   ic and oc of one group; may be 0
 //   CONV_SIZES_PARAMS       see common/conv.clh
-//   x, w, y                 y does not overlap x
-//   EPILOGUE_PARAMS         bias_rs to bias_b1 are unused; the residual is laid out as y
-// NDRange: OD*OH*OW, batch * groups * oc; both may be smaller.
+//   x                       [batch, groups * ic, id, ih, iw]
+//   weights                 [groups * oc, ic, kd, kh, kw]
+//   y                       [batch, groups * oc, od, oh, ow], does not overlap x
+//   EPILOGUE_PARAMS         bias_rs .. bias_b1 unused; the residual has y's layout
+// NDRange: od * oh * ow, batch * groups * oc. Each may be smaller: the kernel loops over the rest.
 //
 // @hot conv_direct
 // @variant P_T=1 P_VEC=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
@@ -25,7 +26,8 @@
 #include "common/conv.clh"
 #include "common/epilogue.clh"
 
-// Returns the range [.x, .y) of the taps of an axis that are inside x. start: position of tap 0.
+// Returns the range [.x, .y) of taps (kernel elements) that are inside x, in one dimension. start:
+// the coordinate of tap 0; size: that of x.
 static inline int2 taps_inside(const int start, const int size, const int kernel_size,
                                const int dilation)
 {

@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes a 1x1 convolution followed by a depthwise convolution in one kernel, over
-// channel-blocked feature maps (see conv_blocked.cl), for CPUs (SIMD class). The intermediate
-// feature map, several times as large as input and output, is never stored as a whole: a group
-// computes its part of NR channels into private memory, with zeros at the sides, and reads it there
-// for the depthwise sums.
+// Computes a 1x1 convolution followed by a depthwise convolution, in one kernel for CPUs, over
+// channel-blocked feature maps: [batch][ceil(channels / P_VEC)][height][width][P_VEC]. The
+// intermediate feature map e, several times as large as input and output, is never stored as a
+// whole: a work-group computes a part of e with NR = P_NRV * P_VEC channels into private memory,
+// with zeros for the padding at the sides, and computes the depthwise sums from it.
 //
-//   conv_expand_blocked    e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + bias[c])
-//                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] +
-//                          bias[c]), for any kernel, stride, dilation and padding
+//   e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + expand_bias[c])
+//   y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] + bias[c])
 //
-// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Results are
-// bit-identical to those of the two kernels, except that here a column of padding adds zero times
-// its weight.
+// for any stride and padding of the depthwise convolution, and kernels within the limits below.
+// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Results are bitwise
+// equal to those of these two kernels, except that here a column of padding adds zero times its
+// weight.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, for
-// the depthwise convolution; P_RESIDUAL 0)
-//   P_MR, P_NRV      as in gemm_simd.cl
-//   P_STRIDE         of the depthwise convolution along lines
-//   P_FIRST_BIAS     1: the 1x1 convolution has a bias
-//   P_FIRST, P_LAST  1: P_ACT follows the 1x1, or the depthwise, convolution; 0: no activation
-//   P_MAP            floats of a group's part of e, in private memory: 65536
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, for the
+// depthwise convolution; P_RESIDUAL is 0)
+//   P_MR, P_NRV   rows and vectors of the register tile, see common/micro_simd.clh
+//   P_STRIDE      stride of the depthwise convolution along lines
+//   P_FIRST_BIAS  1: the 1x1 convolution has a bias; 0: none
+//   P_FIRST       first(): 1: the activation P_ACT; 0: none
+//   P_LAST        last(): 1: the activation P_ACT; 0: none
+//   P_MAP         floats of a work-group's part of e, in private memory: 65536
 //
-// Arguments of conv_expand_blocked. Lengths in elements, all >= 1 but the padding.
-//   batch, slices, channels   slices: blocks of x; channels: of e and y
+// Arguments. Lengths and offsets are in elements; all sizes are >= 1.
+//   batch, slices, channels   slices: blocks of P_VEC channels of x; channels: of e and y
 //   ih, iw, oh, ow       sizes of x and e, and of y
-//   kh, kw, dh, dw       kernel and dilations; (kw - 1) * dw < 16, (kh - 1) * dh < 16
+//   kh, kw, dh, dw       kernel size and dilations; (kw - 1) * dw < 16, (kh - 1) * dh < 16
 //   sh                   stride from line to line
 //   ph, pw               padding before, >= 0; the padding after follows from the output size
 //   x, x_off             dense
 //   packed_w, packed_w_off   from conv_blocked_pack with P_IN = P_VEC
-//   expand_bias, expand_bias_off
+//   expand_bias, expand_bias_off   bias of the 1x1 convolution; not read with P_FIRST_BIAS 0
 //   packed_d, packed_d_off   from conv_depthwise_blocked_pack
 //   y, y_off             dense, does not overlap x
-//   tile_h, tile_w       pixels of y of a group
-//   EPILOGUE_PARAMS      of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta
-//                        unused
-// With across = max(tile_w, 8), the caller keeps
+//   tile_h, tile_w       pixels of y that a work-group computes
+//   EPILOGUE_PARAMS      bias of the depthwise convolution, act_a and act_b of both activations;
+//                        the others are unused
+// With across = max(tile_w, 8), the caller must ensure that
 //   NR * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((across-1)*P_STRIDE + (kw-1)*dw + 1) <= P_MAP
 //
-// NDRange: one work-item per group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
-// ceil(channels / NR), 2 batch; each may be any number >= 1 (kernels stride over the rest), best
-// below 65536. Local memory: none. Private memory: P_MAP floats.
+// NDRange: one work-item per work-group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1
+// ceil(channels / NR), 2 batch. Each may be any number >= 1, best below 65536: the kernel loops
+// over the rest. Local memory: none. Private memory: P_MAP floats.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=1 P_LAST=1
@@ -56,7 +57,7 @@
 #include "common/epilogue.clh"
 #include "common/lanes_simd.clh"
 
-#define MIN_PREFETCH_TILES 4 // fewer tiles do not prefetch the next block
+#define MIN_PREFETCH_TILES 4 // with fewer tiles, the next weights are not prefetched
 
 #define MICRO_PARAMS                                                                               \
     const int slices, __global const float *x, const long x_slice, __global const float *w,        \
@@ -80,14 +81,15 @@
 #define PIXEL_AT(p) (*(p))
 #include "conv/depthwise_blocked.clh"
 
-// The part of e that a group computes: P_NRV blocks of `lines` x `pitch` pixels. Line 0 is line
-// `top` of e; a line has `first` zeros, then `count` pixels, then zeros.
+// The part of e that a work-group computes: P_NRV blocks of `lines` x `pitch` pixels. Its line 0 is
+// line `top` of e. A line has `first` zeros, then `count` pixels of e, then zeros.
 struct part {
     int top, lines, pitch, first, count;
 };
 
-// Stores the sums t of `rows` adjacent pixels of e in the group's part of e, beginning with its
-// pixel number `at`, counted along the lines without the zeros.
+// Applies expand_bias and first() to the sums t of `rows` adjacent pixels of e and stores them in
+// the part m of e, at `map`, from pixel `at` on. Pixels are counted along the lines, without the
+// zeros; `rows` may extend over several lines. channels: how many there are from bias[0] on.
 static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t,
                                                  const int rows, const int at,
                                                  __global const elem *bias, const int channels,
@@ -138,6 +140,7 @@ static inline void clear_sides(vec *map, const struct part m)
         packed_w_off, expand_bias, expand_bias_off, packed_d, packed_d_off, y, y_off, tile_h,      \
         tile_w, EPILOGUE_ARGS
 
+// The body of conv_expand_blocked (common/body.clh).
 BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
 {
     vec map[P_MAP / P_VEC];
@@ -160,7 +163,7 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
                 m.count = clamp(iw - x0, m.first, m.pitch) - m.first;
                 clear_sides(map, m);
 
-                // Whole lines are contiguous: process them as one.
+                // If the part has whole lines of x, these are contiguous: process them as one.
                 const int whole = m.count == iw, runs = whole ? min(m.lines, 1) : m.lines;
                 const int length = whole ? m.lines * iw : m.count;
                 const int tiles = (length + P_MR - 1) / P_MR,

@@ -1,61 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes 2-D and 3-D convolution (ONNX Conv) on CPUs (SIMD class: a work-item computes with
-// vectors of P_VEC lanes), x and y in NCHW order; 1-D is 2-D of height 1:
+// Computes 2-D and 3-D convolution (ONNX Conv) on CPUs, by vectors of P_VEC output pixels, with x
+// and y in NCHW (NCDHW) order. 1-D convolution is 2-D of height 1.
 //
-//   conv_simd    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] +
-//                beta * bias[g*oc + o] + residual), for any kernel, stride, dilation, padding and
-//                number of groups
+//   conv_simd            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] *
+//                        x[n, g*ic + c, ...] + beta * bias[g*oc + o] + residual), for any kernel
+//                        size, stride, dilation, padding and number of groups g
 //   conv_depthwise_simd  the same for ic = 1
-//   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m],
-//                zero rows at the end
+//   conv_pack_w          reorders the weights w [groups*oc][ic][kd][kh][kw] to
+//                        [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], with zeros for output
+//                        channels that do not exist, for conv_simd
 //
-// A group of conv_simd computes tile_h x tile_w output pixels of one depth and group_tiles * tile_m
-// output channels. It copies the receptive field of these pixels into private memory, the patch:
-// with zeros outside the image, and with columns (rows) that are a stride apart stored adjacently,
-// so that each kernel element (tap) reads adjacent elements for adjacent output pixels.
+// A work-group of conv_simd computes tile_h x tile_w output pixels of one depth, for group_tiles *
+// tile_m output channels. It copies the input pixels that these depend on to private memory (the
+// patch): with zeros outside the image, and with columns, and rows, that are a stride apart stored
+// adjacently, so that each kernel element (tap) reads adjacent elements for adjacent output pixels.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output
 // channel)
-//   P_MR, P_NRV  as in gemm_simd.cl
+//   P_MR, P_NRV  rows and vectors of the register tile, see common/micro_simd.clh
 //   P_PATCH      floats of the patch: 65536
 //   P_ACC        floats of accumulators in private memory: 32768
-// 16-bit weights are converted to float in parts, once for all pixels of a group.
+// Weights of 16-bit dtypes are converted to float in parts, once for all pixels of a work-group.
 //
-// Arguments of conv_simd. Lengths and strides in elements; batch, oc and ic may be 0. With ic 0,
-// only the bias remains.
+// Arguments of conv_simd. Lengths and strides are in elements; batch, oc and ic may be 0. With ic
+// 0, the sum is 0.
 //   batch, groups, ic, oc        ic and oc of one group
 //   CONV_SIZES_PARAMS            see common/conv.clh
-//   x, x_off, x_b0               x_b0: distance of images; channels are dense
+//   x, x_off, x_b0               x_b0: batch stride; channels are dense
 //   packed_w, packed_w_off       from conv_pack_w
-//   y, y_off, y_b0               y_b0: distance of images; does not overlap x
-//   tile_m                       channels of a register tile, 1..P_MR, the one with which the
-//                                weights are packed
-//   group_tiles                  register tiles of a group
-//   tile_h, tile_w               pixels of a group
+//   y, y_off, y_b0               y_b0: batch stride; does not overlap x
+//   tile_m                       output channels of a register tile, 1..P_MR, as passed to
+//                                conv_pack_w
+//   group_tiles                  register tiles of a work-group along the output channels
+//   tile_h, tile_w               output pixels of a work-group
 //   EPILOGUE_PARAMS              bias_rs .. bias_b1 unused; the residual has y's strides and may be
 //                                y
-// With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h
-// + (kh-1)*dh/sh) * pitch and lanes = (tile_h-1)*pitch + tile_w rounded up to NR = P_NRV * P_VEC,
-// the caller keeps
+// The caller must ensure these limits, for
+//   pitch = tile_w + (kw-1)*dw/sw
+//   slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h + (kh-1)*dh/sh) * pitch
+//   lanes = (tile_h-1)*pitch + tile_w, rounded up to a multiple of NR = P_NRV * P_VEC:
 //   slice <= P_PATCH
 //   rows * lanes <= P_ACC, rows = tile_m, or group_tiles * tile_m where kd*ic*slice > P_PATCH
 //
-// NDRange: one work-item per group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1
-// ceil(oc/tile_m) / group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over
-// the rest), best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC floats, and
-// 16384 more of 16-bit weights.
+// NDRange: one work-item per work-group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w),
+// 1 ceil(ceil(oc/tile_m) / group_tiles), 2 batch * groups. Each may be any number >= 1, best below
+// 65536: kernels loop over the rest. Local memory: none. Private memory: P_PATCH + P_ACC floats,
+// and 16384 more for converted weights.
 //
-// conv_depthwise_simd computes group_channels groups and all of their oc (the channel multiplier)
-// at a time. It has conv_simd's arguments, but no ic; w, w_off in ONNX's layout,
-// [groups*oc][1][kd][kh][kw]; and group_channels, tile_h, tile_w in place of tile_m .. tile_w. The
-// caller keeps, with lanes rounded up to 4 * P_VEC,
+// A work-group of conv_depthwise_simd computes group_channels groups (input channels) and all of
+// their oc output channels (the channel multiplier). It has conv_simd's arguments, but no ic; w,
+// w_off in ONNX's layout, [groups*oc][1][kd][kh][kw], in place of packed_w, packed_w_off; and
+// group_channels, tile_h, tile_w in place of tile_m .. tile_w. The caller must ensure, with lanes
+// rounded up to a multiple of 4 * P_VEC instead,
 //   group_channels * kd * slice <= P_PATCH (up to 6144 is fast)
 //   group_channels * oc * lanes <= P_ACC
-// NDRange: dimension 0 as above, 1 groups / group_channels, 2 batch.
+// NDRange: dimension 0 as above, 1 ceil(groups / group_channels), 2 batch.
 //
-// conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
-// dimension 0 covers tiles, 1 kd*kh*kw*ic, 2 groups; 0 and 1 may be smaller, 2 must be exact.
+// conv_pack_w(oc, ic, kd, taps, w, w_off, packed, packed_off, tile_m), taps = kh * kw: one
+// work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1 kd*kh*kw*ic, 2 groups. 0 and 1
+// may be smaller, 2 must be exactly that.
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0
@@ -75,13 +79,13 @@
 #include "common/patch_simd.clh"
 
 #if FLOATS_COPIED
-#define WEIGHTS 16384 // weights of a register tile that are converted at a time
+#define WEIGHTS 16384 // how many weights of a register tile are converted at a time
 #else
 #define WEIGHTS INT_MAX // all weights, read in place
 #endif
 // vectors of pixels that a depthwise filter computes at a time
 #define STRIP 4
-#define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be accessed
+#define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that vectors may access
 
 #define MICRO_PARAMS                                                                               \
     const int taps, const int slices, float_ptr w, const long w_tap, const int w_slice,            \
@@ -102,15 +106,17 @@
 #include "common/micro_simd.clh"
 #include "common/store_simd.clh"
 
+// Stores v at p, any alignment.
 static inline void put(float *p, const vec v) { ((CAT(loose, P_VEC) *)p)->v = v; }
 
+// Stores `count` zeros at p; may write up to P_VEC - 1 more.
 static inline void put_zeros(float *p, const int count)
 {
     for (int i = 0; i < count; i += P_VEC) put(p + i, (vec)0.0f);
 }
 
-// Copies `count` elements x[0], x[stride], ...; `left` elements of x may be read. May write up to
-// P_VEC - 1 floats too many, like put_zeros: later writes overwrite them.
+// Copies `count` elements x[0], x[stride], ... to p; `left` elements of x may be read. May write up
+// to P_VEC - 1 floats too many, like put_zeros; the caller overwrites them later.
 static inline void put_run(float *p, __global const elem *x, const int count, const int stride,
                            const long left)
 {
@@ -129,8 +135,9 @@ static inline void put_run(float *p, __global const elem *x, const int count, co
     }
 }
 
-// Copies one channel's patch [phase of h][phase of w][h.length][w.length] from its plane x, from
-// which `left` elements may be read; x is NULL for a plane outside the image.
+// Copies the patch of one channel and depth to p, [phase of h][phase of w][h.length][w.length]. x:
+// the channel's pixels at this depth, NULL for a depth in the padding; `left` elements may be read
+// from x on.
 static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const long left,
                                                  const struct side h, const struct side w)
 {
@@ -154,8 +161,8 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
     }
 }
 
-// Applies the epilogue to rows x (height x width) sums and stores them; row i of the output tile
-// starts at t[i * pitch].
+// Applies the epilogue to the sums of `rows` channels x height x width pixels and stores them. In
+// t, channels are t_row vectors apart, and lines `pitch` floats; in y, y_row and y_line elements.
 static __attribute__((noinline)) void finish(const vec *t, const int t_row, const int rows,
                                              const int height, const int width, const int pitch,
                                              __global elem *y, const long y_row, const int y_line,
@@ -182,6 +189,7 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
     batch, groups, ic, oc, CONV_SIZES_ARGS, x, x_off, x_b0, packed_w, packed_w_off, y, y_off,      \
         y_b0, tile_m, group_tiles, tile_h, tile_w, EPILOGUE_ARGS
 
+// The body of conv_simd (common/body.clh).
 BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 {
     float patch[P_PATCH + SPARE];
@@ -229,7 +237,8 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
                     for (int tile = tile0; tile < tile1; ++tile) {
                         const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
                         vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
-                        // Convert either some taps of all slices, or one tap of some slices.
+                        // One pass of the loop below uses, and converts, either some taps of all
+                        // slices in the patch, or one tap of some of these slices.
                         const int part = clamp(WEIGHTS / tile_m, 1, max(sc, 1));
                         const int part_taps = clamp(WEIGHTS / (part * tile_m), 1, TAPS);
                         int tap0 = 0, at = 0;
@@ -277,7 +286,8 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_simd(CONV_SIMD_PARAMS) { convolve(BODY_GROUPS, CONV_SIMD_ARGS); }
 
-// Computes t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane].
+// Adds to t[lane], or assigns it if `first` is not 0, the sum over taps of w[tap] *
+// patch[offsets[tap] + lane], for `lanes` floats, rounded up to STRIP vectors.
 static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps, float_ptr w,
                                              const float *patch, const int *offsets,
                                              const int first)
@@ -333,8 +343,8 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
                 const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
                 const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
                 const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
-                // Three loops instead of one: reading memory just after it was written with another
-                // alignment is slow.
+                // Filling the patch, the sums, and the epilogue are separate loops over all
+                // channels: reading memory just after a write with another alignment is slow.
                 for (int i = 0; i < (g1 - g0) * kd; ++i) {
                     const int d = d0 * sd - pd + i % kd * dd;
                     const long at = (g0 + i / kd) * volume + d * plane;

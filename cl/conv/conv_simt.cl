@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes 2-D and 3-D convolution (ONNX Conv) on GPUs (simt class), x and y in NCHW order; 1-D is
-// 2-D of height 1:
+// Computes 2-D and 3-D convolution (ONNX Conv) on GPUs, with x and y in NCHW (NCDHW) order. 1-D
+// convolution is 2-D of height 1.
 //
-//   conv_simt            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c,
-//                        ...] + beta * bias[g*oc + o] + residual), as a matrix product whose right
-//                        side is gathered from x tile by tile
-//   conv_depthwise_simt  the same for ic = 1: one work-item per result
+//   conv_simt            y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] *
+//                        x[n, g*ic + c, ...] + beta * bias[g*oc + o] + residual), by implicit
+//                        im2col: a tiled matrix product (common/tile_simt.clh) whose right operand
+//                        is gathered from x
+//   conv_depthwise_simt  the same for ic = 1; one work-item per output element
 //
-// Any kernel, stride, dilation, padding and number of groups. Weights in ONNX's layout:
-// [groups*oc][ic][kd][kh][kw].
+// Both support any kernel size, stride, dilation, padding and number of groups g.
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0
-// or 1: per output channel)
-//   P_WG_M, P_WG_N  work-items of a group along channels and pixels: 16, 16; depthwise 1, 64
-//   P_TM, P_TN      results of a work-item: 4, 4; depthwise 1, 1. Other tile sizes are in
-//                   src/ops/lowering/simt_tile.c; for the tile see common/tile_simt.clh
-//   P_TK            depth of the tiles in local memory: 16; depthwise 1
+// or 1: per output channel). Other tile sizes than these are in src/ops/lowering/simt_tile.c.
+//   P_WG_M, P_WG_N  work-items of a group along output channels and pixels: 16, 16;
+//                   conv_depthwise_simt: 1, 64
+//   P_TM, P_TN      output channels and pixels of a work-item: 4, 4; conv_depthwise_simt: 1, 1
+//   P_TK            depth of the tiles in local memory: 16; conv_depthwise_simt: 1
 //
-// Arguments. Lengths and strides in elements; batch, oc and ic may be 0. With ic 0, only the bias
-// remains.
+// Arguments. Lengths and strides are in elements; batch, oc and ic may be 0. With ic 0, the sum is
+// 0.
 //   batch, groups, ic, oc    ic and oc of one group; conv_depthwise_simt has no ic
 //   CONV_SIZES_PARAMS        see common/conv.clh; batch * od * oh * ow < 2^31
-//   x, x_off, x_b0           x_b0: distance of images; channels are dense
-//   w, w_off
-//   y, y_off, y_b0           y_b0: distance of images; does not overlap x
+//   x, x_off, x_b0           x_b0: batch stride; channels are dense
+//   w, w_off                 in ONNX's layout: [groups*oc][ic][kd][kh][kw]
+//   y, y_off, y_b0           y_b0: batch stride; does not overlap x
 //   EPILOGUE_PARAMS          bias_rs .. bias_b1 unused; the residual has y's strides and may be y
 //
-// NDRange of conv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
-// batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups. Of
-// conv_depthwise_simt: local size (P_WG_N, 1, 1), required; dimension 0 od*oh*ow / P_WG_N, rounded
-// up, 1 groups*oc, 2 batch. Each may be any number >= 1, groups stride over the rest. Local memory:
-// 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, 8640 as recommended; depthwise none.
+// NDRange. The numbers of work-groups may also be smaller (>= 1): work-groups loop over the rest.
+//   conv_simt            local size P_WG_N, P_WG_M, 1; work-groups: ceil(batch*od*oh*ow /
+//                        (P_WG_N*P_TN)), ceil(oc / (P_WG_M*P_TM)), groups
+//   conv_depthwise_simt  local size P_WG_N, 1, 1; work-groups: ceil(od*oh*ow / P_WG_N), groups*oc,
+//                        batch
+// Local memory of conv_simt: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, which is 8640 with
+// the sizes above.
 //
 // @hot conv_simt conv_depthwise_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0
@@ -60,7 +62,8 @@
 #define RIGHT_ALONG_K 0
 #include "common/im2col_simt.clh"
 
-// Applies the epilogue to one sum and stores it; `at` is its index in y and in the residual.
+// Applies the epilogue to one sum and stores it at y[at]. The residual is at residual_off + at, the
+// bias at bias[channel].
 static inline void finish(const float acc, __global elem *y, const long at,
                           __global const elem *bias, const long channel,
                           __global const elem *residual, const long residual_off, const float alpha,

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes the columns (im2col) of DeformConv (ONNX 19, 22): for each kernel element (tap) and
-// output pixel, the input at its offset position, by bilinear interpolation with zeros around the
-// image, times its mask. A GEMM with the weight follows.
+// Computes the columns of DeformConv (ONNX 19, 22), as im2col does for Conv: for each kernel
+// element (tap) and output pixel, x at the tap's position moved by the offset, by bilinear
+// interpolation with zeros around the image, times the mask. A GEMM with the weights follows.
 //
 // Parameters
-//   P_MASK   1: there is a mask
-//   P_BLOCK  pixels whose positions a work-item computes together, for all channels of an offset
-//            group: simd 16, simt 1
+//   P_MASK   1: there is a mask; 0: none
+//   P_BLOCK  output pixels of a work-item, for one tap and all channels of an offset group: 16 on
+//            CPUs, 1 on GPUs
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// Arguments
-//   x [batch, channels, h, w]; offset [batch, groups, kh * kw, 2, oh * ow], y before x;
-//   mask [batch, groups, kh * kw, oh * ow]; cols [batch, channels, kh * kw, oh * ow]; batch,
-//   channels, groups (of offsets), h, w, oh, ow, kh, kw; sh, sw strides; dh, dw dilations; top,
-//   left padding
-// NDRange: oh * ow / P_BLOCK, batch * groups * kh * kw; each may be smaller.
+// Arguments. All tensors are dense, offsets in elements.
+//   x                        [batch, channels, h, w]
+//   offset                   [batch, groups, kh * kw, 2, oh * ow]: of the row, then of the column
+//   mask                     [batch, groups, kh * kw, oh * ow]; any buffer with P_MASK 0
+//   cols                     [batch, channels, kh * kw, oh * ow]
+//   batch, channels, groups  groups: offset groups, each of channels / groups channels
+//   h, w, oh, ow, kh, kw     sizes of x, the output and the kernel
+//   sh, sw, dh, dw           strides and dilations
+//   top, left                padding before
+// NDRange: ceil(oh * ow / P_BLOCK), batch * groups * kh * kw. Each may be smaller: the kernel loops
+// over the rest.
 //
 // @variant P_MASK=1 P_BLOCK=16 P_T=1 P_VEC=1
 // @variant P_MASK=0 P_BLOCK=1 P_T=10 P_VEC=1
@@ -36,14 +41,14 @@ __kernel void deform_columns(__global const elem *x, const long x_off, __global 
             const int tap = row % taps, group = row / taps % groups, image = row / taps / groups;
             const int count = min(P_BLOCK, pixels - start);
             __global const elem *moves = offset + offset_off + (long)row * 2 * pixels;
-            // Indices of the four pixels around each position, -1 for one outside.
+            // Indices in the image of the four pixels around each position; -1 for one outside.
             int at[4 * P_BLOCK];
             num weight[4 * P_BLOCK];
             for (int i = 0; i < P_BLOCK; ++i) {
                 const int p = min(start + i, pixels - 1);
                 num y = (num)(p / ow * sh - top + tap / kw * dh) + LOAD1(moves + p);
                 num z = (num)(p % ow * sw - left + tap % kw * dw) + LOAD1(moves + pixels + p);
-                // Replaces positions outside, and NaN, by one that is outside and fits in an int.
+                // Replaces coordinates outside, and NaN, by -2: it is outside and fits in an int.
                 y = y >= -1 && y <= (num)h ? y : -2;
                 z = z >= -1 && z <= (num)w ? z : -2;
                 const int y0 = (int)floor(y), z0 = (int)floor(z);

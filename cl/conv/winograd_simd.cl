@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) on CPUs (SIMD class; Lavin
-// and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), stride and dilation 1, one
-// group, x and y in NCHW order or channel-blocked (P_BLOCKED):
+// Computes 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) on CPUs (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2016), for stride and dilation 1 and one
+// group, with x and y in NCHW order or channel-blocked (P_BLOCKED):
 //
 //   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] +
 //                    residual)
-//   winograd_pack_w  w [oc][ic][3][3] -> U as [ceil(oc/NR)][AREA][ic up][NR], zeros at the ends;
-//                    NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC; float16: w itself, as
-//                    [ceil(oc/NR)][ic up][9][NR]
+//   winograd_pack_w  transforms the weights w [oc][ic][3][3] to U, [ceil(oc/NR)][AREA][ic_up][NR],
+//                    with zeros for channels that do not exist; NR = P_NRV * P_VEC, ic_up is ic
+//                    rounded up to a multiple of P_VEC. For float16, only reorders w to
+//                    [ceil(oc/NR)][ic_up][9][NR]
 //
 // A tile of m x m outputs depends on TILE_IN x TILE_IN inputs, TILE_IN = m + 2. U = G w G^T and
 // V = B^T x B have AREA = TILE_IN * TILE_IN elements each, M[k] is the sum of V[k] * U[k] over the
-// input channels, and y = A^T M A. So there are AREA GEMMs, of tiles by channels. How a group
-// computes a panel of NR output channels:
+// input channels, and y = A^T M A. So there are AREA GEMMs, whose rows are tiles and whose columns
+// are output channels. How a work-group computes a panel of NR output channels:
 //
 //       x                  V                  U                  M                 y
 //   +-+---+-+---       +--------+         +--------+         +--------+         +---+---
@@ -27,7 +28,7 @@
 //   of a strip,       B^T x B                                         A^T M A
 //   in the ring    ------------->                                 -------------->
 //
-//   loop, from the outermost                  one step of it                   what stays where
+//   loop, from the outermost                  one iteration                    data: where it stays
 //   groups y, x           convolve            group_tiles tiles of all images, group_panels panels
 //    slices of ic         transform_inputs    P_VEC input channels, in lanes   V: L2, P_V: 1 MiB
 //     runs                transform_inputs    adjacent tiles of one row        ring: L1, L2
@@ -42,49 +43,50 @@
 //       tiles             transform_output    AREA sums of M to m x m pixels
 //       lines             store_line          the epilogue, and a line of y
 //
-// So all intermediate sums stay in the group's cache. Float16 weights are stored untransformed, and
-// each group transforms them to float: transformed weights would lose precision in float16, and are
-// more numerous. The bits of an output do not depend on how the work is tiled.
+// So all intermediate sums stay in the cache of the core that runs the work-group. float16 weights
+// are stored untransformed, and each work-group transforms them to float: transformed weights would
+// lose precision in float16, and there are more of them. Results are bitwise independent of strip,
+// group_tiles and group_panels.
 //
 // Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity, which
-// keep the coefficients of all three transforms near 1 (with 1 and 2 instead, errors are three to
-// ten times as large).
+// keep the coefficients of all three transforms near 1 (with +-1 and +-2 instead, errors are three
+// to ten times as large).
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0
 // or 1: per output channel)
 //   P_M          m: 2 or 4
-//   P_MR, P_NRV  as in gemm_simd.cl
-//   P_STRIP      max tile columns of a strip: 32
+//   P_MR, P_NRV  rows and vectors of the register tile, see common/micro_simd.clh
+//   P_STRIP      largest number of tile columns of a strip: 32
 //   P_V          floats of V: 262144
-//   P_TILES      max tiles of a group: 64
-//   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl
+//   P_TILES      largest number of tiles of a work-group: 64
+//   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl;
+//                0: in NCHW order
 //
-// Arguments of winograd_simd. Lengths in elements, all >= 1.
-//   batch, ic, oc
+// Arguments of winograd_simd. Lengths and offsets are in elements; all sizes are >= 1.
+//   batch, ic, oc      ic, oc: input and output channels
 //   ih, iw, oh, ow     sizes of input and output
 //   ph, pw             padding before, >= 0; the padding after follows from the output size
 //   x, x_off           dense
 //   packed_w, packed_w_off   from winograd_pack_w
 //   y, y_off           dense, does not overlap x
 //   strip              tile columns of a strip, 1..P_STRIP (see winograd_lines.clh)
-//   group_tiles        tiles of a group, 1..P_TILES, group_tiles * AREA * (ic up) <= P_V
-//   group_panels       panels of NR output channels of a group
-//   EPILOGUE_PARAMS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//   group_tiles        tiles of a work-group, 1..P_TILES; group_tiles * AREA * ic_up <= P_V
+//   group_panels       panels of NR output channels of a work-group
+//   EPILOGUE_PARAMS    bias_rs .. bias_b1 unused; the residual has y's layout and may be y
 //
-// NDRange: one work-item per work-group. Dimension 0 covers tiles / group_tiles, 1 panels /
-// group_panels; each may be any number >= 1 (kernels stride over the rest), best below 65536. Local
-// memory: none. Private memory: P_V + AREA * P_TILES * NR floats and 8 lines of the transposed
-// pixels; with float16 TILE_IN * 256 * NR floats more.
+// NDRange: one work-item per work-group. Dimension 0 covers ceil(tiles / group_tiles), 1
+// ceil(panels / group_panels). Each may be any number >= 1, best below 65536: kernels loop over the
+// rest. Local memory: none. Private memory: P_V + AREA * P_TILES * NR floats and RING lines of
+// pixels; for float16, TILE_IN * 256 * NR floats more.
 //
-// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item per work-group, dimension 0
-// covers panels, 1 ic up; each may be smaller.
+// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item per work-group; dimension 0
+// covers panels, 1 ic_up. Each may be smaller.
 //
-// Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
-//   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions take, too
-//   EPILOGUE_PARAMS, EPILOGUE_ARGS    their last ones, of common/epilogue.clh
-//   BODY_PARAMS, BODY_GROUPS          the groups of a work-item, of common/body.clh
-//   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel: a macro, since
-//                                     common/micro_simd.clh declares its functions
+// Macros for parameter lists: X_PARAMS declares the parameters, X_ARGS passes them on in a call.
+//   WINOGRAD_PARAMS, WINOGRAD_ARGS    arguments of winograd_simd, which its functions also take
+//   EPILOGUE_PARAMS, EPILOGUE_ARGS    the last of these, see common/epilogue.clh
+//   BODY_PARAMS, BODY_GROUPS          the work-groups to compute, see common/body.clh
+//   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel, see common/micro_simd.clh
 //
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
@@ -110,8 +112,8 @@
 #define TILE_IN (P_M + 2)
 #define AREA (TILE_IN * TILE_IN)
 #define RING 8                           // lines of transposed pixels, a power of two >= TILE_IN
-#define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may get unused values
-#define MIN_PREFETCH_TILES 2 // groups with fewer register tiles do not prefetch the next U[k]
+#define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; no result uses the last P_VEC
+#define MIN_PREFETCH_TILES 2 // with fewer register tiles, the next U[k] is not prefetched
 
 #define U_IS_PACKED (P_T == 1)
 #if U_IS_PACKED
@@ -119,9 +121,10 @@ typedef __global const float *weight_ptr;
 #else
 typedef const float *weight_ptr;
 #endif
-#define U_SLICES (256 / P_VEC) // slices of float16 weights that are transformed at a time
+#define U_SLICES (256 / P_VEC) // slices (P_VEC input channels) of float16 weights per transform
 
-// Prefetches `step` elements of the next U[k], for each input channel: U is read from DRAM, once.
+// Advances *next_u by `step` elements and prefetches the cache line there. Called for each input
+// channel, so that the next U[k], which is read from DRAM once, is in L2 when it is needed.
 static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *next_u,
                                                                   const int step)
 {
@@ -131,7 +134,8 @@ static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *ne
 #endif
 }
 
-// Rows of A are tiles of V[k], and u is a panel of U[k].
+// For the micro-kernel, rows of A are tiles of V[k], B is a panel of U[k], and k counts input
+// channels.
 #define MICRO_PARAMS                                                                               \
     const int slices, const float *v, const int v_slice, weight_ptr u, weight_ptr next_u,          \
         const int next_u_step
@@ -172,7 +176,8 @@ static inline __attribute__((always_inline)) void prefetch_next_u(weight_ptr *ne
     batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
         group_tiles, group_panels, EPILOGUE_ARGS
 
-// Computes V of tiles t0 .. t1 - 1: v[(k * slices + slice) * (t1 - t0) + tile].
+// Computes V of tiles t0 .. t1 - 1 as v[(k * slices + slice) * (t1 - t0) + tile - t0], where a
+// slice is P_VEC input channels. ring: scratch, RING lines.
 static inline void transform_inputs(vec *v, vec *ring, const struct tiling *tiling, const int t0,
                                     const int t1, WINOGRAD_PARAMS)
 {
@@ -200,8 +205,8 @@ static inline void transform_inputs(vec *v, vec *ring, const struct tiling *tili
     }
 }
 
-// Computes M = V x U of a panel for `tiles` tiles: m[(k * tiles + tile) * P_NRV + vector]. w is the
-// panel's packed weights; transformed_w is used for float16.
+// Computes M = V x U of a panel for `tiles` tiles, as m[(k * tiles + tile) * P_NRV + vector]. w:
+// the panel's packed weights; transformed_w: scratch for float16 weights.
 static inline void multiply_panel(vec *m, const vec *v, vec *transformed_w, __global const elem *w,
                                   const int tiles, const int slices)
 {
@@ -236,8 +241,8 @@ static inline void multiply_panel(vec *m, const vec *v, vec *transformed_w, __gl
 #endif
 }
 
-// Computes the pixels of tiles t0 .. t1 - 1 from their M of panel px, and stores them. lines:
-// scratch, in the memory of the ring.
+// Computes the output pixels of tiles t0 .. t1 - 1 in the channels of panel px from their M, and
+// stores them. lines: scratch, RING lines.
 static inline void store_panel(const vec *m, vec *lines, const int px, const struct tiling *tiling,
                                const int t0, const int t1, WINOGRAD_PARAMS)
 {
@@ -262,7 +267,7 @@ static inline void store_panel(const vec *m, vec *lines, const int px, const str
     }
 }
 
-// Computes tiles t0 .. t1 - 1 in the output channels of panels panel0 .. panel1 - 1.
+// Computes the output tiles t0 .. t1 - 1 in the channels of panels panel0 .. panel1 - 1.
 static inline void convolve_group(const int t0, const int t1, const int panel0, const int panel1,
                                   const struct tiling *tiling, WINOGRAD_PARAMS)
 {
@@ -281,6 +286,7 @@ static inline void convolve_group(const int t0, const int t1, const int panel0, 
     }
 }
 
+// The body of winograd_simd (common/body.clh).
 BODY void convolve(BODY_PARAMS, WINOGRAD_PARAMS)
 {
     const struct tiling tiling = {.strip = strip,

@@ -2,15 +2,17 @@
 //
 // Measures peak rates of a device, for `cltool devices --measure`.
 //
-//   P_T    arithmetic: 1 float, 10 half (needs cl_khr_fp16)
+// Parameters
+//   P_T    type in arithmetic, by ONNX number: 1 float, 10 half (needs cl_khr_fp16)
 //   P_VEC  lanes of a vector: 4, 8 or 16
-//
-// fma_loop: each work-item has 8 accumulators (which fill two pipes of latency four) and computes
-//   8 * P_VEC multiply-adds per iteration: 16 * P_VEC FLOP. y: one float per work-item; x: two
-//   floats, the factors.
-// copy: each work-item copies n vectors, the first at index id * first, the others `step` vectors
-//   apart.
-// nothing: an empty kernel, for the cost of a launch.
+// Kernels
+//   fma_loop  multiply-adds. A work-item has 8 independent accumulators, which keep two pipes of
+//             latency four busy, and does 8 * P_VEC multiply-adds (16 * P_VEC FLOP) per iteration,
+//             n_rounds iterations: v = v * x[0] + x[1]. It stores a sum of results to
+//             y[global id], so that the compiler keeps the computation
+//   copy      memory bandwidth. A work-item copies n vectors of type vec from x to y; the first has
+//             index global id * first, the others follow `step` vectors apart
+//   nothing   an empty kernel, for the cost of a launch
 //
 // @variant P_T=1 P_VEC=4
 // @variant P_T=1 P_VEC=8

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Probes capabilities of a device: each variant computes 32 values that the host knows. A device
-// has a capability when its variant compiles, runs and returns exactly these values.
+// Tests whether a device has a capability: each variant computes 32 values that the host knows in
+// advance. The device has the capability if the variant compiles, runs and returns exactly these.
 //
-//   P_PROBE  1 half arithmetic     y[i] = x[i] * x[i] + 2048, rounded to half at each step
-//            2 double arithmetic   y[i] = ((1 + x[i] * 2^-40) - 1) * 2^40
-//            3 sub-groups          y[i] = the sum of x over the sub-group divided by its size, x
-//                                  all equal
-//            4 integer dot product of cl_khr_integer_dot_product: y[i] = dot of bytes (i, -1, 2, 3)
-//              and (1, i, -3, 4)
-//            5 as 4, by NVIDIA's PTX
-//            6 NVIDIA's matrix unit: y[i] = the weighted sum of work-item i's elements of a product
-//              of small integers, plus x[i]
-//            7 as 6, emulated, for tests
-//            8 dot products of four bytes in vectors of x86, by common/dot_simd.clh
-//            9 as 8, of two shorts
-//            10 as 4, by AMD's v_dot4_i32_i8
-//            11 as 4, by AMD's v_dot4_i32_iu8
-//   P_VEC    lanes of float vectors, as in kernels of the SIMD class
+// Parameters
+//   P_PROBE  the capability, and what is computed for it
+//             1  half arithmetic: y[i] = x[i] * x[i] + 2048, rounded to half at each step
+//             2  double arithmetic: y[i] = ((1 + x[i] * 2^-40) - 1) * 2^40
+//             3  sub-groups: y[i] = the sum of x over the sub-group divided by its size; all
+//                elements of x must be equal
+//             4  dot_4x8packed_ss_int of cl_khr_integer_dot_product: y[i] = the dot product of the
+//                bytes (i, -1, 2, 3) and (1, i, -3, 4), plus x[i]
+//             5  as 4, by NVIDIA's dp4a in PTX
+//             6  NVIDIA's matrix unit: y[i] = a weighted sum of work-item i's elements of a product
+//                of two matrices of small integers, plus x[i]
+//             7  as 6, by the emulation of common/matrix_units.clh, for tests
+//             8  x86 dot products of four bytes per lane, as in common/dot_simd.clh: lane i % P_VEC
+//                of 5 + the dot product of (i, 255, 254, 3) and (-128, 127, -1, 2)
+//             9  as 8, of two 16-bit integers: (i, 255) and (-128, 127)
+//            10  as 4, by AMD's v_dot4_i32_i8
+//            11  as 4, by AMD's v_dot4_i32_iu8
+//   P_VEC    lanes of the vectors of 8 and 9; not used by the others
+// x, y: 32 floats each. NDRange: one work-group of 32 work-items.
 //
-// x, y: 32 floats. One work-group of 32 work-items.
-// 4, 5, 10 and 11 verify dot4() of common/dot4.clh. Variant 3 calls functions that only drivers
-// with sub-groups declare, 8 and 9 are only for x86; the check of kernel files excludes them.
+// 4, 5, 10 and 11 use dot4() of common/dot4.clh. 3, 8 and 9 have no @variant line, so that
+// tests/lint/kernels.sh does not compile them: 3 calls functions that only drivers with sub-groups
+// declare, and 8 and 9 compile only for x86.
 //
 // @probe
 // @ptx dp4a.s32.s32 P_PROBE=5
@@ -50,7 +54,7 @@
 #define P_T 10
 #include "common/matrix_units.clh"
 
-// Returns the bits of the half with value x, from -3 to 3; PAIR packs two of them into a word.
+// Returns the bits of x, an integer from -3 to 3, as half. PAIR packs two such halves into a word.
 static inline uint half_bits(const int x)
 {
     const uint size = abs(x), sign = x < 0 ? 0x8000 : 0;
@@ -71,18 +75,22 @@ static inline uint half_bits(const int x)
 #include "common/elements.clh"
 #include "common/dot_simd.clh"
 
+// Adds the dot products of u and s, by the instruction. Not inlined, since the caller does not have
+// the attribute MICRO_TARGET.
 static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vint u, const vint s)
 {
     *sum = MAD(s, u, *sum);
 }
 
+// Executes CPUID. Preserves rbx, which the compiler may reserve.
 #define CPUID(leaf, sub, a, b, c, d)                                                               \
     __asm__ volatile("xchgq %%rbx, %q1\n\tcpuid\n\txchgq %%rbx, %q1"                               \
                      : "=a"(a), "=&r"(b), "=c"(c), "=d"(d)                                         \
                      : "0"(leaf), "2"(sub))
 
-// Returns whether the processor has the instruction: executing one that it lacks would end the
-// process. For shorts the compiler rejects the built-in function where the instruction is missing.
+// Returns whether the CPU has the instruction; executing one that it lacks would kill the process.
+// Always true for probe 9: there the compiler rejects the built-in function if its target CPU lacks
+// the instruction.
 static inline int has_instruction(void)
 {
 #if P_PROBE == 9

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts non-zero elements and writes their positions. The elements are divided into blocks:
-// compact_count counts in each, compact_offsets converts the counts to the start of each block's
-// results, compact_write reads the blocks again.
+// Counts the non-zero elements of a tensor and writes their indices (stream compaction). The
+// elements are divided into blocks; three kernels are run in this order:
+//
+//   compact_count    counts the non-zero elements of each block
+//   compact_offsets  replaces the counts by their exclusive prefix sum, which is the index of each
+//                    block's first result, and writes the total
+//   compact_write    reads the elements again and writes the results
 //
 // Parameters
 //   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; the last three are 1, 0, 32
-//   P_LOCAL  work-items of a group, a power of two
-//   P_FORM   what compact_write writes for element i, the r-th that is not zero:
-//            0 coordinates: y[d, r] = the coordinate of i in dimension d; y: long [rank, total]
-//            1 list: y[r] = i; y: int
-//            2 ranks: y[i] = r; for zeros the r of the last non-zero element before, or -1; y: int,
-//            of all elements
-// Arguments: n (elements), block (elements of a block), n_blocks; mask: an element is zero when
-// none of these bits is set; x; counts: int [n_blocks], offsets after compact_offsets; total: one
-// long; rank, d<i>: dimensions, 1 beyond rank. NDRange: groups of P_LOCAL that stride over blocks;
-// compact_offsets: one group. Local memory: 4 * P_LOCAL bytes.
+//   P_LOCAL  work-items of a work-group, a power of two
+//   P_FORM   what compact_write writes. Let element i be the r-th that is not zero, from 0 on:
+//            0: coordinates: y[d, r] = coordinate of i in dimension d; y: long [rank, total]
+//            1: list: y[r] = i; y: int [total]
+//            2: ranks: y[i] = r; if element i is zero, r of the last non-zero element before it, or
+//               -1 if there is none; y: int [n]
+// Arguments. Offsets are in elements.
+//   n, block, n_blocks  elements, elements of a block, blocks
+//   mask                an element is zero if none of these bits is set in it
+//   x                   [n]
+//   counts, offsets     the same buffer, int [n_blocks]: counts, which compact_offsets overwrites
+//                       with offsets
+//   total               of compact_offsets: output, one long; of compact_write: its value
+//   rank, d0 .. d7      dimensions of x, 1 from d<rank> on; for P_FORM 0
+// NDRange: any number of work-groups of P_LOCAL, which loop over the blocks; for compact_offsets
+// one work-group. Local memory: 4 * P_LOCAL bytes.
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=1 P_FORM=0
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=256 P_FORM=1
@@ -59,6 +69,7 @@ __kernel void compact_offsets(const int n_blocks, __global int *counts, const lo
     if (me == 0) total[total_off] = all;
 }
 
+// Type of the results.
 #if P_FORM == 0
 typedef long place;
 #else

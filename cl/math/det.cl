@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes Det (ONNX 11): determinants of matrices x: [batch, n, n], by LU decomposition with
-// partial pivoting in a copy. The product of the pivots is kept as a fraction and an exponent, so
-// that only the result can overflow. NaN is the largest pivot; a column without a pivot gives 0.
+// Computes Det (ONNX 11): the determinant of each matrix of x, by LU decomposition with partial
+// pivoting in a copy. The product of the pivots is kept as a mantissa and an exponent, so that only
+// the final result can overflow or underflow. A NaN is preferred as the pivot, so that it
+// propagates; if a column has no other pivot than 0, the determinant is 0.
 //
-//   P_LOCAL     work-items of a group, which share a matrix by columns; 1: one work-item per
-//               matrix, with vectors of P_VEC
+// Parameters
+//   P_LOCAL     more than 1: work-items of a group; a group computes one matrix, whose columns are
+//               divided among them. 1: one work-item per matrix, with vectors of P_VEC
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is not
 //
-// Arguments: x: [batch, n, n] and y: [batch], elements; a: [batch, n, n] of num, scratch; batch, n.
-// NDRange: batch x P_LOCAL. Local memory: P_LOCAL * (sizeof(num) + sizeof(int)) bytes.
+// Arguments
+//   x           elem [batch, n, n]: the matrices
+//   a           num [batch, n, n]: scratch, the copy that is decomposed
+//   y           elem [batch]: the determinants
+//   batch, n
+// NDRange: batch groups of P_LOCAL work-items; fewer groups are allowed.
+// Local memory: P_LOCAL * (sizeof(num) + sizeof(int)) bytes where P_LOCAL is more than 1.
 //
 // @variant P_LOCAL=1 P_T=1 P_VEC=16
 // @variant P_LOCAL=1 P_T=10 P_VEC=1
@@ -28,13 +35,15 @@
 #define MEET()
 #endif
 
+// Returns whether x is a better pivot than `high`, the best magnitude so far: larger, or the first
+// NaN.
 static inline int beats(const num x, const num high)
 {
     return x > high || (x != x && high == high);
 }
 
-// Returns the row of column k's pivot among rows from..n-1, `step` apart; *high gets its magnitude,
-// -1 where there are no rows.
+// Returns the row of the best pivot in column k among rows from, from + step, ... below n. *high
+// gets the magnitude of the pivot, or -1 where there are no such rows (the result is then k).
 static inline int find_pivot(__global const num *a, const int n, const int k, const int from,
                              const int step, num *high)
 {
@@ -48,7 +57,7 @@ static inline int find_pivot(__global const num *a, const int n, const int k, co
     return at;
 }
 
-// Computes to -= factor * from in columns begin..n-1 of a row.
+// Subtracts factor * row `from` from row `to` in columns begin..n-1, divided among the work-items.
 static inline void subtract_row(__global num *to, __global const num *from, const num factor,
                                 const int begin, const int n)
 {
@@ -62,6 +71,7 @@ static inline void subtract_row(__global num *to, __global const num *from, cons
     for (; j < n; j += P_LOCAL) to[j] -= factor * from[j];
 }
 
+// Swaps columns begin..n-1 of two rows.
 static inline void swap_rows(__global num *a, __global num *b, const int begin, const int n)
 {
     for (int j = begin + ITEM; j < n; j += P_LOCAL) {

@@ -1,26 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes discrete Fourier transforms (DFT of ONNX 17, 20; STFT of ONNX 17) by Stockham's FFT, one
-// pass for each factor of the length. Of lines of n complex numbers, a pass combines transforms of
-// length l into transforms of length l * radix:
+// Computes discrete Fourier transforms (DFT of ONNX 17 and 20, STFT of ONNX 17) by Stockham's FFT,
+// with one pass for each factor (radix) of the length n. A line is the n complex numbers of one
+// transform. A pass combines transforms of length l (1 in the first pass) into transforms of length
+// l * radix:
 //   to[q + l * t + l * radix * k] =
 //       sum over s < radix of from[q + l * (k + m * s)] * w^(m * s * (q + l * t)),
-//   q < l, t < radix, k < m = n / (l * radix), w = exp(-+ 2 pi i / n)
+//   q < l, t < radix, k < m = n / (l * radix), w = exp(sign * 2 pi i / n)
 //
 // Parameters
-//   P_RADIX  2, 4: a work-item computes a whole butterfly; 0: any radix, one output of it
-//   P_FIRST  1: from is the signal; 0: lines of complex numbers
-//   P_LAST   1: to is the result; 0: lines of complex numbers
-//   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// dft_table  twiddle factors table[i] = w^i. Arguments: table, n, sign (-1 forward, 1 inverse).
-//   NDRange: n
-// dft_pass   Arguments, strides in values (real or complex):
-//   x (signal or lines), y (result or lines), table, window; lines, inner, n, l, radix, sign
-//   line i is outer i / inner, inner i % inner of signal and result
-//   n_in (values of a line; zeros follow), x_parts (1 real, 2 complex), mirror (1: values beyond
-//   n / 2 are the conjugates of those before), windowed, x_outer, x_inner, x_step
-//   n_out (values to write), y_parts (1: the real part), scale (divisor), y_outer, y_inner, y_step
-//   NDRange: n / radix (P_RADIX 0: n), lines; each may be smaller.
+//   P_RADIX     2, 4: the radix; a work-item computes all outputs of a butterfly.
+//               0: any radix, by the argument; a work-item computes one output
+//   P_FIRST     1: x is the signal; 0: x is lines of the previous pass
+//   P_LAST      1: y is the result; 0: y is lines for the next pass
+//   P_T, P_VEC  see common/number.clh; P_VEC is 1. Lines and the table are complex numbers of `num`
+//
+// dft_table  computes the twiddle factors table[i] = w^i, i < n. NDRange: n
+// dft_pass   computes one pass. NDRange: n / radix (P_RADIX 0: n), lines; each may be smaller
+// Arguments; strides are in values, real or complex:
+//   sign        -1: forward, 1: inverse transform
+//   x           P_FIRST 1: the signal, of elem; 0: [lines][n] complex
+//   y           P_LAST 1: the result, of elem; 0: [lines][n] complex
+//   window      n_in factors of the signal's values; not read where `windowed` is 0
+//   lines       number of transforms
+//   inner       line i is at (i / inner, i % inner) in the signal and the result
+//   n, l, radix   as above
+// Arguments that only P_FIRST 1 uses:
+//   n_in        values of a line of the signal; zeros follow
+//   x_parts     1: the signal is real, 2: complex
+//   mirror      1: value i > n / 2 is the conjugate of value n - i (one-sided input)
+//   windowed    1: the signal is multiplied by the window
+//   x_outer, x_inner, x_step   strides of i / inner, i % inner and of the values of a line
+// Arguments that only P_LAST 1 uses:
+//   n_out       values of a line that are stored
+//   y_parts     1: only real parts are stored, 2: complex numbers
+//   scale       divisor of the results
+//   y_outer, y_inner, y_step   strides, as those of x
 //
 // @variant P_RADIX=4 P_FIRST=1 P_LAST=0 P_T=1 P_VEC=1
 // @variant P_RADIX=2 P_FIRST=0 P_LAST=1 P_T=10 P_VEC=1

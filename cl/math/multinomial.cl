@@ -3,15 +3,25 @@
 // Computes Multinomial (ONNX 7): samples classes by unnormalised log-probabilities, with random
 // numbers from math/philox.clh.
 //
+// Parameters
 //   P_T, P_VEC  see common/number.clh; P_T is a float type, P_VEC is 1
 //   P_INT       32 or 64: width of the samples
-//   P_LOCAL     multinomial_sums: work-items for a row, a power of two
+//   P_LOCAL     multinomial_sums: work-items per row, a power of two
 //
-// multinomial_sums: x: [batch, classes]; sums: [batch, classes] of num, non-decreasing prefix sums
-//   of exp(x - maximum of the row). NaN counts as a probability of 0. NDRange: batch x P_LOCAL.
-// multinomial_draw: y[e] for e < count: the first class whose sum is above u * total, u from
-//   counter e. NDRange: count.
-// Local memory: P_LOCAL * sizeof(num) bytes.
+// multinomial_sums: computes the prefix sums of exp(x - maximum of the row) over the classes. NaN
+//   counts as a probability of 0. NDRange: batch groups of P_LOCAL, or fewer groups.
+//   x           elem [batch, classes]
+//   sums        num [batch, classes], non-decreasing along a row
+//   batch, classes
+//   Local memory: P_LOCAL * sizeof(num) bytes.
+// multinomial_draw: y[e] is the first class of row e / samples whose prefix sum is above u * total;
+//   total is the last sum of the row, u the uniform number of Philox counter e. NDRange: count, or
+//   smaller.
+//   sums        from multinomial_sums
+//   y           [batch, samples]
+//   count       batch * samples
+//   classes, samples
+//   key         Philox key
 //
 // @variant P_T=1 P_VEC=1 P_INT=32 P_LOCAL=1
 // @variant P_T=10 P_VEC=1 P_INT=64 P_LOCAL=64
@@ -21,6 +31,8 @@
 
 typedef CAT(INT_, P_INT) whole;
 
+// Returns exp(x - high), where `high` is the maximum of the row: 1 for the maximum itself, even if
+// it is infinite; 0 for NaN.
 static inline num weight(const num x, const num high)
 {
     return x == high ? 1 : x < high ? exp(x - high) : 0;
@@ -60,8 +72,8 @@ __kernel void multinomial_sums(__global const elem *x, const long x_off, __globa
     }
 }
 
-// Returns the index of the first of n non-decreasing sums that is above `limit`, or with or_equal
-// above or equal to it; n where there is none.
+// Returns the index of the first of n non-decreasing sums that is above `limit` (with or_equal: not
+// below it); n where there is none.
 static inline int first_beyond(__global const num *sums, const int n, const num limit,
                                const int or_equal)
 {

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes a step of stochastic gradient descent for one tensor (ai.onnx.preview.training 1):
-// y, o1, o2 from x, its gradient g and the previous state s1, s2.
+// Computes one update of a tensor by a gradient method: Adagrad, Adam and Momentum
+// (ai.onnx.preview.training 1).
 //
-//   P_OP    0 Adagrad: s1 = sum of squared gradients     c0 decay_factor, c1 epsilon,
-//                                                        c2 norm_coefficient
-//           1 Adam: s1 = momentum V, s2 = H              c0 alpha, c1 beta, c2 epsilon,
-//                                                        c3 norm_coefficient,
-//                                                        c4 norm_coefficient_post
-//           2 Momentum, 3 with Nesterov: s1 = momentum   c0 alpha, c1 beta, c2 norm_coefficient
+// Parameters
+//   P_OP    0 Adagrad. c0 decay_factor, c1 epsilon, c2 norm_coefficient
+//           1 Adam. c0 alpha, c1 beta, c2 epsilon, c3 norm_coefficient, c4 norm_coefficient_post
+//           2 Momentum, standard; 3 Momentum with Nesterov's gradient. c0 alpha, c1 beta,
+//             c2 norm_coefficient
 //   P_R     dtype of the learning rate: 1 float, 11 double
 //   P_T, P_VEC  see common/number.clh; P_T is a float type
 //
-// Arguments: r, t: one element each, learning rate and number of updates so far; n elements of each
-// tensor; s2 and o2 are for Adam only. NDRange: n / P_VEC.
+// Arguments
+//   r       one element: the learning rate
+//   t       one element: the number of updates so far
+//   x       [n]: the tensor
+//   g       [n]: its gradient
+//   s1      [n]: the state: Adagrad's sum of squared gradients, or the momentum (Adam's V)
+//   s2      [n]: Adam's H, the accumulated squared gradient; not read otherwise
+//   y       [n]: the updated tensor
+//   o1, o2  [n]: the updated state; o2 is written by Adam only
+//   n       elements
+//   c0..c4  attributes, see P_OP
+// NDRange: ceil(n / P_VEC); may be smaller.
 //
 // @variant P_OP=0 P_T=1 P_VEC=16 P_R=1
 // @variant P_OP=1 P_T=1 P_VEC=1 P_R=1
@@ -31,6 +40,7 @@ typedef SCALAR_ELEM(P_R) rate;
 #define LANE_AT(v, l) (((num *)&(v))[l])
 #endif
 
+// Loads the first `count` lanes from p, at most P_VEC; the other lanes are 0.
 static inline vec load_some(__global const elem *p, const long count)
 {
     if (count >= P_VEC) return VLOAD(p);
@@ -39,6 +49,7 @@ static inline vec load_some(__global const elem *p, const long count)
     return v;
 }
 
+// Stores the first `count` lanes of v at p, at most P_VEC.
 static inline void store_some(vec v, __global elem *p, const long count)
 {
     if (count >= P_VEC) {

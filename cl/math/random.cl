@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates random numbers, one for each element, with math/philox.clh. An element's number depends
-// on its index and the key only, not on P_VEC, the kernel class or the device (normal numbers
-// except for their last bits).
+// Computes RandomUniform, RandomNormal (ONNX 1), Bernoulli (ONNX 15) and Dropout in training mode,
+// with one random number of math/philox.clh for each element. The random number of an element
+// depends only on its index and the key, not on P_VEC, the kernel class or the device; only the
+// last bits of normal numbers may differ, since devices round log, sinpi and cospi differently.
 //
-// A tile of elements is computed from 16 counters. Each gives 4 numbers, or 2 for double: number w
-// of counter 16 * t + l is element (numbers * t + w) * 16 + l.
+// A tile is the elements that are computed from 16 counters. Each counter gives N = 4 random
+// numbers (2 for double): number w of counter 16 * t + l belongs to element (N * t + w) * 16 + l.
 //
-//   P_OP    0 uniform: a + u * (b - a), below b
-//           1 normal: a + b * z (Box-Muller transform)
+// Parameters
+//   P_OP    0 uniform: y = a + u * (b - a); where rounding gives b, y is a
+//           1 normal: y = a + b * z, z by the Box-Muller transform
 //           2 Bernoulli: y = u < x
 //           3 dropout: y = u >= a ? x * b : 0, mask = u >= a
-//   P_T     float dtype of x and of the numbers; P_VEC: see common/number.clh
-//   P_OUT   dtype of y (P_OP 2), of mask (3); else P_T
-//   P_MASK  dropout: 1 with a mask; else 0
+//   P_T     float dtype of x and of the arithmetic; P_VEC: see common/number.clh
+//   P_OUT   P_OP 2: dtype of y; P_OP 3: dtype of mask; else P_T
+//   P_MASK  P_OP 3: 1 writes mask; else 0
 //
-// Arguments: x: [n] (P_OP 2 and 3; else any), y: [n], mask: [n]; key; a, b: floats, for double
-// its bits as long.
-// NDRange: ceil(n / tile) * 16 / P_VEC.
+// Arguments
+//   x       [n], read by P_OP 2 and 3; else any buffer
+//   y       [n]
+//   mask    [n], written with P_MASK 1; else any buffer
+//   n       elements
+//   key     Philox key
+//   a, b    floats; if P_T is 11, the bits of doubles, passed as long
+// NDRange: ceil(n / tile) * 16 / P_VEC, tile = 64 elements (32 for double); may be smaller.
 //
 // @variant P_OP=0 P_T=1 P_VEC=16 P_OUT=1 P_MASK=0
 // @variant P_OP=1 P_T=11 P_VEC=4 P_OUT=11 P_MASK=0
@@ -51,7 +58,7 @@ typedef elem y_elem;
 #endif
 
 #if P_OP == 1
-// Computes two normal numbers from two uniform ones; u1 is not 0.
+// Computes two independent standard normal numbers from two uniform ones (Box-Muller); u1 is not 0.
 static inline void normal_pair(const vec u1, const vec u2, vec *z1, vec *z2)
 {
     const vec r = sqrt(-2 * log(u1)), angle = 2 * u2;
@@ -60,7 +67,8 @@ static inline void normal_pair(const vec u1, const vec u2, vec *z1, vec *z2)
 }
 #endif
 
-// Computes numbers 0 .. NUMBERS - 1 of P_VEC counters.
+// Computes the NUMBERS random numbers (uniform in [0, 1), or standard normal for P_OP 1) of P_VEC
+// counters from their random words c: to[w] is number w, one counter per lane.
 static inline void draw(uvec c[4], vec to[4])
 {
 #if P_OP != 1

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes windows of signals, and MelWeightMatrix (ONNX 17).
+// Computes HannWindow, HammingWindow, BlackmanWindow and MelWeightMatrix (ONNX 17).
 //
+// Parameters
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// cosine_window  y[i] = (a + b * cos(2 pi i / period) + c * cos(4 pi i / period)) / over, i < n;
-//   1 with a period of 0. Arguments: y, n, period, a, b, c, over. NDRange: n
-// mel_weights    y[j, i] = a triangle over j that rises from edge i to edge i + 1 and falls to edge
-//   i + 2, for `count` columns i from `first` on, which have edges e0..e17. Arguments:
-//   y [bins, columns], bins, columns, first, count, edges. NDRange: bins, count
-// Each dimension of the NDRange may be smaller than its work.
+//
+// cosine_window: y[i] = (a + b * cos(2 pi i / period) + c * cos(4 pi i / period)) / over, or 1
+//   where period is 0. NDRange: n; may be smaller.
+//   y           [n]
+//   n, period
+//   a, b, c     coefficients, as integers
+//   over        their common divisor
+// mel_weights: column first + i of y is a triangular filter over the bins: it rises from edge e<i>
+//   to edge e<i+1>, where it is 1, and falls to edge e<i+2>. NDRange: bins, count, or smaller.
+//   y           [bins, columns]
+//   bins, columns
+//   first       first column that this call computes
+//   count       number of columns that it computes, at most 16
+//   e0..e17     edges, as bins
 //
 // @variant P_T=1 P_VEC=1
 // @variant P_T=10 P_VEC=1

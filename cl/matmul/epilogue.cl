@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Applies the epilogue in place to the result of a matrix product whose kernel has no epilogue
-// (CLBlast):
+// Applies bias, residual and activation in place to the result of a matrix product whose kernel
+// cannot (CLBlast's):
 //
-//   c = act(alpha * c + beta * bias + residual), c: [batch][m, n], n fastest
+//   c = act(alpha * c + beta * bias + residual), c: [batch][m, n], contiguous along n
 //
 // Parameters: those of common/types.clh and common/epilogue.clh.
-// Arguments
-//   m, n, batch, batch_in   batch number z = z0 * batch_in + z1, batch_in >= 1
-//   c, c_off, c_rs, c_b0, c_b1   strides of row, z0, z1 in elements
-//   EPILOGUE_PARAMS              the residual has the strides of c
-// NDRange: n / P_VEC, m, batch; every dimension may be smaller: work-items loop over the rest.
+// Arguments; strides are in elements
+//   m, n, batch
+//   batch_in          size of the inner batch dimension, >= 1: batch number z = z0 * batch_in + z1
+//   c, c_off
+//   c_rs, c_b0, c_b1  strides of row, z0, z1
+//   EPILOGUE_PARAMS   see common/epilogue.clh; the residual has the strides of c
+// NDRange: ceil(n / P_VEC), m, batch; every dimension may be smaller: work-items loop over the
+// rest.
 //
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=9
@@ -20,7 +23,7 @@
 #include "common/types.clh"
 #include "common/epilogue.clh"
 
-// Loads `count` elements from p, `stride` apart; the other lanes are zero.
+// Loads min(count, P_VEC) elements from p on, `stride` apart; the other lanes are zero.
 static inline vec load_some(__global const elem *p, const int stride, const int count)
 {
     if (stride == 1 && count >= P_VEC) return VLOAD(p);

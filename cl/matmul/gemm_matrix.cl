@@ -9,21 +9,26 @@
 // Parameters (also those of common/types.clh, with P_T=10 or 16 and P_VEC=1, of common/epilogue.clh
 // and P_UNIT of common/matrix_units.clh)
 //   P_WARPS_M, P_WARPS_N  warps of a group along m and n: 2, 2
-//   P_FM, P_FN            fragments of results that a warp keeps, along m and n: 2, 4 (large sizes
-//                         4, 8)
+//   P_FM, P_FN            accumulator fragments of a warp along m and n, each UNIT_M x UNIT_N =
+//                         16 x 8 results: 2, 4 (for large matrices 4, 8)
 //   P_TK                  depth of the tiles in local memory, a multiple of 16: 32
 //   P_TA                  0: A is nearly contiguous along k, 1: along m
 //   P_TB                  0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
 //                         work-items load adjacent elements, not what is computed: strides are
 //                         arguments
 //
-// Arguments: those of gemm_simt. All lengths and strides in elements, none negative, each length
-// may be 0; m, n and k are below 2^31 - 1024.
+// Arguments. All lengths and strides in elements, none negative, each length may be 0; m, n and k
+// are below 2^31 - 1024.
+//   m, n, k, batch, batch_in           batch number z = z0 * batch_in + z1, batch_in >= 1
+//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 broadcasts
+//   b, b_off, b_rs, b_cs, b_b0, b_b1
+//   c, c_off, c_rs, c_cs, c_b0, c_b1   overlaps neither A nor B; the residual may be c
+//   EPILOGUE_PARAMS                    see common/epilogue.clh
 //
-// NDRange: local size (ITEMS, 1, 1), required: 32 * P_WARPS_M * P_WARPS_N, 128 as recommended.
-// Groups: dimension 0 ceil(n / TILE_N), 1 ceil(m / TILE_M), 2 batch; each may be any number >= 1,
-// groups stride over the rest. Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB as
-// recommended (large sizes 20 KiB); 3 KiB more when emulated.
+// NDRange: local size (ITEMS, 1, 1), required: 32 * P_WARPS_M * P_WARPS_N, 128 with the values
+// above. Groups: dimension 0 ceil(n / TILE_N), 1 ceil(m / TILE_M), 2 batch; each may be any number
+// >= 1, groups stride over the rest. Local memory: 2 * (P_TK + 8) * (TILE_M + TILE_N) bytes, 10 KiB
+// with the values above (large matrices 20 KiB); with P_UNIT 0 3 KiB more.
 //
 // A tile is stored in local memory as lines (rows of A, columns of B) of 32-bit words, each of two
 // elements adjacent along k, as in fragments. Four padding words per line put the eight lines that
@@ -52,15 +57,17 @@
 #define TILE_N (P_WARPS_N * P_FN * UNIT_N)
 #define PAIRS (P_TK / 2)
 #define LINE (PAIRS + 4)
-// Results are stored through the local memory of the tiles, one row of fragments of each warp at a
-// time.
+// The results pass through the local memory of the tiles on their way to C, one row of fragments of
+// each warp at a time: SUM_ROWS x TILE_N floats, in lines of SUM_LINE.
 #define SUM_ROWS (P_WARPS_M * UNIT_M)
 #define SUM_LINE (TILE_N + 8)
 #if SUM_ROWS * SUM_LINE > (TILE_M + TILE_N) * LINE
 #error "P_TK: the tiles' memory holds a row of fragments"
 #endif
-// A work-item copies pieces of eight words: from one line or, where a matrix is contiguous across
-// lines, from eight lines.
+// A piece is the unit of copying: eight adjacent words of one line or, where the matrix is
+// contiguous across lines (`transposed`), one word of each of eight lines. SHARE_A and SHARE_B
+// count the pieces per work-item. PIECE_LINE and PIECE_PAIR give the first line and word of piece e
+// of a tile.
 #define SHARE_A (TILE_M * PAIRS / 8 / ITEMS)
 #define SHARE_B (TILE_N * PAIRS / 8 / ITEMS)
 #if TILE_M * PAIRS % (8 * ITEMS) != 0 || TILE_N * PAIRS % (8 * ITEMS) != 0
@@ -71,8 +78,8 @@
 
 static inline bool is_aligned(__global const ushort *p) { return ((size_t)p & 15) == 0; }
 
-// Loads piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left;
-// zeros beyond.
+// Loads piece e of the tile at x. From x on, the matrix has `lines` lines and `depth` elements
+// along k; elements beyond are zeros. line_step and k_step are the strides of lines and of k.
 static inline uint8 load_piece(const int transposed, const int e, __global const ushort *x,
                                const int lines, const int line_step, const int depth,
                                const int k_step)
@@ -89,8 +96,8 @@ static inline uint8 load_piece(const int transposed, const int e, __global const
         words.lo = *(__global const uint4 *)from;
         words.hi = *(__global const uint4 *)(from + 8);
     } else {
-        // Read word by word into the end of a shifting vector: unrolled code would exceed the
-        // registers.
+        // A loop that shifts each word into the end of the vector: unrolled code would need too
+        // many registers.
         words = 0;
 #pragma unroll 1
         for (int w = 0; w < 8; ++w) {
@@ -105,6 +112,7 @@ static inline uint8 load_piece(const int transposed, const int e, __global const
     return words;
 }
 
+// Loads the work-item's `share` pieces of a tile into registers; see load_piece().
 static inline void load_share(uint8 *next, const int share, const int transposed, const int item,
                               __global const ushort *x, const int lines, const int line_step,
                               const int depth, const int k_step)
@@ -114,6 +122,7 @@ static inline void load_share(uint8 *next, const int share, const int transposed
         next[s] = load_piece(transposed, item + s * ITEMS, x, lines, line_step, depth, k_step);
 }
 
+// Stores the work-item's `share` pieces to the tile in local memory.
 static inline void store_share(const uint8 *next, const int share, const int transposed,
                                const int item, __local uint4 *tile)
 {
@@ -145,7 +154,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
     __local uint4 tiles[(TILE_M + TILE_N) * LINE / 4];
     __local uint4 *a_tile = tiles, *b_tile = tiles + TILE_M * LINE / 4;
     __local uint *sums =
-        (__local uint *)tiles; // floats of the results, in the memory that had words of A and B
+        (__local uint *)tiles; // the results as floats, in the memory of the two tiles
     const int item = get_local_id(0), warp = item / UNIT_ITEMS, lane = item % UNIT_ITEMS;
 #if UNIT_SHARED
     __local uint exchange[WARPS * UNIT_SHARED];
@@ -178,7 +187,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                     }
                 }
 
-                // While the units multiply a tile, the next one is being loaded into registers.
+                // The next tile is loaded into registers while the matrix units multiply this one.
                 uint8 a_next[SHARE_A], b_next[SHARE_B];
                 load_share(a_next, SHARE_A, P_TA, item, a_z, rows, a_rs, k, a_cs);
                 load_share(b_next, SHARE_B, !P_TB, item, b_z, cols, b_cs, k, b_rs);
@@ -224,8 +233,8 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                     barrier(CLK_LOCAL_MEM_FENCE);
                 }
 
-                // Applies the epilogue one row of fragments at a time, through local memory:
-                // adjacent work-items store adjacent elements, and the code is short.
+                // The epilogue is applied to one row of fragments at a time, from local memory, so
+                // that adjacent work-items store adjacent elements and the code stays short.
 #pragma unroll
                 for (int i = 0; i < P_FM; ++i) {
 #pragma unroll

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes the matrix product of any numeric dtype, one work-item per result: for integers, whose
-// sums wrap, and double, for which no tiled kernel exists.
+// Computes the matrix product of any numeric dtype, one work-item per result. It is used for dtypes
+// without a tiled kernel: integers, whose sums wrap, and double.
 //
 //   C[z] = alpha * A[z] x B[z] + beta * bias, A [m,k], B [k,n], C [m,n]
 //
 // Parameters
-//   P_BIAS  1: there is a bias, a matrix with strides bias_rs, bias_cs (0 broadcasts); 0: none
+//   P_BIAS      1: a bias is added, a matrix with strides bias_rs, bias_cs (0 broadcasts); 0: none
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// Arguments: all lengths and strides in elements
-//   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
-//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1
+// Arguments; all lengths and strides in elements
+//   m, n, k, batch, batch_in           batch number z = z0 * batch_in + z1, batch_in >= 1
+//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 broadcasts
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   overlaps neither A nor B
-//   bias, bias_off, bias_rs, bias_cs, bias_b0, bias_b1   NULL without P_BIAS
-//   alpha, beta                        integers for integer dtypes
+//   bias, bias_off, bias_rs, bias_cs, bias_b0, bias_b1   bias is NULL if P_BIAS is 0
+//   alpha, beta                        whole numbers for integer dtypes
 // NDRange: n, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
 // @hot gemm_plain

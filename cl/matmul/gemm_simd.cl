@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes the matrix product on CPUs (SIMD class: a work-item computes with whole vectors of P_VEC
-// elements, called lanes), and packs its operands:
+// Computes the matrix product on CPUs (SIMD class: a work-item computes with vectors of P_VEC
+// lanes), and packs its operands:
 //
 //   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n],
 //                C [m,n]
@@ -9,8 +9,8 @@
 //                P_NRV * P_VEC
 //   gemm_pack_a  A -> tiles   [batch][ceil(m/tile_m)][k][tile_m], zero rows at the end
 //
-// How a group divides its part of the matrices. One register tile of C is the product of the
-// blocks marked with letters, added up over the blocks in k:
+// Blocking of the part of C that a work-group computes. A register tile of C is the sum over the
+// blocks in k of the products of a block of A and a block of B (marked with letters):
 //
 //                                   NR    group_panels * NR
 //                               +--------+--------+--------+
@@ -26,7 +26,7 @@
 //           +--------+------+   +--------+--------+--------+
 //   group_tiles * tile_m
 //
-//   loop, from the outermost               one step of it                  what stays where
+//   loop, outermost first                  computes in one step            cached data
 //   groups z, y, x    multiply             a group's part of C
 //    k0, by P_KC      multiply_group       a block of A, all rows of it    L2: <= 256 KiB
 //     px, panels      multiply_group       a block of a panel of B         L1: P_KC x NR, 32 KiB
@@ -34,21 +34,21 @@
 //       p, in chunks  micro                a column of the tile of A       registers: tile_m x NR
 //                                          times a row of the panel        accumulators
 //
-// Sums are accumulated in the order of k, in blocks that do not depend on m, n or the work-groups:
-// a row of A gives bit-identical results in any matrix. After the last block the epilogue is
-// applied, and the tile stored to C, from the registers (gemm_simd_micro.clh) or from private
-// memory (gemm_simd_store.clh). Operands that are not packed, and 16-bit floats, are copied block
-// by block (gemm_simd_fetch.clh).
+// Products are added in the order of k, in blocks that do not depend on m, n or the work-groups: a
+// row of A gives bit-identical results in any matrix. After the last block, the epilogue is applied
+// to a tile, which is stored to C from registers (gemm_simd_micro.clh) or from private memory
+// (gemm_simd_store.clh). B that is not packed, and 16-bit floats, are copied to private memory
+// block by block (gemm_simd_fetch.clh).
 //
 // Parameters (also those of common/types.clh and, for gemm_simd, common/epilogue.clh)
 //   P_MR        largest register tile height: 4, 6, 8 or 12
 //   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32
 //               registers, else 6 x 2
 //   P_KC        depth of a block in k: 256
-//   P_ACC       floats of the sums that are in private memory between blocks, where k > P_KC: 65536
-//   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
-//   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
-//               gemm_pack_b, b_rs and b_cs unused
+//   P_ACC       accumulators of a group, floats in private memory: 65536
+//   P_A_PACKED  0: A has the strides a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
+//   P_B_PACKED  0: B has the strides b_rs, b_cs, and each group copies its panels to private
+//               memory; 1: panels from gemm_pack_b, b_rs and b_cs unused
 //
 // Arguments of gemm_simd. All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k
@@ -67,17 +67,17 @@
 //
 // NDRange: one work-item per work-group. Dimension 0 covers panels / group_panels, 1 tiles /
 // group_tiles, 2 batch; each may be any number >= 1 (kernels stride over the rest), best below
-// 65536. Local memory: none. Private memory: P_ACC floats, P_KC * NR more with P_B_PACKED = 0 or
-// 16-bit floats, and 16 * P_KC more with these.
+// 65536. Local memory: none. Private memory: P_ACC floats, P_KC * NR more if P_B_PACKED is 0 or the
+// elements are 16-bit floats, and 16 * P_KC more for 16-bit floats.
 //
 // gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one
 //   work-item per group. Dimension 0 covers panels, 1 k; both may be smaller. Dimension 2 must be
-//   batch. depth: k of whole panels, of which this call may pack a part: b_off and packed_off are
-//   then those of the part's first row.
+//   batch. depth: rows of a whole panel. A call may pack only k of them, from any row on: b_off and
+//   packed_off are then the offsets of that row.
 // gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m):
 //   likewise, dimension 0 covers tiles.
 //
-// Lists of parameters that are macros: X_PARAMS is the list as declared, X_ARGS the same passed on.
+// Macros of parameter lists: X_PARAMS declares the parameters, X_ARGS passes them on in a call.
 //   GEMM_PARAMS, GEMM_ARGS            arguments of gemm_simd, which its functions take, too
 //   EPILOGUE_PARAMS, EPILOGUE_ARGS    their last ones, of common/epilogue.clh
 //   BODY_PARAMS, BODY_GROUPS          the groups of a work-item, of common/body.clh
@@ -128,7 +128,7 @@
 // Computes group (x, y) of batch z: group_tiles tiles of A times group_panels panels of B.
 static inline void multiply_group(const int x, const int y, const int z, GEMM_PARAMS)
 {
-    // padded at the end: store_transposed() reads whole vectors
+    // Padded at the end, since store_transposed() reads whole squares of vectors.
     vec acc[P_ACC / P_VEC + P_VEC * P_NRV];
     vec b_copy[B_COPIED ? P_KC * P_NRV : 1];
     __attribute__((aligned(64))) float a_copy[FLOATS_COPIED ? 16 * P_KC : 1];
@@ -149,7 +149,7 @@ static inline void multiply_group(const int x, const int y, const int z, GEMM_PA
         const int kc = min(k - k0, P_KC), is_last = k0 + kc == k;
         const int chunk = is_last ? max(kc / 8, 16) : P_KC;
         const int rows_per_chunk = is_last ? min((n_rows * chunk + kc) / max(kc, 1), n_rows) : 0;
-        // Each tile prefetches its share of the next block.
+        // Each tile prefetches an equal part of the block of B that is read next.
         const int next_b_step =
             P_B_PACKED ? prefetch_share(NR, tile1 - tile0, MIN_PREFETCH_TILES) : 0;
         for (int px = panel0; px < panel1; ++px) {
@@ -164,7 +164,7 @@ static inline void multiply_group(const int x, const int y, const int z, GEMM_PA
                 __global const elem *bias_tile =
                     bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS;
                 const int is_direct = is_last && c_cs == 1 && cols == NR && DIRECT_STORE;
-                // With one block in k, all tiles use the same accumulators, which stay in L1.
+                // If k <= P_KC, all tiles use the same accumulators, which stay in the L1 cache.
                 const int place = k > P_KC ? (px - panel0) * group_tiles + tile - tile0 : 0;
                 vec *sums = acc + place * tile_m * P_NRV;
                 const struct a_block a_block =
@@ -182,6 +182,7 @@ static inline void multiply_group(const int x, const int y, const int z, GEMM_PA
     } while (k0 < k);
 }
 
+// Computes the groups of C that belong to this work-item.
 BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 {
     const int panels = (n + NR - 1) / NR, tiles = (m + tile_m - 1) / tile_m;

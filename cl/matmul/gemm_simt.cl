@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes the matrix product on GPUs (simt class), for any sizes and strides, with tiles in local
-// memory:
+// Computes the matrix product on GPUs (simt class: a work-item computes with scalars), for any
+// sizes and strides, with tiles in local memory:
 //
 //   gemm_simt    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C
 //                [m,n]
@@ -15,12 +15,12 @@
 //   P_TB            0: B is nearly contiguous along n, 1: along k. P_TA and P_TB decide which
 //                   work-items load adjacent elements, not what is computed: strides are arguments
 //
-// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_PARAMS; nothing is packed.
-// All lengths and strides in elements, none negative, each length may be 0.
-//   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
+// Arguments. All lengths and strides in elements, none negative, each length may be 0.
+//   m, n, k, batch, batch_in           batch number z = z0 * batch_in + z1, batch_in >= 1
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 broadcasts
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   overlaps neither A nor B; the residual may be c
+//   EPILOGUE_PARAMS                    see common/epilogue.clh
 //
 // NDRange: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 ceil(n / (P_WG_N*P_TN)), 1
 // ceil(m / (P_WG_M*P_TM)), 2 batch; each may be any number >= 1, groups stride over the rest.

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes scores of ai.onnx.ml classifiers and regressors: post_transform, and the winning class.
+// Applies post_transform of the ai.onnx.ml classifiers and regressors to their scores, and
+// determines the winning class.
 //
 // Parameters
-//   P_TRANSFORM  0 none, 1 SOFTMAX, 2 LOGISTIC, 3 SOFTMAX_ZERO (zeros stay zeros), 4 PROBIT
-//   P_FORM       0 scores as they are; the largest wins, the first of equal ones
-//                1 one score s for two classes: 1 - s and s (LOGISTIC: of -s and s); the second
-//                  wins above `limit`
-//                2 the same, but -s and s
-//                3 the first score is replaced by 0; the second wins above `limit`
-//   P_INDEX      1: index is written
-// Arguments: x: float [rows, n]; y: float [rows, m], m = 2 in forms 1 and 2, else n; index: long
-// [rows], y again when not written; rows, n; limit. NDRange: rows. Local memory: none.
+//   P_TRANSFORM  0 NONE, 1 SOFTMAX, 2 LOGISTIC, 3 SOFTMAX_ZERO (scores of at most 1e-7 in magnitude
+//                give 0), 4 PROBIT. With P_FORM 1 and 2, SOFTMAX and SOFTMAX_ZERO are not applied
+//   P_FORM       scores before the transform, and the winning class:
+//                0 the n scores of x; the largest wins, the first of equal ones
+//                1 from one score s: 1 - s and s (LOGISTIC: -s and s); class 1 wins if s > limit
+//                2 from one score s: -s and s; class 1 wins if s > limit
+//                3 as 0, but score 0 is replaced by 0; class 1 wins if x[1] > limit, else class 0
+//   P_INDEX      1: index is written; 0: it is not
+// Arguments
+//   x            float [rows, n]
+//   y            float [rows, m]: the transformed scores; m is 2 for P_FORM 1 and 2, else n
+//   index        long [rows]: the winning class; any buffer if P_INDEX is 0
+//   rows, n
+//   limit        see P_FORM
+// NDRange: rows; may be smaller. Local memory: none.
 //
 // @variant P_TRANSFORM=0 P_FORM=0 P_INDEX=1
 // @variant P_TRANSFORM=1 P_FORM=0 P_INDEX=0
@@ -20,14 +27,16 @@
 // @variant P_TRANSFORM=4 P_FORM=2 P_INDEX=1
 // @variant P_TRANSFORM=1 P_FORM=3 P_INDEX=1
 
+// Returns 1 / (1 + exp(-x)), without overflow of exp.
 static inline float logistic(const float x)
 {
     const float e = exp(-fabs(x));
     return (x < 0 ? e : 1.0f) / (1.0f + e);
 }
 
-// Returns the inverse of the normal distribution's cumulative function; Giles, "Approximating the
-// erfinv function" (2010).
+// Returns the quantile function (inverse CDF) of the standard normal distribution at p: +-infinity
+// at 1 and 0, NaN outside of 0..1. It is sqrt(2) * erfinv(2 p - 1), by the single-precision
+// polynomials of Giles, "Approximating the erfinv function" (2010).
 static inline float probit(const float p)
 {
     const float x = 2 * p - 1;

@@ -1,25 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor), as libsvm does.
+// Computes support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor) by libsvm's
+// algorithms: the RBF kernel, the pairwise decision values, the vote and the class probabilities.
 //
 // Parameters
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_T is 1
-//   P_PROBABILITY      svm_votes: 1 writes probabilities, too
+//   P_PROBABILITY      svm_votes: 1 computes class probabilities as well; else 0
 //
-// svm_rbf: y[row, v] = exp(-gamma |x[row] - vector v|^2). NDRange: ceil(vectors / P_VEC),
-//   ceil(rows / 4).
-//   x: float [rows, features]; sv: float [features, vectors]; y: float [rows, vectors]; rows,
-//   features, vectors; gamma
-// svm_decide: one work-item per row and pair of classes i < j, in the order (0,1), (0,2) ... (1,2)
-//   ... NDRange: rows * pairs.
-//   k: float [rows, vectors]; coefficients: float [classes - 1, vectors]; starts: int
-//   [classes + 1], the first vector of each class; rho: float [pairs]; y: float [rows, pairs];
+// svm_rbf: y[row, v] = exp(-gamma * |x[row] - sv[v]|^2). NDRange: ceil(vectors / P_VEC),
+//   ceil(rows / 4); each dimension may be smaller.
+//   x             float [rows, features]
+//   sv            float [features, vectors]: the support vectors, transposed
+//   y             float [rows, vectors]
+//   rows, features, vectors, gamma
+// svm_decide: the decision value of each row for each pair of classes i < j, in the order (0,1),
+//   (0,2), ..., (1,2), ...: the sum of coefficient * k over the support vectors of i and j, plus
+//   rho. NDRange: rows * pairs; may be smaller.
+//   k             float [rows, vectors]: the kernel function of each row and support vector
+//   coefficients  float [classes - 1, vectors]: a vector of class i has row j - 1 for the pairs
+//                 with j > i, and row j for those with j < i
+//   starts        int [classes + 1]: the first vector of each class; the last one is `vectors`
+//   rho           float [pairs]
+//   y             float [rows, pairs]
 //   rows, pairs, vectors, classes
-// svm_votes: one work-item per row: each pair votes, the first class with most votes wins. NDRange:
-//   any number of work-items.
-//   y: float [rows, pairs]; index: long [rows]; then with P_PROBABILITY a, b: float [pairs], of the
-//   sigmoid; p: float [rows, classes]; scratch: float, classes * (classes + 1) for each work-item;
-//   then rows, classes
+// svm_votes: the class with the most votes of pairs, the first of equal ones. NDRange: any number
+//   of work-items.
+//   y             float [rows, pairs], from svm_decide
+//   index         long [rows]: the class
+//   a, b          float [pairs], coefficients of Platt's sigmoid; with P_PROBABILITY 1 only
+//   p             float [rows, classes]: probabilities; with P_PROBABILITY 1 only
+//   scratch       classes * (classes + 1) floats for each work-item; with P_PROBABILITY 1 only
+//   rows, classes
 // Local memory: none.
 //
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_PROBABILITY=1
@@ -70,7 +81,7 @@ __kernel void svm_rbf(__global const float *x, const long x_off, __global const 
     }
 }
 
-// Returns the sum of k * c over vectors first to last - 1.
+// Returns the dot product of k and c over support vectors first to last - 1.
 static inline float share(__global const float *k, __global const float *c, const int first,
                           const int last)
 {
@@ -115,12 +126,13 @@ __kernel void svm_decide(__global const float *k, const long k_off,
     }
 }
 
-// Returns the index of pair i < j.
+// Returns the index of the pair (i, j), i < j, in the order of svm_decide.
 static inline int pair_at(const int i, const int j, const int classes)
 {
     return i * (2 * classes - i - 1) / 2 + j - i - 1;
 }
 
+// Returns the number of pairs that vote for class i, from the decision values y of a row.
 static inline int votes_of(__global const float *y, const int i, const int classes)
 {
     int votes = 0;
@@ -134,16 +146,18 @@ static inline int votes_of(__global const float *y, const int i, const int class
 }
 
 #if P_PROBABILITY
-// Returns the probability of the first class of a pair: Platt's sigmoid, clamped to 1e-7..1 - 1e-7.
+// Returns the probability of the first class of a pair: Platt's sigmoid 1 / (1 + exp(a * score +
+// b)), clamped to 1e-7..1 - 1e-7.
 static inline float likelihood(const float score, const float a, const float b)
 {
     const float t = score * a + b, e = exp(-fabs(t));
     return clamp((t >= 0 ? e : 1.0f) / (1.0f + e), 1e-7f, 1.0f - 1e-7f);
 }
 
-// Computes class probabilities p that minimise p^T Q p: Wu, Lin and Weng, "Probability estimates
-// for multi-class classification by pairwise coupling" (2004), second method.
-// q: [classes, classes], then qp: [classes].
+// Computes the class probabilities p that minimise p^T Q p subject to sum p = 1: Wu, Lin and Weng,
+// "Probability estimates for multi-class classification by pairwise coupling" (2004), second
+// method. Stops when every element of Q p is within 0.005 / classes of p^T Q p, or after max(100,
+// classes) iterations. q is scratch: Q [classes, classes], then Q p [classes].
 static inline void couple(__global const float *y, __global const float *a, __global const float *b,
                           __global float *q, __global float *p, const int classes)
 {

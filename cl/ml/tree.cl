@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes decision tree ensembles (ai.onnx.ml TreeEnsemble...): rows x: [rows, features] walk the
-// trees, leaves vote for targets.
+// Computes decision tree ensembles (ai.onnx.ml TreeEnsembleClassifier, TreeEnsembleRegressor and
+// TreeEnsemble): each row of x descends every tree to a leaf, whose votes (a target and a weight
+// each) are aggregated per target.
 //
 // Parameters
-//   P_T    dtype of x, see common/number.clh; P_VEC is 1
-//   P_W    dtype of values: 1 float, 11 double
-//   P_HOW  aggregation of votes: 0 sum, 1 mean over the trees, 2 min, 3 max
+//   P_T     dtype of x, see common/number.clh; P_VEC is 1
+//   P_W     dtype of values: 1 float, 11 double
+//   P_HOW   aggregation of the weights of a target: 0 sum, 1 mean over the trees, 2 min, 3 max.
+//           A target without votes gets 0 for min and max
 //
-// tree_walk: one work-item per row and block of trees. NDRange: rows * blocks.
-//   x; nodes: int [n, 4] and values: [n], see ops/ml/tree.h; roots: int [trees]; vote_ids: int,
-//   vote_weights: float; part: float [rows, blocks, targets], out; rows, features, trees, targets,
-//   blocks, per_block (trees of a block)
-// tree_finish: one work-item per row and target: aggregates the blocks and adds base: float
-//   [targets]. NDRange: rows * targets.
-//   part; base; y: float [rows, targets]; rows, trees, targets, blocks
-// A NaN takes the true branch where the node's word has the bit for unordered operands.
-// A target without votes has 0 in place of the min or max. Local memory: none.
+// tree_walk: aggregates the votes of a row in a block of trees. NDRange: rows * blocks, or smaller.
+//   x             [rows, features]
+//   nodes         int [nodes, 4]. A node is: feature; the relations of feature and value for which
+//                 the true branch is taken, as bits (see relation()); nodes for true and false. A
+//                 leaf is: unused; LEAF; the index of its first vote; their count
+//   values        [nodes]: what the feature is compared with. A NaN is unordered
+//   roots         int [trees]: the root nodes
+//   vote_ids      int [votes]: the targets
+//   vote_weights  float [votes]
+//   part          float [rows, blocks, targets]: the result
+//   rows, features, trees, targets, blocks
+//   per_block     trees in a block
+// tree_finish: aggregates the blocks of a row and adds base. NDRange: rows * targets, or smaller.
+//   part          from tree_walk
+//   base          float [targets]
+//   y             float [rows, targets]
+//   rows, trees, targets, blocks
+// Local memory: none.
 //
 // @variant P_T=1 P_W=1 P_HOW=0 P_VEC=1
 // @variant P_T=11 P_W=11 P_HOW=1 P_VEC=1
@@ -39,7 +50,7 @@ typedef CAT(ELEM_, P_W) value;
 
 #define LEAF 16
 
-// Returns 1 less, 2 equal, 4 greater, 8 unordered: the bit of a node's word for the true branch.
+// Returns the relation of x to y as a bit: 1 less, 2 equal, 4 greater, 8 unordered.
 static inline int relation(const value x, const value y)
 {
     return x < y ? 1 : x == y ? 2 : x > y ? 4 : 8;
@@ -71,7 +82,8 @@ __kernel void tree_walk(__global const elem *x, const long x_off, __global const
         for (int tree = first; tree < last; tree++) {
             int n = roots[tree];
             int4 node = vload4(n, nodes);
-            // A node of zeros ends the walk: compile helpers run kernels on zeros (decision 36).
+            // Any node without relation bits ends the loop, so that it also terminates on buffers
+            // of zeros, on which compile helpers run kernels (decision 36).
             while (node.y & (LEAF - 1)) {
                 n = node.y & relation((value)LOAD1(features_of + node.x), values[n]) ? node.z
                                                                                      : node.w;

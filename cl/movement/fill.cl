@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes tensors from positions: Range, EyeLike, Trilu, OneHot.
+// Computes Range, EyeLike, Trilu and OneHot, whose elements depend on their positions.
 //
-//   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 10, 11, 16); else 0.
-//            16-bit floats are computed in float
-//   P_SIZE   bytes of an element, for the others: 1, 2, 4, 8
-//   P_FP64   1 when P_T is 11
-//   P_VALUE  eye: 0; trilu: 1 when the diagonal comes from a buffer; onehot: dtype of the indices
-//            (1, 6, 7, 11 with P_FP64, and 2, 3, 4, 5, 12, 13)
-//   P_INDEX  32 or 64: width of element counts; P_VEC 1
+// Parameters
+//   P_T      range: dtype of the elements by its ONNX number (1, 5, 6, 7, 10, 11, 16); 16-bit
+//            floats are computed in float. Other kernels: 0
+//   P_SIZE   bytes of an element: 1, 2, 4 or 8
+//   P_FP64   1 where P_T or P_VALUE is 11
+//   P_VALUE  trilu: 1 if the diagonal comes from a buffer, else 0.
+//            onehot: dtype of the indices by its ONNX number (1 to 7, 11, 12, 13).
+//            Other kernels: 0
+//   P_INDEX  32 or 64: width of element counts; P_VEC is 1
 //
-// Arguments, in elements:
-//   range   y[i] = start[0] + i * delta[0], i < n
-//   eye     y[i, j] = one (the bits of 1) where j - i == k, else 0; rows, columns
-//   trilu   y[b, i, j] = x[b, i, j] where upper and j - i >= k, or not upper and j - i <= k; else
-//           0. n (all elements), rows, columns; diagonal[0] is k when P_VALUE is 1
-//   onehot  y[o, d, i] = values[index[o, i] == d]; an index below 0 counts from the end, others out
-//           of range match no d. outer, depth, inner
-//   chunk   elements that a work-item takes per iteration; dimension 0 of the range strides over
-//           chunks
+// range: y[i] = start[0] + i * delta[0], i < n
+// eye: y[i, j] = one where j - i == k, else 0
+//   rows, columns
+//   k         diagonal
+//   one       the bits of 1 in y's dtype
+// trilu: y[b, i, j] = x[b, i, j] where j - i >= k (upper 1) or j - i <= k (upper 0); else 0
+//   n         elements of y; rows, columns: of a matrix
+//   upper     1 or 0
+//   diagonal  one long, k, if P_VALUE is 1; else there is no such argument, and k is 0
+// onehot: y[o, d, i] = values[1] where index[o, i] is d or d - depth, else values[0]
+//   outer, depth, inner
+// Arguments of all kernels:
+//   chunk     adjacent elements that a work-item computes per iteration; dimension 0 of the NDRange
+//             strides over chunks
 //
 // @variant P_T=1 P_SIZE=4 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
 // @variant P_T=7 P_SIZE=8 P_FP64=0 P_VALUE=0 P_INDEX=64 P_VEC=1
@@ -81,8 +88,8 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
     }
 }
 
-// Defines the type of an index and the one in which it is compared, no wider than necessary: Mesa
-// 22.3 compares an int that was widened to long wrongly.
+// onehot: `number` is the type of an index in memory, `compared` the one in which it is compared.
+// It is no wider than necessary, since Mesa 22.3 compares an int that was widened to long wrongly.
 #if P_VALUE >= 2 && P_VALUE <= 6
 typedef int compared;
 #elif P_VALUE == 12 || P_VALUE == 13

@@ -2,27 +2,34 @@
 //
 // Computes Gather, GatherElements and GatherND: reads elements or rows of elements at indices.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
-//   P_INT    width of an index: 32 or 64. Negative ones count from the end.
-//   P_RANK   gather_elements: dimensions of the indices, 1..8; gather_nd: coordinates of an
-//            index, 1..8; else 0
+// Parameters
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 is 0
+//   P_INT    32 or 64: width of an index. A negative index counts from the end
+//   P_RANK   gather_elements: number of dimensions of the indices, 1..8; gather_nd: coordinates of
+//            an index, 1..8; gather: 0
 //
-// An index that is out of range is reported to `fault` (fault[0] = code, fault[1] = the index), and
-// gives zeros.
-//
-// Arguments, all lengths and strides in elements:
-//   gather           y[o, k, i] = x[o, index[k], i]: outer, axis (length of the gathered
-//                    dimension), picks (number of indices), inner; s_outer (stride of o in x); x is
-//                    dense otherwise
-//   gather_nd        y[k, i] = x[batch of k, index[k, 0], index[k, 1].., i]: tuples, inner,
-//                    per_batch (tuples in a batch), s_batch, and per coordinate n<i> (length of
-//                    the dimension), s<i> (stride)
-//   chunk, block     elements of inner, rows, that a work-item takes per iteration
-//   gather_elements  y[i0, i1..] = x[i0.., index, ..]: for each dimension m<i> (length in y), s<i>
-//                    (stride in x; 0 for the gathered one), axis (length of the gathered
-//                    dimension), s_axis, chunk
-//
-// Dimension 0 of the range strides over chunks, dimension 1 over blocks of rows.
+// gather: y[o, k, i] = x[o, index[k], i]
+//   outer     number of o
+//   axis      length of the gathered dimension
+//   picks     number of indices
+//   inner     number of i
+//   s_outer   stride of o in x; x is dense otherwise
+// gather_nd: y[k, i] = x[k / per_batch, index[k, 0], index[k, 1], ..., i]
+//   tuples    number of k
+//   inner     number of i
+//   per_batch, s_batch   tuples of a batch, and its stride in x
+//   n<i>, s<i>           length and stride in x of the dimension of coordinate i
+// gather_elements: y[i0, i1, ...] = x[i0, ..., index[i0, i1, ...], ...]
+//   m<i>, s<i>    length in y and stride in x of dimension i; the stride is 0 for the gathered one
+//   axis, s_axis  length and stride in x of the gathered dimension
+// Other arguments; all lengths and strides are in elements:
+//   x, index, y
+//   chunk     adjacent elements that a work-item copies per iteration. Dimension 0 of the NDRange
+//             strides over chunks
+//   block     rows (of inner elements) that it copies per iteration. Dimension 1 strides over
+//             blocks
+//   fault, code   an index that is out of range gives zeros, and sets fault[0] = code and
+//                 fault[1] = the index
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=0
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=64 P_INT=32 P_RANK=8

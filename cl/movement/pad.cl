@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes Pad: each output position maps to a position of the input or, outside of it, to a
-// padding value.
+// Computes Pad. An element of y is an element of x or, in constant mode, the padding value.
+// Negative padding crops.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
+// Parameters
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 is 0
 //   P_RANK   dimensions before the last one, 0..7
 //   P_MODE   0 constant, 1 edge, 2 reflect, 3 wrap
-//   P_VALUE  constant: 0 the bits of `value`, 1 element 0 of `fill`
+//   P_VALUE  constant mode: the padding value is 0 the bits of `value`, 1 element 0 of `fill`
 //
-// Arguments, lengths and strides in elements:
-//   m<i>, n<i>, b<i>, s<i>   dimension i: length of the output, of the input, elements padded
-//                            before, stride of the input
-//   m, n, b                  the last dimension, dense in both
-//   chunk, block             elements of it, rows, that a work-item takes per iteration
-//   value, fill              the padding value (fill is any buffer when P_VALUE is 0)
+// Arguments; lengths and strides in elements
+//   m<i>, n<i>, b<i>, s<i>   dimension i: length in y, length in x, padding before, stride in x
+//   m, n, b      the last dimension: length in y, length in x, padding before; dense in both
+//   chunk        elements of the last dimension that a work-item computes per iteration
+//   block        rows that a work-item computes per iteration
+//   value, fill  see P_VALUE; fill is any buffer if P_VALUE is 0
+//   x, y
 //
-// Dimension 0 of the range strides over chunks, dimension 1 over blocks of rows.
+// Dimension 0 of the NDRange strides over chunks, dimension 1 over blocks of rows.
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_RANK=0 P_MODE=0 P_VALUE=0
 // @variant P_SIZE=1 P_VEC=8 P_FP64=0 P_INDEX=32 P_RANK=3 P_MODE=1 P_VALUE=0
@@ -25,8 +27,8 @@
 #include "common/for_each_dim.clh"
 #include "common/untyped.clh"
 
-// Returns the input position, in a dimension of n, for position i: outside of 0..n-1 only in
-// constant mode.
+// Returns the index in x, in a dimension of length n, for index i of y minus the padding before. It
+// is outside of 0..n-1 only in constant mode.
 static inline idx place(idx i, const idx n)
 {
 #if P_MODE == 1

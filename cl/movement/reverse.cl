@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes ReverseSequence (ONNX 10): reverses the first length[b] steps of each sequence of a
-// batch.
+// Computes ReverseSequence (ONNX 10): reverses the first lengths[b] steps of sequence b of a batch,
+// and copies the other steps.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
+// Parameters
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 is 0
 //
-// x, y: [outer, time, inner], where time is the reversed axis, and the batch is one of the
-// coordinates of outer or of inner: batch = (batch_in_outer ? o : i) / batch_step % batches.
-// Arguments, in elements: outer, time, inner, batch_step, batches, batch_in_outer, x, lengths, y,
-// fault: a length that is less than 0 or more than time is reported to it, and the sequence copied.
-// NDRange: inner (P_VEC elements where the batch is in outer), outer * time
+// Arguments
+//   x, y            [outer, time, inner]; `time` is the reversed axis. The batch axis is among the
+//                   axes that are merged in outer or in inner
+//   outer, time, inner
+//   batch_step      elements o (or i) of outer (or inner) for each step along the batch axis
+//   batches         length of the batch axis: b = (batch_in_outer ? o : i) / batch_step % batches
+//   batch_in_outer  1: the batch axis is in outer, 0: in inner
+//   lengths         long [batches]
+//   fault, code     for a length below 0 or above `time`, fault[0] = code and fault[1] = the
+//                   length; the sequence is copied
+// NDRange: ceil(inner / P_VEC) (batch_in_outer 0: inner), outer * time; each may be smaller.
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=64
 #include "common/untyped.clh"
 
+// Returns the time step of x that step t of y copies, for a sequence of the given length.
 static inline idx source(const idx t, const idx time, const long length, __global int *fault,
                          const int code)
 {

@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes ScatterElements, ScatterND and TensorScatter: writes elements or rows of elements at
-// indices. y initially has a copy of the data.
+// indices. Before the launch, y holds a copy of the data.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
-//   P_INT     width of an index: 32 or 64. Negative ones count from the end.
-//   P_RANK    scatter_elements: dimensions of the indices, 1..8; scatter_nd: coordinates of an
-//             index, 1..8; else 0
-//   P_REDUCE  0 none, 1 add, 2 multiply, 3 min, 4 max: y = y op update. Updates of the same
-//             element are applied in their order: one work-item owns a part of y and reads all
-//             updates, so results do not depend on scheduling. Without a reduction indices must not
-//             repeat.
-//   P_T       see common/number.clh; the dtype of y with P_REDUCE, else anything
+// Parameters
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 is 0
+//   P_INT     32 or 64: width of an index. A negative index counts from the end
+//   P_RANK    scatter_elements: number of dimensions of the indices, 1..8; scatter_nd: coordinates
+//             of an index, 1..8; tensor_scatter: 0
+//   P_REDUCE  0 y = update; indices must not repeat. 1 add, 2 multiply, 3 min, 4 max: y = y op
+//             update. Updates of the same element are then applied in their order: y is divided
+//             among owners (work-items), each of which goes through all updates and applies those
+//             to its part, so that results do not depend on scheduling
+//   P_T       dtype of y, see common/number.clh; used only if P_REDUCE is not 0
 //
-// An index that is out of range is reported to `fault` (fault[0] = code, fault[1] = the index) and
-// its update skipped.
+// scatter_nd: y[index[k, 0], index[k, 1], ..., i] = updates[k, i]
+//   tuples      number of k
+//   inner       number of i
+//   n<i>, s<i>  length and stride in y of the dimension of coordinate i
+//   chunk, block        P_REDUCE 0: elements of a row, and rows, that a work-item copies per
+//                       iteration
+//   owners, per_owner   P_REDUCE > 0: owner o updates the rows whose offsets in y are in
+//                       o * per_owner .. (o + 1) * per_owner - 1
+// scatter_elements: y[i0, ..., index[i0, i1, ...], ...] = updates[i0, i1, ...]
+//   m<i>, s<i>, t<i>    dimension i: length in updates, stride in y (0 for the axis), stride in
+//                       updates. P_REDUCE > 0: m<i> of the axis is 1
+//   axis, s_axis        length and stride in y of the axis
+//   m_axis, t_axis      P_REDUCE > 0: its length and stride in updates
+//   chunk               elements of updates that a work-item processes per iteration
+//   owners, per_owner   P_REDUCE > 0: owner o updates positions o * per_owner to
+//                       (o + 1) * per_owner - 1 of the axis
+// tensor_scatter: y[p, write[p / per_batch] + j, i] = updates[p, j, i]
+//   prefixes    number of p; per_batch: those of one batch
+//   max_length  length in y of the dimension that is written
+//   count, inner   numbers of j and i
+//   circular    1: positions are modulo max_length; 0: positions beyond it are a fault
+//   write_given 0: there are no write indices; they are 0
+//   chunk, block   as for scatter_nd
+// Other arguments; all lengths and strides are in elements:
+//   index or write, x (the updates), y
+//   fault, code    an update whose index is out of range is skipped, with fault[0] = code and
+//                  fault[1] = the index
 //
-// Arguments, all lengths and strides in elements:
-//   scatter_nd       y[index[k, 0], index[k, 1].., i] = updates[k, i]: tuples, inner, and for each
-//                    coordinate n<i> (length of the dimension), s<i> (stride); chunk, block
-//                    (elements of inner, tuples per iteration), with P_REDUCE instead owners,
-//                    per_owner: owner o updates the rows at the `per_owner` offsets of y from
-//                    o * per_owner on
-//   scatter_elements y[i0.., index, ..] = updates[i0, i1..]: for each dimension m<i> (length in
-//                    updates), s<i> (stride in y; 0 for the axis), t<i> (stride in updates); axis
-//                    (length in y), s_axis, m_axis, t_axis; chunk; with P_REDUCE m of the axis is
-//                    1, and the axis is divided among owners, `per_owner` positions each
-//   tensor_scatter   y[p, (write[b] + j) (mod max_length), i] = updates[p, j, i]: prefixes,
-//                    per_batch (prefixes of a batch), max_length, count, inner, circular, chunk,
-//                    block; write_given: 0 without write indices (they are 0)
+// Dimension 0 of the NDRange strides over chunks (scatter_nd with P_REDUCE > 0: elements of a row),
+// dimension 1 over blocks or owners.
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=0 P_REDUCE=0 P_T=1
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=2 P_REDUCE=0 P_T=1
@@ -43,6 +58,7 @@
 #include "common/number.clh"
 
 #if P_REDUCE
+// Computes *y = *y op *update; min and max propagate NaN.
 static inline void reduce_into(__global elem *y, __global const elem *update)
 {
     const num a = LOAD1(y), b = LOAD1(update);

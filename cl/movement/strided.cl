@@ -1,27 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies between strided tensors: Transpose, Concat, Tile, dense copies of views and the like. The
-// host has merged dimensions that are contiguous (src/ops/movement/strided.c).
+// Copies a tensor between two strided layouts, for Transpose, Concat, Tile, dense copies of views
+// and the like. The host merges dimensions that are contiguous in both
+// (src/ops/movement/strided.c).
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
-//   P_RANK   rows: dimensions other than the last; tiles: other than the two fast ones. 0..15
-//   P_SRC    rows: along the last dimension the source is 0 strided, 1 dense, 2 one element
-//   P_DST    rows: likewise for the destination, 0 or 1
-//   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0: none (simd), squares of
-//            EDGE in registers
+//   strided_rows   copies along the last dimension
+//   strided_tiles  transposes two dimensions, of which one is dense in the source and the other in
+//                  the destination, by square tiles
 //
-// Arguments, lengths and strides in elements:
-//   n<i>, s<i>, d<i>   dimension i: length, stride in the source, in the destination
-//   rows:   n, sn, dn  the last dimension
-//           chunk      elements of it that a work-item takes per iteration, a multiple of P_VEC
-//           block      rows that a work-item takes per iteration
-//   tiles:  na, da     the dimension that is dense in the source, and its stride in the destination
-//           nb, sb     the dimension that is dense in the destination, and its stride in the source
+// Parameters
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 is 0
+//   P_RANK   strided_rows: dimensions before the last one; strided_tiles: dimensions besides the
+//            two that are transposed; 0..15
+//   P_SRC    strided_rows: the source along the last dimension is 0 strided, 1 dense, 2 a single
+//            element that is repeated; else ignored
+//   P_DST    strided_rows: the destination along it is 0 strided, 1 dense; else ignored
+//   P_TILE   strided_tiles: 4 to 32: edge of a tile in local memory (simt). 0: squares of P_VEC
+//            elements are transposed in registers, in tiles of edge EDGE (simd)
 //
-// strided_rows: dimension 0 of the range strides over chunks, dimension 1 over blocks of rows.
-// strided_tiles: dimension 0 over tiles along b, dimension 1 over tiles along a and the outer
-// dimensions; with P_TILE in groups: the local size is P_TILE x P_TILE / 4 and local memory P_TILE
-// * (P_TILE + 1) elements.
+// Arguments; lengths and strides in elements
+//   n<i>, s<i>, d<i>   dimension i: length, stride in the source, stride in the destination
+//   strided_rows:
+//     n, sn, dn  the last dimension, likewise
+//     chunk      elements of it that a work-item copies per iteration, a multiple of P_VEC
+//     block      rows that a work-item copies per iteration
+//   strided_tiles:
+//     na, da     the dimension that is dense in the source: length, stride in the destination
+//     nb, sb     the dimension that is dense in the destination: length, stride in the source
+//   src, dst
+//
+// NDRange of strided_rows: dimension 0 strides over chunks, dimension 1 over blocks of rows.
+// NDRange of strided_tiles: dimension 0 strides over tiles along b, dimension 1 over tiles along a
+// and the outer dimensions. With P_TILE 0, a work-item copies a tile; else a group does, with the
+// local size P_TILE x P_TILE / 4 and P_TILE * (P_TILE + 1) elements of local memory.
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_RANK=0 P_SRC=1 P_DST=1 P_TILE=0
 // @variant P_SIZE=1 P_VEC=8 P_FP64=0 P_INDEX=32 P_RANK=3 P_SRC=0 P_DST=0 P_TILE=0
@@ -46,7 +57,9 @@
     rest /= n##i;                                                                                  \
     from += o##i * s##i;                                                                           \
     to += o##i * d##i;
-// Advances by one row: increments the last outer dimension, with a carry to the ones before it.
+// ODOMETER(i) initialises coordinate o<i> of the row `rest`, and ODOMETER_STEP(i) advances it to
+// the next row: the last outer dimension is incremented, with a carry to the ones before it. Both
+// keep the offsets `from` and `to`.
 #define ODOMETER_STEP(i)                                                                           \
     if (carry) {                                                                                   \
         from += s##i;                                                                              \
@@ -96,8 +109,9 @@ __kernel void strided_rows(RANK_UP(DIM_PARAMS) const idx n, const idx sn, const 
 
 #if P_TILE == 0
 
-// Transposes a square of P_VEC vectors in registers: log2(P_VEC) rounds that each interleave the
-// lower half of the rows with the upper one.
+// TRANSPOSE transposes the square of P_VEC vectors x0, x1, ... in registers by log2(P_VEC) rounds,
+// each of which interleaves the first half of the rows with the second half. The result is in the
+// variables TRANSPOSED<i>.
 #if P_VEC == 16
 #define LOW(a, b)                                                                                  \
     (vword)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6,    \
@@ -137,7 +151,7 @@ __kernel void strided_rows(RANK_UP(DIM_PARAMS) const idx n, const idx sn, const 
 #define STORE_ROW1(v, i) STORE_ROW2(v, i)
 #define STORE_ROW(i) STORE_ROW1(TRANSPOSED, i)
 
-// Computes dst[a * da + b] = src[a + b * sb] for a < na, b < nb, neither above P_VEC.
+// Computes dst[a * da + b] = src[a + b * sb] for a < na, b < nb; na and nb are at most P_VEC.
 static inline void transpose_square(__global const word *src, const idx sb, const int na,
                                     const int nb, __global word *dst, const idx da)
 {

@@ -1,24 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes Unique (ONNX 11): sorts rows of x: [outer, n, inner], where row j is x[o, j, i] for all
-// o and i, and finds those that are equal to the previous one. Rows compare lexicographically; a
-// NaN is equal to a NaN and larger than all numbers.
+// Computes Unique (ONNX 11). x is [outer, n, inner], and row j is x[o, j, i] for all o and i. The
+// rows are sorted by a stable merge sort, and equal rows, which are then adjacent, form a group.
+// Rows compare lexicographically; a NaN is equal to a NaN and larger than all numbers.
 //
 // Parameters
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-//   P_FORM      0 sort:    order[p] = p, sorted within blocks of `width` (at most 64); NDRange:
-//                          blocks
-//               1 merge:   two sorted blocks of `width` each, from `order` to `to`; NDRange: n
-//               2 flags:   flags[p] = 1 where p is the first of equal rows; first[order[p]]
-//                          likewise; NDRange: n
-//               3 write:   the outputs. NDRange: n
-//   P_SORTED    write: 1 rows are sorted, 0 in order of first occurrence
-//   P_OUTPUTS   write: bits: 1 indices, 2 inverse, 4 counts are outputs
-// Arguments: order, to: int [n]; flags, first: uchar [n]; group: int [n], for each position in the
-// order the index of its group of equal rows; rank: int [n], for the first row of each group its
-// rank among these (P_SORTED 0); list: int, the row of each group; indices, counts: long, one per
-// group; inverse: long [n]
-// Of equal rows the one with the lower index comes first: the sort is stable.
+//   P_FORM      the kernel that is compiled:
+//               0 unique_sort: sorts each block of `width` rows, at most 64, by insertion. NDRange:
+//                 blocks
+//               1 unique_merge: merges pairs of sorted blocks of `width` rows. NDRange: n
+//               2 unique_flags: finds the first row of each group. NDRange: n
+//               3 unique_write: writes the outputs. NDRange: n
+//               Each NDRange may be smaller
+//   P_SORTED    unique_write: 1: groups are written in sorted order, 0: in the order of their first
+//               rows in x
+//   P_OUTPUTS   unique_write: optional outputs that are written, a sum of 1 indices, 2 inverse,
+//               4 counts
+// Arguments
+//   x, outer, n, inner
+//   width       see P_FORM
+//   order       int [n]: row numbers in sorted order. The result of unique_sort; unique_merge reads
+//               it and writes `to`
+//   to          int [n]
+//   flags       uchar [n]: 1 where sorted position p begins a group
+//   first       uchar [n]: 1 where row j is the first row of a group
+//   group       int [n]: the group of each sorted position, counted from 0
+//   rank        int [n]: P_SORTED 0: if row j is the first row of a group, the number of such rows
+//               before it
+// Outputs, with the groups in the order that P_SORTED determines
+//   list        int, one per group: its first row
+//   indices     long, one per group: its first row, too
+//   inverse     long [n]: the index of the group of each row
+//   counts      long, one per group: its number of rows
 //
 // @variant P_T=1 P_VEC=1 P_FORM=0 P_SORTED=1 P_OUTPUTS=7
 // @variant P_T=7 P_VEC=1 P_FORM=1 P_SORTED=1 P_OUTPUTS=7
@@ -79,7 +93,7 @@ __kernel void unique_merge(ROWS, const long width, __global const int *order, co
         const long start = p / (2 * width) * (2 * width), middle = min(start + width, (long)n);
         const bool left = p < middle;
         const int row = order[p];
-        // number of rows of the other block that come before this one
+        // Binary search for the number of rows of the other block that precede this row.
         const long from = left ? middle : start;
         long low = from, high = left ? min(start + 2 * width, (long)n) : middle;
         while (low < high) {

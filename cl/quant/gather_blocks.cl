@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes com.microsoft.GatherBlockQuantized: gathers and dequantises rows of a table of 2-, 4- or
+// Computes com.microsoft.GatherBlockQuantized: gathers and dequantizes rows of a table of 2-, 4- or
 // 8-bit integers with block-wise scales, in float:
-// y[k, c] = (x[index[k], c] - zero[index[k], c / block]) * scale[index[k], c / block].
 //
-//   P_BITS   2, 4 or 8 bits of an element; the first of a byte is in its low bits
-//   P_SIGNED 1: elements are two's complement
-//   P_PER    elements in a unit of the offsets of x and zero: 8 / P_BITS where it is a byte, else 1
-//   P_ZERO   1: there are zero points; 0: they are all `middle`
-//   P_INT    width of an index: 32 or 64. Negative ones count from the end; one that is out of
-//            range gives a row of zeros
+//   y[k, c] = (x[index[k], c] - zero[index[k], c / block]) * scale[index[k], c / block]
+//
+// Parameters
+//   P_BITS    2, 4 or 8: bits of an element; the first element of a byte is in its low bits
+//   P_SIGNED  1: elements are two's complement, 0: unsigned
+//   P_PER     elements per unit of x_off and zero_off: 8 / P_BITS where offsets count bytes, 1
+//             where they count elements
+//   P_ZERO    1: there are zero points; 0: all zero points are `middle`
+//   P_INT     32 or 64: width of an index. A negative index counts from the end; one that is out of
+//             range gives a row of zeros
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1
 //
-// Arguments: picks (number of indices), rows, cols (elements of a row), block (elements that share
-// a scale), blocks (of a row), zero_pitch (elements from row to row of zero), middle; x, index,
-// scale, zero (not read with P_ZERO 0), y.
+// Arguments
+//   picks       number of indices
+//   rows, cols  rows of x, elements of a row
+//   block       adjacent elements of a row that share a scale
+//   blocks      scales of a row
+//   zero_pitch  elements from row to row of zero
+//   middle      the zero point if P_ZERO is 0
+//   x           packed [rows, cols]
+//   index       [picks]
+//   scale       [rows, blocks]
+//   zero        packed zero points; not read if P_ZERO is 0
+//   y           [picks, cols]
 // NDRange: cols, picks; each may be smaller.
 //
 // @variant P_BITS=4 P_SIGNED=1 P_PER=1 P_ZERO=0 P_INT=64 P_T=1 P_FMA=0 P_VEC=1
@@ -28,6 +40,7 @@ typedef long number;
 typedef int number;
 #endif
 
+// Returns element `at` of the packed elements at p, sign-extended if P_SIGNED is 1.
 static inline int code_at(__global const uchar *p, const long at)
 {
     const int code = (p[at * P_BITS / 8] >> (int)(at * P_BITS % 8)) & ((1 << P_BITS) - 1);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes Cast (ONNX 25) from and to the storage types of quant/narrow.clh.
+// Computes Cast (ONNX 25) from and to the dtypes of a byte and less of quant/narrow.clh ("narrow"):
+// float8, float4, float8e8m0, (u)int4 and (u)int2.
 //
 // Parameters
-//   P_IN, P_OUT  dtypes by ONNX number; at least one is a narrow one, 17 to 26
-//   P_SATURATE   0, 1 or 2, see encode_<dtype>
+//   P_IN, P_OUT  dtypes of x and y by ONNX number; at least one is narrow, 17 to 26
+//   P_SATURATE   treatment of values out of range of a narrow float: 0, 1 or 2, see encode_<dtype>
+//                in quant/narrow.clh
 //   P_MODE       rounding to float8e8m0: 0 up, 1 down, 2 to nearest
-//   P_FP64       1 when one of them is float64
-// cast_narrow  Arguments: n (elements), x [n], y [n], contiguous, from the start of a byte.
-//   NDRange: n / 8: a work-item converts eight elements, which are whole bytes in every type.
-//   Unused bits of the last byte are written as zeros.
+//   P_FP64       1 if P_IN or P_OUT is float64
+// Arguments of cast_narrow
+//   n            elements
+//   x, y         [n], contiguous, from the start of a byte
+// NDRange: ceil(n / 8), may be smaller: a work-item converts eight elements at a time, which are
+// whole bytes in every dtype. Unused bits of the last byte are written as zeros.
 //
 // @variant P_IN=1 P_OUT=17 P_SATURATE=1 P_MODE=0 P_FP64=0
 // @variant P_IN=10 P_OUT=18 P_SATURATE=0 P_MODE=0 P_FP64=0
@@ -65,8 +69,9 @@ typedef ulong magnitude;
 typedef uint magnitude;
 #endif
 
-// Converts a double or an integer to a float with rounding to odd: the last bit kept is set where
-// bits are dropped, so that rounding again gives the same as rounding the original value.
+// float_of_double and float_of_size convert a double and an unsigned integer to a float with
+// rounding to odd: the last bit of the mantissa is set where the result is inexact. Rounding that
+// float to a narrow type then gives the same as rounding the original value (no double rounding).
 #if P_FP64
 static inline float float_of_double(const double x)
 {
@@ -90,6 +95,7 @@ static inline float float_of_size(const magnitude size)
     return convert_float(kept) * as_float((uint)(127 + dropped_bits) << 23);
 }
 
+// Returns element i of x as a float (float dtypes) or an integer.
 static inline number number_at(__global const in_elem *x, const long i)
 {
 #if !IS_NARROW(P_IN) && P_IN == 11
@@ -101,6 +107,7 @@ static inline number number_at(__global const in_elem *x, const long i)
 #endif
 }
 
+// Returns v as a float, integers rounded to odd.
 static inline float float_of(const number v)
 {
 #if IS_FLOAT(P_IN)
@@ -112,6 +119,7 @@ static inline float float_of(const number v)
 #endif
 }
 
+// converted() returns v as P_OUT: the code of a narrow dtype, else a value for store_<dtype>.
 #if P_OUT == 24
 typedef uint result;
 static inline result converted(const number v)
@@ -125,7 +133,7 @@ static inline result converted(const number v)
     return CAT(encode_, CAT(NAME_, P_OUT))(float_of(v), P_SATURATE);
 }
 #elif IS_NARROW(P_OUT)
-// Returns the low bits of an integer: values out of range wrap.
+// Narrow integers: values out of range wrap, to the low bits.
 typedef uint result;
 static inline result converted(const number v)
 {

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes com.microsoft.MatMulNBits: y = a x transpose(w) + bias with weights of 4 or 8 bits,
-// quantized block-wise along k, w = (q - zero) * scale. They are dequantized in registers.
+// quantized block-wise along k, w = (q - zero) * scale. They are dequantized in registers; sums are
+// in float.
 //
 // Parameters
-//   P_BITS   4 (two nibbles a byte, the low one first) or 8
-//   P_ZERO   zero points: 0 half of the range, 1 packed as the weights are, 2 of dtype P_Z
-//   P_Z      with P_ZERO 2 their dtype: 1 or 10; else 1
-//   P_BIAS   1: there is a bias, one element per column
+//   P_BITS    bits of a weight: 4 (two per byte, the first in the low nibble) or 8
+//   P_ZERO    zero points: 0 none, half of the range (8 or 128) is used; 1 packed as the weights
+//             are; 2 of dtype P_Z
+//   P_Z       P_ZERO 2: dtype of the zero points, 1 float or 10 half; else 1
+//   P_BIAS    1: a bias of one element per column is added; 0: none
 //   P_ROWS, P_COLS  tile of y that a group computes at a time
-//   P_LOCAL  work-items that share k: simd 1, simt 64 or less, a power of two
-//   P_T, P_VEC, P_FMA  see common/types.clh; P_VEC is the bytes of weights of a load:
-//            4, 8, 16
-// Arguments: a [m, k], w [n, blocks, bytes], scales [n, blocks],
-//   zeros [n, (blocks * P_BITS + 7) / 8] or [n, blocks], bias [n], y [m, n]; m, n, k, blocks,
-//   chunks (of P_VEC bytes in a block)
-// NDRange: n / P_COLS groups of P_LOCAL, m / P_ROWS; each may be smaller.
+//   P_LOCAL   work-items of a group, among which k is divided: 1 (simd), or a power of two up to 64
+//             (simt)
+//   P_T, P_FMA  see common/types.clh
+//   P_VEC     4, 8 or 16: bytes of weights that are loaded at a time (a chunk), and lanes of
+//             vectors
+// Arguments
+//   a         [m, k]
+//   w         [n, blocks, bytes of a block]
+//   scales    [n, blocks]
+//   zeros     P_ZERO 1: [n, (blocks * P_BITS + 7) / 8] bytes; P_ZERO 2: [n, blocks]
+//   bias      [n]
+//   y         [m, n]
+//   m, n, k
+//   blocks    quantization blocks of a row of w
+//   chunks    chunks of a block
+// NDRange: ceil(n / P_COLS) groups of P_LOCAL, ceil(m / P_ROWS); each may be smaller.
 // Local memory: P_ROWS * P_COLS * P_LOCAL floats where P_LOCAL is more than 1.
 //
 // @hot nbits P_LOCAL!=1
@@ -39,7 +50,7 @@ typedef float zero_elem;
 typedef uchar zero_elem;
 #endif
 
-// Returns the zero point of a block; its row begins at p.
+// Returns the zero point of block number `block` of a row of w, whose zero points begin at p.
 static inline float zero_of(__global const zero_elem *p, const int block)
 {
 #if P_ZERO == 0
@@ -53,8 +64,9 @@ static inline float zero_of(__global const zero_elem *p, const int block)
 #endif
 }
 
-// Loads PER_CHUNK elements from p on, zeros after `count`. With 4 bits, *even and *odd get those of
-// even and odd index, to match low and high nibbles of weights; with 8 bits *even gets all.
+// Loads the PER_CHUNK elements of a, from p on, that are multiplied by a chunk of weights; those
+// from `count` on are 0. P_BITS 4: *even and *odd get the elements of even and odd index, which
+// belong to the low and the high nibbles; P_BITS 8: *even gets all of them.
 static inline void load_chunk(__global const elem *p, const int count, vec *even, vec *odd)
 {
     vec first, second = (vec)0.0f;
@@ -78,6 +90,7 @@ static inline void load_chunk(__global const elem *p, const int count, vec *even
 #endif
 }
 
+// Returns the sum of the lanes of v.
 static inline float total(const vec v)
 {
     float t[P_VEC], sum = 0.0f;

@@ -6,14 +6,20 @@
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is w; P_VEC 1, P_FP64 0, P_INDEX 32
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
-//   P_FORM    0 lines: one work-item for P_LINE pixels of a row, tap by tap. NDRange: parts of
-//               rows, planes * od * oh
-//             1 pixels: one work-item per pixel. NDRange: pixels, planes
-//   P_LINE    pixels that a work-item accumulates in private memory (form 0); else 1
+//   P_FORM    0: a group is one work-item, which computes up to P_LINE adjacent pixels of a row of
+//             y, by a loop over them for each kernel element (tap). NDRange: ceil(ow / P_LINE),
+//             batch * groups * oc * od * oh.
+//             1: a work-item computes one pixel. NDRange: od * oh * ow, batch * groups * oc.
+//             Each dimension may be smaller: work-items loop over the rest
+//   P_LINE    P_FORM 0: pixels whose sums are in private memory; else 1
 // Arguments, in elements
-//   batch, groups, ic, oc (of one group); CONV_SIZES_PARAMS, see common/conv.clh
-//   x, w, y; QCONV_ARGS_LAST, see quant/qconv.clh
-// Each dimension of the NDRange may be smaller: work-items loop over the rest.
+//   batch, groups
+//   ic, oc    channels of one group
+//   CONV_SIZES_PARAMS   see common/conv.clh
+//   x         [batch, groups * ic, id, ih, iw]
+//   weights   [groups * oc, ic, kd, kh, kw]
+//   y         [batch, groups * oc, od, oh, ow]
+//   QCONV_ARGS_LAST     see quant/qconv.clh
 //
 // @hot qconv P_FORM=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0

@@ -4,17 +4,18 @@
 // by dot products of words: 32 bits that hold P_UNIT 8-bit values, as one float, two int16 or four
 // int8 (common/dot_simd.clh):
 //
-//   qconv_simd   any kernel, stride, dilation, padding and number of groups
-//   qconv_depthwise_simd  the same for ic = 1 and at most 256 taps, whose sums are exact in float;
-//                 P_UNIT 1
+//   qconv_simd   any kernel size, stride, dilation, padding and number of groups
+//   qconv_depthwise_simd  ic = 1 and at most 256 kernel elements (taps), whose sums are exact in
+//                 float; P_UNIT 1
 //   qconv_pack_w  packs w [groups*oc][ic][kd][kh][kw] -> words
-//                 [groups][ceil(oc/tile_m)][kh*kw][kd*ceil(ic/P_UNIT)][tile_m], zero channels and
-//                 rows at the ends, then [groups][ceil(oc/tile_m)*tile_m] sums of rows
+//                 [groups][ceil(oc/tile_m)][kh*kw][kd*ceil(ic/P_UNIT)][tile_m], padded with zeros
+//                 to whole words and tiles; then the sums of the weights of each output channel,
+//                 [groups][ceil(oc/tile_m)*tile_m]
 //
 // As in conv_simd.cl, a group computes tile_h x tile_w output pixels of one depth and group_tiles *
 // tile_m output channels, and copies their receptive field into a patch in private memory: here
-// words of P_UNIT channels, with the zero point outside of the image. Zero-point compensation
-// follows accumulation:
+// words of P_UNIT channels, with x's zero point x0 outside of the image. The zero points are
+// applied after accumulation, over the k products of a result:
 //     sum (x - x0) (w - w0) = sum x w - x0 * sum w - w0 * sum x + k * x0 * w0
 //
 // Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh, A is x,
@@ -27,8 +28,8 @@
 // Arguments of qconv_simd, lengths in elements. No length is 0.
 //   batch, groups, ic, oc (of one group); CONV_SIZES_PARAMS, see common/conv.clh
 //   x, w from qconv_pack_w, y
-//   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, with the same limits; slices, there
-//       kd*ic, are kd * ceil(ic/P_UNIT), and P_ACC is for one row more
+//   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, with its limits, where kd*ic becomes
+//       kd * ceil(ic/P_UNIT), and rows * lanes <= P_ACC becomes (rows + 1) * lanes <= P_ACC
 //   QCONV_ARGS_LAST, see quant/qconv.clh
 // qconv_depthwise_simd has these without ic; w in ONNX's layout; group_channels, tile_h, tile_w in
 // place of tile_m .. tile_w.
@@ -55,7 +56,7 @@
 #define S_DTYPE P_B
 #include "quant/words_simd.clh"
 
-// vectors of pixels that a depthwise filter computes at a time
+// Vectors of pixels that filter() computes at a time.
 #define STRIP 4
 #define SPARE ((P_NRV + STRIP) * P_VEC) // words after the patch that may be accessed
 
@@ -89,8 +90,9 @@ static inline void put_pads(int *p, const int count, const int pad)
     for (int i = 0; i < count; i += P_VEC) put_words(p + i, (vint)pad);
 }
 
-// Fills the patch [phase of h][phase of w][h.length][w.length] of P_UNIT channels. `left` bytes may
-// be read from the last channel's plane on; `inside` is 0 for planes outside the image.
+// Fills the patch [phase of h][phase of w][h.length][w.length] with words of P_UNIT channels, or
+// with `pad` where `inside` is 0 (planes outside the image). `left`: bytes that may be read from
+// the start of the last channel's plane on.
 static __attribute__((noinline)) void fill_slice(int *p, const struct lines *from, const long left,
                                                  const int inside, const int pad,
                                                  const struct side h, const struct side w)
@@ -119,7 +121,8 @@ static __attribute__((noinline)) void fill_slice(int *p, const struct lines *fro
 
 #if P_UNIT == 1
 
-// Computes t[i][j] = (first ? 0 : t[i][j]) + the dot product, in parts that are exact in float.
+// Computes t[i][j] = (first ? 0 : t[i][j]) + the dot product, as partial sums that are exact in
+// float.
 static void multiply_add(const int rows, MICRO_PARAMS, vint *t, const int first)
 {
     vec part[P_MR * P_NRV];
@@ -142,8 +145,8 @@ static void multiply_add(const int rows, MICRO_PARAMS, vint *t, const int first)
 #define multiply_add micro
 #endif
 
-// Computes t[j] = (first ? 0 : t[j]) + the sums of the inputs in the receptive fields of vector j
-// of pixels.
+// Computes t[j] = (first ? 0 : t[j]) + the sums of x over the receptive fields of vector j of
+// pixels.
 static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const int taps,
                                                const int slices, const int *patch,
                                                const int *offsets, const int patch_slice,
@@ -158,9 +161,9 @@ static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const
     }
 }
 
-// Computes one channel's (height x width) results, t[lane] + start - w0 * seen[lane], requantizes
-// and stores them; line r begins at lane r * pitch. With is_contiguous, lines of y adjoin, and a
-// vector may write elements that a later line of the channel overwrites.
+// Computes the height x width results of a channel, t[lane] + start - w0 * seen[lane], requantizes
+// and stores them; row r begins at lane r * pitch. `seen` are the sums of add_seen. is_contiguous:
+// rows of y adjoin, and a vector may write elements that a later row of the channel overwrites.
 static __attribute__((noinline)) void finish(const int *t, const int *seen, const int start,
                                              const int w0, const int height, const int width,
                                              const int pitch, __global y_elem *y, const int y_line,
@@ -225,7 +228,7 @@ __kernel void qconv_simd(const int batch, const int groups, const int ic, const 
                 int any_zero = 0;
                 for (int o = channel0; o < channel1; ++o) any_zero |= W_ZERO(o) + S_MOVED;
 
-                vint *sums = acc + t_row; // the sums of add_seen are before them
+                vint *sums = acc + t_row; // acc begins with the sums of add_seen
                 int s0 = 0;
                 do {
                     const int sc = min(fit, slices - s0);

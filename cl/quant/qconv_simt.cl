@@ -3,29 +3,34 @@
 // Computes ConvInteger (ONNX 10) and QLinearConv (ONNX 10) for GPUs (simt class) as an implicit
 // GEMM, whose right operand is gathered from x tile by tile; bit-identical to qconv.cl:
 //
-//   qconv_simt    output channels by pixels, a group of channels at a time
+//   qconv_simt    for each group of channels, the product of weights (rows: output channels) and
+//                 gathered x (columns: output pixels of all images)
 //   qconv_pack_x  packs x into words of four channels: [batch][groups][depth][id*ih*iw],
-//                 depth = ceil(ic / 4); channels after the last hold the zero point
-//   qconv_pack_w  packs the weights likewise: [groups][taps][depth][oc], taps = kd*kh*kw; channels
-//                 after the last are 0
-// A word is 32 bits, four signed 8-bit values (see quant/qtile.clh). In the padding and after the
-// last channel, words of x hold the zero point, which contributes 0 for any weights.
+//                 depth = ceil(ic / 4)
+//   qconv_pack_w  packs the weights into words of four channels: [groups][taps][depth][oc],
+//                 taps = kd*kh*kw; channels from ic on are 0
+// A word is 32 bits, four signed 8-bit values (see quant/qtile.clh). x has the zero point in the
+// padding and in channels from ic on, which contributes 0 for any weights.
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is the weights; P_VEC 1, P_FP64 0,
 //             P_INDEX 32. Of these qconv_pack_w reads P_B only, qconv_pack_x P_A and P_ZERO_A
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: as in qgemm_simt.cl
-// Arguments, in elements or words
-//   batch, groups, ic, oc (of one group); CONV_SIZES_PARAMS, see common/conv.clh
-//   x and weights as packed, y; QCONV_ARGS_LAST, see quant/qconv.clh
+// Arguments of qconv_simt; offsets are in words for x and weights, else in elements
+//   batch, groups
+//   ic, oc              channels of one group
+//   CONV_SIZES_PARAMS   see common/conv.clh
+//   x, weights          from qconv_pack_x, qconv_pack_w
+//   y                   [batch, groups * oc, od, oh, ow]
+//   QCONV_ARGS_LAST     see quant/qconv.clh
 // NDRange of qconv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
 // batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups; each may be any
 // number >= 1, groups stride over the rest.
-// qconv_pack_x: volume: id*ih*iw, channels: groups * depth, depth, ic, batch; x; packed; x_zero.
-// NDRange: volume, channels, batch.
-// qconv_pack_w: oc, ic, taps, depth, groups; weights; packed. NDRange: oc, taps * depth, groups.
-// Each dimension may be smaller.
+// Arguments of qconv_pack_x: volume (id*ih*iw), channels (groups * depth), depth, ic, batch; x;
+// packed, the result; x_zero. NDRange: volume, channels, batch.
+// Arguments of qconv_pack_w: oc, ic, taps, depth, groups; weights in ONNX's layout; packed, the
+// result. NDRange: oc, taps * depth, groups. For both, each dimension may be smaller.
 //
 // @hot qconv_simt
 // @ptx dp4a.s32.s32 P_DOT=2

@@ -6,22 +6,25 @@
 // (signed bytes).
 //
 //   qgemm_simd    C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators
-//   qgemm_pack_b  packs B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, zeros at the
-//                 ends, then the sums of their columns; NR = P_NRV * P_VEC
+//   qgemm_pack_b  packs B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, padded with
+//                 zeros, then the sums of their columns, [ceil(n/NR)*NR]; NR = P_NRV * P_VEC
 //
-// Zero-point compensation follows accumulation, see qconv_simd.cl.
+// The zero points a0, b0 are applied after accumulation:
+//     sum (a - a0) (b - b0) = sum a b - b0 * sum a - a0 * sum b + k * a0 * b0
 //
 // Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh;
 // P_FP64 0, P_INDEX 32)
 //   P_MR, P_NRV   as in gemm_simd.cl
 //   P_KC          words of a block in k: 256
-//   P_MC          max rows of a group: 96
+//   P_MC          largest number of rows of a group: 96
 //   P_ACC         accumulators in private memory: 32768
-//   P_B_PACKED    0: each group packs its panels of B; 1: panels from qgemm_pack_b, of one B for
-//                 all batches
-//   P_ZERO_A, P_ZERO_B, P_RANK   as in qmatmul.cl
+//   P_B_PACKED    0: each group packs its panels of B; 1: panels from qgemm_pack_b, where B is the
+//                 same for all batches
+//   P_ZERO_A, P_ZERO_B   see quant/qmatmul.clh
+//   P_RANK        number of batch dimensions, 0..6
 //
-// Arguments: those of qmatmul.cl, and before QMATMUL_ARGS_LAST
+// Arguments: those of qmatmul.cl (with P_B_PACKED 1, b as packed), with these before
+// QMATMUL_ARGS_LAST:
 //   tile_m         height of a register tile, 1..P_MR
 //   group_tiles    tiles of a group; group_tiles * tile_m <= P_MC
 //   group_panels   panels of a group; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
@@ -95,8 +98,8 @@ typedef struct __attribute__((packed)) {
     s_elems v;
 } loose_s;
 
-// Packs `count` bytes at x as s words, padding the last one with zeros. Returns the sum of the
-// bytes, with S_MOVED applied.
+// Packs `count` bytes at x as s words, padding the last word with zeros. Returns the sum of the
+// values in these words (those of the operand plus S_MOVED).
 static __attribute__((noinline)) int copy_row(int *to, __global const uchar *x, const int count)
 {
     s_elem *t = (s_elem *)to;
@@ -119,8 +122,8 @@ static __attribute__((noinline)) int copy_row(int *to, __global const uchar *x, 
 
 // ---- packing B ----------------------------------------------------------------------------------
 
-// Packs a row of a panel's words: `cols` columns at b, from rows n apart, of which k are left;
-// `left` bytes may be read from b on.
+// Packs one row of words of a panel: `cols` columns from b on, of up to P_UNIT rows that are n
+// elements apart. The matrix has k rows from b on, and `left` bytes may be read.
 static inline void fetch_words(int *t, __global const b_elem *b, const int n, const int k,
                                const int cols, const long left)
 {
@@ -130,7 +133,8 @@ static inline void fetch_words(int *t, __global const b_elem *b, const int n, co
 }
 
 #if !P_B_PACKED
-// Packs `depth` rows of a panel's words, and sums their columns: sums = (first ? 0 : sums) + these.
+// Packs `depth` rows of words of a panel into t, and computes sums = (first ? 0 : sums) + the sums
+// of their columns. The matrix has k rows from b on; see fetch_words() for the others.
 static __attribute__((noinline)) void fetch_panel(int *t, vint *sums, __global const b_elem *b,
                                                   const int n, const int k, const int depth,
                                                   const int cols, const long left, const int first)
@@ -192,6 +196,7 @@ static void multiply_add(const int rows, MICRO_PARAMS, vint *t, const int first)
 #define multiply_add micro
 #endif
 
+// Returns the zero points of `count` columns, plus U_MOVED; step is 0 where all have the one at p.
 static inline vint zeros_of(__global const b_elem *p, const int step, const int count)
 {
 #if P_ZERO_B
@@ -235,7 +240,7 @@ __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
                 const int t_row = (panel1 - panel0) * P_NRV;
                 __global const uchar *left =
                     (__global const uchar *)(a + a_off + at_a + (long)row0 * k);
-                vint *sums = acc + t_row; // the column sums are before them
+                vint *sums = acc + t_row; // acc begins with the sums of B's columns
 
                 int p0 = 0;
                 do {

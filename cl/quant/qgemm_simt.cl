@@ -5,21 +5,25 @@
 //
 //   qgemm_simt  C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators, bit-identical to
 //               qmatmul.cl
-//   qgemm_pack  packs B for it: 32-bit words of four rows, as signed bytes, [ceil(k / 4)][n]; bytes
-//               after the last row are 0
+//   qgemm_pack  packs B for it: 32-bit words of four rows, as signed bytes,
+//               [batch][ceil(k / 4)][n]; bytes of rows from k on are 0
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_VEC 1, P_FP64 0, P_INDEX 32. Of these
 //             qgemm_pack reads P_B only
 //   P_ZERO_A, P_ZERO_B    see quant/qmatmul.clh
-//   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: 16, 16, 4, 4, 16; large sizes
-//             16, 16, 8, 8, 8; few rows 4, 64, 1, 1, 32; groups of 64 work-items 8, 8, 4, 4, 8
-//   P_RANK    batch dimensions, 0..6
+//   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh. The first five: 16, 16, 4, 4, 16;
+//             for large matrices 16, 16, 8, 8, 8; for few rows 4, 64, 1, 1, 32; where a group has
+//             at most 64 work-items 8, 8, 4, 4, 8
+//   P_RANK    number of batch dimensions, 0..6
 // Arguments of qgemm_simt; lengths and strides of A and C in elements, of B in words
-//   m, n, k, words: ceil(k / 4), batch; for each batch dimension d<i> (length), sa<i>, sb<i>
-//   (strides in A and B)
-//   a [m,k], b as packed, c [m,n] of each batch, contiguous
-//   QMATMUL_ARGS_LAST, see quant/qmatmul.clh
+//   m, n, k
+//   words               ceil(k / 4)
+//   batch               product of the lengths of the batch dimensions
+//   d<i>, sa<i>, sb<i>  batch dimension i: length, strides in A and B
+//   a, c                [m,k] and [m,n] of each batch, contiguous
+//   b                   from qgemm_pack
+//   QMATMUL_ARGS_LAST   see quant/qmatmul.clh
 // NDRange: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 n / (P_WG_N*P_TN),
 // 1 m / (P_WG_M*P_TM), both rounded up, 2 batch; each may be any number >= 1, groups stride over
 // the rest.
@@ -74,7 +78,8 @@
 #define ZERO_A(row) ((P_ZERO_A ? (int)a_zero[a_zero_off + (row)*az] : 0) - FLIP_A)
 #define ZERO_B(col) ((P_ZERO_B ? (int)b_zero[b_zero_off + (col)*bz] : 0) - FLIP_B)
 
-// Returns word p of a row of A, as signed bytes; those after the end of the row are 0.
+// Returns word p of a row of A, as signed bytes; those from element k on are 0. is_aligned: every
+// row begins at a multiple of 4 bytes and has a multiple of 4 elements.
 static inline int load_word(__global const a_elem *row, const int p, const int k,
                             const int is_aligned)
 {

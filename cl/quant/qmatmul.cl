@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) with int32 accumulators:
-// C[z] = (A[z] - a_zero) x (B[z] - b_zero).
+// C[z] = (A[z] - a_zero) x (B[z] - b_zero), for QLinearMatMul requantized to 8 bits.
 //
 // Parameters
-//   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_FP64 0, P_INDEX 32
+//   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_FP64 is 0, P_INDEX 32
 //   P_ZERO_A, P_ZERO_B    see quant/qmatmul.clh
 //   P_ROWS    rows of C that a work-item computes at a time
-//   P_RANK    batch dimensions, 0..6
-// Arguments, lengths and strides in elements
-//   m, n, k, batch; for each batch dimension d<i> (length), sa<i>, sb<i> (strides in A and B)
-//   a [m,k], b [k,n], c [m,n] of each batch, contiguous
-//   QMATMUL_ARGS_LAST, see quant/qmatmul.clh
-// NDRange: n / P_VEC, m / P_ROWS, batch; each dimension may be smaller.
+//   P_RANK    number of batch dimensions, 0..6
+// Arguments; lengths and strides in elements
+//   m, n, k
+//   batch               product of the lengths of the batch dimensions
+//   d<i>, sa<i>, sb<i>  batch dimension i: length, strides in A and B
+//   a, b, c             [m,k], [k,n] and [m,n] of each batch, contiguous
+//   QMATMUL_ARGS_LAST   see quant/qmatmul.clh
+// NDRange: ceil(n / P_VEC), ceil(m / P_ROWS), batch; each dimension may be smaller.
 //
 // @hot qmatmul P_VEC=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=16 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_ROWS=4 P_RANK=0
@@ -29,6 +31,7 @@
     at_b += rest % d##i * sb##i;                                                                   \
     rest /= d##i;
 
+// Returns the zero points of `count` columns; step is 0 where all have the one at p.
 static inline vint splat_or_load_zero(__global const b_elem *p, const int step, const int count)
 {
     return step ? to_vint(LOAD_B(p, count)) : (vint)(int)*p;

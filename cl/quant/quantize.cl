@@ -4,26 +4,40 @@
 // DynamicQuantizeLinear (ONNX 11).
 //
 // Parameters
-//   P_IN, P_OUT  dtypes in buffers by ONNX number: 1 float, 2 uchar, 3 char, 4 ushort, 5 short,
-//                6 int, 10 half, 16 bfloat16; quantized ones also 17 to 23, 25, 26 (narrow.clh)
-//   P_S       dtype of scales: 1, 10, 16 or 24 (float8e8m0)
-//   P_ZERO    1: there are zero points, of the quantized dtype; 0: they are 0
-//   P_QUOTIENT  10 or 16: x / scale is rounded to that dtype; else 1
-//   P_SATURATE  treatment of values out of range of a float8, see encode_<dtype>
-//   P_STEP    0: one scale for a row of inner; 1: one for each element of it
-//   P_LOCAL   work-items of a group of range_parts, a power of two; else 1
-//   P_VEC     lanes: 1, 4, 8 or 16
-// quantize    y = saturate(round_half_even(x / scale) + zero), NaN gives the lowest value; floats:
-//             rounded once, at the end
-// quantize_packed  the same to packed dtypes; a work-item writes whole bytes; P_VEC is 1.
-//             After the arguments of quantize: the number of elements (long). NDRange: that / 8
-// dequantize  y = (x - zero) * scale
-//   x, y: [outer, n, inner]; the scale of row (o, a) is at o * s_outer + a / block * s_n.
-//   Arguments: x, y, scale, zero (not read with P_ZERO 0), rows (outer * n), n, inner, s_outer,
-//   s_n, block.
-//   NDRange: inner / P_VEC, rows
-// range_parts  min and max of 0 and a part of x[n]: to parts[2 * group]. NDRange: groups of P_LOCAL
-// range_last   scale and zero point for uint8 from n_parts parts. NDRange: 1
+//   P_IN, P_OUT  dtypes of x and y by ONNX number. One of them is a float: 1 float, 10 half,
+//                16 bfloat16; x of quantize may also be 6 int. The other is the quantized one:
+//                2 uchar, 3 char, 4 ushort, 5 short, 17 to 23, 25, 26 (quant/narrow.clh), or, for
+//                dequantize only, 6 int
+//   P_S          dtype of scales: 1, 10, 16 or 24 (float8e8m0)
+//   P_ZERO       1: there are zero points, of the quantized dtype; 0: they are 0
+//   P_QUOTIENT   quantize: 10, 16: x / scale is rounded to half, bfloat16; else 1
+//   P_SATURATE   quantize to float8: treatment of values out of range, see encode_<dtype> in
+//                quant/narrow.clh
+//   P_STEP       0: one scale for a row of inner elements; 1: one for each element of the row
+//   P_LOCAL      range_parts: work-items of a group, a power of two; other kernels: 1
+//   P_VEC        lanes: 1, 4, 8 or 16
+//
+// quantize: y = saturate(round_half_even(x / scale) + zero), where NaN gives the lowest value; for
+//   quantized floats y = round(x / scale + zero). NDRange: ceil(inner / P_VEC), rows
+// quantize_packed: the same for quantized dtypes of 4 and 2 bits; a work-item writes whole bytes,
+//   and P_VEC is 1. The last argument, total, is the number of elements. NDRange: ceil(total / 8)
+// dequantize: y = (x - zero) * scale. NDRange: ceil(inner / P_VEC), rows
+// Arguments of these
+//   x, y        [outer, n, inner]
+//   scale, zero the scale and zero point of row (o, a) are at index o * s_outer + a / block * s_n
+//               (with P_STEP 1, those of its first element); zero is not read if P_ZERO is 0
+//   rows        outer * n
+//   n, inner, s_outer, s_n, block
+// range_parts: parts[2 * group] and the next one are the min and max of 0 and the elements of x
+//   that the group reads. NDRange: groups of P_LOCAL. Local memory: P_LOCAL float2
+//   n           elements
+//   x           float [n]
+//   parts       float [groups, 2]
+// range_last: scale and zero point of DynamicQuantizeLinear (uint8) from parts. NDRange: 1
+//   n_parts     groups of range_parts
+//   parts       from range_parts
+//   scale, zero one element each
+// Every dimension of an NDRange may be smaller.
 //
 // @variant P_IN=1 P_OUT=2 P_S=1 P_ZERO=1 P_QUOTIENT=1 P_SATURATE=1 P_STEP=0 P_LOCAL=1 P_VEC=16
 // @variant P_IN=10 P_OUT=3 P_S=10 P_ZERO=0 P_QUOTIENT=1 P_SATURATE=1 P_STEP=1 P_LOCAL=1 P_VEC=8
@@ -84,15 +98,15 @@ typedef CAT(ELEM_, QUANTIZED) zero_elem;
 #define DECODE CAT(decode_, CAT(NAME_, QUANTIZED))
 #define ENCODE CAT(encode_, CAT(NAME_, QUANTIZED))
 
-// Type of zero points, and of their sums with elements.
+// Type of quantized values and zero points in arithmetic.
 #if IS_SMALL_FLOAT(QUANTIZED)
 typedef vfloat vwhole;
 #else
 typedef vint vwhole;
 #endif
 
-// scale_of and zero_of return the scales and zero points of `count` elements from i on, in a row
-// whose own are at index `at`.
+// scale_of and zero_of return the scales and zero points of elements i .. i + count - 1 of the row
+// whose (first) scale and zero point have index `at`.
 static inline vfloat scale_of(__global const scale_elem *s, const long at, const int i,
                               const int count)
 {
@@ -159,7 +173,7 @@ typedef vuint vresult;
 typedef CAT(v, CAT(ELEM_, P_OUT)) vresult;
 #endif
 
-// Returns x / scale + zero, rounded and saturated.
+// Returns x / scale + zero, rounded and saturated to P_OUT; see the head of this file.
 static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole zero)
 {
 #if P_QUOTIENT == 10

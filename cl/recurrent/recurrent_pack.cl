@@ -1,21 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packs weights of recurrent cells for recurrent_simd.cl and recurrent_simt.cl. r: ONNX's R
-// [n_dirs][gates][hidden units][hidden], of `all_gates` gates; b: ONNX's B [n_dirs][2][gates *
-// hidden].
+// Packs the weights and biases of recurrent cells for recurrent_simd.cl and recurrent_simt.cl.
 //
-//   recurrent_pack_lanes  gates gate0 .. gate0 + gates - 1 of r as panels, zeros where there is no
-//                         unit: [d: dir_elems][panel][k][vector][lane]; vector < units * gates,
-//                         gates fastest; unit = (panel * units + vector / gates) * lanes + lane
-//                         NDRange: panels, hidden (k), n_dirs
-//   recurrent_pack_fours  [d][k / 4][gate][unit][k % 4], zeros where there is no k
-//                         NDRange: hidden (unit), ceil(hidden / 4), n_dirs * gates
-//   recurrent_pack_bias   [d][width] = Wb + Rb, of Rb only the first `joined` elements of each
-//                         direction; width = gates * hidden
-//                         NDRange: n_dirs * width
+// Parameters
+//   P_T, P_VEC  see common/number.clh; P_VEC is 1
 //
-// Parameters: P_T as in common/number.clh, P_VEC 1. Every dimension of an NDRange may be smaller
-// than its work.
+// recurrent_pack_lanes: packs gates gate0 .. gate0 + gates - 1 of R as panels for
+//   recurrent_simd.cl: [d][panel][k][units * gates vectors][lane], dir_elems elements for each
+//   direction d. Lane `lane` of vector v belongs to gate v % gates of unit
+//   (panel * units + v / gates) * lanes + lane; it is 0 where that is not below `hidden`.
+//   NDRange: panels, hidden (k), n_dirs
+//   r           ONNX's R [n_dirs][all_gates * hidden][hidden]
+//   packed      the result
+//   n_dirs, hidden, all_gates, gate0, gates
+//   units       vectors of units in a panel
+//   panels      panels of a direction
+//   lanes       lanes of a vector
+//   dir_elems   see above
+// recurrent_pack_fours: packs R as [d][k / 4][gate][unit][k % 4], 0 where k is not below `hidden`.
+//   NDRange: hidden (unit), ceil(hidden / 4), n_dirs * gates
+//   r           ONNX's R [n_dirs][gates * hidden][hidden]
+//   packed      the result
+//   n_dirs, hidden, gates
+// recurrent_pack_bias: computes [d][width] = Wb + Rb, without Rb from element `joined` of a
+//   direction on. NDRange: n_dirs * width
+//   b           ONNX's B [n_dirs][2 * width]
+//   packed      the result
+//   n_dirs
+//   width       gates * hidden
+//   joined      see above
+// Every dimension of an NDRange may be smaller than its work.
 //
 // @variant P_T=1 P_VEC=1
 // @variant P_T=10 P_VEC=1

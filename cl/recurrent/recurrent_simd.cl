@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes the recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one
-// launch. A work-group is one work-item; it computes one direction of a slice of the batch and
-// never waits for another. The input's contribution to the gates was computed before (`x`).
+// launch. A work-group is one work-item; it computes one direction of a slice of the batch (up to
+// slice_rows sequences), independently of all others. The products of the input with W, and the
+// biases, were computed before (`x`).
 //
 // Parameters (also those of common/types.clh and recurrent/cell.clh)
 //   P_MR   rows (entries of the batch) of the largest register tile: 4, 6, 8 or 12
-//   P_NRV  its width in vectors: the content of a panel of r for each k
-//            P_CELL 0  2: two vectors of units
-//            P_CELL 1  4: one vector of units, gates i, o, f, c
-//            P_CELL 2  3: one vector of units, gates z, r, h
-//            P_CELL 3  2: one vector of units, gates z, r; after these panels, others of two
-//                      vectors of gate h
+//   P_NRV  width of the register tile in vectors. Weights r are packed in panels, each with P_NRV
+//          vectors for every k (unit of Ht-1):
+//            P_CELL 0 (RNN)   2: two vectors of units
+//            P_CELL 1 (LSTM)  4: gates i, o, f, c of one vector of units
+//            P_CELL 2 (GRU with linear_before_reset)  3: gates z, r, h of one vector of units
+//            P_CELL 3 (GRU)   2: gates z, r of one vector of units; after all of these, panels of
+//                             two vectors of units of gate h
 //   P_VEC  4, 8 or 16
-// Arguments: RECURRENT_PARAMS, r by recurrent_pack_lanes, the state's units padded to whole
-// vectors, then
+// Arguments: RECURRENT_PARAMS, with r packed by recurrent_pack_lanes and the units of the state
+// padded to whole vectors, then
 //   tile_rows   rows of a register tile, 1 .. P_MR
 //
-// A slice of one row reads several panels in parallel, which hides the latency of additions; slices
-// of more rows use register tiles. Both sum over k in order: a row's result is bit-identical in any
-// batch.
+// A slice of one row multiplies by several panels at a time, which hides the latency of additions;
+// slices of more rows use register tiles. Both sum over k in the same order, so a row's result is
+// bit-identical in any batch.
 // NDRange: one work-item per group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1.
 // Local memory: none.
 //
@@ -51,7 +53,7 @@
 #define STATE_LOAD(p) CAT(vload, P_VEC)(0, p)
 #define STATE_STORE(x, p) (((__global CAT(loose, P_VEC) *)(p))->v = (x))
 
-// Panels that a single row reads in parallel.
+// Number of panels that `line` multiplies by at a time.
 #if P_NRV == 2
 #define LINES 4
 #define FOR_LINES FOR_ROWS_4
@@ -64,8 +66,9 @@
 #define LINE_MAD(i, j) acc##i##_##j = MAD(v, VLOAD(b##i + j * P_VEC), acc##i##_##j);
 #define LINE_PUT(i, j) t[i * P_NRV + j] = acc##i##_##j;
 
-// Computes t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels after
-// the first, step apart.
+// Multiplies one row of the state by LINES panels: t[i * P_NRV + j] = sum over p < k of h[p] *
+// vector j of panel i at p. Panels are `step` elements apart, from b on; `last` panels follow the
+// first, and where they are fewer than LINES - 1 the last is repeated.
 static __attribute__((noinline)) void line(const int k, __global const float *h,
                                            __global const elem *b, const long step, const int last,
                                            vec *t)
@@ -88,9 +91,9 @@ static __attribute__((noinline)) void line(const int k, __global const float *h,
     FOR_LINES(LINE_PUT)
 }
 
-// The job of a work-group: one direction of one slice of the batch.
+// The work of one work-group: one direction of one slice of the batch.
 typedef struct {
-    int rows, padded; // of the slice; units of a line of the state
+    int rows, padded; // rows of the slice; padded number of units of a row of the state
     int hidden, parts, length, t0, tile_rows;
     long x_t, x_b, y_t, y_b, s_b;
     __global const elem *x, *r, *bias, *peep;
@@ -112,12 +115,12 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
     if (j->parts & WANT_Y) store_lanes(j->y + t * j->y_t + row * j->y_b + u, 1, j->hidden - u, h);
 }
 
-// The input's contribution to gate g, from unit u.
+// x of gate g, for the vector of units from u.
 #define INPUT_GATE(g) load_lanes(x + (g)*j->hidden + u, 1, j->hidden - u)
 #define PEEPHOLE(g) load_lanes(j->peep + (g)*j->hidden + u, 1, j->hidden - u)
 
-// Applies the cell's equations to panel p of a row, whose sums are t. `second`: a GRU's gate h,
-// after z and r.
+// Applies the cell's equations to the units of panel p of a row. t has the products of the panel
+// and the state. P_CELL 3: `second` 0 computes gates z and r * Ht-1, 1 gate h and Ht.
 static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row,
                                              const int time, const int p, const int second)
 {
@@ -168,7 +171,7 @@ static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, co
 #endif
 }
 
-// Calls finish or, for a row whose sequence has ended, keeps its state.
+// Calls finish, or copies the state if the row's sequence has ended.
 static inline void finish_if(const cell_job *j, const vec *t, const int row, const int time,
                              const int p, const int second)
 {
@@ -184,7 +187,7 @@ static inline void finish_if(const cell_job *j, const vec *t, const int row, con
 #endif
 }
 
-// Computes one time step of all rows, or half a step of a GRU.
+// Computes one time step of all rows. P_CELL 3: one half of it, gates z and r, or gate h (second).
 static __attribute__((noinline)) void advance(const cell_job *j, const int time, const int second)
 {
     vec t[P_MR * P_NRV < 8 ? 8 : P_MR * P_NRV];
@@ -210,7 +213,7 @@ static __attribute__((noinline)) void advance(const cell_job *j, const int time,
     }
 }
 
-// Sets the state of a slice before its first step.
+// Sets the initial state of a slice: from h0 and c0, else zeros.
 static void start(const cell_job *j, __global const elem *h0, __global const elem *c0)
 {
     for (int row = 0; row < j->rows; ++row) {
@@ -225,7 +228,7 @@ static void start(const cell_job *j, __global const elem *h0, __global const ele
     }
 }
 
-// Writes the final state after the last step, and zeros in Y after the ends of sequences.
+// Writes Y_h and Y_c after the last step, and zeros into Y after the ends of sequences.
 static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
 {
     for (int row = 0; row < j->rows; ++row) {

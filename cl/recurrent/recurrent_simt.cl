@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes the recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both:
-// all time steps in one launch. A work-group computes one direction of a slice of the batch, and a
-// barrier ends each step (GRU without linear_before_reset: each half of a step). No work-group
-// waits for another. The input's contribution to the gates was computed before (`x`).
+// Computes the recurrence of ONNX RNN, GRU and LSTM for the SIMT class, and for float64 in both
+// classes: all time steps in one launch. A work-group computes one direction of a slice of the
+// batch, and a barrier ends each step (GRU without linear_before_reset: each half of a step).
+// Work-groups are independent. The products of the input with W, and the biases, were computed
+// before (`x`).
 //
 // Parameters (also those of common/number.clh, with P_VEC=4, and of recurrent/cell.clh)
 //   P_FMA    1 where fma() is an instruction, else 0
 //   P_LOCAL  work-items of a group; each computes every P_LOCAL-th hidden unit
 //   P_ROWS   rows (entries of the batch) of a slice: 1, 2 or 4
-//   P_STATE  memory of Ht between steps: 0 local, 1 global, when local memory is too small
-// Arguments: RECURRENT_PARAMS, r by recurrent_pack_fours, the state's units padded to fours;
-// slice_rows is P_ROWS. Then,
-//   with P_STATE 0, local memory of 2 * P_ROWS * padded units elements.
+//   P_STATE  memory of Ht between steps: 0 local; 1 global, for when local memory is too small
+// Arguments: RECURRENT_PARAMS, with r packed by recurrent_pack_fours, the units of the state padded
+// to a multiple of 4, and slice_rows equal to P_ROWS. P_STATE 0 only:
+//   shared   local memory of 2 * P_ROWS * (padded number of units) elements
 // NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
 //
 // @hot recurrent_simt
@@ -46,19 +47,20 @@
 #define MAD(a, b, c) ((a) * (b) + (c))
 #endif
 
-// The job of a work-item: one direction of one slice of the batch. Lengths of sequences are
-// separate: a row index that is not a constant keeps the array that it selects from out of
-// registers.
+// The work of a work-item: one direction of one slice of the batch. The lengths of sequences are
+// not a member, because they are indexed by a row that is not a constant, which keeps an array out
+// of registers.
 typedef struct {
     int me, rows, hidden, padded, parts, length;
     long x_t, x_b, y_t, y_b, s_b;
     __global const elem *x, *r, *peep, *bias;
     __global elem *y;
-    __global num *saved, *own; // Ht between launches; Ct or z
+    __global num *saved, *own; // Ht between launches; Ct of LSTM or z of GRU
     cell_numbers numbers;
 } cell_job;
 
-// Computes sums[row][g] = R of gate gate0 + g of unit u times h of each row, for g < gates.
+// Computes sums[row][g] = dot product of h of the row and the weights R of unit u in gate
+// gate0 + g, for g < gates.
 static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const int gate0,
                             const int gates, const int u, SHARED const num *h)
 {
@@ -76,7 +78,7 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
         for (int g = 0; g < GATES; ++g) weights[g] = g < gates ? VLOAD(r + g * gate) : (vec)0;
 #pragma unroll
         for (int row = 0; row < P_ROWS; ++row) {
-            // Rows beyond the last repeat it.
+            // Rows beyond the slice compute the last row again.
             const vec v = vload4(0, h + min(row, j->rows - 1) * j->padded + k);
 #pragma unroll
             for (int g = 0; g < GATES; ++g) {
@@ -101,11 +103,11 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
     if (j->parts & WANT_Y) STORE1(h, j->y + t * j->y_t + row * j->y_b + u);
 }
 
-// The input's contribution to gate g of unit u.
+// x of gate g of unit u.
 #define INPUT_GATE(g) ((num)LOAD1(x + (long)(g)*j->hidden + u))
 
-// Returns Ht of unit u of a row from its sums; h: Ht-1 of the row's unit. GRU without
-// linear_before_reset: z and r * Ht-1.
+// Returns Ht of unit u of a row. sums: the products of Ht-1 and R, for each gate; h: Ht-1 of the
+// unit; *own: Ct of LSTM, updated. P_CELL 3: returns r * Ht-1 and stores z in *own.
 static inline num unit_step(const cell_job *j, const num *sums, __global const elem *x, const int u,
                             const num h, __global num *own)
 {
@@ -135,8 +137,8 @@ static inline num unit_step(const cell_job *j, const num *sums, __global const e
 #endif
 }
 
-// Computes one time step (P_CELL 3: its first half) of the work-item's units; `since` counts from
-// the launch's first time.
+// Computes one time step (P_CELL 3: its first half) for the units of this work-item. time counts
+// from the start of the sequence, since from the first step of the launch.
 static inline void advance(const cell_job *j, const int lengths[P_ROWS], const int time,
                            const int since, SHARED const num *h, SHARED num *next)
 {
@@ -179,14 +181,14 @@ static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], 
 }
 #endif
 
-// Iterates over the work-item's units of each row. Conditions stay outside of these loops, and the
-// functions outside of the kernel: PoCL would compile much longer.
+// Iterates over the units of this work-item in each row. Conditions are outside of these loops, and
+// the loops in functions that are not inlined: otherwise PoCL takes much longer to compile.
 #define EACH_UNIT(end)                                                                             \
     for (int row = 0; row < j->rows; ++row)                                                        \
         for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
 
-// Sets the state before the first step. Units after the last are zeros, which are multiplied by
-// zeros of r.
+// Sets the state before the first step of the launch: from h0 and c0, from the previous launch, or
+// zeros. The padding units are zero, as are the weights r that they are multiplied by.
 static __attribute__((noinline)) void start(const cell_job *j, __global const elem *h0,
                                             __global const elem *c0, SHARED num *h,
                                             SHARED num *next)
@@ -216,8 +218,8 @@ static __attribute__((noinline)) void start(const cell_job *j, __global const el
 #endif
 }
 
-// Stores the state after the last step, for the next launch or as the result, and zeros in Y after
-// the ends of sequences.
+// After the last step, saves the state for the next launch; or, in the last launch, writes Y_h and
+// Y_c, and zeros into Y after the ends of sequences.
 static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS],
                                            __global elem *y_h, __global elem *y_c,
                                            SHARED const num *h)

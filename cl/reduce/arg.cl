@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes ArgMax and ArgMin: y[o, i] = index of the largest or smallest x[o, :, i]; a NaN counts
-// as the extreme, as in NumPy. Also CumSum, y[o, k, i] = x[o, 0, i] + .. + x[o, k, i], and CumProd,
-// the product in place of the sum.
+// Computes ArgMax and ArgMin (kernel arg): y[o, i] = index of the largest or smallest x[o, :, i],
+// where a NaN counts as the extreme, as in NumPy. Computes CumSum, y[o, k, i] = x[o, 0, i] + .. +
+// x[o, k, i], and CumProd, with products in place of sums (kernel scan).
 //
+// Parameters
 //   P_T      dtype by its ONNX number; 16-bit floats are compared and summed in float
 //   P_FP64   1 when P_T is 11
-//   P_MAX    arg: 1 the largest, 0 the smallest
-//   P_LAST   arg: of equal ones 0 the first, 1 the last
-//   P_GROUP  arg: work-items for one result: 1, or 128, through local memory (inner is 1 then)
-//   P_LANES  adjacent elements along `inner` of a work-item: 1 or 16
-//   P_EXCLUSIVE, P_REVERSE  scan: exclude the element itself; from the end
-//   P_PRODUCT  scan: 1 products, 0 sums
-//   P_INDEX  32 or 64: width of element counts; P_VEC 1
+//   P_MAX    arg: 1 finds the largest element, 0 the smallest
+//   P_LAST   arg: which of several equal elements: 0 the first, 1 the last
+//   P_GROUP  arg: work-items per result: 1, or 128 (inner is 1), reduced in local memory
+//   P_LANES  adjacent elements along `inner` that a work-item computes: 1 or 16
+//   P_EXCLUSIVE  scan: 1 excludes element k itself from result k
+//   P_REVERSE    scan: 1 accumulates from the end of the axis
+//   P_PRODUCT    scan: 1 products, 0 sums
+//   P_INDEX  width of index arithmetic: 32 or 64 bits
+//   P_VEC    1
 //
-// Arguments, in elements: outer, n, inner: x is [outer, n, inner], dense.
-// Dimension 0 of the range strides over blocks of P_LANES along inner (P_GROUP 1) or is one group
-// for each of outer.
+// Arguments: x is dense, [outer, n, inner] elements. y: [outer, inner] of int64 (arg), or as x
+// (scan).
+// NDRange: one dimension. P_GROUP 1 and scan: outer * ceil(inner / P_LANES) work-items, or fewer;
+// P_GROUP 128: one work-group for each of outer, or fewer.
 //
 // @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0
 //          P_PRODUCT=0 P_INDEX=32 P_VEC=1
@@ -38,7 +42,7 @@ ELEMENTS_OF(element, P_T)
 #define BEYOND(a, b) ((a) < (b))
 #endif
 #define IS_NAN(a) ((a) != (a))
-// Returns whether (a, at_a) is better than (b, at_b).
+// Returns whether element a, of index at_a, is the result rather than b, of index at_b.
 static inline bool is_better(const reg_t a, const idx at_a, const reg_t b, const idx at_b)
 {
     if (BEYOND(a, b) || (IS_NAN(a) && !IS_NAN(b))) return true;
@@ -87,7 +91,7 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
     x += x_off;
     y += y_off;
     for (idx o = get_group_id(0); o < outer; o += get_num_groups(0)) {
-        // Items without elements start with the first element, which does not change the result.
+        // Work-items beyond the row's length use element 0, which does not change the result.
         idx best_at = item < n ? item : 0;
         reg_t best = load_element(x + (o * n + best_at), 1);
         for (idx k = item + P_GROUP; k < n; k += P_GROUP) {
@@ -114,7 +118,7 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
 
 #endif
 
-// Integer products wrap.
+// Signed products are computed as unsigned ones, which wrap on overflow.
 #if !P_PRODUCT
 #define JOIN(a, b) ((a) + (b))
 #elif P_T == 6

@@ -3,19 +3,24 @@
 // Computes NegativeLogLikelihoodLoss (ONNX 13): loss[p] = -x[o, target[p], i] * weight[target[p]],
 // p = o * inner + i, and its sum or mean. An ignored target has loss and weight 0, whatever x is.
 //
-//   P_T       a float type, of x, weight and y; P_VEC 1: see common/number.clh. Sums are of `num`.
-//   P_INT     32 or 64: width of targets
-//   P_WEIGHT  1: classes have weights; 0: all are 1
+// Parameters
+//   P_T       dtype of x, weight and y, a float type, see common/number.clh. Sums are of type `num`
+//   P_VEC     1
+//   P_INT     width of the target's integers: 32 or 64 bits
+//   P_WEIGHT  1: classes have weights; 0: all weights are 1
 //
-// Arguments
-//   x            [outer, classes, inner]: log-probabilities; target: [positions] of outer * inner
-//   weight       [classes]; any buffer without P_WEIGHT
-//   has_ignore, ignore   the ignored target
-//   fault, code  report a target that is not a class, which counts as ignored
-// loss_each: y: [positions]. NDRange: positions.
-// loss_parts: parts: [n_parts][2], the sum of losses and of weights over positions
-//   part * far + k * near, k < count. Adds up sums of 64 each. NDRange: n_parts.
-// loss_total: y[0] = sum of losses, divided by that of weights for `mean`. One work-item.
+// Arguments of loss_each and loss_parts
+//   x            log-probabilities: [outer, classes, inner]
+//   target       class of each position: [positions], positions = outer * inner
+//   weight       [classes]; any buffer if P_WEIGHT is 0
+//   has_ignore   1: targets equal to `ignore` are ignored
+//   fault, code  fault[0] = code and fault[1] = target report a target that is not a class; it is
+//                then ignored, too
+// loss_each: y: [positions], the loss of each position. NDRange: positions.
+// loss_parts: parts: [n_parts][2], the sums of losses and of weights over the positions
+//   part * far + k * near, k < count. For precision, sums of 64 are added up. NDRange: n_parts.
+// loss_total: y[0] = the sum of losses; if `mean` is 1, divided by the sum of weights. One
+//   work-item.
 //
 // @variant P_T=1 P_VEC=1 P_INT=64 P_WEIGHT=1
 // @variant P_T=10 P_VEC=1 P_INT=32 P_WEIGHT=0

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes MeanVarianceNormalization 13 and BatchNormalization 15 in training mode, by mean and
-// variance of channels over a whole batch. x, y: [outer, channels, inner], statistics over outer
-// and inner.
+// Computes MeanVarianceNormalization (ONNX 13) and BatchNormalization (ONNX 15) in training mode. x
+// and y are [outer, channels, inner]; mean and variance of a channel are over outer and inner.
 //
-// Each channel is divided into parts of adjacent elements e = o * inner + i. A part's mean comes
-// first, then squares of deviations from it, whose sum also corrects the mean; parts are combined
-// as Chan, Golub and LeVeque (1979) do.
+// Each channel is divided into parts of adjacent elements e = o * inner + i. moments_parts computes
+// the mean of each part, then the sum of squared deviations from it (the sum of the deviations
+// corrects the mean's rounding error). moments_finish combines the parts by the method of Chan,
+// Golub and LeVeque (1979). moments_apply normalises.
 //
+// Parameters
 //   P_KIND   0 MeanVarianceNormalization: factor = 1 / (sqrt(var) + 1e-9), shift = 0
 //            1 BatchNormalization: factor = scale / sqrt(var + epsilon), shift = bias
-//   P_LOCAL  moments_parts: work-items for a part, through local memory, a power of two; 1: one,
-//            with vectors
-//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is not
-//   P_S, P_M BatchNormalization: float types of scale and bias, of mean and var; else P_T
+//   P_LOCAL  moments_parts: work-items per part: 1, which uses vectors, or a larger power of two,
+//            reduced in local memory
+//   P_T      dtype of x and y, a float type, see common/number.clh
+//   P_VEC    lanes of a vector, see common/number.clh; 1 if P_LOCAL is more than 1
+//   P_S      BatchNormalization: dtype of scale and bias, a float type; else P_T
+//   P_M      BatchNormalization: dtype of mean and var, a float type; else P_T
 //
 // Arguments
-//   parts    [n_parts][channels][3] of num: mean as the sum of two values, the second small;
-//            sum of squared deviations
-//   table    [channels][3] of num: center, factor, shift; the center is near the mean, the shift
-//            corrects the difference
+//   parts    [n_parts][channels][3] of num: the mean of a part as an unevaluated sum of two
+//            numbers, the second a small correction; the sum of squared deviations
+//   table    [channels][3] of num: center, factor, shift. center is close to the mean; shift
+//            includes the rest of the mean, so that y = (x - center) * factor + shift
 // moments_parts: NDRange: channels (x P_LOCAL), n_parts.
-// moments_finish: mean, var: BatchNormalization's inputs 3 and 4; outputs 1 to 4 are written where
-//   bits 0 to 3 of `wanted` are set: mean and var averaged with the old ones by momentum, then the
-//   batch's own. NDRange: channels.
+// moments_finish: mean, var: inputs 3 and 4 of BatchNormalization. Bits 0 to 3 of `wanted` enable
+//   outputs: new_mean, new_var (old * momentum + batch's * (1 - momentum)), batch_mean, batch_var.
+//   NDRange: channels.
 // moments_apply: y = (x - center) * factor + shift. NDRange: inner / P_VEC, outer * channels.
 // Local memory: 2 * P_LOCAL * sizeof(num) bytes.
 //
@@ -41,20 +44,20 @@ typedef SCALAR_ELEM(P_M) mean_elem;
 #define LOAD_MEAN(p) SCALAR_GET(P_M, p)
 #define STORE_MEAN(x, p) SCALAR_PUT(P_M, x, p)
 
-// Sum of deviations, and sum of their squares.
+// x: the sum of deviations from a center; y: the sum of their squares.
 typedef CAT(NUM, 2) sums;
 
 #if P_LOCAL == 1
 LANES_SUM(lanes_sum, num)
 #define MEET(v) (v)
 #else
-// A single reduction for both sums, rather than two reductions over one array.
+// Reduces both sums at once, as the components of one vector.
 GROUP_FOLD(group_sums, sums, P_LOCAL, FOLD_SUM)
 #define MEET(v) group_sums(v, shared)
 #endif
 
-// Sums x - center and its square over elements begin..end-1 of a channel that starts at x; rows are
-// `far` apart.
+// Returns the sums of x - center and of its square over elements begin .. end - 1 of the channel
+// that starts at x. Element e is at x + e / inner * far + e % inner.
 static inline sums sum_part(__global const elem *x, const int begin, const int end, const int inner,
                             const long far, const num center)
 {
@@ -140,7 +143,7 @@ __kernel void moments_finish(__global const num *parts, const long parts_off, __
                              const float epsilon, const float momentum)
 {
     for (int c = get_global_id(0); c < channels; c += get_global_size(0)) {
-        // The mean of the elements so far is center + off.
+        // The mean of the elements combined so far is center + off.
         num center = NAN, off = 0, squares = NAN;
         for (int part = 0; part < n_parts; ++part) {
             __global const num *from = parts + parts_off + ((long)part * channels + c) * 3;

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes normalisations. Mean and variance are computed in two passes over the data: the variance
-// is the mean of squared deviations, never a difference of large squares.
+// Computes BatchNormalization (inference), LayerNormalization, InstanceNormalization,
+// GroupNormalization and LRN. Mean and variance take two passes over the data: the variance is the
+// mean of squared deviations, since mean(x^2) - mean(x)^2 would cancel.
 //
 // Parameters
 //   P_FORM  0 batch: y = (x - mean[c]) * scale[c] / sqrt(var[c] + epsilon) + bias[c] over x:
-//             [planes, inner], c = plane % channels (BatchNormalization 15). One work-item for
-//             P_VEC of inner. NDRange: inner / P_VEC, planes
-//           1 rows: each row of x: [rows, cols] by its own mean and variance, then scale and bias
-//             (LayerNormalization 17, InstanceNormalization 6, GroupNormalization 21). One
-//             work-item per row; local size 1. NDRange: rows
-//           2 groups: as 1, one work-group of P_LOCAL items per row, tree sums in local memory.
+//             [planes, inner], c = plane % channels (BatchNormalization 15). One work-item per
+//             P_VEC elements of inner. NDRange: inner / P_VEC, planes
+//           1 rows: normalises each row of x: [rows, cols] by its own mean and variance, then
+//             applies scale and bias (LayerNormalization 17, InstanceNormalization 6,
+//             GroupNormalization 21). One work-item per row; local size 1. NDRange: rows
+//           2 groups: as 1, but one work-group of P_LOCAL items per row, sums in local memory.
 //             NDRange: rows x P_LOCAL
 //           3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size` channels)^beta over x:
 //             [outer, channels, inner] (LRN 13). One work-item per element. NDRange:
 //             channels * inner, outer
-//   P_SCALE forms 1 and 2: the element of scale and bias for (row, col)
-//           0 col, 1 row % row_mod, 2 row % row_mod * row_mul + col / col_div; 0 in the other forms
-//   P_BIAS  1: there is a bias, 0: none
-//   P_STATS forms 1 and 2: 1 also writes each row's mean and 1 / sqrt(var + epsilon) as P_M; else 0
-//   P_LOCAL work-items of a group (form 2), a power of two; else 1
-//   P_S     dtype of scale and bias, P_M of mean and var: float types, see common/scalars.clh
-//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in forms 2 and 3
-// Arguments: see each kernel. Every dimension of the NDRange may be smaller than its work.
+//   P_SCALE P_FORM 1 and 2: index into scale and bias for element (row, col)
+//           0: col
+//           1: row % row_mod
+//           2: row % row_mod * row_mul + col / col_div
+//           P_FORM 0 and 3: 0
+//   P_BIAS  1: there is a bias, 0: there is none
+//   P_STATS P_FORM 1 and 2: 1 also writes the mean and 1 / sqrt(var + epsilon) of each row; else 0
+//   P_LOCAL P_FORM 2: work-items of a group, a power of two; else 1
+//   P_S     dtype of scale and bias, a float type, see common/scalars.clh
+//   P_M     dtype of mean and var, a float type, see common/scalars.clh
+//   P_T     dtype of x and y, a float type, see common/number.clh
+//   P_VEC   lanes of a vector, see common/number.clh; 1 in P_FORM 2 and 3
+// Arguments: see each kernel. Any dimension of the NDRange may be smaller: work-items loop.
 //
 // @hot norm_batch norm_groups norm_lrn P_VEC=1
 // @variant P_FORM=0 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=16
@@ -76,8 +82,8 @@ __kernel void norm_batch(__global const elem *x, const long x_off, __global elem
 
 #elif P_FORM == 3
 
-// x, y: [outer, channels, inner]; the window is floor((size-1)/2) channels before and the rest
-// after
+// x, y: [outer, channels, inner]. The window of channel c is c - floor((size - 1) / 2) ..
+// c + ceil((size - 1) / 2), without channels that do not exist. alpha_by_size: alpha / size.
 __kernel void norm_lrn(__global const elem *x, const long x_off, __global elem *y, const long y_off,
                        const int outer, const int channels, const int inner, const int size,
                        const float alpha_by_size, const float beta, const float bias)
@@ -121,7 +127,7 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 #endif
 }
 
-// v, element `col` of the row, normalised, scaled and shifted.
+// Returns v, element `col` of the row, normalised, scaled and shifted.
 #define NORMALISED(v, col)                                                                         \
     (((v)-center) * inverse *                                                                      \
          (num)LOAD_SCALE(scale + scale_off + scale_at(row, col, row_mod, row_mul, col_div)) +      \

@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes reductions: y[kept] = finish(combine over reduced of map(x[kept, reduced])).
+// Computes ONNX's Reduce operators (sum, mean, product, maximum, norms, ...): y[kept] =
+// finish(combine over reduced of map(x[kept, reduced])).
 //
-//   P_IN, P_OUT  dtypes by ONNX number. 16-bit floats are computed in float; integers in 64 bits,
-//                so that they wrap only at the end.
+// Parameters
+//   P_IN         dtype of x by ONNX number. 16-bit floats are computed in float; integers in 64
+//                bits, so that only the conversion to P_OUT wraps.
+//   P_OUT        dtype of y by ONNX number
 //   P_VEC, P_INDEX, P_FP64  see common/elements.clh
 //   P_MAP        0 x   1 |x|   2 x * x   3 exp(x - shift[kept])   4 |x| to the power `parameter`
-//   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (both NaN if an element is)
-//   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]
+//   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (2 and 3: NaN if an element is NaN)
+//   P_FINISH     0 none   1 division by count   2 square root   3 log   4 log + shift[kept]
 //                5 to the power 1 / `parameter`
-//   P_KEPT       kept dimensions other than the last, 0..8
-//   P_RED        reduced dimensions: rows: other than the last, 0..8; columns: all, 0..8
-//   P_GROUP      rows: work-items for one result: 1, or 32 or 128, through local memory (P_VEC 1)
+//   P_KEPT       number of kept dimensions other than the last, 0..8
+//   P_RED        number of reduced dimensions, 0..8; reduce_rows: other than the last
+//   P_GROUP      reduce_rows: work-items per result: 1; or 32 or 128, with P_VEC 1, which combine
+//                their values in local memory
 //
-// Arguments, lengths and strides in elements:
-//   kn<i>, ks<i>, rn<i>, rs<i>  kept and reduced dimensions: length, stride in x
-//   n            the last dimension, dense in x: reduced (rows) or kept (columns)
+// Arguments, lengths and strides in elements
+//   kn<i>, ks<i>  kept dimension i: length, stride in x
+//   rn<i>, rs<i>  reduced dimension i: length, stride in x
+//   n            length of the last dimension, of stride 1 in x. reduce_rows reduces it,
+//                reduce_columns keeps it
 //   results      elements of y
-//   reds         columns: reduced elements; rows: runs of n reduced elements for one result
-//   chunk        elements that are first combined separately, which keeps sums precise
-//   parts        number of partial results; more than 1: y[part, kept], combined by another launch
-//   block        rows: results of a work-item per iteration
+//   reds         reduce_rows: number of rows of n elements that are reduced to one result;
+//                reduce_columns: number of reduced elements per result
+//   chunk        elements that are combined separately first, which keeps sums precise
+//   parts        number of partial results per result. If it is more than 1, y is [part, kept], and
+//                another launch combines the parts
+//   block        reduce_rows, P_GROUP 1: adjacent results that a work-item computes per iteration
 //   count        divisor of the mean
+//   parameter    exponent, see P_MAP and P_FINISH
+//   shift        [kept]: see P_MAP and P_FINISH; counts as 0 where it is not finite
 //
-// reduce_rows: dimension 0 of the range strides over results (blocks of them, or P_GROUP items for
-// each, local size P_GROUP x 128 / P_GROUP, with results along dimension 1 of the local range),
-// dimension 1 over parts. reduce_columns: dimension 0 strides over vectors of the last dimension,
-// dimension 1 over other kept positions and parts.
+// NDRange, which may be smaller than the work:
+//   reduce_rows, P_GROUP 1   blocks of results, parts
+//   reduce_rows, P_GROUP > 1 local size P_GROUP x (128 / P_GROUP): a work-group computes
+//                            128 / P_GROUP adjacent results; groups: results, parts
+//   reduce_columns           vectors of the last dimension, (other kept positions) * parts
 //
 // @variant P_IN=1 P_OUT=1 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=0 P_FINISH=1 P_KEPT=1
 //          P_RED=0 P_GROUP=1
@@ -59,7 +70,7 @@ typedef CAT(ELEM_, P_OUT) out_t;
 ELEMENTS_OF(input, P_IN)
 ELEMENTS_OF(output, P_OUT)
 
-// Kind of the input: 1 float, 2 double, 3 signed, 4 unsigned
+// Kind of the input dtype: 1 float, 2 double, 3 signed integer, 4 unsigned integer or bool
 #if P_IN == 1 || P_IN == 10 || P_IN == 16
 #define KIND 1
 #elif P_IN == 11
@@ -153,7 +164,8 @@ static inline acc finish(const acc a, const long count, const float parameter, c
 #endif
 }
 
-// Returns the maximum of result `at`, which is subtracted before exp; 0 if it is not finite.
+// Returns shift[at], the maximum of the elements of result `at`, which is subtracted before exp;
+// 0 if it is not finite.
 static inline acc usable_shift(__global const acc *shift, const idx at)
 {
 #if P_MAP == 3 || P_FINISH == 4
@@ -204,8 +216,8 @@ GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
         }                                                                                          \
     }
 
-// Reduces an item's share of one run: of elements begin..end-1 of the last dimension, every
-// P_GROUP-th vector.
+// Combines the mapped elements begin .. end - 1 of a row: every P_GROUP-th vector, from number
+// `item` on.
 static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx end,
                               const int item, const acc shift_by, const float parameter)
 {

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes RMSNormalization (ONNX 23) and com.microsoft's normalisations of a sum:
+// Computes RMSNormalization (ONNX 23) and com.microsoft's SkipLayerNormalization,
+// SkipSimplifiedLayerNormalization and EmbedLayerNormalization (skip_norm, after the embedding
+// lookup by embed; and the mask index by count_mask):
 //
 //   s = x + skip + bias
-//   y = (s - mean) / sqrt(variance + epsilon) * gamma + beta, or
-//       s / sqrt(mean of s^2 + epsilon) * gamma
+//   P_SIMPLE 0: y = (s - mean(s)) / sqrt(variance(s) + epsilon) * gamma + beta
+//   P_SIMPLE 1: y = s / sqrt(mean(s^2) + epsilon) * gamma
 //
 // Parameters
-//   P_SIMPLE  1: the second form, without mean and beta
-//   P_SKIP, P_BIAS, P_BETA, P_SUM   1: there is a skip, bias, beta; s is written too
-//   P_LOCAL   work-items of a group, which computes a row at a time; a power of two, 1 for SIMD
+//   P_SIMPLE  skip_norm: the formula of y, see above
+//   P_SKIP    1: skip_norm has a skip; embed has segments; count_mask has a mask. Else 0
+//   P_BIAS    1: skip_norm has a bias; embed has positions. Else 0
+//   P_BETA    1: skip_norm has a beta, of cols elements; else 0
+//   P_SUM     1: skip_norm writes s, too; else 0
+//   P_LOCAL   skip_norm: work-items of a group, which computes one row at a time; a power of two, 1
+//             for the SIMD class
 //   P_T, P_FMA, P_VEC  see common/types.clh
-// skip_norm  x, s, y [rows, cols]; skip [skip_rows, cols], row % skip_rows; bias [cols]; gamma,
-//            beta [n_gamma], col % n_gamma (n_gamma is cols where P_VEC > 1). NDRange: rows *
-//            P_LOCAL
-// embed      sum[row] = word[ids[row]] + position[positions[row % position_rows] or row % places] +
-//            segment[segments[row]], P_SKIP: there are segments, P_BIAS: there are positions. An id
-//            that is out of range is reported to `fault`. NDRange: cols / P_VEC, rows
-// count_mask count[b] = number of ones in mask[b, :]; 0 with P_SKIP 0. NDRange: batch
+// skip_norm   x, s, y: [rows, cols]. skip: [skip_rows, cols]; row r adds row r % skip_rows. bias,
+//             beta: [cols]. gamma: [n_gamma]; column c uses gamma[c % n_gamma]. n_gamma is cols if
+//             P_VEC > 1 or P_BETA is 1. NDRange: rows * P_LOCAL
+// embed       sum[row] = word[ids[row]] + position[p] + segment[segments[row]], each of cols
+//             elements; p = positions[row % position_rows], without positions row % places, where
+//             `places` is the sequence length. An index that is out of range is reported to
+//             `fault`. NDRange: cols, rows
+// count_mask  count[b] = number of ones in mask[b, 0 .. places - 1]; 0 without a mask. NDRange:
+//             batch
 //
 // @hot skip_norm P_VEC=1
 // @variant P_SIMPLE=0 P_SKIP=1 P_BIAS=1 P_BETA=1 P_SUM=1 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16
@@ -31,7 +39,7 @@
 LANES_SUM(sum_lanes, float)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
-// SUM(LOAD) returns s at col: P_VEC elements with VLOAD, one with LOAD1.
+// SUM(LOAD) returns s from column col on: P_VEC elements with VLOAD, one with LOAD1.
 #if P_SKIP
 #define WITH_SKIP(LOAD) +LOAD(other + col)
 #else
@@ -44,8 +52,8 @@ GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 #endif
 #define SUM(LOAD) (LOAD(from + col) WITH_SKIP(LOAD) WITH_BIAS(LOAD))
 
-// Iterates over the vectors me, me + P_LOCAL.. of work-item `me`, and over single elements at the
-// end of the row.
+// EACH_VECTOR iterates over every P_LOCAL-th vector of a row, from vector `me` on; EACH_REST over
+// the elements after the last whole vector.
 #define EACH_VECTOR for (int col = me * P_VEC; col < full; col += P_LOCAL * P_VEC)
 #define EACH_REST for (int col = full + me; col < cols; col += P_LOCAL)
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes Softmax, LogSoftmax and Hardmax (ONNX 13) along the middle axis of x, y: [outer, cols,
-// inner]. The row's maximum is subtracted first. A NaN or +inf makes its row NaN, as the formula
-// does.
+// inner]. A row is the cols elements for one index of outer and inner; its maximum is subtracted
+// before exp. A NaN or +inf makes Softmax and LogSoftmax of its row NaN.
 //
 // Parameters
-//   P_OP    0 Softmax, 1 LogSoftmax, 2 Hardmax (one at the first largest element; a NaN counts as
-//           largest)
-//   P_FORM  0 rows: inner = 1, one work-item per row, vectors along it; local size 1. NDRange: rows
-//           1 groups: one work-group of P_LOCAL items per row, tree sums in local memory. NDRange:
-//             rows x P_LOCAL
-//           2 lanes: inner > 1, one work-item for P_VEC adjacent elements of inner. NDRange:
-//             inner / P_VEC, outer
-//   P_LOCAL work-items of a group (P_FORM 1), a power of two; else 1
-//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in P_FORM 1
-// Arguments
-//   x, y (elements), outer, cols, inner. Every dimension of the NDRange may be smaller than its
-//   work.
+//   P_OP    0 Softmax, 1 LogSoftmax, 2 Hardmax (1 at the first largest element, else 0; a NaN
+//           counts as the largest)
+//   P_FORM  0 rows: inner = 1; one work-item per row, with vectors along the row; local size 1.
+//             NDRange: rows
+//           1 groups: one work-group of P_LOCAL work-items per row, reductions in local memory.
+//             NDRange: rows x P_LOCAL
+//           2 lanes: inner > 1; one work-item for P_VEC rows that are adjacent along inner.
+//             NDRange: inner / P_VEC, outer
+//   P_LOCAL P_FORM 1: work-items of a group, a power of two; else 1
+//   P_T     dtype of x and y, a float type, see common/number.clh
+//   P_VEC   lanes of a vector, see common/number.clh; 1 in P_FORM 1
+// Arguments: x and y with their offsets in elements; outer, cols, inner. Any dimension of the
+// NDRange may be smaller: work-items loop.
 // Local memory: P_FORM 1: P_LOCAL * (sizeof(num) + sizeof(int)) bytes at most.
 //
 // @hot softmax_groups softmax_lanes P_VEC=1
@@ -42,7 +43,7 @@ EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
 #define exp_lanes exp
 #endif
 
-// Returns the result for one element, given the row's maximum and the sum of its exponentials.
+// Returns y for element x; total: sum of exp(x - row_max) over the row. P_OP 0 and 1 only.
 static inline num finish(const num x, const num row_max, const num total)
 {
 #if P_OP == 0
@@ -52,7 +53,8 @@ static inline num finish(const num x, const num row_max, const num total)
 #endif
 }
 
-// Returns whether x replaces the largest element so far, in Hardmax's order: a NaN is largest.
+// Returns whether x replaces row_max, the largest element so far. For Hardmax: a NaN is greater
+// than all numbers.
 static inline int is_greater(const num x, const num row_max)
 {
     return x > row_max || (x != x && row_max == row_max);
@@ -167,7 +169,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         }
         row_max = group_max(row_max, shared);
 #if P_OP == 2
-        // One reduction for both: the index of a NaN, or `cols` plus that of a largest element.
+        // The minimum of: the index of each NaN; cols + the index of each largest element.
         uint at = 2 * (uint)cols;
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);

@@ -5,16 +5,17 @@
 // number.
 //
 // Parameters
-//   P_LARGEST  1: the largest are best, 0: the smallest
-//   P_FORM     0 rows: one work-item per row keeps a heap of k in y and index. NDRange: outer *
-//              inner
-//              1 groups: a work-group of P_LOCAL items per row finds the k-th best key digit by
-//              digit, gathers the k best elements into `scratch` and ranks them. NDRange: (outer *
-//              inner) x P_LOCAL
-//   P_LOCAL    work-items of a group (form 1), a power of two, at most 256; else 1
-//   P_T, P_VEC see common/number.clh; P_VEC is 1
-// Arguments: buffers in elements; outer, n, inner, k (1..n). scratch: int [outer * inner, k],
-// unused in form 0. Local memory: form 1: 4 * (258 + P_LOCAL) bytes.
+//   P_LARGEST  1: the largest elements are the best, 0: the smallest
+//   P_FORM     0 rows: one work-item per row keeps the k best in a heap, stored in y and index.
+//              NDRange: outer * inner
+//              1 groups: one work-group of P_LOCAL work-items per row finds the k-th best key by
+//              radix selection (8 bits per pass), writes the indices of the k best elements to
+//              `scratch`, and places each by its rank. NDRange: (outer * inner) x P_LOCAL
+//   P_LOCAL    P_FORM 1: work-items of a group, a power of two, at most 256; else 1
+//   P_T        element type, see common/number.clh
+//   P_VEC      1
+// Arguments: buffers with their offsets in elements; outer, n, inner, k (1 .. n). scratch: int
+// [outer * inner, k], unused in P_FORM 0. Local memory: P_FORM 1: 4 * (258 + P_LOCAL) bytes.
 //
 // @variant P_LARGEST=1 P_FORM=0 P_LOCAL=1 P_T=1 P_VEC=1
 // @variant P_LARGEST=0 P_FORM=0 P_LOCAL=1 P_T=7 P_VEC=1
@@ -27,7 +28,7 @@
 #include "common/group_scan.clh"
 #include "common/topk_keys.clh"
 
-// Returns the key of an element: a larger one is better.
+// Returns the key of an element, an unsigned integer that is larger for better elements.
 static inline key key_of(__global const elem *p)
 {
     const key u = order_key(p);
@@ -41,7 +42,8 @@ static inline key key_of(__global const elem *p)
 
 #if P_FORM == 0
 
-// Returns whether entry a of the heap is worse than entry b; the worst is at 0.
+// Returns whether entry a of the heap is worse than entry b. The root of the heap, entry 0, is the
+// worst.
 static inline int is_worse(__global const elem *y, __global const long *index, const long step,
                            const int a, const int b)
 {
@@ -107,7 +109,7 @@ static inline key find_limit(__global const elem *x, const long step, const int 
                              __local int *counts, __local int *found, int *out_better)
 {
     const int me = get_local_id(0);
-    key prefix = 0, known = 0; // digits of the limit, and which bits are known
+    key prefix = 0, known = 0; // the digits found so far; a mask of their bits
     int better = 0;
     for (int shift = KEY_BITS - 8; shift >= 0; shift -= 8) {
         for (int i = me; i < 256; i += P_LOCAL) counts[i] = 0;
@@ -151,7 +153,7 @@ __kernel void topk_groups(TOPK_PARAMS)
             const int j = first + me;
             const key u = j < n ? key_of(from + j * step) : 0;
             const int is_better = j < n && u > limit, is_equal = j < n && u == limit;
-            // each value packs two counts below 2^16
+            // Bits 0..15 count better elements, bits 16..31 equal ones; both are at most 256.
             const int before = group_scan(is_better + (is_equal << 16), sums, &total);
             if (is_better) list[n_better + (before & 0xffff)] = j;
             if (is_equal && better + n_equal + (before >> 16) < k)
@@ -165,8 +167,8 @@ __kernel void topk_groups(TOPK_PARAMS)
             const key u = key_of(from + j * step);
             int rank = 0;
             for (int other = 0; other < k; ++other) {
-                // Mesa 26's llvmpipe loads one element past a loop's end, and the element at that
-                // index.
+                // The clamp is for Mesa 26's llvmpipe, which loads list[k], past the loop's end,
+                // and then the element at that index.
                 const int at_other = clamp(list[other], 0, n - 1);
                 const key v = key_of(from + at_other * step);
                 rank += v > u || (v == u && at_other < j);

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches,
-// classes, n]. Repeatedly selects, for each batch and class, the best remaining score (of equal
-// ones the lower index), and removes all boxes that overlap it.
+// classes, n]. For each batch and class: repeatedly selects the box of the highest remaining score
+// (of equal ones the lower index), and removes all boxes whose overlap with it, intersection over
+// union, is above a threshold.
 //
 // Parameters
 //   P_LOCAL   work-items of a group, a power of two
-//   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width,
+//   P_CENTER  format of a box: 0: two opposite corners y, x, y, x; 1: x, y of the centre, width,
 //             height
-//   P_SCORE   1: only scores above the threshold; NaN never counts
-//   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is present
-// Arguments: max_output: long, the limit of boxes per class; iou, score: float, thresholds; an
-// absent one is any buffer. list: int [batches * classes, n], of which the first found[row] are
-// the boxes chosen, best first; found: int, offsets in nms_write; left: int [batches * classes, n]
-// for candidates; y: long [all, 3]
-// NDRange: nms_choose: a group per row (batch and class); nms_write: rows of y.
+//   P_SCORE   1: only boxes with a score above the argument score; 0: all, except NaN
+//   P_MAX_OUTPUT  1: max_output is given; 0: it is absent, and nothing is selected
+//   P_IOU     1: iou is given; 0: it is absent, and the threshold is 0
+// Arguments of nms_choose: a row is one batch and class
+//   max_output  long: the maximum number of boxes per row
+//   iou, score  float: the thresholds. An absent argument is any buffer
+//   list        int [rows, n]: the first found[row] elements of a row become its boxes, best first
+//   found       int [rows]: number of boxes selected
+//   left        int [rows, n]: work memory for the boxes that remain
+// Arguments of nms_write, which writes y from list:
+//   total       number of boxes of all rows
+//   offsets     int [rows]: number of boxes in all rows before
+//   y           long [total, 3]: batch, class, box
+// NDRange: nms_choose: one group per row; nms_write: total.
 // Local memory: 8 * P_LOCAL bytes.
 //
 // @variant P_LOCAL=1 P_CENTER=0 P_SCORE=1 P_MAX_OUTPUT=1 P_IOU=1
@@ -45,7 +53,8 @@ static inline bool overlap(const float4 a, const float4 b, const float threshold
     return of_a > 0 && of_b > 0 && both / (of_a + of_b - both) > threshold;
 }
 
-// Writes the boxes that may be chosen, in order, to `rest`; returns their number.
+// Writes the indices of the boxes whose score qualifies, ascending, to `rest`; returns their
+// number.
 static inline int candidates(__global const float *of, const int n, __global const float *score,
                              __global int *rest, __local int *sums)
 {
@@ -65,8 +74,9 @@ static inline int candidates(__global const float *of, const int n, __global con
     return n_left;
 }
 
-// Removes boxes that overlap `last`, if `any`. Returns the index in `rest` of the best score of
-// this work-item's share, or -1; sets *out_score to the score.
+// Goes through every P_LOCAL-th box of `rest`: if `any` is true, removes it if it overlaps `last`.
+// Returns the index in `rest` of the best remaining one, or -1 for none; sets *out_score to its
+// score.
 static inline int best_of_share(__global const float *boxes, const long first_box,
                                 __global const float *of, __global int *rest, int *n_left,
                                 const bool any, const float4 last, const float threshold,
@@ -99,7 +109,7 @@ static inline int best_of_share(__global const float *boxes, const long first_bo
 }
 
 #if P_LOCAL > 1
-// Returns the best of all work-items; of equal ones the lower index.
+// Returns the index in `rest` of the best box of all work-items; of equal scores the lower index.
 static inline int best_of_group(const int best, const float score, __local int *places,
                                 __local float *scores)
 {

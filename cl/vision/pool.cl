@@ -5,24 +5,29 @@
 // 1. A NaN in the window makes the maximum NaN. Padding is excluded from maxima and Lp sums.
 //
 // Parameters
-//   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its
-//              padding, 3 Lp: (sum of |x|^p)^(1/p)
-//   P_P        P_OP 3: 1 or 2 where p is that, else 0; 0 for other P_OP
-//   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
+//   P_OP       0 maximum
+//              1 average over the elements of the window inside x
+//              2 average over the elements of the window inside x and its padding
+//              3 Lp: (sum of |x|^p)^(1/p)
+//   P_P        P_OP 3: 1 or 2 if p is 1 or 2, else 0; 0 for other P_OP
+//   P_INDICES  P_OP 0: 1 also writes `indices`: where in x the first largest element is; else 0
 //   P_FORM     0 items: one work-item per output. NDRange: OD*OH*OW, planes
-//              1 rows: one work-item for `rows` rows of OW, P_VEC outputs together; local size 1.
-//                The KD * KH lines that a row reads are reduced to one, of (OW-1) * stride +
-//                (KW-1) * dilation + 1 elements and P_VEC more; `rows` of these must fit in P_LINE.
-//                NDRange: ceil(OD*OH / rows), planes
+//              1 rows: one work-item for `rows` rows of OW outputs each, P_VEC outputs at a time;
+//                local size 1. The KD * KH lines of x in the window of a row are first reduced to
+//                one line of (OW-1) * stride + (KW-1) * dilation + 1 elements, plus P_VEC of
+//                padding; `rows` such lines must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
 //   P_LINE     P_FORM 1: elements of private memory for lines: 4096; else 0
-//   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW
-//   in P_FORM 1
+//   P_T        element type, see common/number.clh; integers only with P_OP 0
+//   P_VEC      lanes of a vector, see common/number.clh; 1 in P_FORM 0, at most OW in P_FORM 1
 // Arguments
-//   x, y elements; indices int64 (NULL without P_INDICES); then for each of D, H, W: size, output
-//   size, kernel, stride, dilation, padding at the beginning, padding at the end
-//   column_major: 1 counts indices within a plane with D fastest (storage_order of MaxPool)
-//   p: of Lp; rows: of P_FORM 1, at least 1
-// Every dimension of the NDRange may be smaller than its work.
+//   x, y     buffers of elements
+//   indices  int64; NULL if P_INDICES is 0
+//   for each of D, H, W: size, output size, kernel size, stride, dilation, padding at the
+//   beginning, padding at the end
+//   column_major  1: indices count D as the fastest dimension of a plane (MaxPool's storage_order)
+//   p        exponent of Lp
+//   rows     P_FORM 1: see there; at least 1
+// Any dimension of the NDRange may be smaller: work-items loop.
 //
 // @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=1 P_VEC=1
 // @variant P_OP=0 P_P=0 P_INDICES=1 P_FORM=0 P_LINE=0 P_T=2 P_VEC=1
@@ -50,8 +55,8 @@
 #define START ((vec)(num)0)
 #endif
 
-// One axis of the window of an output: tap k is at start + k * dilation, taps first .. last - 1 are
-// inside x, and `counted` of them count in an average.
+// One axis of the window of an output: element k of the kernel is at start + k * dilation in x;
+// elements first .. last - 1 are inside x; `counted` is their factor in an average's divisor.
 typedef struct {
     int start, first, last, counted;
 } window_axis;
@@ -68,7 +73,7 @@ static inline window_axis axis_at(const int at, const int size, const int kernel
 {
     window_axis a;
     a.start = at * stride - pad;
-    // The smallest tap with start + tap * dilation >= 0, and the smallest with it >= size.
+    // The smallest k with start + k * dilation >= 0, and the smallest one with it >= size.
     a.first = a.start < 0 ? steps(-a.start, dilation) : 0;
     a.last = a.start < size ? min(kernel_size, steps(size - a.start, dilation)) : 0;
     a.first = min(a.first, a.last);
@@ -80,7 +85,7 @@ static inline window_axis axis_at(const int at, const int size, const int kernel
     return a;
 }
 
-// power() and root() return |v|^p and v^(1/p) for Lp, v for other operators.
+// power returns |v|^p and root v^(1/p) for Lp; both return v for other operators.
 static inline vec power(const vec v, const float p)
 {
 #if P_P == 1
@@ -189,7 +194,7 @@ __kernel void pool_items(POOL_PARAMS)
 
 #else
 
-#define LINE_ROOM (P_LINE + 2 * P_VEC) // whole vectors may reach beyond the end
+#define LINE_ROOM (P_LINE + 2 * P_VEC) // whole vectors may extend beyond the last line
 
 typedef struct __attribute__((packed)) {
     vec v;
@@ -204,8 +209,8 @@ static inline vec load_few(__global const elem *x, const int n)
     return v;
 }
 
-// Reduces the taps along D and H of all columns: line[i] is the result of column i - pad inside x,
-// else START; i < length.
+// Reduces the window along D and H: line[i], i < length, becomes the result for column i - pad of
+// x, or START if x has no such column.
 static inline void fold_lines(num *line, __global const elem *x, const window_axis az,
                               const window_axis ay, const int dd, const int dh, const int h,
                               const int w, const int pad, const int length, const float p)
@@ -244,7 +249,8 @@ static inline vec line_columns(const num *line, const int stride)
     return v;
 }
 
-// Returns how many elements along W each of P_VEC outputs from ox counts.
+// Returns, for each of P_VEC outputs from ox on, the number of elements along W that the average
+// counts.
 static inline vec count_columns(const int ox, const int w, const int kw, const int sw, const int dw,
                                 const int pw, const int pw_end)
 {
@@ -266,7 +272,8 @@ static inline vec count_columns(const int ox, const int w, const int kw, const i
     return v;
 }
 
-// Reduces a line along W and stores OW outputs at y. `counted`: elements that count along D and H.
+// Reduces a line along W and stores OW outputs at y. `counted`: the number of elements along D and
+// H that the average counts.
 static inline void store_outputs(const num *line, __global elem *y, const num counted, const int w,
                                  const int ow, const int kw, const int sw, const int dw,
                                  const int pw, const int pw_end, const float p)
@@ -287,8 +294,8 @@ static inline void store_outputs(const num *line, __global elem *y, const num co
     }
 }
 
-// Pools `rows` rows at a time. Writes all lines before it reads the first: data just stored with
-// another alignment is slow to load.
+// Pools `rows` rows at a time. All lines are written before the first is read, since loading data
+// just after a store of another alignment is slow.
 BODY void pool_lines(BODY_PARAMS, POOL_PARAMS)
 {
     num lines[LINE_ROOM];

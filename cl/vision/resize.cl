@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Computes Resize (ONNX 19) along one to three adjacent axes of x: [outer, A0, A1, A2, inner], in
-// two steps. `resize_table` computes, for one axis, the elements that each output reads and their
-// weights; `resize_gather` applies the tables of all axes. Axes that are not adjacent are resized
-// in separate passes.
+// two steps. `resize_table` computes, for one axis, the first input element (tap) of each output
+// and the weights of its taps; `resize_gather` applies the tables of all axes. Axes that are not
+// adjacent are resized in separate passes.
 //
-// The input position of output `o` of an axis is the fraction (o * step + shift) / unit, in
-// integers: exact for sizes, and for scales that are simple fractions, so that rounding of a
-// coordinate never selects the wrong pixel.
+// The input position of output `o` of an axis is (o * step + shift) / unit, a fraction of integers.
+// It is exact if the scale is a ratio of sizes or a simple fraction, so that no rounding error
+// selects the wrong pixel.
 //
 // Parameters
 //   P_MODE    0 nearest, 1 linear, 2 cubic
-//   P_AXES    1: A2 is resized, 2: A1 and A2, 3: all (the sizes of the others are 1)
+//   P_AXES    resized axes: 1: A2, 2: A1 and A2, 3: A0, A1 and A2; the other ones have size 1
 //   P_NEAREST nearest: 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil; else 0
-//   P_EXCLUDE 1: weights outside of the input are dropped and the others scaled to sum 1
+//   P_EXCLUDE 1: taps outside of the input have weight 0 (exclude_outside)
 //   P_BORDER  1: outputs whose position is outside of the input get the extrapolation value
 //   P_T       element type, see common/number.clh; weights are double for double, else float
 //   P_VEC     1
-// resize_table NDRange: outputs. resize_gather NDRange: A2' * inner, outer * A0' * A1'. Every
-// dimension may be smaller than its work.
+// resize_table NDRange: outputs. resize_gather NDRange: A2' * inner, outer * A0' * A1', where A'
+// are the sizes of y. Any dimension may be smaller: work-items loop.
 //
 // @variant P_MODE=0 P_AXES=1 P_NEAREST=0 P_EXCLUDE=0 P_BORDER=0 P_T=1 P_VEC=1
 // @variant P_MODE=0 P_AXES=2 P_NEAREST=1 P_EXCLUDE=0 P_BORDER=1 P_T=2 P_VEC=1
@@ -39,7 +39,8 @@ typedef float weight;
 
 #define OUTSIDE INT_MIN
 
-// Returns the weight of an element at distance t from the sampling position.
+// Returns the weight of a tap at distance t from the sampling position; cubic_a: ONNX's
+// cubic_coeff_a.
 static inline weight tap_weight(weight t, const weight cubic_a)
 {
     t = fabs(t);
@@ -52,10 +53,14 @@ static inline weight tap_weight(weight t, const weight cubic_a)
 #endif
 }
 
-// firsts: [outputs], the index of an output's first tap (may be outside; OUTSIDE: extrapolate)
+// firsts: [outputs], the index of each output's first tap; it may be outside of the input; OUTSIDE
+//   means that the output gets the extrapolation value
 // weights: [outputs, taps]; NULL for nearest
-// size: of the input axis; before: taps that are before floor(place); shrink: 1, or the scale when
-// antialiasing; renormalise: 1 scales the weights to sum 1
+// size: elements of the input axis
+// before: number of taps before floor(position)
+// step, shift, unit: see the head
+// shrink: factor of distances: the scale when antialiasing, else 1
+// renormalise: 1 scales the weights of an output to sum 1
 __kernel void resize_table(__global int *firsts, const long firsts_off, __global weight *weights,
                            const long weights_off, const int size, const int outputs,
                            const int taps, const int before, const long step, const long shift,
@@ -106,7 +111,7 @@ __kernel void resize_table(__global int *firsts, const long firsts_off, __global
     }
 }
 
-// Sums of integers are in float, and truncated at the end.
+// Weighted sums of integers are computed in float, then truncated with saturation.
 #if P_MODE == 0 || NUM_FLOAT
 typedef num result;
 #define STORE_RESULT(v, to) STORE1(v, to)
@@ -115,10 +120,10 @@ typedef float result;
 #define STORE_RESULT(v, to) STORE1(CAT(CAT(convert_, ELEM), _sat_rtz)(v), to)
 #endif
 
-// Returns tap i of an axis from `first`: the nearest valid element.
+// Returns the index of tap i, clamped to the axis.
 #define TAP(first, i, size) clamp(first + i, 0, size - 1)
 
-// Applies the taps of A2 to the line at `from`.
+// Returns the sum of the taps of A2, times their weights w, in the line at `from`.
 static inline result gather_line(__global const elem *from, const int first,
                                  __global const weight *w, const int taps, const int size,
                                  const int inner)
@@ -126,14 +131,15 @@ static inline result gather_line(__global const elem *from, const int first,
     result total = 0;
     for (int i = 0; i < taps; ++i) {
         const result v = LOAD1(from + (long)TAP(first, i, size) * inner);
-        // A weight of 0 excludes an adjacent pixel that is infinite.
+        // Skips weights of 0, since 0 * inf would be NaN.
         total += w[i] == 0 ? 0 : w[i] * v;
     }
     return total;
 }
 
-// firsts, weights: the tables of the resized axes, concatenated: A0 (of three), A1 (of two), A2
-// a0..a2: sizes in x; o0..o2: in y; t0..t2: taps
+// firsts, weights: the tables of the resized axes, one after the other: of A0 if P_AXES is 3, of A1
+//   if it is 2 or 3, of A2
+// a0..a2: sizes in x; o0..o2: sizes in y; t0..t2: numbers of taps
 __kernel void resize_gather(__global const elem *x, const long x_off, __global elem *y,
                             const long y_off, __global const int *firsts, const long firsts_off,
                             __global const weight *weights, const long weights_off, const int outer,

@@ -4,21 +4,23 @@
 // size.
 //
 // Parameters
-//   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of
-//            its four weighted elements
-//   P_BLOCK  channels of a work-item of roi_align: simd 16, simt 4
-//   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// roi_align  y[r, c, ph, pw] from x[index[r], c]. A region is x1, y1, x2, y2, times `scale`,
-//   minus `shift`, at least min_size wide and high; a bin has ratio^2 samples, with ratio 0 as many
-//   as elements.
+//   P_MAX    roi_align: 0: a bin is the mean of its samples, each bilinearly interpolated; 1: the
+//            maximum of its samples, each the largest of its four weighted elements
+//   P_BLOCK  roi_align: channels per work-item: SIMD class 16, SIMT class 4
+//   P_T      element type of x, rois and y, see common/number.clh
+//   P_VEC    1
+// roi_align  pools regions of image index[r] into ph x pw bins. Region r is rois[r] = x1, y1, x2,
+//   y2, each times `scale` minus `shift`; its width and height are at least min_size. A bin has
+//   ratio x ratio samples; with ratio 0, ceil(bin's height) x ceil(bin's width). An index out of
+//   range is reported to `fault`, and its region is zeros.
 //   Arguments: x [batch, channels, h, w], rois [n_rois, 4], index [n_rois], y [n_rois, channels,
-//   ph, pw], fault (an index that is out of range gives zeros); n_rois, batch, channels, h, w, ph,
-//   pw, ratio, scale, shift, min_size.
-//   NDRange: ph * pw, n_rois * channels / P_BLOCK
-// max_roi_pool  y[r, c, ph, pw] = the largest in a bin, 0 for an empty one. A region is image,
-//   x1, y1, x2, y2. Arguments: x, rois [n_rois, 5], y, fault; n_rois, batch, channels, h, w, ph,
-//   pw, scale. NDRange: ph * pw, n_rois * channels
-// Each dimension of the NDRange may be smaller than its work.
+//   ph, pw], fault, code; n_rois, batch, channels, h, w, ph, pw, ratio, scale, shift, min_size.
+//   NDRange: ph * pw, n_rois * ceil(channels / P_BLOCK)
+// max_roi_pool  y[r, c, i, j] = the largest element of a bin, 0 for an empty bin. Region r is
+//   rois[r] = image, x1, y1, x2, y2; coordinates are multiplied by `scale` and rounded.
+//   Arguments: x, rois [n_rois, 5], y, fault, code; n_rois, batch, channels, h, w, ph, pw, scale.
+//   NDRange: ph * pw, n_rois * channels
+// Any dimension of the NDRange may be smaller: work-items loop.
 //
 // @variant P_MAX=0 P_BLOCK=16 P_T=1 P_VEC=1
 // @variant P_MAX=1 P_BLOCK=4 P_T=10 P_VEC=1
@@ -26,8 +28,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 #include "common/number.clh"
 
-// The n samples of a bin along an axis: sample i is at first + (i + 0.5) * space; begin .. end - 1
-// may be in the image.
+// The n samples of a bin along an axis: sample i is at first + (i + 0.5) * space; all samples that
+// are inside the image are among begin .. end - 1.
 typedef struct {
     num first, space, n;
     int begin, end;
@@ -41,7 +43,7 @@ static inline samples samples_of(const num start, const num size, const int at, 
     s.n = ratio > 0 ? (num)ratio : fmax(ceil(bin), (num)0);
     s.space = bin / s.n;
     s.first = start + (num)at * bin;
-    // With one more at either end, since roi_align checks each sample.
+    // Wider by one sample at either end, against rounding: roi_align checks each sample.
     num from = (-1 - s.first) / s.space - 2, to = ((num)length - s.first) / s.space + 2;
     if (!(s.space > 0)) {
         from = 0;
@@ -52,8 +54,8 @@ static inline samples samples_of(const num start, const num size, const int at, 
     return s;
 }
 
-// Finds the two elements of an axis of n around a position, and the weight of the second. Returns 0
-// when it is outside.
+// Finds the two adjacent elements of an axis of length n around position x, and the weight of the
+// second for linear interpolation. Returns 0 if x is outside of -1 .. n, else 1.
 static inline int around(num x, const int n, int *low, int *high, num *part)
 {
     if (!(x >= -1 && x <= (num)n)) return 0;
@@ -126,7 +128,7 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
             __global elem *to = y + y_off + ((long)r * channels + c) * ph * pw + bin;
             for (int i = 0; i < count; ++i) {
 #if P_MAX
-                // Samples outside of the image are zeros.
+                // Samples outside of the image count as 0.
                 const num v = seen < all ? fmax(total[i], (num)0) : total[i];
 #else
                 const num v = total[i] / fmax(all, (num)1);
@@ -136,7 +138,7 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
         }
 }
 
-// Returns an edge of a bin, at_bin from `start`, clamped to an axis of `length`.
+// Returns start + at_bin, an edge of a bin, clamped to 0 .. length.
 static inline int edge(const num start, const num at_bin, const int length)
 {
     return (int)clamp(at_bin + start, (num)0, (num)length);

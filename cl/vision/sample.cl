@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes GridSample (ONNX 16, 20, 22) and AffineGrid (ONNX 20): samples images at positions given
-// by a tensor.
+// Computes GridSample (ONNX 16, 20, 22), which samples images at the positions that a tensor gives,
+// and AffineGrid (ONNX 20), which computes such positions.
 //
 // Parameters
 //   P_AXES   spatial axes: 1, 2, 3
 //   P_MODE   0 nearest (half to even), 1 linear, 2 cubic (a = -0.75)
-//   P_PAD    outside of the image: 0 zeros, 1 the border, 2 its reflection
-//   P_BLOCK  points whose positions a work-item computes for all its channels: simd 16, simt 1
-//   P_G      dtype of the grid: 1, 10, 11
-//   P_T, P_VEC  see common/number.clh; P_VEC is 1. Arithmetic is in double when either is 11, else
-//               in float.
-// grid_sample  y[b, c, p] = x[b, c] at grid[b, p], whose last coordinate is of the first axis.
+//   P_PAD    values outside of the image (padding_mode): 0 zeros, 1 the nearest border element,
+//            2 reflection
+//   P_BLOCK  points per work-item, whose positions it computes once for all its channels: SIMD
+//            class 16, SIMT class 1
+//   P_G      dtype of the grid, by its ONNX number: 1, 10 or 11
+//   P_T      dtype of x and y, see common/number.clh. Arithmetic is in double if P_T or P_G is 11,
+//            else in float
+//   P_VEC    1
+// grid_sample  y[b, c, p] = x[b, c] sampled at grid[b, p], whose coordinates are in the order x, y,
+//   z. A NaN in the grid counts as -1.
 //   Arguments: x [batch, channels, d, h, w], grid [batch, points, P_AXES], y [batch, channels,
-//   points]; batch, channels, points; parts (of the channels), per_part (channels); d, h, w
-//   (leading 1 with fewer axes); align (align_corners). A NaN in the grid counts as -1.
+//   points]; batch, channels, points; parts: number of parts that the channels are divided into;
+//   per_part: channels of a part; d, h, w: sizes of the image, the leading ones 1 if P_AXES is less
+//   than 3; align: ONNX's align_corners.
 //   NDRange: points / P_BLOCK, batch * parts.
-// affine_grid  y[b, z, y, x, :] = theta[b] . (x, y, z, 1) with coordinates in -1..1. Arguments:
-//   theta [batch, P_AXES, P_AXES + 1], y; batch, d, h, w, align. P_AXES 2 or 3. NDRange: positions,
-//   batch.
-// Each dimension of the NDRange may be smaller than its work.
+// affine_grid  y[b, z, y, x, :] = theta[b] * (x, y, z, 1)^T, with coordinates from -1 to 1. P_AXES
+//   is 2 (without z) or 3.
+//   Arguments: theta [batch, P_AXES, P_AXES + 1], y; batch, d, h, w, align.
+//   NDRange: d * h * w, batch.
+// Any dimension of the NDRange may be smaller: work-items loop.
 //
 // @variant P_AXES=2 P_MODE=1 P_PAD=0 P_BLOCK=16 P_G=1 P_T=1 P_VEC=1
 // @variant P_AXES=3 P_MODE=2 P_PAD=2 P_BLOCK=16 P_G=1 P_T=10 P_VEC=1
@@ -62,7 +68,7 @@ typedef float grid_elem;
 #define COMBINATIONS (TAPS * TAPS * TAPS)
 #endif
 
-// Reflects x at low and high until it is between them.
+// Returns x reflected at low and high as often as needed to be between them.
 static inline real reflect(const real x, const real low, const real high)
 {
     const real span = high - low;
@@ -73,7 +79,7 @@ static inline real reflect(const real x, const real low, const real high)
     return low + clamp(t, (real)0, span);
 }
 
-// Maps index i of an axis of n into 0..n-1 by P_PAD; -1 where the element counts as zero.
+// Maps index i to 0 .. n - 1, for an axis of length n, by P_PAD; -1 if the element counts as zero.
 static inline int element(const int i, const int n, const int align)
 {
     if (i >= 0 && i < n) return i;
@@ -91,8 +97,8 @@ static inline int element(const int i, const int n, const int align)
 
 #define PLACE(a, t, i) (((a)*TAPS + (t)) * P_BLOCK + (i))
 
-// Computes the taps of a grid coordinate in an axis of n: offsets (index * stride, or -1) and
-// weights, P_BLOCK apart from `to` on.
+// Computes the input elements (taps) for grid coordinate `given` on an axis of length n: tap t has
+// offset at[to + t * P_BLOCK] (index * stride, or -1 for a zero) and weight[to + t * P_BLOCK].
 static inline void place(const real given, const int n, const int stride, const int align, int *at,
                          real *weight, const int to)
 {
@@ -109,7 +115,7 @@ static inline void place(const real given, const int n, const int stride, const 
         x = reflect(x, low, high);
 #endif
     }
-    // Clamps positions far outside, so that they fit an int; they stay outside.
+    // Clamped to fit an int; positions outside of the image stay outside.
     x = clamp(x, (real)-1e9f, (real)1e9f);
 #if P_MODE == 0
     const int first = (int)rint(x);
@@ -148,7 +154,7 @@ __kernel void grid_sample(__global const elem *x, const long x_off, __global con
             const int b = row / parts, begin = row % parts * per_part,
                       end = min(begin + per_part, channels);
             const int count = min(P_BLOCK, points - start);
-            // The entry of axis a, tap t, point i is at PLACE(a, t, i).
+            // Axis a, tap t of point i has index PLACE(a, t, i).
             int at[P_AXES * TAPS * P_BLOCK];
             real weight[P_AXES * TAPS * P_BLOCK];
             for (int i = 0; i < P_BLOCK; ++i) {

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes MaxUnpool (ONNX 9, 11, 22): writes elements at positions given by indices into a smaller
-// tensor. y initially has zeros.
+// Computes MaxUnpool (ONNX 9, 11, 22): scatters x to y, which holds zeros before. index[i] is the
+// linear position of x[i] in a tensor of planes [d, h, w]; y has planes [od, oh, ow], which may be
+// larger.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_VEC is 1, P_FP64 0
-// Arguments: n (elements), d, h, w (sizes of the planes to which indices refer), od, oh, ow (sizes
-//   of the planes of y, none smaller), total (elements of all planes to which indices refer), chunk
-//   (elements per iteration), x [n], index [n], y, fault (gets an index that is out of range, whose
-//   element is left out). Elements with equal indices must be equal, as those of MaxPool are.
+// Parameters: P_SIZE, P_INDEX: see common/untyped.clh; P_VEC is 1, P_FP64 is 0
+// Arguments
+//   n           number of elements of x and index
+//   d, h, w     sizes of the planes that the indices refer to
+//   od, oh, ow  sizes of the planes of y, none smaller
+//   total       elements of all planes that the indices refer to
+//   chunk       adjacent elements that a work-item scatters per iteration
+//   x, index    [n]. Elements with equal indices must be equal, as those of MaxPool are
+//   y           [total / (d * h * w), od, oh, ow]
+//   fault, code report an index that is out of range; its element is not written
 // NDRange: n / chunk; it may be smaller.
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest program with an installed clgraph; CMakeLists.txt and Makefile beside it show two
- * methods of building it.
+ * A minimal program that uses an installed clgraph. The CMakeLists.txt and the Makefile in this
+ * folder show how to build it with CMake, and with make and pkg-config.
  *
  *     predict MODEL    runs the model once, with all inputs zero, and prints the size of output 0
  */

@@ -21,10 +21,10 @@
  *   - Handles returned through out_ parameters are owned by the caller and released by the matching
  *     _free, which accepts NULL. Children keep their parents alive: frees may be in any order.
  *     Plain pointers that are returned are borrowed and live as long as the object they came from.
- *   - A pointer must not be NULL unless its function says so: INVALID_ARGUMENT, naming it.
- *     Functions that return no status treat a NULL object as an empty one. Any call that returns a
- *     status may also return OUT_OF_HOST_MEMORY; "Errors" lists the rest. Strings and arrays passed
- *     in are only read during the call. Names, paths and messages are UTF-8.
+ *   - A NULL pointer is an INVALID_ARGUMENT unless the function allows it. Functions that return
+ *     no status treat a NULL object as an empty one. Any call that returns a status may also
+ *     return OUT_OF_HOST_MEMORY; "Errors" lists the rest. Strings and arrays passed in are only
+ *     read during the call. Names, paths and messages are UTF-8.
  *   - Option structs start with CLG_<NAME>_INIT; a zero field means the default; NULL means all
  *     defaults. Structs that a call fills start with their INIT, too, which gives their size.
  *   - Threads: contexts, models and values that nobody writes may be shared between threads. A
@@ -71,7 +71,7 @@ CLG_API const char *clg_version(void);
 
 typedef enum clg_status {
     CLG_OK = 0,
-    CLG_ERROR_INVALID_ARGUMENT = -1,      /* a parameter of the call */
+    CLG_ERROR_INVALID_ARGUMENT = -1,      /* an argument of the call is invalid */
     CLG_ERROR_INVALID_MODEL = -2,         /* the file or graph breaks ONNX's rules */
     CLG_ERROR_UNSUPPORTED_OPERATOR = -3,  /* an operator (or version) that clgraph does not have */
     CLG_ERROR_UNSUPPORTED_ATTRIBUTE = -4, /* the operator is there, this attribute value is not */
@@ -121,15 +121,14 @@ typedef void (*clg_log_callback)(void *user, clg_log_level level, const char *me
 CLG_API void clg_set_log(clg_log_callback callback, void *user, clg_log_level level);
 
 /* Memory hooks. `resize(user, NULL, n)` allocates, `resize(user, p, n)` grows or shrinks,
- * `resize(user, p, 0)` frees and returns NULL. Aligned as by malloc. Called from any thread. */
+ * `resize(user, p, 0)` frees and returns NULL. Must align as malloc does. Runs on any thread. */
 typedef struct clg_allocator {
     void *(*resize)(void *user, void *memory, size_t size_bytes);
     void *user;
 } clg_allocator;
 
-/* Sets the process-wide allocator, which is copied; NULL restores malloc. Only before the first
- * object is created and after the last is freed; otherwise CLG_ERROR_INVALID_ARGUMENT. Not while
- * other threads call the library. */
+/* Sets the process-wide allocator, which is copied; NULL restores malloc. Must be called while no
+ * object of the library exists (else INVALID_ARGUMENT) and no other thread calls the library. */
 CLG_API CLG_MUST_USE clg_status clg_set_allocator(const clg_allocator *allocator);
 
 /* ---- element types and values ---------------------------------------------------------------- */
@@ -200,33 +199,36 @@ CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, c
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,
                                                clg_value **out_value);
-/* Creates a tensor in the memory of the context's device; contents undefined until written.
+/* Creates a tensor in the memory of the context's device; elements are undefined until written.
  * Errors: as clg_value_create (strings are INVALID_ARGUMENT), OUT_OF_DEVICE_MEMORY. */
 CLG_API CLG_MUST_USE clg_status clg_value_create_device(clg_context *context, clg_dtype dtype,
                                                         size_t rank, const int64_t *dims,
                                                         clg_value **out_value);
-/* Copies between a tensor (host or device) and the caller's memory; size_bytes must be the
- * tensor's, data may be NULL when it is 0. Blocks until done. Errors: INVALID_ARGUMENT (another
- * size, strings, not a tensor), DEVICE_LOST. */
+/* Copies data into a tensor on the host or a device; blocks until done. size_bytes must be that of
+ * the tensor; data may be NULL when it is 0. Errors: INVALID_ARGUMENT (another size, a tensor of
+ * strings, not a tensor), DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_write(clg_value *value, const void *data,
                                                 size_t size_bytes);
+/* Copies the elements of a tensor to data; otherwise as clg_value_write. */
 CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *data,
                                                size_t size_bytes);
 /* Returns a host copy of any value; a new reference if it is on the host. Errors: DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
 
-/* Creates a sequence of these values, which it keeps references to: tensors of `dtype`, or
- * sequences, optionals and maps of such. items may be NULL when n_items is 0; dtype may be
- * CLG_DTYPE_NONE, for that of the first item. An optional holds one value or, with item NULL, none.
- * Errors: INVALID_ARGUMENT (an item NULL or of another dtype, nested more than 64 deep). */
+/* Creates a sequence that keeps references to its items: tensors of `dtype`, or sequences,
+ * optionals and maps of such. dtype CLG_DTYPE_NONE means that of the first item. items may be NULL
+ * when n_items is 0. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, nested more than
+ * 64 deep). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_sequence(clg_dtype dtype, size_t n_items,
                                                           clg_value *const *items,
                                                           clg_value **out_value);
+/* Creates an optional that keeps a reference to item, or is empty if item is NULL; otherwise as
+ * clg_value_create_sequence. */
 CLG_API CLG_MUST_USE clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item,
                                                           clg_value **out_value);
-/* Returns the items of a sequence, or of an optional, which has one or none; tensors and maps have
- * none. The item is borrowed, NULL when i is out of range. */
+/* Returns the number of items: 0 or 1 for an optional, 0 for tensors and maps. */
 CLG_API size_t clg_value_n_items(const clg_value *value);
+/* Returns item i of a sequence or optional, borrowed; NULL when i is out of range. */
 CLG_API clg_value *clg_value_item(const clg_value *value, size_t i);
 /* Creates a map from keys, a tensor [n] of int64 or strings, to values, a tensor [n] of any dtype;
  * it keeps references to both. The caller ensures that no key occurs twice. scikit-learn's
@@ -234,19 +236,19 @@ CLG_API clg_value *clg_value_item(const clg_value *value, size_t i);
  * INVALID_ARGUMENT (another dtype of keys, other shapes). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_map(clg_value *keys, clg_value *values,
                                                      clg_value **out_value);
-/* Returns the two tensors of a map, borrowed; NULL for other values. Maps of one output may share
- * their keys. */
+/* Return the tensors of keys and of values of a map, borrowed; NULL if the value is not a map. Maps
+ * of one output may have a common tensor of keys. */
 CLG_API clg_value *clg_value_map_keys(const clg_value *value);
 CLG_API clg_value *clg_value_map_values(const clg_value *value);
 
-/* Return kind, dtype, shape and size of a value. NULL reads as a tensor without dtype, dimensions
- * and elements. Sequences, optionals and maps have no dimensions or elements either; their dtype is
- * that of their tensors, for maps that of the values. */
+/* Return kind, dtype and rank. A sequence, optional or map has rank 0 and the dtype of its tensors
+ * (a map: of its values). NULL counts as a tensor of rank 0 without dtype. */
 CLG_API clg_value_kind clg_value_get_kind(const clg_value *value);
 CLG_API clg_dtype clg_value_dtype(const clg_value *value);
 CLG_API size_t clg_value_rank(const clg_value *value);
-/* Returns clg_value_rank dimensions; never NULL, borrowed. */
+/* Returns an array of clg_value_rank dimensions, borrowed; never NULL. */
 CLG_API const int64_t *clg_value_dims(const clg_value *value);
+/* Return the number of elements of a tensor (1 for rank 0) and their bytes; 0 for other values. */
 CLG_API int64_t clg_value_n_elements(const clg_value *value);
 CLG_API size_t clg_value_size_bytes(const clg_value *value);
 /* Returns the host memory, row-major; NULL on a device. Write only while no run uses the value. */
@@ -302,10 +304,9 @@ CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices,
 /* Frees the array of clg_device_list, of which devices is the first element; accepts NULL. */
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
-/* Whether kernels are tested before use. Where a node has several implementations, the chosen one
- * first computes a small problem on the device, which is compared with the host's result. The
- * result is kept in the cache. An implementation that is wrong is not used on that device and
- * driver: the log reports it, and another one is used. */
+/* Whether kernels are tested before use: if a node has several implementations, the chosen one must
+ * first solve a small problem as the host does. The cache keeps the verdict. An implementation that
+ * fails is logged and replaced by another one on that device and driver. */
 typedef enum clg_selftest {
     CLG_SELFTEST_DEFAULT = 0, /* as $CLG_SELFTEST says: "off", else on */
     CLG_SELFTEST_ON = 1,
@@ -334,10 +335,10 @@ typedef struct clg_context_options {
         sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0        \
     }
 
-/* Opens a device for work. selector, case-insensitive, the first meaning that matches: auto, gpu,
- * cpu, all; id:...; a vendor (nvidia, amd, intel, pocl, mesa: of the platform); P:D as in
- * clg_device_info; the name of a device or platform, or a part of one; WORD#N: the N-th match, from
- * 0. NULL: $CLG_DEVICE, else auto. Exactly one device is used: the best match. options may be NULL.
+/* Opens the best device that matches selector. A selector, case-insensitive, is one of these (the
+ * first that fits): auto, gpu, cpu, all; id:...; a platform's vendor (nvidia, amd, intel, pocl,
+ * mesa); P:D as in clg_device_info; the name of a device or platform, or a part of one. WORD#N is
+ * the N-th match of WORD, from 0. NULL means $CLG_DEVICE, else auto. options may be NULL.
  * With an empty cache this compiles small probes. Errors: NO_OPENCL, NO_DEVICE (the message lists
  * the devices), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector,
@@ -351,9 +352,9 @@ CLG_API void clg_context_free(clg_context *context);
 
 typedef struct clg_model_options {
     size_t struct_size;
-    /* Load a model without its external data, to inspect it: sessions fail with NOT_FOUND. */
+    /* Load a model without its external data, to inspect it; sessions fail with NOT_FOUND. */
     bool allow_external_data_missing;
-    /* Likewise for unsupported operators, attributes, dtypes: sessions fail as loading would. */
+    /* Load despite unsupported operators, attributes or dtypes: sessions fail as loading would. */
     bool allow_unsupported;
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
@@ -362,7 +363,7 @@ typedef struct clg_model_options {
     }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol
- * or "". For outputs, what is known without a run. */
+ * or "". Outputs have the dimensions that are known without a run. */
 typedef struct clg_port {
     const char *name;
     clg_value_kind kind;
@@ -373,14 +374,14 @@ typedef struct clg_port {
     clg_dtype key_dtype; /* of the maps that it is or holds; CLG_DTYPE_NONE: there are none */
 } clg_port;
 
-/* Loads ONNX. The file is mapped and must not change while the model lives; memory is copied.
- * External data is read relative to the file, never outside its folder; a model in memory can have
- * none. options may be NULL. A model never changes; threads and contexts may share it. Errors: IO,
+/* Loads an ONNX file, which is mapped and must not change while the model lives. External data is
+ * read relative to the file, never outside its folder. options may be NULL. Errors: IO,
  * INVALID_MODEL, SHAPE and DATA (impossible shapes and constants), UNSUPPORTED_OPERATOR (all
  * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path,
                                                     const clg_model_options *options,
                                                     clg_model **out_model);
+/* As clg_model_load_file, from memory, which is copied and can have no external data. */
 CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t size_bytes,
                                                       const clg_model_options *options,
                                                       clg_model **out_model);
@@ -393,11 +394,11 @@ CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 
 /* ---- building a graph without ONNX ----------------------------------------------------------- */
 
-/* Creates a builder, which makes the same graph as a file would: nodes are ONNX operators,
- * connected by the names of values. Nodes may be added before those that they read from. A call
- * that fails adds nothing to the graph. One thread at a time. opset: version of ONNX's default
- * operator set, >= 1; nodes of other domains have version 1. Errors of all: INVALID_ARGUMENT,
- * INVALID_MODEL (a value that is defined twice). */
+/* Creates a builder of a graph of ONNX operators, connected by the names of values. A node may be
+ * added before the producers of its inputs. A call that fails adds nothing to the graph. One thread
+ * at a time. opset: version of ONNX's default operator set, >= 1; other domains have version 1.
+ * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value that is defined
+ * twice). */
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);
 /* Adds an input, in the order of calls. dims[i] < 0: dynamic; dim_names and entries may be NULL. */
@@ -409,7 +410,7 @@ CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const
                                                      clg_dtype dtype, size_t rank,
                                                      const int64_t *dims, const void *data);
 /* Adds a node of the default domain (domain NULL or "") or another. name may be NULL. "" or NULL
- * omits an input or output. Attributes set next belong to it: INVALID_ARGUMENT without a node. */
+ * omits an input or output. Attribute calls apply to the last node; INVALID_ARGUMENT if none. */
 CLG_API CLG_MUST_USE clg_status clg_builder_node(clg_builder *builder, const char *domain,
                                                  const char *op_type, const char *name,
                                                  size_t n_inputs, const char *const *inputs,
@@ -436,9 +437,9 @@ CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_mode
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-/* Called periodically by work that can take a second, on the thread that made the call; done of
- * total steps of `what`, "compiling kernels". Returning false cancels: the call fails with
- * CLG_ERROR_CANCELLED. */
+/* Called repeatedly by calls that can take a second, on the calling thread. `done` of `total` steps
+ * of `what` ("compiling kernels") are complete. Returning false cancels the call, which then fails
+ * with CLG_ERROR_CANCELLED. */
 typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
 
 /* How a model's float32 values are stored between nodes. Its inputs and outputs keep their dtypes,
@@ -455,9 +456,9 @@ typedef struct clg_session_options {
     size_t struct_size;
     clg_kernel_class kernels; /* which kernels; default: the device's class */
     bool no_blas;             /* never use CLBlast */
-    /* Reject numeric work on the host, with UNSUPPORTED_OPERATOR at planning: operators without
-     * kernels that compute numbers from numbers (LabelEncoder, TfIdfVectorizer). Strings, control
-     * flow and arithmetic on shapes stay on the host. */
+    /* Planning fails with UNSUPPORTED_OPERATOR if an operator with numeric inputs and outputs would
+     * be computed on the host for lack of a kernel (LabelEncoder, TfIdfVectorizer). Strings,
+     * control flow and shape arithmetic are allowed on the host. */
     bool strict;
     /* Names of graph passes not to run; for an unknown one INVALID_ARGUMENT lists the names. */
     const char *const *disabled_passes;
@@ -518,15 +519,14 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session
  * (listing the inputs), SHAPE, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
                                                       clg_value *value);
-/* As clg_session_set_input, from the caller's memory, row-major, copied now; data may be NULL for
- * no elements. */
+/* As clg_session_set_input, but copies the caller's row-major data; NULL for no elements. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session, const char *name,
                                                            clg_dtype dtype, size_t rank,
                                                            const int64_t *dims, const void *data);
 /* Returns memory of the driver for the caller to fill instead of a copy (pinned where the device
  * has it), of the dtype that the model declares; initially undefined. The pointer is valid until
- * the next run or preparation starts, or this input is set or mapped again. Its content stays the
- * input until then, and for later runs. Errors: as clg_session_set_input, OUT_OF_DEVICE_MEMORY. */
+ * the next run or preparation starts, or the input is set or mapped again. The data stay the input
+ * of all runs until it is. Errors: as clg_session_set_input, OUT_OF_DEVICE_MEMORY. */
 CLG_API CLG_MUST_USE clg_status clg_session_map_input(clg_session *session, const char *name,
                                                       size_t rank, const int64_t *dims,
                                                       void **out_data);
@@ -545,28 +545,28 @@ CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, co
                                                         clg_value *value);
 
 /* Runs once with the inputs that are set, and waits. New shapes are planned, and kernels not needed
- * before are compiled, during the call. After a failure outputs have no content, and the session
+ * before are compiled, during the call. After a failure no output is available, and the session
  * can run again. Errors: NOT_FOUND (an input is not set), SHAPE, DATA (an index out of range: the
  * node is named), UNSUPPORTED_DEVICE, UNSUPPORTED_DTYPE, OUT_OF_DEVICE_MEMORY, KERNEL_BUILD,
  * DEVICE_LOST, CANCELLED, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_run(clg_session *session);
-/* Starts a run on a thread of the session and returns; clg_session_wait returns its status and
- * error, on the waiting thread, and must be called once for each start. Values given as inputs, and
- * bound outputs, must not be touched in between. One run at a time: BUSY. wait: INVALID_ARGUMENT
- * when no run was started. */
+/* Starts a run on a thread of the session and returns. clg_session_wait must be called once after
+ * each start; until then, input values and bound outputs must not be accessed. Errors: BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_run_async(clg_session *session);
+/* Waits for the run that clg_session_run_async started; returns its status, and sets its error
+ * message on this thread. INVALID_ARGUMENT when no run was started. */
 CLG_API CLG_MUST_USE clg_status clg_session_wait(clg_session *session);
 /* Ends the run or preparation in progress with CANCELLED as soon as the device allows: between two
  * steps. Without one in progress it does nothing. Any thread; accepts NULL. */
 CLG_API void clg_session_cancel(clg_session *session);
 
-/* Returns an output of the last run, by name: a tensor, sequence or optional. The first in host
- * memory, which later runs do not change; the second as a reference to the session's device memory,
- * which the next run overwrites. A bound value is itself returned. Errors: NOT_FOUND (no such
- * output, or no content: nothing ran), UNSUPPORTED_DTYPE (strings, sequences and optionals on a
- * device), OUT_OF_DEVICE_MEMORY, DEVICE_LOST, BUSY. */
+/* Returns an output of the last run by name, in host memory that later runs do not change; of a
+ * bound output, the bound value. Errors: NOT_FOUND (no such output, or no successful run before),
+ * OUT_OF_DEVICE_MEMORY, DEVICE_LOST, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, const char *name,
                                                        clg_value **out_value);
+/* As clg_session_get_output, but refers to the session's device memory, which the next run
+ * overwrites. Errors: also UNSUPPORTED_DTYPE (strings, sequences and optionals). */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session,
                                                               const char *name,
                                                               clg_value **out_value);

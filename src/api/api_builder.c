@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the public functions of builders. A builder is an unfinished graph; a name denotes a
- * value from its first mention on, and values that nothing produces are reported when the model is
- * built.
+ * Implements clg_builder_*, which build a model's graph by calls. The first use of a name creates
+ * its value, whether or not the value is defined yet; values that are never defined are reported by
+ * clg_builder_build.
  */
 #include "api/arguments.h"
 #include "session/exec/model.h"
@@ -11,7 +11,7 @@
 
 struct clg_builder {
     graph *graph;
-    node_id last; /* receives attributes */
+    node_id last; /* the last node added, which attributes are added to */
 };
 
 clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
@@ -58,8 +58,8 @@ static clg_status find_or_add(graph *g, const char *name, value_id *out_value)
     return *out_value == VALUE_NONE ? graph_add_value(g, name, out_value) : CLG_OK;
 }
 
-/* Checks the caller's dtype and shape and sets *out_shape; with allow_free, negative dimensions are
- * free. */
+/* Checks the caller's dtype and shape, and sets *out_shape. A negative dimension means unknown if
+ * allow_free is set, else it is an error. */
 static clg_status read_type(const char *function, const char *name, clg_dtype dtype, size_t rank,
                             const int64_t *dims, bool allow_free, shape *out_shape)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the public functions of contexts.
+ * Implements clg_context_*: creates contexts, and measures, tests and tunes their devices.
  */
 #include "api/arguments.h"
 #include "api/context_settings.h"
@@ -9,7 +9,7 @@
 
 #include <clgraph/inspect.h>
 
-/* Resolves the selector (or $CLG_DEVICE, or auto) to devices and uses the first. */
+/* Sets *out_index to the best device for the selector; NULL means $CLG_DEVICE, else auto. */
 static clg_status choose_device(const char *selector, const char *fallback, size_t *out_index)
 {
     device_record *records;

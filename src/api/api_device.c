@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* clg_device_list returns `items`; the strings are stored in the rest. */
+/* clg_device_list returns `items`, whose strings belong to the other members. */
 typedef struct device_list {
     device_record *records;
     device_caps *caps;
@@ -76,7 +76,8 @@ clg_status clg_device_select(const char *selector, const char *fallback, size_t 
 
 void clg_indices_free(size_t *indices) { memory_free(indices); }
 
-/* Finds the device of a list's entry among the present devices. */
+/* Enumerates the devices again and sets *out_index to the one with this selector; NO_DEVICE if it
+ * is gone. */
 static clg_status find_device(const char *selector, size_t *out_index)
 {
     device_record *records;

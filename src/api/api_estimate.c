@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Estimates a model's cost from shapes alone: operations and memory, without a device and without
- * passes.
+ * Implements clg_model_flops and clg_model_memory: estimates a model's operations and memory from
+ * the shapes of its graph as loaded, without a device.
  */
 #include "api/arguments.h"
 #include "api/flops.h"
@@ -47,7 +47,8 @@ static clg_status override_shape(const graph *g, const clg_shape_override *given
     return CLG_OK;
 }
 
-/* Infers the facts of all values, for the given shapes; free dimensions are 1. */
+/* Infers dtypes, shapes and known elements of all values from the given input shapes; other free
+ * dimensions are 1. */
 static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t n_shapes,
                         value_fact **out_facts)
 {
@@ -86,13 +87,13 @@ clg_status clg_model_flops(const clg_model *model, const clg_shape_override *sha
     return CLG_OK;
 }
 
-/* State of a walk over the nodes in order: a value is live from the node that produces it to the
- * last that reads it. */
+/* State of a walk over the nodes in execution order. A value is live from its producer to its last
+ * consumer. */
 typedef struct lifetimes {
     const graph *graph;
     const value_fact *facts;
     value_id *root;   /* for views: the value whose memory they share */
-    size_t *last_use; /* node index + 1; SIZE_MAX: an output */
+    size_t *last_use; /* 1 + index of the last consumer; SIZE_MAX: no longer live */
     uint64_t live_bytes, peak_bytes;
 } lifetimes;
 
@@ -118,8 +119,8 @@ static bool is_view(const char *op_type)
     return false;
 }
 
-/* Returns whether a value needs memory of the run: it is not a constant, input or output, and not
- * known beforehand. */
+/* Returns whether a value is stored in device memory during a run only: it is not a constant, input
+ * or output, and its elements are not known from shapes. */
 static bool is_intermediate(const lifetimes *l, value_id v)
 {
     return v != VALUE_NONE && l->graph->values[v].producer != NODE_NONE &&
@@ -155,7 +156,7 @@ static void walk(lifetimes *l)
             value_id v = n->inputs[k] == VALUE_NONE ? VALUE_NONE : l->root[n->inputs[k]];
             if (!is_intermediate(l, v) || l->last_use[v] != i + 1) continue;
             l->live_bytes -= value_bytes(l, v);
-            l->last_use[v] = SIZE_MAX; /* an input that is read twice ends once */
+            l->last_use[v] = SIZE_MAX; /* freed once, even if the node uses it twice */
         }
     }
 }

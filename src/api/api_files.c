@@ -65,7 +65,8 @@ clg_status clg_value_load_kind(const char *path, clg_value_kind kind, clg_value 
                      "'%s': only a .pb file can hold a sequence, optional or map", path);
 }
 
-/* Returns the tensor of a value, copied to the host if need be; a reference. */
+/* Sets *out_tensor to a reference to the value's tensor, which is copied to the host if it is on a
+ * device. INVALID_ARGUMENT if the value is not a tensor. */
 static clg_status host_tensor(clg_value *value, tensor **out_tensor)
 {
     clg_value *host;
@@ -162,7 +163,7 @@ clg_status clg_npz_save(const char *path, const char *const *names, clg_value *c
 
 static bool is_unsigned64(const tensor *t) { return t->dtype == CLG_UINT64; }
 
-/* Returns whether an integer and a float have the same value. */
+/* Returns whether element i of a tensor of integers equals that of a tensor of floats exactly. */
 static bool equal_int_float(const tensor *ints, const tensor *floats, int64_t i)
 {
     double f = tensor_get_float(floats, i);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inspects models without a device: statistics, nodes, Graphviz; and the table of operators.
+ * Implements the functions of inspect.h that need no device: a model's properties, its nodes, its
+ * graph in Graphviz's language, and the list of supported operators.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -41,7 +42,7 @@ clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* The API returns `items`; the strings are stored in `memory`. */
+/* The list that callers get: they see `items`, whose strings are in `memory`. */
 typedef struct node_list {
     arena memory;
     clg_node_info items[];
@@ -90,12 +91,12 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
     return copy_outputs(memory, g, n, info);
 }
 
-/* Reports whether a node's operator is supported, and why not. The graph need not be resolved:
- * checks read their row from the node. */
+/* Sets info->supported, and info->reason if the node is not supported. Looks the operator up in the
+ * operator table, so that the graph need not have been resolved (ops_resolve). */
 static clg_status validate_node(arena *memory, const node *n, clg_node_info *info)
 {
     const op_row *row = ops_find(n->domain, n->op_type, n->opset);
-    node resolved = *n; /* checks may read the row */
+    node resolved = *n; /* with its entry of the operator table, which checks use */
     resolved.op = row;
     clg_status status = row ? ops_check_node(&resolved) : CLG_OK;
     if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
@@ -164,7 +165,8 @@ clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes, siz
 
 /* ---- places known without a device ----------------------------------------------------------- */
 
-/* Returns whether all inputs of the node are constant, outputs of earlier such nodes included. */
+/* Returns whether all inputs of the node depend on constants only. is_constant: for each value,
+ * whether it is a constant or computed from constants. */
 static bool reads_constants(const graph *g, const node *n, const bool *is_constant)
 {
     for (size_t i = 0; i < n->n_inputs; i++) {
@@ -285,7 +287,8 @@ static bool is_public(const op_row *row)
     return !row->domain || strcmp(row->domain, DOMAIN_INTERNAL) != 0;
 }
 
-/* Writes "T: float32, float16; I: int64", for the type letters of inputs and outputs. */
+/* Writes the dtypes that each type variable of the operator may have: "T: float32, float16; I:
+ * int64". */
 static clg_status dtypes_of(const op_row *row, strbuf *out)
 {
     char names[DTYPE_SET_TEXT_BYTES], seen[64] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the public functions of models.
+ * Implements clg_model_load_* and the functions that return a model's inputs and outputs.
  */
 #include "api/arguments.h"
 #include "onnx/onnx.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes .npy files by rows, for tools.
+ * Implements clg_npy_reader_* and clg_npy_writer_*, which read and write .npy files by rows.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -16,8 +16,8 @@ struct clg_npy_writer {
     npy_writer writer;
 };
 
-/* Returns INVALID_ARGUMENT when n_rows rows of these dims do not have size_bytes, or data is NULL
- * though they have any. */
+/* Returns INVALID_ARGUMENT unless size_bytes is the size of n_rows rows of a tensor of these
+ * dimensions, and data is not NULL or size_bytes is 0. */
 static clg_status check_size(const char *function, clg_dtype dtype, const shape *dims,
                              int64_t n_rows, const void *data, size_t size_bytes)
 {

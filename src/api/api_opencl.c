@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the public functions that share OpenCL objects with the application.
+ * Implements clgraph/opencl.h, which shares OpenCL contexts, queues, buffers and events with the
+ * application.
  */
 #include "api/arguments.h"
 #include "api/context_settings.h"

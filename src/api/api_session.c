@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the public functions of sessions: checks arguments, enters the session, calls
- * src/session.
+ * Implements clg_session_*: checks arguments, marks the session as busy for the duration of the
+ * call, and calls src/session.
  */
 #include "api/arguments.h"
 #include "session/session.h"
 
-/* Enters the session for the duration of one call. */
+/* Marks the session as busy; returns BUSY from the calling function if it is already. */
 #define ENTER(session)                                                                             \
     do {                                                                                           \
         API_REQUIRE(session);                                                                      \
@@ -28,8 +28,8 @@ static clg_status read_names(const char *field, const char *const *names, size_t
     return CLG_OK;
 }
 
-/* Returns whether a session stores float16. AUTO chooses it on GPUs with fp16 arithmetic only:
- * elsewhere conversions cost more than the smaller transfers save. */
+/* Returns whether a session stores intermediate values as float16. AUTO means yes on GPUs with fp16
+ * arithmetic; elsewhere conversions cost more than the reduced memory traffic saves. */
 static bool wants_fp16(const device_caps *caps, clg_precision precision)
 {
     if (precision != CLG_PRECISION_AUTO) return precision == CLG_PRECISION_FP16;

@@ -33,8 +33,8 @@ clg_status clg_session_plan_text(clg_session *session, char **out_text)
     return status;
 }
 
-/* Returns the node of the optimised graph with the same first output; NODE_NONE when it was fused
- * or removed. */
+/* Returns the node of the session's optimised graph that has the same first output as n, a node of
+ * the model; NODE_NONE if n was fused into another node or removed. */
 static node_id counterpart(const session_exec *e, const graph *model, const node *n)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the public functions of streams.
+ * Implements clg_stream_* of clgraph/stream.h by calls of src/session/stream.
  */
 #include "api/arguments.h"
 #include "session/stream/stream.h"

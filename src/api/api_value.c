@@ -46,7 +46,7 @@ clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims, voi
     if (n > 0) API_REQUIRE(data);
     CLG_TRY(tensor_wrap(dtype, &s, data, release, user, &t));
     clg_status status = value_create_host(t, out_value);
-    if (status != CLG_OK) t->release = NULL; /* the caller keeps its memory when the call fails */
+    if (status != CLG_OK) t->release = NULL; /* on failure the caller still owns its memory */
     tensor_free(t);
     return status;
 }
@@ -161,7 +161,7 @@ clg_value *clg_value_item(const clg_value *value, size_t i)
     return i < clg_value_n_items(value) ? value_get(value, i) : NULL;
 }
 
-/* Returns whether a value is a tensor; in the functions below NULL reads as an empty one. */
+/* Returns whether a value is a tensor; false for NULL. */
 static bool is_tensor(const clg_value *value) { return value && value->kind == CLG_VALUE_TENSOR; }
 
 clg_value_kind clg_value_get_kind(const clg_value *value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies option and result structs of callers that were compiled against another version of the
- * header.
+ * Copies option and result structs between the library and callers, which may have been compiled
+ * with another version of the public header, where these structs are shorter or longer.
  */
 #include "api/arguments.h"
 

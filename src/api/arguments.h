@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks and copies arguments of public functions.
+ * Checks the arguments of public functions, and copies their option and result structs.
  */
 #ifndef CLG_API_ARGUMENTS_H
 #define CLG_API_ARGUMENTS_H
 
 #include "base/error.h"
 
-/* Returns INVALID_ARGUMENT, naming the function and the argument, when a pointer is NULL. */
+/* Makes the calling function return INVALID_ARGUMENT, with a message that names it and the
+ * argument, if the argument is NULL. */
 #define API_REQUIRE(argument)                                                                      \
     do {                                                                                           \
         if (!(argument))                                                                           \
             return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: " #argument " is NULL", __func__);   \
     } while (0)
 
-/* Copies a caller's option struct, as many bytes as both versions of the struct have. Rejects
- * non-zero fields that this version does not know. */
+/* Copies a caller's option struct: the bytes that both the caller's version of the struct and ours
+ * have. INVALID_ARGUMENT if fields beyond ours are not zero. */
 clg_status api_read_options(const char *function, const void *given, size_t given_bytes,
                             void *out_options, size_t options_bytes);
-/* Copies a caller's options into `out`, which has the defaults: it keeps them if given is NULL. */
+/* Copies a caller's options to `out`, which holds the defaults and is unchanged if given is NULL.
+ * Makes the calling function return the status on an error. */
 #define API_OPTIONS(given, out)                                                                    \
     do {                                                                                           \
         if (given)                                                                                 \
@@ -26,8 +28,8 @@ clg_status api_read_options(const char *function, const void *given, size_t give
                 api_read_options(__func__, (given), (given)->struct_size, &(out), sizeof(out)));   \
     } while (0)
 
-/* Fills a caller's result struct, which begins with its size: copies as many bytes as both versions
- * of the struct have, and sets the rest to zero. */
+/* Copies a result to the caller's struct, whose first member is its size: the bytes that both
+ * versions of the struct have. Sets the rest of the caller's struct to zero. */
 clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes,
                             void *out_result);
 

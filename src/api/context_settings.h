@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the settings of a context from its options and the environment.
+ * Converts clg_context_options to the options of src/ocl and src/session; defaults come from the
+ * environment.
  */
 #ifndef CLG_API_CONTEXT_SETTINGS_H
 #define CLG_API_CONTEXT_SETTINGS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts operations by a table of formulas; the families pointwise and reduce need no row.
+ * Counts operations by a table with a formula for each operator. Operators without an entry:
+ * pointwise ones count one per output element, reductions one per input element, others 0.
  */
 #include "api/flops.h"
 
@@ -36,8 +37,8 @@ static double out_elements(const counting *c)
     return elements(fact_at(c, c->node->outputs, c->node->n_outputs, 0));
 }
 
-/* Returns the elements of input i per index of its first axis: of a convolution's filter, the
- * elements that one output channel reads. */
+/* Returns the number of elements of input i per index of its first axis. For the filter of a
+ * convolution this is the number of multiply-adds per output element. */
 static double row_elements(const counting *c, size_t i)
 {
     const value_fact *f = input(c, i);
@@ -61,14 +62,15 @@ static double conv(const counting *c, size_t w)
 }
 
 /* Counts a transposed convolution. x: [N,C,...], w: [C,M/group,...]: each element of x is
- * multiplied by a row of w. */
+ * multiplied by all elements of w for its channel. */
 static double conv_transpose(const counting *c, size_t w)
 {
     double bias = c->node->n_inputs > 2 ? out_elements(c) : 0;
     return 2 * in_elements(c, 0) * row_elements(c, w) + bias;
 }
 
-/* Counts a Gemm. y: [M,N], k: the other axis of input a. */
+/* Counts a Gemm with y: [M,N] as 2 M N K operations, and M N for an addition of C. K is the size of
+ * the axis of input a that is summed over. */
 static double gemm(const counting *c, size_t a)
 {
     double k = dim(c, a, node_int(c->node, "transA", 0) ? 0 : 1);
@@ -86,8 +88,8 @@ static double pool(const counting *c, size_t per_element)
     return out_elements(c) * area * (double)per_element;
 }
 
-/* Counts the products of RNN, GRU and LSTM. x: [S,B,I]; inputs r - 1 and r, W and R:
- * [directions, gates * H, I or H]. */
+/* Counts the matrix products of RNN, GRU and LSTM: x: [S,B,I] by W, input r - 1: [directions,
+ * gates * H, I], and the state by R, input r: [directions, gates * H, H]. */
 static double recurrent(const counting *c, size_t r)
 {
     return 2 * dim(c, 0, 0) * dim(c, 0, 1) * (in_elements(c, r - 1) + in_elements(c, r));
@@ -99,8 +101,9 @@ static double determinant(const counting *c, size_t i)
     return in_elements(c, i) * dim(c, i, -1) * 2 / 3;
 }
 
-/* Counts n_inputs operations per point of the index space. 0 with more than `max` operands, where
- * the count depends on the order of contraction, which lowering chooses. */
+/* Counts one operation per operand for each point of the space of all indices of the equation.
+ * Returns 0 for more than `max` operands, since then the count depends on the order of contraction,
+ * which is chosen later. */
 static double einsum(const counting *c, size_t max)
 {
     einsum_equation e;
@@ -129,7 +132,7 @@ static double per_output(const counting *c, size_t operations)
 static const struct formula {
     const char *op_type;
     double (*count)(const counting *c, size_t number);
-    size_t number; /* argument of count: index of an input, operations per element, ... */
+    size_t number; /* second argument of the function: see there */
 } formulas[] = {
     {"Conv", conv, 1},
     {"ConvInteger", conv, 1},
@@ -178,7 +181,7 @@ static const struct formula {
     {"Upsample", per_output, 4},
 };
 
-/* Returns whether a pointwise operator moves data without arithmetic: casts and selections. */
+/* Returns whether a pointwise operator only converts or selects elements, which counts as 0. */
 static bool only_moves(const char *op_type)
 {
     static const char *const names[] = {"Cast", "CastLike", "Identity", "Where", "BitCast"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds, subtracts and multiplies with overflow checks: each returns true if the result fits, and
- * stores it in *out.
+ * Addition, subtraction and multiplication with overflow checks: each function stores the result,
+ * wrapped on overflow, in *out, and returns true if it did not overflow.
  */
 #ifndef CLG_BASE_CHECKED_H
 #define CLG_BASE_CHECKED_H

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Returns nanoseconds since a moment that is the same for the whole process. */
+/* Returns the nanoseconds since a fixed but unspecified time. */
 uint64_t time_now_ns(void);
 
 #endif

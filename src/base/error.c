@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the last error's message and hint in fixed thread-local buffers. Nothing here allocates.
- * Messages are formatted into a second buffer first, since an argument may be the recorded message
- * itself.
+ * Stores the last error's message and hint in thread-local buffers of fixed size, without any
+ * allocation. A new message is formatted in a separate buffer, since its arguments may point into
+ * the stored message.
  */
 #include "base/error.h"
 
@@ -14,7 +14,7 @@
 static _Thread_local char last_text[ERROR_TEXT_BYTES];
 static _Thread_local char last_hint[ERROR_HINT_BYTES];
 
-/* Formats into a buffer of n bytes; longer text is truncated with "...". */
+/* Formats into a buffer of n bytes; longer text is cut and ends with "...". */
 static void format_bounded(char *buffer, size_t n, const char *format, va_list args)
 {
     int length = vsnprintf(buffer, n, format, args);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records errors: a status and a message. A function that fails calls error_set once, where the
- * cause is known, and returns its result; callers that know more (the node, the file) prepend it
- * with error_prefix. The message is stored in a fixed thread-local buffer, so reporting
- * out-of-memory cannot fail.
- * See decision 12.
- */
+ * Reports errors as a status and a message. The function that detects an error calls error_set and
+ * returns its result; callers may prepend context (the node, the file) with error_prefix. The
+ * message is stored in a fixed thread-local buffer, so reporting out-of-memory cannot fail. See
+ * decision 12. */
 #ifndef CLG_BASE_ERROR_H
 #define CLG_BASE_ERROR_H
 
@@ -59,21 +57,25 @@ static inline clg_status error_path(const char *verb, const char *path, int numb
                      error_system(number, words));
 }
 
-/* An error that is saved and restored later, perhaps on another thread (asynchronous runs). */
+/* A copy of an error, to report it later, possibly on another thread (asynchronous runs). */
 typedef struct error_record {
     clg_status status;
     char text[ERROR_TEXT_BYTES];
     char hint[ERROR_HINT_BYTES];
 } error_record;
+/* Copies the status, and this thread's message and hint. */
 void error_save(clg_status status, error_record *out_record);
+/* Makes a copy the last error of this thread; returns its status. */
 clg_status error_restore(const error_record *record);
 
+/* Evaluates a call; returns its status from the calling function unless it is CLG_OK. */
 #define CLG_TRY(call)                                                                              \
     do {                                                                                           \
         clg_status try_status_ = (call);                                                           \
         if (try_status_ != CLG_OK) return try_status_;                                             \
     } while (0)
-/* As CLG_TRY for functions with clean-up: needs a variable `status` and a label. */
+/* Assigns the status of a call to the variable `status`; goes to the label unless it is CLG_OK. For
+ * functions with clean-up. */
 #define CLG_TRY_GOTO(call, label)                                                                  \
     do {                                                                                           \
         status = (call);                                                                           \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the portable part of files.h; system_*.c have the functions that differ between
- * systems. Errors are CLG_ERROR_IO and name the path and the cause.
+ * Implements files.h on top of system.h, which has the functions that differ between systems.
+ * Errors are CLG_ERROR_IO and name the path and the cause.
  */
 #include "base/files.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Returns the bytes read, at least one unless at the end; -1 with errno. */
+/* Returns the number of bytes read, 0 at the end of the file only; -1 with errno on failure. */
 static int64_t read_some(int fd, void *data, size_t n_bytes)
 {
     for (;;) {
@@ -26,7 +26,8 @@ static int64_t read_some(int fd, void *data, size_t n_bytes)
     }
 }
 
-/* Reads up to the end of the file, into memory that grows from the expected size. */
+/* Reads up to the end of the file; expected_bytes is the initial size of the memory, which grows as
+ * needed. */
 static clg_status read_all(int fd, const char *path, size_t expected_bytes, size_t max_bytes,
                            char **out_data, size_t *out_size_bytes)
 {
@@ -34,7 +35,7 @@ static clg_status read_all(int fd, const char *path, size_t expected_bytes, size
     char *data = NULL;
     size_t capacity = 0, n = 0;
     for (;;) {
-        /* One byte more than expected detects the end without growing; one more holds the NUL. */
+        /* One extra byte, so that the end is found without growing, and one for the NUL. */
         size_t needed = n < expected_bytes ? expected_bytes + 2 : n + 2;
         CLG_TRY_GOTO(MEMORY_RESERVE(data, capacity, needed), fail);
         int64_t got = read_some(fd, data + n, capacity - 1 - n);
@@ -239,7 +240,7 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
 clg_status file_writer_commit(file_writer *writer)
 {
     clg_status status = CLG_OK;
-    /* Some file systems report a full disk only here. */
+    /* Some file systems report a full disk only on closing. */
     if (sys_close(writer->descriptor) != 0) status = error_path("written", writer->path, errno);
     writer->descriptor = -1;
     if (status == CLG_OK && sys_rename(writer->temporary, writer->path) != 0) {
@@ -406,7 +407,7 @@ clg_status file_join(const char *folder, const char *name, char **out_path)
 clg_status file_folder(const char *path, char **out_folder)
 {
     size_t n = strlen(path);
-    const size_t root = sys_root_bytes(path); /* stays whole */
+    const size_t root = sys_root_bytes(path); /* never shortened */
     while (n > root && !sys_is_separator(path[n - 1])) n--;
     while (n > root && sys_is_separator(path[n - 1])) n--;
     *out_folder = n > 0 ? memory_strndup(path, n) : memory_strdup(".");
@@ -417,7 +418,7 @@ bool file_name_is_inside(const char *name)
 {
     if (name[0] == '\0' || name[0] == '/' || name[0] == '\\') return false;
     if (name[1] == ':') return false;                             /* a drive */
-    if (sys_separator == '\\' && strchr(name, ':')) return false; /* a stream of a file */
+    if (sys_separator == '\\' && strchr(name, ':')) return false; /* an NTFS alternate stream */
     for (const char *part = name;; part++) {
         size_t n = strcspn(part, "/\\");
         if (n == 2 && part[0] == '.' && part[1] == '.') return false;

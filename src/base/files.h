@@ -1,47 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads files whole, mapped or in parts, writes them atomically, and handles folders and names.
- * Paths are UTF-8.
+ * Reads files (whole, mapped or in parts), writes them atomically, and handles folders, paths and
+ * environment variables. Paths are UTF-8.
  */
 #ifndef CLG_BASE_FILES_H
 #define CLG_BASE_FILES_H
 
 #include "base/error.h"
 
-/* A read-only view of a whole file; mapped where the system can, else read. The file must not
- * change while it is viewed. All zeros is valid and empty. */
+/* A read-only view of a whole file: mapped if the system can, else read into memory. The file must
+ * not change while the view is open. All zeros is a valid, empty view. */
 typedef struct file_view {
     const uint8_t *data;
     size_t size_bytes;
     void *copy; /* the memory it was read into, NULL when mapped */
 } file_view;
+/* Opens a view of a file; file_view_close closes it. */
 clg_status file_view_open(const char *path, file_view *out_view);
 void file_view_close(file_view *view); /* accepts a closed view */
-/* Releases the memory of these bytes of the view, where possible, since they will not be read
- * for a while. The content stays, and is read from the file again on access; any thread may be
- * reading. */
+/* Releases the physical memory of these bytes of a mapped view, if possible. They stay readable: an
+ * access reads them from the file again. Other threads may be reading them. */
 void file_view_unload(const file_view *view, const void *data, size_t size_bytes);
 
-/* Reads a file in parts, so that nothing of it stays in memory: pages of a mapping would count as
- * the program's. One thread at a time. Regular files only. */
+/* Reads a regular file in parts without mapping it, since the pages of a mapping count as memory of
+ * the process. One thread at a time. */
 typedef struct file_reader {
     char *path; /* NULL: closed */
     int descriptor;
     uint64_t size_bytes, position;
 } file_reader; /* all zeros is valid and closed */
 clg_status file_reader_open(const char *path, file_reader *out_reader);
-/* Reads exactly n_bytes; IO when the file has become shorter. */
+/* Reads exactly n_bytes from offset on; IO if the file ends before. */
 clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes);
 void file_reader_close(file_reader *reader); /* accepts a closed reader */
 
 /* Reads a whole file of at most max_bytes, with a NUL after it; freed by memory_free. */
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
 
-/* Writes PATH.tmp.<pid>.<n> and renames it over PATH: readers see the old file or the new one,
- * never a part. Not flushed to disk: a power failure may lose it. */
+/* Writes PATH.tmp.<pid>.<n> and renames it to PATH, so that other processes find either the old
+ * file or the complete new one. It is not flushed to disk: a power failure may lose it. */
 clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes);
-/* Writes a file atomically in parts. abandon, instead of commit or after a failure, removes the
- * temporary file. */
+/* Writes a file atomically in parts: open, append, then commit, which renames the temporary file,
+ * or abandon, which removes it. After a failure, call abandon. */
 typedef struct file_writer {
     char *path, *temporary; /* temporary NULL: closed */
     int descriptor;
@@ -54,22 +54,22 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
                              size_t size_bytes);
 clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
 void file_writer_abandon(file_writer *writer);      /* accepts a closed writer */
-/* Makes a folder and its parents, like mkdir -p; new ones are private to the user. */
+/* Creates a folder and its missing parents; they are private to the user. */
 clg_status file_make_folders(const char *path);
 bool file_exists(const char *path); /* a file or a folder */
 /* Returns whether this user may read the file, write it (or into the folder), or both. */
 bool file_is_allowed(const char *path, bool reading, bool writing);
 void file_touch(const char *path); /* sets the modification time to now, where allowed */
 clg_status file_remove(const char *path);
-/* Joins with one separator; freed by memory_free. */
+/* Joins a folder and a name with one separator; freed by memory_free. */
 clg_status file_join(const char *folder, const char *name, char **out_path);
 /* Returns the folder part of a path, "." when there is none; freed by memory_free. */
 clg_status file_folder(const char *path, char **out_folder);
-/* Returns whether name stays below the folder it is relative to: not empty, not absolute, no "..",
- * no drive. Both kinds of slashes separate, on every system, so that a model is treated the same
- * everywhere. */
+/* Returns whether a relative path stays inside its base folder: it is not empty, not absolute, and
+ * has no ".." and no drive. Slashes and backslashes are separators on every system, so that a model
+ * is accepted on all systems or on none. */
 bool file_name_is_inside(const char *name);
-/* Resolves links and reports whether path is below folder. Both must exist. */
+/* Sets *out_below to whether path is below folder, after links are resolved. Both must exist. */
 clg_status file_is_below(const char *folder, const char *path, bool *out_below);
 
 typedef struct file_entry {
@@ -78,13 +78,13 @@ typedef struct file_entry {
     int64_t modified_ns, accessed_ns; /* since 1970 */
     bool is_folder;
 } file_entry;
-/* Lists a folder, sorted by name. Entries that vanish meanwhile, broken links and names that are
- * not UTF-16 (on Windows) are skipped. */
+/* Lists a folder, sorted by name; freed by file_list_free. Skips entries that are removed during
+ * the call, broken links and, on Windows, names that are not valid UTF-16. */
 clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n);
 void file_list_free(file_entry *entries, size_t n);
 
-/* Returns an environment variable, NULL when unset or empty; borrowed, on Windows until the
- * thread's eighth call from here. */
+/* Returns an environment variable, NULL if it is unset or empty. Borrowed; on Windows only until
+ * this thread has called the function eight more times. */
 const char *env_get(const char *name);
 /* Returns the user's cache folder for clgraph ($XDG_CACHE_HOME/clgraph, ~/.cache/clgraph,
  * %LOCALAPPDATA%\clgraph). */

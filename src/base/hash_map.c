@@ -17,7 +17,7 @@ struct map_entry {
     size_t value;
 };
 
-/* Returns the entry of the key, or the free one where it belongs. The table has a free entry. */
+/* Returns the entry of the key, or the free entry to insert it into. There must be a free entry. */
 static struct map_entry *find(const hash_map *m, const void *key, size_t key_bytes, uint64_t hash)
 {
     size_t mask = m->capacity - 1;

@@ -14,10 +14,10 @@ typedef struct hash_map {
 
 #define HASH_MAP_NONE ((size_t)-1)
 
-/* Inserts a key, or replaces its value. */
+/* Inserts a key with a value, or replaces the value of an existing key. */
 clg_status hash_map_set(hash_map *m, const void *key, size_t key_bytes, size_t value);
 size_t hash_map_get(const hash_map *m, const void *key,
-                    size_t key_bytes); /* HASH_MAP_NONE when absent */
+                    size_t key_bytes); /* HASH_MAP_NONE if absent */
 clg_status hash_map_set_string(hash_map *m, const char *key, size_t value);
 size_t hash_map_get_string(const hash_map *m, const char *key);
 void hash_map_deinit(hash_map *m);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process-wide log. One lock guards the callback and its calls, so once log_set has returned,
- * the previous callback no longer runs. A callback that logs is not called for its own message.
+ * Implements the process-wide log. A lock is held while the callback runs or is replaced, so the
+ * previous callback no longer runs once log_set has returned. Messages that a callback logs itself
+ * are dropped.
  */
 #include "base/log.h"
 
@@ -44,8 +45,9 @@ static void deliver(clg_log_level level, const char *message)
     mutex_unlock(&lock);
 }
 
-/* Delivers a message too long for the stack, or its first part when there is no memory. The caller
- * may be about to report an error, which a failing allocation must not replace. */
+/* Delivers a message that is longer than the buffer `start`, or only its start if an allocation
+ * fails. That failure must not replace this thread's last error, which the caller may be about to
+ * report. */
 static void deliver_long(clg_log_level level, char *start, size_t length, const char *format,
                          va_list args)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only place that calls malloc. Blocks are counted, so that tests detect leaks without a tool,
- * and that the allocator is not replaced while blocks are live.
- */
+ * Implements memory.h; the only file that calls malloc. Counts live blocks, so that tests can
+ * detect leaks and the allocator cannot be replaced while blocks are live. */
 #include "base/memory.h"
 
 #include "base/checked.h"
@@ -34,7 +33,7 @@ clg_status memory_set_allocator(const clg_allocator *allocator)
 
 size_t memory_n_live(void) { return atomic_load(&n_live); }
 
-/* Counts a new block, or reports that it could not be allocated. */
+/* Counts a new block; if memory is NULL, records the out-of-memory error. Returns memory. */
 static void *count_block(void *memory, size_t size_bytes)
 {
     if (memory) {
@@ -148,10 +147,11 @@ typedef struct arena_block {
 } arena_block;
 
 #define ARENA_FIRST_BYTES ((size_t)4096)
-/* below the sizes that malloc maps and unmaps each time */
+/* Less than the size from which malloc maps and unmaps memory for every block. */
 #define ARENA_LARGEST_BYTES ((size_t)1 << 16)
 
-/* Adds a block. Blocks double up to 64 KiB; larger requests get a block of their size. */
+/* Adds a block to the arena: twice as large as the last one, up to 64 KiB, or as large as needed.
+ */
 static arena_block *add_block(arena *a, size_t needed_bytes)
 {
     size_t capacity = a->blocks ? a->blocks->capacity_bytes : ARENA_FIRST_BYTES / 2;

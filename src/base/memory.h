@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocates host memory. Every allocation of the library goes through here, so that an
- * application's allocator and the tests' failing one cover all of them. A failed allocation returns
- * NULL and records the error message: the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
+ * Allocates host memory. All allocations of the library use these functions, so that they use the
+ * application's allocator, or one that fails in tests. A failed allocation returns NULL and records
+ * the error message; the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
  * See decision 2.
  */
 #ifndef CLG_BASE_MEMORY_H
@@ -10,14 +10,15 @@
 
 #include "base/error.h"
 
-/* Sets the allocator; NULL restores malloc. Rejected while blocks are live: they would be freed by
- * the wrong allocator. */
+/* Sets the allocator; NULL restores malloc. INVALID_ARGUMENT while blocks are live, which the new
+ * allocator could not free. */
 clg_status memory_set_allocator(const clg_allocator *allocator);
 
 void *memory_alloc(size_t size_bytes);                /* size 0 gives a valid pointer */
 void *memory_zalloc(size_t n, size_t size_bytes);     /* n * size_bytes, checked, zeroed */
 void *memory_resize(void *memory, size_t size_bytes); /* keeps the old block on failure */
 void memory_free(void *memory);                       /* accepts NULL */
+/* Return a NUL-terminated copy of a string, or of its first n_bytes; freed by memory_free. */
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t n_bytes);
 /* Allocates zeroed memory aligned to MEMORY_ALIGNMENT bytes, the size of OpenCL's largest type;
@@ -28,12 +29,13 @@ void memory_free_aligned(void *memory); /* accepts NULL */
 /* Returns the number of live blocks, for leak checks in tests. */
 size_t memory_n_live(void);
 
-/* Grows *items (of item_bytes each) geometrically, to at least n_needed; *capacity in items. */
+/* Grows the array *items, of item_bytes each, to a capacity of at least n_needed items,
+ * geometrically; *capacity is in items. */
 clg_status memory_reserve(void **items, size_t *capacity, size_t n_needed, size_t item_bytes);
 #define MEMORY_RESERVE(items, capacity, n_needed)                                                  \
     memory_reserve((void **)&(items), &(capacity), (n_needed), sizeof *(items))
 
-/* An arena: many small blocks freed together. Zeroed memory, aligned for any type. */
+/* An arena: small allocations that are freed together, zeroed and aligned for any type. */
 typedef struct arena {
     struct arena_block *blocks;
     size_t size_bytes; /* allocated in total */
@@ -44,7 +46,7 @@ char *arena_strndup(arena *a, const char *text, size_t n_bytes);
 char *arena_printf(arena *a, const char *format, ...) CLG_PRINTF(2, 3);
 /* Returns whether an address was allocated from the arena. */
 bool arena_owns(const arena *a, const void *memory);
-/* Frees everything that was allocated but keeps a block for reuse. */
+/* Frees all allocations of the arena, but keeps one block for reuse. */
 void arena_clear(arena *a);
 void arena_deinit(arena *a); /* an arena of all zeros is valid and empty */
 

@@ -65,7 +65,8 @@ static int set_actions(posix_spawn_file_actions_t *actions, int channel)
     return code;
 }
 
-/* Sets default signal handling, no blocked signals, and a separate process group. */
+/* Sets the attributes of the child: default signal handlers, no blocked signals, a new process
+ * group. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -143,8 +144,8 @@ static clg_status gone(void)
     return error_set(CLG_ERROR_IO, "the child process ended before it answered");
 }
 
-/* Waits until the channel can be read or written, in slices, between which the caller may
- * cancel. */
+/* Waits until the channel is ready for `what` (POLLIN or POLLOUT). Polls in short slices, between
+ * which keep_waiting may cancel. */
 static clg_status wait_for(const process *p, short what, uint64_t until_ns,
                            process_keep_waiting keep_waiting, void *user)
 {
@@ -195,8 +196,8 @@ clg_status process_receive(process *p, void *data, size_t size_bytes, uint64_t u
     return CLG_OK;
 }
 
-/* Returns whether the child has ended, or cannot be waited for: the host may have done so already,
- * or ignores SIGCHLD. */
+/* Returns whether the child has exited; also true if waitpid fails, because the host program has
+ * waited for it or ignores SIGCHLD. */
 static bool has_ended(pid_t pid)
 {
     const pid_t got = waitpid(pid, NULL, WNOHANG);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of statuses. A new status is one row here and one line in the public header; a test
- * keeps the two in step.
+ * The table of names and texts of statuses. A new status needs an entry here and one in the public
+ * header; a test checks that both have the same statuses.
  */
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of statuses: code, name and a short text.
+ * Names and short descriptions of statuses.
  */
 #ifndef CLG_BASE_STATUS_H
 #define CLG_BASE_STATUS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the growing string. Every length is checked against the maximum before memory is
+ * Implements strbuf.h. Every size is checked against the string's maximum before memory is
  * allocated.
  */
 #include "base/strbuf.h"
@@ -19,7 +19,8 @@ static size_t max_of(const strbuf *t)
 
 void strbuf_init(strbuf *t, size_t max_bytes) { *t = (strbuf){.max_bytes = max_bytes}; }
 
-/* Reserves n more bytes and the NUL. Returns false after any failure. */
+/* Reserves memory for n_bytes more and the NUL. Returns false if this or an earlier append failed.
+ */
 static bool make_room(strbuf *t, size_t n_bytes)
 {
     if (t->status != CLG_OK) return false;
@@ -66,7 +67,7 @@ clg_status strbuf_take(strbuf *t, char **out_string)
 {
     *out_string = NULL;
     if (t->status != CLG_OK) {
-        /* Set again: other errors may have been recorded since the failed append. */
+        /* Recorded again, since other errors may have replaced it after the failed append. */
         return error_set(t->status,
                          "a text of more than %zu bytes could not be built (its maximum is %zu)",
                          t->size_bytes, max_of(t));
@@ -89,7 +90,7 @@ void strbuf_deinit(strbuf *t)
 
 bool text_matches(const char *pattern, const char *string)
 {
-    /* The position after the last star, and the end of the string that the star matches so far. */
+    /* The pattern after the last '*', and the end of what this '*' matches so far in the string. */
     const char *after_star = NULL, *end = NULL;
     while (*string) {
         if (*pattern == '*') {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing string with a maximum. A failed append is remembered: append freely, check once at the
- * end.
+ * A growing string with a maximum size. A failed append is remembered, so that callers check for
+ * errors only once, in strbuf_take.
  */
 #ifndef CLG_BASE_STRBUF_H
 #define CLG_BASE_STRBUF_H
@@ -11,10 +11,10 @@
 typedef struct strbuf {
     char *data; /* NUL-terminated; NULL while empty */
     size_t size_bytes, capacity_bytes, max_bytes;
-    clg_status status;
+    clg_status status; /* of the first append that failed, else CLG_OK */
 } strbuf;
 
-void strbuf_init(strbuf *t, size_t max_bytes); /* 0: 64 MiB */
+void strbuf_init(strbuf *t, size_t max_bytes); /* max_bytes 0 means 64 MiB */
 void strbuf_append(strbuf *t, const char *string);
 void strbuf_append_bytes(strbuf *t, const char *bytes, size_t n_bytes);
 void strbuf_printf(strbuf *t, const char *format, ...) CLG_PRINTF(2, 3);

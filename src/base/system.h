@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the functions that differ between systems, in system_posix.c and system_windows.c; only
- * the other files of base/ call them. Paths, names and values are UTF-8. Functions that return an
- * int return a negative number and set errno when they fail. Nothing here uses another file of
- * base/.
- * See decision 26.
+ * Operating-system functions, implemented in system_posix.c and system_windows.c. Only other files
+ * of base/ call them, and they call no other file of base/. Paths, names and values are UTF-8.
+ * Functions that return an int return a negative number and set errno on failure. See decision 26.
  */
 #ifndef CLG_BASE_SYSTEM_H
 #define CLG_BASE_SYSTEM_H
@@ -23,8 +21,8 @@ typedef struct sys_info {
 } sys_info;
 
 bool sys_is_separator(char c);
-/* Returns the bytes of a path's root, which has no parent: "/", "C:", "C:\\",
- * "\\\\server\\share". */
+/* Returns the length of the root at the start of a path: "/", "C:", "C:\\" or
+ * "\\\\server\\share"; 0 for a relative path. */
 size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
 int sys_open_new(const char *path); /* fails when it exists */
@@ -33,7 +31,7 @@ static inline unsigned sys_io_bytes(size_t n_bytes)
 {
     return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
 }
-/* Read or write at most n_bytes; fewer is not an error. */
+/* Read or write at most n_bytes; return the number of bytes, which may be smaller. */
 int64_t sys_read(int fd, void *data, size_t n_bytes);
 int64_t sys_write(int fd, const void *data, size_t n_bytes);
 int sys_seek(int fd, uint64_t offset);
@@ -50,7 +48,8 @@ long sys_n_processors(void);
 /* Returns a read-only private mapping of a whole file; NULL when the system cannot map it. */
 void *sys_map(int fd, size_t size_bytes);
 void sys_unmap(void *data, size_t size_bytes);
-/* Removes the whole pages within these bytes of a mapping from memory until they are read again. */
+/* Releases the physical memory of the whole pages within a range of a mapping; an access reads them
+ * from the file again. */
 void sys_unload(void *data, size_t size_bytes);
 /* Shrinks a range to the whole pages inside it; false when there is none. */
 static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_bytes)
@@ -67,16 +66,17 @@ bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
 /* Calls visit(user, name) for each entry of a folder until it returns false, which is not an error.
  */
 int sys_list(const char *folder, bool (*visit)(void *user, const char *name), void *user);
-/* Returns an environment variable, NULL when it is not set. Where the system has to convert it, it
- * is kept for the thread until the eighth call from here. */
+/* Returns an environment variable, NULL if it is not set. Borrowed; on Windows, where it is
+ * converted, only until this thread has called the function eight more times. */
 const char *sys_env(const char *name);
 /* Writes the text for an errno; false when there is none. Thread-safe. */
 bool sys_strerror(int number, char *buffer, size_t n_bytes);
 /* As pthread_create; the new thread blocks the program's signals. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
-/* Returns the base folder of the user's caches, as sys_env returns it; they are in its
- * *out_subfolder (NULL: in itself). NULL when no environment variable names one. */
+/* Returns a folder from an environment variable, borrowed as from sys_env, and sets *out_subfolder
+ * to the folder of the user's caches in it (NULL: the folder itself). NULL if no variable is set.
+ */
 const char *sys_cache_base(const char **out_subfolder);
-extern const char sys_cache_variables[]; /* "NAME is not set", of these variables */
+extern const char sys_cache_variables[]; /* text: "NAME is not set", for all these variables */
 
 #endif

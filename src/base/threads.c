@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts threads, creates mutexes and condition variables; a failure of pthread becomes a status.
+ * Implements threads.h by pthread; converts pthread's error codes to a clg_status.
  */
 #include "base/threads.h"
 

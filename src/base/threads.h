@@ -26,11 +26,12 @@ static inline void condition_broadcast(condition *c) { (void)pthread_cond_broadc
 static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c); }
 
 typedef pthread_t thread;
+/* Starts a thread, which must be joined by thread_join. */
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
 static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
 /* Returns the number of processors that the system reports; at least 1. */
 size_t thread_n_processors(void);
-/* Yields to other threads that are ready to run. */
+/* Lets other threads that are ready run first. */
 static inline void thread_yield(void) { (void)sched_yield(); }
 
 /* An atomic reference count, initially 1. refcount_release returns whether it released the last

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses protobuf's wire format, see developers.google.com/protocol-buffers/docs/encoding, without
- * groups, which no ONNX message has.
+ * Parses protobuf's wire format (developers.google.com/protocol-buffers/docs/encoding), except
+ * groups, which no ONNX message uses.
  */
 #include "base/wire.h"
 
@@ -22,8 +22,8 @@ static clg_status broken(const wire_cursor *c, const uint8_t *where, const char 
                      (size_t)(where - c->start));
 }
 
-/* Reads a varint of at most ten bytes of 7 bits, of which the tenth holds only bit 63. Encodings
- * padded with zeros are accepted, since writers reserve space with them. */
+/* Reads a varint: at most ten bytes of 7 bits each, of which the tenth holds only bit 63. Accepts
+ * encodings that are longer than needed, which writers use to reserve space. */
 clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value)
 {
     const uint8_t *first = elements->at;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Derives the capabilities that the library relies on from a driver's record. Drivers leave fields
- * empty or report impossible values: those are replaced by the minimum that OpenCL guarantees, so
- * that no caller has to check again.
- */
+ * Derives device_caps from the device_record of a driver. Values that a driver leaves empty or
+ * reports wrongly are replaced by the minimum that OpenCL guarantees, so that callers need no
+ * checks. */
 #include "caps/caps.h"
 
 #include "base/memory.h"
@@ -68,8 +67,8 @@ clg_status caps_check(const device_record *record)
                      record->name, record->platform_name, reason);
 }
 
-/* Returns the floats in a hardware vector. Some drivers report 1 where they vectorise on their own;
- * four lanes exist everywhere. */
+/* Returns the number of floats in a hardware vector, at least 4: drivers that vectorise across
+ * work-items report 1, and all CPUs have vectors of 4. */
 static uint32_t vector_width_of(const device_record *record)
 {
     uint32_t width = record->native_vector_width_float;
@@ -125,7 +124,7 @@ static clg_status derive_one(const device_record *record, device_caps *caps)
     return status;
 }
 
-/* Appends numbers to the ids of devices that are otherwise indistinguishable, in list order. */
+/* Appends a number to the ids of devices that have the same id, in the order of the list. */
 static clg_status number_equal_ids(device_caps *caps, size_t n)
 {
     for (size_t i = n; i-- > 1;) {

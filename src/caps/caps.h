@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Properties of a device, as plain data. device_record is what the driver reports (tests replay it
- * from recordings of other machines); device_caps is what the library relies on: derived from the
- * record, corrected by quirks, proved by probes.
+ * Properties of a device, as plain data. device_record is what the driver reports (tests use
+ * recordings of other machines). device_caps is what the library relies on: derived from the
+ * record, with workarounds for known driver faults (quirks), and completed by probe kernels.
  */
 #ifndef CLG_CAPS_CAPS_H
 #define CLG_CAPS_CAPS_H
@@ -25,7 +25,7 @@ typedef struct device_record {
     uint32_t cacheline_bytes, mem_base_align_bits;
     uint64_t max_work_group_size, max_work_item_sizes[3];
     uint32_t native_vector_width_float, preferred_vector_width_float;
-    uint32_t subgroup_size; /* warp / wave / preferred; 0 when not reported */
+    uint32_t subgroup_size; /* NVIDIA's warp or AMD's wavefront, ...; 0: not reported */
     bool available, compiler_available, unified_memory, has_fp64_config, has_fp16_extension,
         little_endian;
     bool local_mem_is_global; /* CL_GLOBAL: local memory is emulated, as on CPUs */
@@ -33,8 +33,8 @@ typedef struct device_record {
 
 void device_records_free(device_record *records, size_t n);
 
-/* Vendor of a platform's implementation, identified by the platform's name and vendor, never by a
- * processor's. */
+/* The OpenCL implementation, identified by the name and vendor of its platform, never by those of
+ * the processor. */
 typedef enum platform_family {
     PLATFORM_OTHER,
     PLATFORM_NVIDIA,
@@ -51,19 +51,19 @@ typedef enum platform_family {
     PLATFORM_QUALCOMM
 } platform_family;
 
-/* Known driver faults and differences: rows of the table in quirks.c. */
+/* Known driver faults and differences; quirks.c describes each and which devices have it. */
 typedef enum quirk {
     QUIRK_FILL_BREAKS_AT_2GB = 1u << 0, /* NVIDIA: clEnqueueFillBuffer at 2^31 bytes */
     QUIRK_BINARIES_CRASH = 1u << 1,     /* PoCL: a damaged program binary crashes the process */
-    /* PoCL: recompiles for a dimension of 65,536 work-items. */
+    /* PoCL: recompiles a kernel when a dimension of the NDRange reaches 65,536 work-items. */
     QUIRK_GLOBAL_SIZE_RECOMPILES = 1u << 2,
     QUIRK_NO_BINARIES = 1u << 3, /* program binaries are rejected or wrong: compile each time */
     QUIRK_SLOW_LAUNCH = 1u << 4, /* software rasterisers: tens of ms per launch */
-    QUIRK_NO_BLAS = 1u << 5,     /* CLBlast is known to fail here */
+    QUIRK_NO_BLAS = 1u << 5,     /* CLBlast fails on this device */
     /* PoCL: launching a kernel with a larger grid than ever before, while another queue runs it,
      * crashes the process. */
     QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6,
-    /* Intel's GPUs: arrays beyond 32 elements are in memory */
+    /* Intel's GPUs: private arrays of more than 32 elements are in memory, not in registers. */
     QUIRK_SMALL_ARRAYS = 1u << 7,
     /* PoCL: parsing the declarations of built-in functions takes 0.15 s. */
     QUIRK_SLOW_DECLARATIONS = 1u << 8,
@@ -71,7 +71,7 @@ typedef enum quirk {
     QUIRK_FINISHED_QUEUE_USED = 1u << 10 /* PoCL: uses a queue after clFinish has returned */
 } device_quirk;
 
-/* Instructions that multiply small matrices: branches of cl/common/matrix_units.clh. */
+/* Hardware instructions that multiply small matrices, used by cl/common/matrix_units.clh. */
 typedef enum matrix_unit {
     MATRIX_UNIT_NONE,
     /* The matrix kernels in plain OpenCL C, for tests: see ocl_context_emulate_matrix. */
@@ -79,8 +79,8 @@ typedef enum matrix_unit {
     MATRIX_UNIT_NVIDIA /* mma.sync */
 } matrix_unit;
 
-/* The device's instruction for a dot product of four bytes, as found by probes: values of P_DOT in
- * cl/common/dot4.clh. */
+/* The device's instruction for a dot product of four 8-bit integers, as found by probes. The values
+ * are those of P_DOT in cl/common/dot4.clh. */
 typedef enum int8_dot {
     INT8_DOT_NONE,
     INT8_DOT_KHR,      /* cl_khr_integer_dot_product */
@@ -105,11 +105,11 @@ typedef struct device_caps {
     bool is_software; /* a rasteriser or simulator that poses as a GPU */
     bool never_auto;  /* auto skips it; auto_reason says why */
     bool is_default;
-    bool probed; /* the fields below were probed; before that they are false */
+    bool probed; /* the fields below are valid; before probing they are false or 0 */
     bool fp16, fp64, subgroups, int8_dot;
     matrix_unit matrix;
-    /* SIMD class: whether the device has vector instructions that multiply and add, in each lane,
-     * four bytes (dot_bytes) or two shorts (dot_shorts). */
+    /* SIMD class: whether the device has vector instructions that compute, in each 32-bit lane, a
+     * dot product of four 8-bit integers (dot_bytes) or two 16-bit ones (dot_shorts). */
     bool dot_bytes, dot_shorts;
     int8_dot int8_dot_kind; /* simt class */
 } device_caps;
@@ -120,14 +120,15 @@ static inline bool caps_has_matrix(const device_caps *caps)
     return caps->matrix > MATRIX_UNIT_EMULATED;
 }
 
-/* Returns the lanes of the SIMD class's register tile. */
+/* Returns the number of floats per vector in the SIMD class's register tiles. */
 static inline int caps_simd_lanes(const device_caps *caps)
 {
     return caps->vector_width >= 16 ? 16 : caps->vector_width >= 8 ? 8 : 4;
 }
 
-/* Derives caps from records, marks duplicates of one physical GPU and the default device. caps[i]
- * belongs to records[i]; release with device_caps_free. */
+/* Derives caps from records: caps[i] belongs to records[i]. Also excludes all but one of the
+ * entries for the same physical GPU from `auto`, and sets is_default. Release with
+ * device_caps_free. */
 clg_status caps_derive(const device_record *records, size_t n, device_caps **out_caps);
 void device_caps_free(device_caps *caps, size_t n);
 /* Makes a deep copy of one caps. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Identifies a platform by its own name and vendor. Devices' names and vendor ids do not identify
- * the driver: PoCL reports Intel's id on an AMD processor, Intel's CPU runtime names the AMD
- * processor that it runs on. See decision 4.
+ * Implements identity.h. A driver is identified by its platform's name and vendor, not by the
+ * device's: PoCL reports Intel's vendor id on an AMD processor, and Intel's CPU runtime the name of
+ * the AMD processor that it runs on. See decision 4.
  */
 #include "caps/identity.h"
 
@@ -57,7 +57,7 @@ platform_family identity_family(const device_record *record)
         return PLATFORM_ARM;
     if (words_start(vendor, "intel")) {
         if (words_contain(name, "fpga")) return PLATFORM_INTEL_FPGA;
-        /* Older drivers for Windows show the CPU and the GPU on one platform. */
+        /* Older drivers for Windows list the CPU and the GPU on one platform. */
         return record->type & TYPE_GPU ? PLATFORM_INTEL_GPU : PLATFORM_INTEL_CPU;
     }
     return PLATFORM_OTHER;
@@ -73,9 +73,9 @@ bool identity_is_software(const device_record *record, platform_family family)
     return false;
 }
 
-/* Returns whether the device is an AMD GPU inside a processor. ROCm reports unified memory only
- * where the processor sees it coherently, which omits the recent ones; Mesa does not report it in
- * every version. */
+/* Returns whether the device is an AMD integrated GPU. Unified memory is not enough to tell: ROCm
+ * reports it only if it is coherent with the CPU, which recent ones are not, and some versions of
+ * Mesa do not report it. */
 static bool is_amd_apu(const device_record *record)
 {
     static const char *const chips[] = {"gfx902",  "gfx909",    "gfx90c",  "gfx1013",   "gfx1033",
@@ -101,8 +101,8 @@ clg_device_kind identity_kind(const device_record *record, platform_family famil
     return record->type & TYPE_CPU ? CLG_DEVICE_CPU : CLG_DEVICE_ACCELERATOR;
 }
 
-/* Returns the first "<major>.<minor>" of a string like "OpenCL C 1.1 Mesa" as 11; 0 when there is
- * none. A driver whose version cannot be parsed is accepted. */
+/* Returns 10 * major + minor for the first "<major>.<minor>" of a string such as "OpenCL C 1.1
+ * Mesa"; 0 if there is none. Callers accept a driver whose version cannot be parsed. */
 static int version_of(const char *said)
 {
     for (const char *c = said; *c; c++)
@@ -120,8 +120,8 @@ const char *identity_unusable(const device_record *record)
         return "is big-endian, and clgraph is written for little-endian devices";
     if ((api != 0 && api < 12) || (language != 0 && language < 12))
         return "has an OpenCL older than 1.2";
-    /* In an embedded profile 64-bit integers are an extension; the kernels' index arithmetic needs
-     * them. */
+    /* The embedded profile has 64-bit integers only as an extension; kernels need them for indices.
+     */
     if (words_start(record->profile, "embedded") &&
         !words_contain(record->extensions, "cles_khr_int64"))
         return "has an embedded profile without 64-bit integers";
@@ -147,7 +147,7 @@ bool identity_same_card(const device_record *a, const device_record *b)
            a->pci_device == b->pci_device && a->pci_function == b->pci_function;
 }
 
-/* Appends the letters and digits of a name, with one dash for each run of other characters. */
+/* Appends a name, with each run of characters other than letters and digits replaced by a dash. */
 static void append_slug(strbuf *t, const char *name)
 {
     char slug[ID_SLUG_BYTES];

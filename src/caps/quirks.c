@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of quirks, workarounds for faults of drivers, and which of its rows a device matches.
- * To add a quirk, add a bit to device_quirk (caps.h) and a row here: what the driver does wrong,
- * what we do, since which version, where it was seen, and the source; then a case in
- * tests/unit/caps/test_quirks.c. docs/quirks.md is generated (target docs_quirks).
+ * The table of quirks (known faults of drivers, which the library works around), and the functions
+ * that find the entries for a device. To add a quirk, add a bit to device_quirk (caps.h), an entry
+ * here with the fields of quirk_row, and a case in tests/unit/caps/test_quirks.c. docs/quirks.md is
+ * generated from the table (target docs_quirks).
  */
 #include "caps/quirks.h"
 
@@ -146,7 +146,7 @@ const quirk_row quirk_rows[] = {
 };
 const size_t n_quirk_rows = sizeof quirk_rows / sizeof *quirk_rows;
 
-/* Parses one number and skips it and the separator after it; 0 at the end. */
+/* Parses a decimal number, and skips it and the character after it; 0 at the end of the string. */
 static unsigned long next_number(const char **at)
 {
     unsigned long value = 0;
@@ -203,7 +203,7 @@ char *quirks_names(uint32_t bits)
     for (size_t i = 0; i < n_quirk_rows; i++) {
         uint32_t bit = (uint32_t)quirk_rows[i].bit;
         if (bits & bit) strbuf_printf(&t, "%s%s", t.size_bytes > 0 ? "," : "", quirk_rows[i].name);
-        bits &= ~bit; /* a quirk may have several rows */
+        bits &= ~bit; /* a quirk may have several entries */
     }
     if (strbuf_take(&t, &names) != CLG_OK) strbuf_deinit(&t);
     return names;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of known driver faults and differences. A row is a last resort: anything that a probe
- * or a self-test can detect is not listed.
- */
+ * The table of quirks: known driver faults and differences. It lists only what neither a probe nor
+ * a self-test can detect. */
 #ifndef CLG_CAPS_QUIRKS_H
 #define CLG_CAPS_QUIRKS_H
 
@@ -11,7 +10,7 @@
 typedef struct quirk_row {
     device_quirk bit;
     const char *name; /* as `cltool devices` shows it */
-    bool any_family;  /* otherwise `family` must be the device's */
+    bool any_family;  /* applies to all families; else only to `family` */
     platform_family family;
     bool cpu_only, software_only;
     bool x86_only; /* the workaround was checked only on x86-64 hosts */
@@ -19,35 +18,37 @@ typedef struct quirk_row {
     const char *const *device_parts;
     /* A substring that the platform's name must contain; NULL: any name. */
     const char *platform_part;
-    /* Versions such as "3.1": applies where from <= driver < before; NULL: no bound. */
+    /* Driver versions such as "3.1": the entry applies if driver_from <= version < driver_before;
+     * NULL means no bound. */
     const char *driver_from, *driver_before;
     const char *what;   /* what the driver does */
     const char *why;    /* what the library does about it */
     const char *source; /* where it is documented or was measured */
-    /* The first and last driver version with which the project saw it; NULL: it is only reported.
-     * The workaround applies to the versions between the bounds above all the same: it is safe
-     * without the fault, and the fault may be there. */
+    /* The first and last driver version in which the project observed the fault; NULL: it was only
+     * reported by others. The workaround still applies to all versions between the bounds above,
+     * since it does no harm without the fault. */
     const char *seen_from, *seen_to;
-    /* The ctest that fails without the workaround, where the fault shows; NULL: none, the fault
-     * needs hardware or luck. */
+    /* Name of the CTest test that fails without the workaround on an affected device; NULL: none,
+     * since the fault needs special hardware or occurs at random. */
     const char *test;
 } quirk_row;
 
 extern const quirk_row quirk_rows[];
 extern const size_t n_quirk_rows;
 
-/* Returns whether a row applies to this device; caps needs family, kind and is_software. */
+/* Returns whether an entry applies to a device. Uses family, kind and is_software of caps. */
 bool quirks_row_holds(const quirk_row *row, const device_record *record, const device_caps *caps);
 
-/* Returns the bits of enum quirk that apply to a device whose family, kind and is_software are set
- * in caps. */
+/* Returns the bits of enum quirk that apply to a device. Uses family, kind and is_software of caps.
+ */
 uint32_t quirks_of(const device_record *record, const device_caps *caps);
 
 /* Returns the names of the bits, comma-separated, "" for none. Free with memory_free; NULL when
  * memory runs out. */
 char *quirks_names(uint32_t bits);
 
-/* Compares versions number by number: "3.1+debian" is after "3.0" and before "3.10". */
+/* Compares two versions by their numbers, from left to right: "3.0" < "3.1+debian" < "3.10".
+ * Returns a negative, zero or positive number. */
 int quirks_compare_versions(const char *a, const char *b);
 
 #endif

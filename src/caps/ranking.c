@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orders discrete GPUs, integrated GPUs, CPUs; within a kind by compute units x clock, then memory.
- * First excludes devices from `auto`, in this order: unusable devices, debugging tools, duplicates
- * of a card, and software rasterisers where a better device exists. Each decision records a
- * message.
+ * Ranks devices: discrete GPUs before integrated GPUs before CPUs; within a kind by compute units *
+ * clock, then by memory. Excludes from `auto`: unusable devices, debugging tools, all but one entry
+ * for the same card, and software rasterisers if there is a better device. Sets auto_reason to the
+ * reason of each decision.
  */
 #include "caps/ranking.h"
 
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* For drivers that report no clock: Intel's CPU runtime gives 0 in virtual machines. */
+/* Used if a driver reports a clock of 0 MHz, as Intel's CPU runtime does in virtual machines. */
 #define CPU_CLOCK_MHZ 2000
 #define GPU_CLOCK_MHZ 1000
 
@@ -78,8 +78,8 @@ void ranking_sort(const device_record *records, const device_caps *caps, size_t 
     }
 }
 
-/* Returns the end of "auto never takes it: it ..."; NULL when no property of the device itself
- * excludes it. */
+/* Returns why auto never takes the device for a property of its own, as the end of the sentence
+ * "auto never takes it: it ..."; NULL if there is no such reason. */
 static const char *reason_of_its_own(const device_record *record, const device_caps *caps)
 {
     if (caps->family == PLATFORM_OCLGRIND) return "is a simulator for debugging kernels";
@@ -116,8 +116,8 @@ static clg_status forbid_beside(const device_record *records, device_caps *caps,
     return status;
 }
 
-/* Returns the device through which to use a card: the vendor's driver before others. i itself when
- * there is no better one. */
+/* Returns the preferred one of all entries for the same physical card as entry i, by
+ * identity_preference; i itself if there is no better one. */
 static size_t first_sight(const device_record *records, const device_caps *caps, size_t n, size_t i)
 {
     size_t best = i;
@@ -131,8 +131,8 @@ static size_t first_sight(const device_record *records, const device_caps *caps,
     return best;
 }
 
-/* Excludes duplicates of cards. Finds all before it marks any, so that the order of the platforms
- * does not matter. */
+/* Excludes all but the preferred entry for each physical card. Finds all of them before it marks
+ * any, so that the result does not depend on the order of platforms. */
 static clg_status forbid_second_sights(const device_record *records, device_caps *caps, size_t n)
 {
     clg_status status = CLG_OK;
@@ -165,7 +165,7 @@ static void append_speed(strbuf *t, const device_record *record, const device_ca
                   clock_of(record, caps), record->max_clock_mhz > 0 ? "" : " (assumed)");
 }
 
-/* Appends why the second of two devices comes after the first. */
+/* Appends the reason why device `first` ranks before device `second`. */
 static void append_comparison(strbuf *t, const device_record *records, const device_caps *caps,
                               size_t first, size_t second)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of devices, and the choice of `auto`.
+ * Ranks devices, and chooses the device that the selector `auto` means.
  */
 #ifndef CLG_CAPS_RANKING_H
 #define CLG_CAPS_RANKING_H
 
 #include "caps/caps.h"
 
-/* Returns a negative value when device i comes before j. A total order: never zero for two
- * different devices, and the same for any order of the platforms unless two are equal in every
- * respect. */
+/* Returns a negative value if device i ranks before device j. This is a total order: the result is
+ * never 0 for two different devices. It does not depend on the order of platforms, except for
+ * devices with equal properties. */
 int ranking_compare(const device_record *records, const device_caps *caps, size_t i, size_t j);
 
 /* Sorts indices, best first. */

@@ -2,13 +2,12 @@
  *
  * Resolves a device selector (`cltool --device`, $CLG_DEVICE), case-insensitively.
  *
- * A word has several meanings, tried in this order until one fits: auto, gpu, cpu, all; id:...; a
- * vendor's keyword; P:D; the whole name of a device, then of a platform, then a part of either. The
- * four words, ids and keywords are never searched for in names: PoCL on an AMD processor is not
- * `amd`. Each meaning is a list of devices, best first: a word alone is its first device, WORD#N
- * its N-th, `all` the whole list. Commas are tried as part of a name before they separate. See
- * decision 3.
- */
+ * A word is matched by the first of these rules that applies: auto, gpu, cpu, all; id:...; a
+ * vendor's keyword; P:D (platform and device index); the whole name of a device; the whole name of
+ * a platform; a part of either name. The four words, ids and keywords are never searched for in
+ * names: PoCL on an AMD processor is not `amd`. The matching devices are sorted, best first. WORD
+ * means the first, WORD#N the N-th from 0, `all` all of them. A comma separates words unless it is
+ * part of a name that matches. See decision 3. */
 #include "caps/caps.h"
 
 #include "base/log.h"
@@ -20,16 +19,16 @@
 
 #include <string.h>
 
-#define MAX_PARTS 64         /* of a comma-separated list */
-#define MAX_LISTED 24        /* devices that an error names */
-#define MAX_QUOTED_BYTES 120 /* of a selector in a message */
+#define MAX_PARTS 64         /* parts of a comma-separated list */
+#define MAX_LISTED 24        /* devices listed in an error message */
+#define MAX_QUOTED_BYTES 120 /* bytes of a selector quoted in a message */
 
 typedef struct word {
     const char *text;
     size_t count;
 } word;
 
-/* Why a part of a selector matches nothing; becomes a message only when nothing else fits. */
+/* Why a part of a selector matches nothing; reported only if the whole selector matches nothing. */
 typedef enum mismatch {
     NO_MATCH,
     NO_POSITION,
@@ -41,9 +40,9 @@ typedef enum mismatch {
 
 typedef struct problem {
     mismatch mismatch;
-    word part;        /* as the selector has it */
-    word base;        /* of WORD#N: the word */
-    size_t n_matches; /* number of devices that base means */
+    word part;        /* the part of the selector */
+    word base;        /* WORD, if the part is WORD#N */
+    size_t n_matches; /* number of devices that match base */
 } problem;
 
 /* The state of a selection. */
@@ -54,13 +53,13 @@ typedef struct choice {
     size_t *matches, n_matches; /* of the current word; capacity n */
     size_t *chosen, n_chosen;   /* capacity n */
     problem problem;            /* why the selector matches nothing */
-    bool explain;               /* the list of devices says why auto skips them */
+    bool explain;               /* the error message lists why auto skips devices */
 } choice;
 
 static void match(choice *c, size_t index) { c->matches[c->n_matches++] = index; }
 
-/* Matches the words that denote one device (auto, gpu, cpu), and `all`. Skips devices that auto
- * never takes. */
+/* Matches the words auto, gpu, cpu and all, without the devices that auto never takes. Returns
+ * whether w is such a word. */
 static bool match_kind(choice *c, word w)
 {
     bool any = words_equal("auto", w.text, w.count), all = words_equal("all", w.text, w.count);
@@ -76,13 +75,14 @@ static bool match_kind(choice *c, word w)
     if (all && c->n_matches == 0) {
         (void)match_kind(c, (word){"cpu", 3});
         ranking_sort(c->records, c->caps, c->matches, c->n_matches);
-        c->n_matches = c->n_matches > 0; /* the processor once, through its best driver */
+        c->n_matches = c->n_matches > 0; /* only the best driver of the CPU */
     }
     c->explain = true;
     return true;
 }
 
-/* Matches a whole id, or its address alone: "id:0000:03:00.0" is the card under any driver. */
+/* Matches a whole id, or an address alone: "id:0000:03:00.0" is that card with any driver. Returns
+ * whether w starts with "id:". */
 static bool match_id(choice *c, word w)
 {
     if (w.count < 3 || !words_equal_n(w.text, "id:", 3)) return false;
@@ -115,8 +115,8 @@ static bool match_vendor(choice *c, word w)
     return known;
 }
 
-/* Parses a run of digits at the start of w and skips it; -1 when there is none. Numbers too large
- * for any list stay too large. */
+/* Parses and skips the digits at the start of w; -1 if there are none. Stops multiplying at
+ * 1,000,000, against overflow: such a number is still out of range of any list. */
 static long take_number(word *w)
 {
     long value = -1;
@@ -147,7 +147,8 @@ static bool match_position(choice *c, word w)
     return c->n_matches > 0;
 }
 
-/* Returns whether a name fits; meanings are numbered from the strictest. */
+/* Returns whether w matches a name of the device by rule `meaning`: 0 its whole name, 1 the whole
+ * name of its platform, 2 a part of either. */
 static bool name_fits(const device_record *r, word w, int meaning)
 {
     if (meaning == 0)
@@ -165,7 +166,7 @@ static void match_name(choice *c, word w)
             if (name_fits(&c->records[i], w, meaning)) match(c, i);
 }
 
-/* Fills matches, best first. */
+/* Sets c->matches to the devices that match w, best first; returns whether there are any. */
 static bool match_word(choice *c, word w)
 {
     c->n_matches = 0;
@@ -194,7 +195,7 @@ static void choose(choice *c, size_t index)
 
 static int quoted(word w) { return (int)(w.count < MAX_QUOTED_BYTES ? w.count : MAX_QUOTED_BYTES); }
 
-/* Splits "WORD#N"; false when w does not have this form. */
+/* Splits "WORD#N" into WORD and N; returns false if w does not have this form. */
 static bool split_nth(word w, word *out_word, size_t *out_nth)
 {
     size_t at = w.count;
@@ -220,8 +221,8 @@ static problem misfit_of(choice *c, word w)
     return (problem){.mismatch = why, .part = w};
 }
 
-/* Adds the devices that one part of the list means; false, with c->problem set, when it means
- * nothing. */
+/* Adds the devices that match one part of the list to c->chosen; returns false, and sets
+ * c->problem, if there are none. */
 static bool choose_part(choice *c, word w)
 {
     word base;
@@ -243,8 +244,8 @@ static bool choose_part(choice *c, word w)
     return false;
 }
 
-/* Resolves a whole selector: takes the longest run of parts that has a meaning together, then the
- * rest. */
+/* Resolves a whole selector. From left to right, takes the longest run of comma-separated parts
+ * that matches as one word, since names may contain commas. */
 static bool choose_list(choice *c, const char *selector)
 {
     const char *ends[MAX_PARTS];
@@ -263,7 +264,7 @@ static bool choose_list(choice *c, const char *selector)
         size_t last = n_parts;
         while (last-- > part)
             if (choose_part(c, trimmed((word){start, (size_t)(ends[last] - start)}))) break;
-        if (last + 1 == part) return false; /* the problem is that of the part alone */
+        if (last + 1 == part) return false; /* c->problem is that of the single part */
         part = last;
         start = ends[last] + 1;
     }
@@ -303,8 +304,8 @@ static void append_problem(strbuf *t, const problem *p)
     }
 }
 
-/* Sets the error of a selector that matches nothing; without_fallback is its problem when c's is
- * the fallback's. */
+/* Sets the error of a selector that matches nothing. If a fallback failed, too, c->problem is the
+ * fallback's and without_fallback that of the selector. */
 static clg_status refuse(choice *c, const problem *without_fallback)
 {
     strbuf t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares names case-insensitively. ASCII only and never the locale's rules: the same selector
- * means the same device everywhere.
+ * Compares names, ignoring the case of ASCII letters. The locale is not used, so that a selector
+ * means the same device in every locale.
  */
 #ifndef CLG_CAPS_WORDS_H
 #define CLG_CAPS_WORDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds, replaces and reads attributes of nodes. Payloads are copied into the graph's arena; tensors
- * are references, subgraphs are owned.
+ * Adds, replaces and reads attributes of nodes. Their data is copied to the graph's arena, except
+ * tensors, which are retained, and subgraphs, whose ownership is taken.
  */
 #include "graph/graph_internal.h"
 
@@ -44,8 +44,8 @@ static const char *const *copy_strings(graph *g, const char *const *strings, siz
     return copy;
 }
 
-/* Copies an attribute, with its name and payload in the graph's arena. Tensors and subgraphs are
- * copied as pointers, not retained. */
+/* Copies an attribute, with its name and data, to the graph's arena. Of tensors and subgraphs only
+ * the pointer is copied; they are not retained. */
 static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attribute *out_copy)
 {
     *out_copy = *a;
@@ -77,7 +77,7 @@ static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attri
     return is_copied ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Reserves room for one more attribute in the arena; capacities double: 4, 8, 16... */
+/* Ensures capacity for one more attribute, in the arena; capacities are 4, 8, 16, ... */
 static clg_status reserve_one(graph *g, node *n)
 {
     bool is_full = n->n_attributes == 0 ||

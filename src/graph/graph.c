@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates and copies graphs, adds values and nodes. Arrays of nodes and values grow on the heap;
- * names and lists of ids are in the graph's arena. A call that fails leaves at most unused arena
- * memory and an unused value.
+ * Creates and copies graphs, and adds values and nodes. The arrays of nodes and values are on the
+ * heap; names and lists of ids are in the graph's arena. A call that fails may leave unused memory
+ * in the arena and an unused value.
  */
 #include "graph/graph_internal.h"
 
@@ -193,7 +193,8 @@ static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **o
     return CLG_OK;
 }
 
-/* Makes the node the producer of all its outputs, or of none if one of them is already defined. */
+/* Sets the node as the producer of all its outputs. Fails, without any change, if one of them is
+ * already defined. */
 static clg_status claim_outputs(graph *g, const node *n, node_id id)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the IR: nodes that read and write values. A graph owns its memory (an arena, and the
- * arrays of nodes and values) and references to the tensors of its constants. Importers and
- * builders fill it, graph_check validates it and sorts its nodes, passes work on a clone. The
- * semantics of operators are in ops/.
+ * Defines the intermediate representation: a graph of nodes, which apply operators, and values, the
+ * nodes' inputs and outputs. A graph owns its memory (an arena, and the arrays of nodes and values)
+ * and holds references to the tensors of its constants. Importers and builders fill it, graph_check
+ * validates it and sorts its nodes, and passes transform a clone. The semantics of operators are in
+ * ops/.
  */
 #ifndef CLG_GRAPH_GRAPH_H
 #define CLG_GRAPH_GRAPH_H
@@ -16,13 +17,13 @@ typedef uint32_t value_id;
 typedef uint32_t node_id;
 #define VALUE_NONE ((value_id)UINT32_MAX) /* an omitted optional input or output */
 #define NODE_NONE ((node_id)UINT32_MAX)
-#define GRAPH_MAX_DEPTH 64 /* of subgraphs */
+#define GRAPH_MAX_DEPTH 64 /* maximum nesting of subgraphs */
 
 typedef struct graph graph;
 
 typedef enum attribute_type {
-    /* An attribute of a type that none of our operators takes (sparse tensors, types); its content
-     * is not read. */
+    /* An attribute of a type that no supported operator has (sparse tensors, type descriptions);
+     * its value is not stored. */
     ATTRIBUTE_NONE,
     ATTRIBUTE_FLOAT,
     ATTRIBUTE_INT,
@@ -37,7 +38,7 @@ typedef enum attribute_type {
 typedef struct graph_attribute {
     const char *name;
     attribute_type type;
-    size_t count; /* of floats, ints, strings; bytes of a string; 0 for the rest */
+    size_t count; /* length of floats, ints, strings; bytes of s; 0 for other types */
     union {
         float f;
         int64_t i;
@@ -50,6 +51,7 @@ typedef struct graph_attribute {
     } as;
 } graph_attribute;
 
+/* A value: an input or constant of the graph, or an output of a node. */
 typedef struct value {
     const char *name; /* "" for values that passes created without one */
     clg_value_kind kind;
@@ -57,7 +59,7 @@ typedef struct value {
     clg_dtype key_dtype; /* of the maps that the value is or contains; else CLG_DTYPE_NONE */
     shape dims;          /* as declared; rank and dimensions may be unknown */
     const char *dim_names[CLG_MAX_RANK]; /* symbol of a dimension, e.g. "N", or NULL */
-    tensor *constant;                    /* its content, for initializers; a reference */
+    tensor *constant;                    /* elements of an initializer; a reference */
     node_id producer;                    /* NODE_NONE for inputs and constants */
     bool is_input, is_output;
     /* In a subgraph: denotes value `outer` of the enclosing graph, which may itself be an outer
@@ -69,6 +71,7 @@ typedef struct value {
     const char *missing_file;
 } value;
 
+/* A node: one application of an operator. */
 typedef struct node {
     const char *name;   /* may be "" */
     const char *label;  /* for messages: the name, or that of the first output */
@@ -79,7 +82,7 @@ typedef struct node {
     size_t n_inputs, n_outputs;
     graph_attribute *attributes;
     size_t n_attributes;
-    const void *op; /* the operator's row, set by ops_resolve; opaque here */
+    const void *op; /* entry of the operator table (op_row), set by ops_resolve */
     bool removed;   /* by graph_remove_node; graph_compact drops it */
 } node;
 
@@ -96,13 +99,14 @@ struct graph {
     size_t n_opsets;
     value *values;
     size_t n_values, values_capacity;
-    node *nodes; /* in an executable order, once checked */
+    node *nodes; /* in topological order after graph_check */
     size_t n_nodes, nodes_capacity;
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
     hash_map names; /* name -> value_id */
 };
 
+/* Creates an empty graph. */
 clg_status graph_create(const char *name, graph **out_graph);
 void graph_free(graph *g);
 /* Copies a graph: its nodes, values and subgraphs; tensors are shared. */
@@ -116,12 +120,12 @@ int64_t graph_opset(const graph *g, const char *domain);
 const char *domain_canonical(const char *domain);
 #define DOMAIN_INTERNAL "clgraph"
 
-/* Adds a value; the name must be new unless it is "". A call that fails leaves the graph's content
+/* Adds a value; its name must be new, or "". A call that fails leaves the graph's nodes and values
  * unchanged. */
 clg_status graph_add_value(graph *g, const char *name, value_id *out_value);
 value_id graph_find_value(const graph *g, const char *name); /* VALUE_NONE: none */
-/* Adds a constant and takes a reference to the tensor. The name may be that of a value that nothing
- * defines yet. */
+/* Adds a constant and takes a reference to the tensor. A value of this name may exist if it is not
+ * defined yet; it becomes the constant. */
 clg_status graph_add_constant(graph *g, const char *name, tensor *t, value_id *out_value);
 /* Adds to a subgraph a value that denotes `outer` of the enclosing graph. */
 clg_status graph_add_outer(graph *g, const char *name, value_id outer, value_id *out_value);
@@ -175,29 +179,31 @@ const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES]);
 /* Writes "Conv" or "com.example.Conv", made fit as by name_text; returns buffer. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 
-/* For passes: replaces value `from` by `to` in the inputs of nodes and the captures of their
- * subgraphs; outputs of the graph stay. */
+/* For passes: replaces value `from` by `to` in the inputs of nodes and in the captures of their
+ * subgraphs, but not in the graph's outputs. */
 void graph_replace_uses(graph *g, value_id from, value_id to);
 /* Gives the name of `from` to value `to`, which has none. */
 clg_status graph_move_name(graph *g, value_id from, value_id to);
 void graph_remove_node(graph *g, node_id n); /* marks it; its outputs lose their producer */
-/* Adds the content of a subgraph of g to g itself, with these values as its inputs; stores the ids
- * of its outputs in out_outputs. The subgraph stays. */
+/* Copies the nodes and values of a subgraph of g to g itself, with `inputs` in place of the
+ * subgraph's inputs; stores the ids of its outputs in out_outputs. The subgraph is unchanged. */
 clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs);
-/* Drops removed nodes and sorts the rest so that each node comes after the producers of its inputs
- * and of its subgraphs' captures, otherwise stable. Ids of nodes change, of values do not. A cycle
- * is a CLG_ERROR_INVALID_MODEL that names its nodes. */
+/* Deletes removed nodes and sorts the others topologically and stably: each node comes after the
+ * producers of its inputs and of the values that its subgraphs capture. Node ids change, value ids
+ * do not. A cycle is a CLG_ERROR_INVALID_MODEL that names its nodes. */
 clg_status graph_compact(graph *g);
-/* Counts, for each value, the node inputs (captures of subgraphs included) and graph outputs that
- * read it. Release the counts with memory_free. */
+/* Counts the uses of each value: as input of a node, captured by a subgraph, or as output of the
+ * graph. Free the counts with memory_free. */
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts);
 
-/* Checks what does not need operators: that values are defined, domains imported, outputs distinct,
- * subgraphs not too deep, and that there is no cycle. Sorts nodes. */
+/* Checks what does not depend on operators: that values are defined, domains are imported, outputs
+ * are distinct, subgraphs are not nested too deeply, and that there is no cycle. Sorts the nodes
+ * topologically. */
 clg_status graph_check(graph *g);
-/* Print a graph, for tests and `inspect`: a readable listing; Graphviz's DOT language. */
+/* Writes a graph as readable text, for tests. */
 struct strbuf;
 void graph_dump(const graph *g, struct strbuf *out_text);
+/* Writes a graph in Graphviz's DOT language. */
 void graph_dump_dot(const graph *g, struct strbuf *out_text);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates a graph without knowing its operators: values that are read are defined, domains are
- * imported, captures resolve, outputs are distinct, depth is bounded, there is no cycle. Duplicate
- * names and values with two producers are rejected when they are added.
+ * Validates a graph's structure, independent of its operators: every value that is used is defined,
+ * domains are imported, captures (uses of an enclosing graph's values) resolve, outputs are
+ * distinct, the nesting depth is bounded, and there is no cycle. Duplicate names and values with
+ * two producers are rejected earlier, when they are added.
  */
 #include "graph/graph_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints graphs as text: a listing with one line per node, and Graphviz's DOT. For people and for
- * tests; this library does not parse them.
+ * Prints graphs as text: a listing with one line per node, and Graphviz's DOT. Both are for
+ * debugging and tests; this library does not parse them.
  */
 #include "base/strbuf.h"
 #include "graph/graph.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Edits graphs, for passes. Subgraphs refer to values of the enclosing graph by id, so renaming is
- * never needed.
+ * Implements the edits that graph passes make: replaces the uses of a value, moves names, removes
+ * nodes, counts uses and inlines subgraphs. Subgraphs refer to values of the enclosing graph by id,
+ * so values never need to be renamed.
  */
 #include "graph/graph_internal.h"
 
@@ -64,7 +65,8 @@ clg_status graph_count_uses(const graph *g, uint32_t **out_counts)
     return CLG_OK;
 }
 
-/* Maps each value of the body to an id of g: of a capture, an input or a value added to g. */
+/* Sets ids[v], for each value v of body, to the value of g that replaces it: for a capture, the
+ * captured value; for an input, inputs[i]; for all others, a new value added to g. */
 static clg_status inline_values(graph *g, const graph *body, const value_id *inputs, value_id *ids)
 {
     for (value_id v = 0; v < body->n_values; v++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the files of this folder share.
+ * Declares limits and helper functions that the files of src/graph share; private to this folder.
  */
 #ifndef CLG_GRAPH_GRAPH_INTERNAL_H
 #define CLG_GRAPH_GRAPH_INTERNAL_H

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sorts nodes topologically; nodes that are already in order keep their order. Depth-first without
- * recursion, since a model may be a chain of a million nodes.
+ * Sorts nodes topologically by depth-first search; nodes already in topological order keep their
+ * order. The search has an explicit stack: recursion would overflow on a chain of a million nodes.
  */
 #include "base/strbuf.h"
 #include "graph/graph_internal.h"
 
 #include <string.h>
 
-/* The producers of the values that each node n reads: producers[start[n]] up to, but not including,
- * producers[start[n + 1]]. */
+/* For each node n, the producers of its inputs and captures: producers[start[n]] up to, but not
+ * including, producers[start[n + 1]]. */
 typedef struct dependencies {
     size_t *start;
     node_id *producers;
 } dependencies;
 
-/* Lists the producer of each value that node n reads, captures included, in out (may be NULL).
- * Returns their number. */
+/* Writes the producers of node n's inputs and captures to out (may be NULL); returns their
+ * number. */
 static size_t list_producers(const graph *g, const node *n, node_id *out)
 {
     size_t count = 0;
@@ -80,8 +80,8 @@ static void sorting_deinit(sorting *s)
 
 #define MAX_NAMES_OF_CYCLE 6
 
-/* Returns an error that names the nodes of a cycle, in data order: those on the stack from `again`
- * to the top, which reads from `again`. */
+/* Returns an error that names the nodes of a cycle, producers before consumers. The cycle consists
+ * of the stack entries from `again` to the top; the top node uses an output of `again`. */
 static clg_status report_cycle(const graph *g, const sorting *s, size_t depth, node_id again)
 {
     size_t first = depth;
@@ -103,7 +103,7 @@ static clg_status report_cycle(const graph *g, const sorting *s, size_t depth, n
     return status;
 }
 
-/* Appends to the order the nodes that `root` depends on and that it lacks, then root. */
+/* Appends to s->order the nodes that `root` depends on and that are not in it yet, then root. */
 static clg_status visit(const graph *g, sorting *s, node_id root)
 {
     size_t depth = 0;

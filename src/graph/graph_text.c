@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes untrusted names printable, for messages.
+ * Formats names from untrusted model files for messages: replaces control characters and invalid
+ * UTF-8 by '?', and truncates long names.
  */
 #include "graph/graph.h"
 
@@ -24,12 +25,12 @@ static size_t utf8_length(const unsigned char *s)
     return n;
 }
 
-/* Copies name into buffer[n_bytes], with '?' in place of control characters and invalid UTF-8;
- * longer text is truncated with "...". */
+/* Copies name into buffer[n_bytes], with '?' in place of control characters and invalid UTF-8. A
+ * name that does not fit is truncated and ends in "...". */
 static void copy_printable(const char *name, char *buffer, size_t n_bytes)
 {
     const unsigned char *from = (const unsigned char *)name;
-    size_t used = 0, safe = 0; /* safe: where "..." still fits */
+    size_t used = 0, safe = 0; /* safe: last position where "..." fits */
     while (*from) {
         size_t n = utf8_length(from);
         bool is_printable = n > 1 ? !(from[0] == 0xC2 && from[1] < 0xA0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes messages over a channel.
+ * Implements the portable part of channel.h: reads and writes whole messages over a channel.
  */
 #include "helper/channel.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens, reads and writes the compile helper's two-way channels: between the library and the
- * supervisor, and between that and its worker. A channel is a descriptor. The system-dependent
- * parts are in channel_posix.c and channel_windows.c.
+ * supervisor process, and between the supervisor and its worker process. A channel is a file
+ * descriptor. The system-dependent parts are in channel_posix.c and channel_windows.c.
  */
 #ifndef CLG_HELPER_CHANNEL_H
 #define CLG_HELPER_CHANNEL_H

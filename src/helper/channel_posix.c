@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements channels as sockets.
+ * Implements channels on POSIX systems, as sockets.
  */
 #include "helper/channel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements channels as pipes, which are polled for data, since a blocking read would block writes
- * too.
+ * Implements channels on Windows, as pipes. Waiting for data polls the pipe, because a blocking
+ * read would also block writes.
  */
 #include "helper/channel.h"
 
@@ -13,12 +13,12 @@
 #include <windows.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-/* Polls every millisecond for the first AWAKE_MS, then every PAUSE_MS: a compiler takes tens of
- * milliseconds or more. */
+/* A wait for data polls every millisecond for the first AWAKE_MS milliseconds, then every PAUSE_MS
+ * milliseconds: a compilation takes tens of milliseconds or more. */
 #define AWAKE_MS 100
 #define PAUSE_MS 5
 
-/* Disables dialogs that report a crash and wait to be closed; a worker inherits this. */
+/* Disables modal error dialogs, which would block a crashed process; workers inherit this. */
 static void be_silent(void)
 {
     (void)SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);

@@ -19,7 +19,7 @@ typedef struct child {
     size_t n_last;
 } child;
 
-/* Returns whether this process was started as a worker; for the first lines of main. */
+/* Returns whether this process was started as a worker; to be called at the start of main. */
 bool child_is_this(int n_arguments, char *const *arguments);
 /* Starts a process that runs worker_run. Returns false when the system cannot; there is nothing to
  * clean up then. */
@@ -35,7 +35,8 @@ void child_kill(child *c);
  * signal, or on Windows the exception. */
 helper_outcome child_reap(child *c, int32_t *out_signal);
 
-/* For child_*.c: appends to c->last and drops its beginning. n_bytes <= CHILD_OUTPUT_BYTES. */
+/* For child_*.c: appends piece to c->last; if that is full, drops the oldest bytes. n_bytes <=
+ * CHILD_OUTPUT_BYTES. */
 void child_keep_output(child *c, const char *piece, size_t n_bytes);
 
 #endif

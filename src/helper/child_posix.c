@@ -26,16 +26,17 @@
 
 /* Milliseconds that a worker has to exit after it closed its channel. */
 #define LINGER_MS 2000
-/* Blocks of malloc from this size on are mapped as fresh pages, which read as zeros. */
+/* malloc is set to map blocks of at least this size as fresh pages, which read as zeros;
+ * helper_execute.c relies on that. */
 #define MMAP_BYTES (1 << 20)
 
 bool child_is_this(int n_arguments, char *const *arguments)
 {
     (void)n_arguments, (void)arguments;
-    return false; /* a fork does not begin in main */
+    return false; /* a forked worker continues in child_start, not in main */
 }
 
-/* Makes this process the first to be killed when memory is short; disables core files. */
+/* Makes this process the first to be killed when memory runs out, and disables core dumps. */
 static void lower_claims(void)
 {
     const struct rlimit none = {0, 0};

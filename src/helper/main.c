@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph-compile: the compile helper. Drivers' compilers crash on some programs, and end their
- * process; here that is a worker process, and the library gets a report of how it ended. Started
- * only by libclgraph, with the channel as standard input.
+ * The main program of clgraph-compile, the compile helper, which compiles OpenCL programs in a
+ * separate worker process: a driver's compiler that crashes ends only the worker, and the library
+ * gets a report of how it ended. Only libclgraph starts it, with the channel as standard input.
  *
- * This is the supervisor. It opens no driver: it passes messages between the library and a worker,
- * which it starts, limits in time and memory, and restarts after a crash. It ends when the library
- * closes the channel, or after a while without work. The supervisor waits for the worker, not the
- * library, because the host program may ignore SIGCHLD or wait for any child. See decision 36.
+ * This file is the supervisor. It opens no driver. It passes messages between the library and a
+ * worker, which it starts, limits in time and memory, and restarts after a crash. It ends when the
+ * library closes the channel, or after 10 seconds without a request. The supervisor, not the
+ * library, waits for the worker, because the host program may ignore SIGCHLD or wait for any child.
+ * See decision 36.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -26,7 +27,7 @@ typedef struct supervisor {
     int parent;  /* the channel to the library */
     child child; /* the worker */
     helper_hello hello;
-    char *greeting; /* the message that hello borrows from */
+    char *greeting; /* the first message; the strings of hello point into it */
     size_t n_greeting;
 } supervisor;
 
@@ -61,8 +62,9 @@ static char *last_words(const child *c)
  * a readable channel is a closed one. */
 static bool parent_is_gone(const supervisor *s) { return channel_is_readable(s->parent, 0); }
 
-/* Waits for the worker's next message, at most n_limits time limits. Returns false when the worker
- * ended or was killed; out reports how. Exits when the library has closed the channel. */
+/* Waits for the worker's next message, for at most n_limits times the limit of one program. Returns
+ * false when the worker ended or was killed; out then says how. Ends this process when the library
+ * has closed the channel. */
 static bool await(supervisor *s, uint32_t n_limits, char **out_data, size_t *out_n_bytes,
                   helper_reply *out)
 {
@@ -139,8 +141,8 @@ static bool serve(supervisor *s, const char *data, size_t n_bytes)
     return sent;
 }
 
-/* Reads and answers the first message, which names the device. A library of another version thus
- * fails immediately. */
+/* Reads and answers the first message, which has the library's version and the device. A library of
+ * another version is rejected here. */
 static bool greet(supervisor *s)
 {
     helper_reply reply = {.outcome = HELPER_DONE};

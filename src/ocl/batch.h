@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs jobs in parallel that spend most of their time waiting for compile helpers.
+ * Runs independent jobs on several threads; for jobs that mostly wait for compile helpers.
  */
 #ifndef CLG_OCL_BATCH_H
 #define CLG_OCL_BATCH_H
 
 #include "ocl/ocl_context.h"
 
+/* Executes job i of the array `jobs`. */
 typedef clg_status (*batch_function)(ocl_context *c, void *jobs, size_t i);
 
 /* Runs jobs 0 to n - 1, on as many threads as helpers may compile at a time; sequentially on this

@@ -13,7 +13,7 @@ struct ocl_buffer {
     ocl_context *context;
     cl_mem handle;
     size_t size_bytes;
-    size_t counted_bytes; /* part of buffer_bytes; 0 for the caller's memory and drafts */
+    size_t counted_bytes; /* counted in the context; 0 for the caller's memory and drafts */
 };
 
 /* Adds to the context's bytes in use; returns false, and adds nothing, if they would exceed the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads libOpenCL, unless the process has it already. Where it is missing or too old, loading
- * returns a status and a message.
+ * Loads libOpenCL and looks up its functions, or uses the one that the process has loaded already.
+ * Where it is missing or too old, loading returns a status and a message.
  */
 #include "ocl/cl_api.h"
 
@@ -45,8 +45,8 @@ static bool take_functions(void *library, const char **out_missing)
     return true;
 }
 
-/* Uses an OpenCL that the process has loaded already: the application's own loader, or a tool's
- * that replaces it. */
+/* Looks up the functions in the libraries that the process has loaded already, among them the
+ * application's own loader or a tool that replaces it. Returns false if they lack any. */
 static bool take_present(void)
 {
     char why[DYNLIB_WHY_BYTES];

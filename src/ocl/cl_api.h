@@ -3,7 +3,7 @@
  * Declares a table of libOpenCL's functions, filled when the library is opened (`cl.Finish(queue)`
  * calls clFinish), and the check that converts an OpenCL error to a status and a message.
  *
- * The table has only functions of OpenCL 1.2, so that one list serves every driver.
+ * The table has only functions of OpenCL 1.2, which every supported driver has.
  */
 #ifndef CLG_OCL_CL_API_H
 #define CLG_OCL_CL_API_H

@@ -2,7 +2,7 @@
  *
  * Maps OpenCL's error codes to names and statuses. Drivers report a crashed kernel or a lost device
  * as CL_OUT_OF_RESOURCES, CL_INVALID_COMMAND_QUEUE or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
- * from whichever call waits next; the first two mean something else where a call may allocate.
+ * from a later call that waits. From a call that may allocate, the first two keep OpenCL's meaning.
  */
 #include "ocl/cl_api.h"
 
@@ -105,7 +105,7 @@ const char *cl_error_name(cl_int code)
     return row ? row->name : code == CL_SUCCESS ? "CL_SUCCESS" : "unknown OpenCL error";
 }
 
-/* Returns whether a call may allocate: its CL_OUT_OF_RESOURCES means a lack of memory. */
+/* Returns whether a call may allocate, so that its CL_OUT_OF_RESOURCES means a lack of memory. */
 static bool call_takes_memory(const char *call)
 {
     return strncmp(call, "clCreate", 8) == 0 || strcmp(call, "clEnqueueNDRangeKernel") == 0 ||
@@ -118,7 +118,7 @@ static clg_status status_of(cl_int code, const char *call)
         !call_takes_memory(call))
         return LOST;
     const error_row *row = row_of(code);
-    return row ? row->status : LOST; /* a vendor's own code: its driver failed */
+    return row ? row->status : LOST; /* not a code of OpenCL: taken for a driver failure */
 }
 
 clg_status cl_check(cl_int code, const char *call, const char *device)

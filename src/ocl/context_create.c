@@ -102,7 +102,8 @@ static clg_status identify(ocl_context *ocl)
     return status;
 }
 
-/* Initializes what both kinds of context share, once device and cl_context are set. */
+/* Initializes the fields that created and wrapped contexts share, once device and cl_context are
+ * set. */
 static clg_status complete(ocl_context *ocl, const ocl_context_options *options)
 {
     CLG_TRY(identify(ocl));

@@ -2,7 +2,7 @@
  *
  * Fills a device's record from OpenCL queries. Drivers are not trusted: a query may fail, return a
  * size other than requested, or text with control characters. A field whose query fails is left
- * empty. Vendors' own queries are made only where the device lists their extension.
+ * empty. Vendor-specific queries are made only where the device lists the extension.
  */
 #include "ocl/diagnose/machine.h"
 
@@ -48,8 +48,8 @@ static size_t utf8_length(const unsigned char *s, size_t n)
     return length;
 }
 
-/* Replaces controls by spaces and invalid UTF-8 by question marks, collapses runs of spaces and
- * trims the ends. */
+/* Replaces control characters by spaces and invalid UTF-8 by question marks, collapses runs of
+ * spaces and trims the ends. */
 static void clean(char *text, size_t n)
 {
     size_t w = 0, length;
@@ -176,7 +176,7 @@ static void query_subgroup(cl_device_id device, device_record *r)
         if (cl.GetDeviceInfo(device, QUERY_INTEL_SUB_GROUP_SIZES, sizeof sizes, sizes, &n_bytes) !=
             CL_SUCCESS)
             return;
-        /* The first of at least 16, else the largest. */
+        /* Use the first size of at least 16, else the largest. */
         for (size_t i = 0; i < n_bytes / sizeof *sizes && r->subgroup_size < 16; i++)
             if (sizes[i] > r->subgroup_size && sizes[i] <= 128)
                 r->subgroup_size = (uint32_t)sizes[i];

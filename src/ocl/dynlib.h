@@ -12,8 +12,8 @@
 /* The libraries' file names on this system, best first, NULL at the end. */
 extern const char *const dynlib_opencl_names[], *const dynlib_clblast_names[];
 
-/* Opens a library; with name NULL, all that the process has loaded (not on Windows). Returns NULL
- * when it cannot be opened; `why` then has the system's message. */
+/* Opens a library; with name NULL (not on Windows), returns a handle in which functions of all
+ * loaded libraries are found. Returns NULL on failure; `why` then has the system's message. */
 void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
 /* Stores the address of a function through out_function (a pointer to a function pointer); returns
  * false when the library does not have it. */

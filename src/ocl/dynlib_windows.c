@@ -39,7 +39,7 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
         explain(name, GetLastError(), why);
         return NULL;
     }
-    DWORD mode; /* the former mode; meanwhile no dialog about a missing disk */
+    DWORD mode; /* the previous error mode, restored below; no dialog while opening */
     const BOOL is_set = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
     HMODULE library = LoadLibraryW(wide);
     const DWORD error = GetLastError();

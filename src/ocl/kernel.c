@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates kernels, sets their arguments and describes their launches. A kernel belongs to one
- * thread at a time; programs are shared.
+ * Creates kernels, sets their arguments, and computes the keys of their launch configurations (see
+ * program.h). A kernel belongs to one thread at a time; programs are shared by threads.
  */
 #include "ocl/kernel.h"
 
@@ -132,8 +132,9 @@ clg_status kernel_build_draft(ocl_kernel *k)
 
 #define FORM_WORDS 5
 
-/* Writes the launch form: the properties of a launch for which drivers recompile a kernel. n_dims
- * is never 0, so that it differs from a zeroed record. */
+/* Writes the launch configuration: the number of dimensions and, on drivers that recompile a kernel
+ * for them, local sizes and which global sizes are 65536 or more. Never all zeros, since n_dims is
+ * not 0. */
 static void describe_form(const ocl_context *ocl, uint32_t n_dims, const size_t *global,
                           const size_t *local, uint64_t form[FORM_WORDS])
 {
@@ -180,7 +181,7 @@ launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_
         for (uint32_t i = 0; i < n_dims; i++) f.local[i] = local[i];
         f.extent[0] = larger(global[0], n_dims > 1 ? global[1] : 1);
         f.extent[1] = n_dims > 2 ? global[2] : 1;
-    } else { /* the driver chooses, by the global size */
+    } else { /* the driver chooses the local size, by the global size */
         for (uint32_t i = 0; i < n_dims; i++) f.local[i] = UINT64_MAX - global[i];
     }
     return f;

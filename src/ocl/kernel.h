@@ -16,19 +16,19 @@ struct ocl_kernel {
     char *entry;
     uint64_t entry_hash;
     kernel_args args; /* as set, for trials (trial.h) */
-    /* Max work-items of a group, as compiled; 0: the driver does not report it. */
+    /* Largest work-group of this kernel, in work-items; 0: the driver does not report it. */
     size_t max_items;
-    /* Form of the previous launch, so that only a change costs more than a comparison. */
+    /* Configuration of the previous launch; launching in the same one again costs a comparison. */
     uint64_t last_form[5];
-    /* The last launch that launch_guard_knows confirmed, and the guard's epoch then. */
+    /* The last launch for which launch_guard_knows returned true, and the guard's epoch then. */
     launch_form known;
     uint64_t known_epoch;
 };
 
-/* Returns the form by which launch_guard.h distinguishes launches. */
+/* Returns the description of a launch by which launch_guard.h distinguishes launches. */
 launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_t *global,
                                const size_t *local);
-/* Returns the same as launch_guard_knows, mostly without its lock. */
+/* Returns the same as launch_guard_knows, usually without taking its lock. */
 bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form);
 
 /* Shrinks a work-group to the size that this kernel allows on this device: its use of registers may
@@ -40,12 +40,13 @@ clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local)
 /* Builds a draft's kernel and sets the arguments recorded so far. */
 clg_status kernel_build_draft(ocl_kernel *k);
 
-/* Returns the form of a launch, as program_note_form takes it. local may be NULL. */
+/* Returns the hash of a launch configuration (see program.h). local may be NULL: the driver
+ * chooses. */
 uint64_t kernel_form(const ocl_context *ocl, uint64_t entry_hash, uint32_t n_dims,
                      const size_t *global, const size_t *local);
 
-/* Records a launch before it is enqueued; has the compile helper try a form that is new to the
- * program. */
+/* Records the configuration of a launch before it is enqueued. If it is new to the program, first
+ * has the compile helper try it, and returns that trial's error. */
 clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global,
                               const size_t *local);
 

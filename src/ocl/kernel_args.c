@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records kernel arguments.
+ * Records the current arguments of a kernel: implements kernel_args.h.
  */
 #include "ocl/kernel_args.h"
 
@@ -17,7 +17,8 @@ static clg_status reserve(kernel_args *args, size_t index)
     return CLG_OK;
 }
 
-/* Copies data to `bytes`: to the argument's old range when it fits, else to a new one. */
+/* Copies data to args->bytes: over the argument's previous data if it fits there, else to the
+ * end. */
 static clg_status put_bytes(kernel_args *args, kernel_arg *arg, size_t size_bytes, const void *data)
 {
     const bool had_place = arg->kind == KERNEL_ARG_VALUE || arg->has_content;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records a kernel's arguments as last set, so that a launch can be tried in another process with
- * buffers of the same sizes. Keeps no OpenCL handle.
+ * Records the current arguments of a kernel, so that the compile helper can try a launch in another
+ * process, with buffers of the same sizes. Keeps no OpenCL handles.
  */
 #ifndef CLG_OCL_KERNEL_ARGS_H
 #define CLG_OCL_KERNEL_ARGS_H
@@ -15,15 +15,16 @@ typedef enum kernel_arg_kind {
     KERNEL_ARG_LOCAL   /* size_bytes of local memory */
 } kernel_arg_kind;
 
+/* One recorded argument. */
 typedef struct kernel_arg {
     kernel_arg_kind kind;
     size_t size_bytes;
-    size_t at;          /* of a value or of a buffer's content: offset in `bytes` */
-    bool has_content;   /* of a buffer; otherwise it is all zeros */
+    size_t at;          /* offset in `bytes` of a value or of a buffer's initial data */
+    bool has_content;   /* of a buffer: has initial data; else it is all zeros */
     const void *buffer; /* identity, borrowed; equal pointers are one buffer */
 } kernel_arg;
 
-/* Zero-initialized is valid and empty. */
+/* All arguments of a kernel, by index; zero-initialized is valid and empty. */
 typedef struct kernel_args {
     kernel_arg *items;
     size_t count, capacity;
@@ -34,8 +35,8 @@ typedef struct kernel_args {
 /* Records a scalar or struct argument; data NULL: local memory. */
 clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_bytes,
                                  const void *data);
-/* Records a buffer argument. buffer identifies it: distinct buffers have distinct pointers; content
- * may be NULL. */
+/* Records a buffer argument. `buffer` only identifies it: distinct buffers have distinct pointers.
+ * content: its initial data, copied; NULL: zeros. */
 clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
                                   size_t size_bytes, const void *content);
 void kernel_args_deinit(kernel_args *args);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the interface of src/ocl, the only code that calls OpenCL. Upper layers use devices,
- * contexts, buffers, queues, kernels and CLBlast through these types; no OpenCL header is needed to
- * read this one. Every call can fail with a status and a message that names the OpenCL error.
+ * Declares the interface of src/ocl, the only code that calls OpenCL: devices, contexts, buffers,
+ * queues, kernels, CLBlast, the disk cache. Includes no OpenCL header; OpenCL objects are passed as
+ * void pointers. A function that fails returns a status and sets the thread's error text, which
+ * names the OpenCL error.
  *
- * Threads: a context, its programs and buffers may be used from any thread; a queue and the kernels
- * made for it belong to one thread at a time.
+ * Threads: a context, its programs and buffers may be used by several threads concurrently; a queue
+ * and a kernel only by one thread at a time.
  */
 #ifndef CLG_OCL_OCL_H
 #define CLG_OCL_OCL_H
@@ -17,7 +18,7 @@
 
 /* Lists every device, with derived (not probed) capabilities. Both arrays have *out_n entries;
  * release them with device_records_free and device_caps_free. NO_OPENCL when there is no loader or
- * no platform. Enumerates again each time: drivers answer from memory, in microseconds. */
+ * no platform. Each call asks the drivers again, which takes microseconds. */
 clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, size_t *out_n);
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -25,13 +26,13 @@ clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, si
 typedef struct ocl_context ocl_context;
 
 typedef struct ocl_context_options {
-    const char *cache_dir; /* NULL: default folder; "": memory only */
-    uint32_t cpu_threads;  /* 0: all */
+    const char *cache_dir; /* folder of the disk cache; NULL: the default; "": no disk cache */
+    uint32_t cpu_threads;  /* compute units to use of a CPU device; 0: all */
     bool profiling;        /* queues record time stamps */
     /* Path of the compile helper; NULL: searched for; "off": none (helper.h). */
     const char *compile_helper;
     uint32_t compile_limit_s;   /* time limit of one build in the helper; 0: the default */
-    uint32_t compile_limit_mib; /* the helper's resident memory; 0: the default */
+    uint32_t compile_limit_mib; /* limit of the helper's resident memory; 0: the default */
     bool bare;                  /* the helper's own context: no probes, no helper */
 } ocl_context_options;
 
@@ -39,13 +40,13 @@ typedef struct ocl_context_options {
  * are cached). */
 clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
                               ocl_context **out_context);
-/* Wraps the caller's cl_context and cl_device_id (and cl_command_queue, may be NULL; the first
- * queue created uses it). All are retained. */
+/* Creates a context over the caller's cl_context, cl_device_id and cl_command_queue, which are
+ * retained. The queue may be NULL; else the first ocl_queue created uses it. */
 clg_status ocl_context_wrap(void *cl_context, void *cl_device_id, void *cl_command_queue,
                             const ocl_context_options *options, ocl_context **out_context);
-/* For tests, right after creating the context: offers kernels for matrix units on a device without
- * such a unit, with the instruction emulated (slow), once the emulation has passed its probe.
- * Nothing in the library calls this. */
+/* For tests only, to be called right after creating the context: enables kernels for matrix units
+ * on a device without one. The matrix instruction is emulated, slowly. Has no effect if the device
+ * has a matrix unit or the emulation does not pass its probe. */
 clg_status ocl_context_emulate_matrix(ocl_context *ocl);
 ocl_context *ocl_context_retain(ocl_context *ocl);
 void ocl_context_free(ocl_context *ocl);
@@ -54,21 +55,22 @@ const device_record *ocl_context_record(const ocl_context *ocl);
 void *ocl_context_handle(const ocl_context *ocl);        /* cl_context */
 void *ocl_context_device_handle(const ocl_context *ocl); /* cl_device_id */
 
-/* Read and write small cached records that are valid for this platform, device, driver and library
- * version: self-test results, tuning results. name identifies the record and its version; what is a
- * line for listings. recall: returns false when there is none; release *out_data with memory_free.
- * remember: errors are logged. */
+/* Small records in the disk cache, such as results of self-tests and of tuning, which are valid
+ * only for this platform, device, driver and library version. `name` identifies a record and the
+ * version of its format. ocl_context_recall reads one; returns false when there is none. Release
+ * *out_data with memory_free. */
 bool ocl_context_recall(ocl_context *ocl, const char *name, char **out_data,
                         size_t *out_size_bytes);
+/* Writes a record. what: its description in listings of the cache. Errors are only logged. */
 void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, const void *data,
                           size_t size_bytes);
 
 /* Counters of a context since its creation; for tests, `cltool` and bench. */
 typedef struct ocl_counters {
     uint64_t programs_compiled; /* by the driver, from source */
-    uint64_t programs_loaded;   /* from the disk cache */
+    uint64_t programs_loaded;   /* as binaries from the disk cache */
     uint64_t kernels_launched, blas_calls;
-    uint64_t buffer_bytes, buffer_bytes_peak; /* on the device, by this context */
+    uint64_t buffer_bytes, buffer_bytes_peak; /* allocated by this context: now, at most so far */
 } ocl_counters;
 void ocl_context_counters(const ocl_context *ocl, ocl_counters *out_counters);
 
@@ -78,7 +80,7 @@ typedef struct ocl_buffer ocl_buffer; /* reference-counted */
 
 typedef enum ocl_buffer_flags {
     OCL_BUFFER_DEVICE = 0,
-    OCL_BUFFER_HOST_VISIBLE = 1 /* pinned, cheap to map: inputs and outputs */
+    OCL_BUFFER_HOST_VISIBLE = 1 /* in host memory (pinned), fast to map: for inputs and outputs */
 } ocl_buffer_flags;
 
 /* Creates a buffer; size_bytes 0 allocates a few bytes. The OUT_OF_DEVICE_MEMORY message has the
@@ -106,59 +108,66 @@ void *ocl_buffer_handle(const ocl_buffer *b); /* cl_mem */
 typedef struct ocl_queue ocl_queue; /* in order */
 
 clg_status ocl_queue_create(ocl_context *ocl, ocl_queue **out_queue);
-/* Creates a queue that is never the caller's and never has time stamps: for work beside runs. */
+/* Creates a queue that is never the caller's and never records time stamps, for work concurrent
+ * with runs. */
 clg_status ocl_queue_create_own(ocl_context *ocl, ocl_queue **out_queue);
-/* Creates the context's upload queue, as ocl_queue_create_own. Commands of every other queue run
- * after the blocking writes of this one that had returned when they were enqueued. Any other data
- * passed between queues needs a finish or an event in between. */
+/* Creates the context's upload queue, as ocl_queue_create_own. A command of another queue runs
+ * after all blocking writes of the upload queue that returned before the command was enqueued. Any
+ * other transfer of data between queues must be ordered by ocl_queue_finish or an event. */
 clg_status ocl_queue_create_upload(ocl_context *ocl, ocl_queue **out_queue);
-/* For tests: queues stop waiting for uploads. Nothing in the library calls this. */
+/* For tests only: makes queues ignore the order after uploads. */
 void ocl_context_ignore_uploads(ocl_context *ocl);
 void ocl_queue_free(ocl_queue *q);          /* waits for commands in flight */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
 ocl_context *ocl_queue_context(const ocl_queue *q);
-/* Copy between host and device. blocking false: the host memory must stay valid until
- * ocl_queue_finish. */
+/* Copy from host memory to a buffer, and back. If not blocking, the host memory must stay valid,
+ * and in a write unchanged, until ocl_queue_finish. */
 clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data,
                            size_t size_bytes, bool blocking);
 clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data,
                           size_t size_bytes, bool blocking);
+/* Copies between buffers. Offsets are in bytes. */
 clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, ocl_buffer *to,
                           size_t to_offset, size_t size_bytes);
+/* Fills a range with copies of a pattern, whose size divides offset_bytes and size_bytes. */
 clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
                           const void *pattern, size_t pattern_bytes);
-/* Maps a range. write_only discards the old content. blocking false: do not touch the memory before
- * ocl_queue_finish. Unmap is enqueued. */
+/* Maps a range of a buffer to host memory. write_only: for writing, the previous data are
+ * discarded; else for reading and writing. If not blocking, *out_data may be accessed only after
+ * ocl_queue_finish. */
 clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
                          bool write_only, bool blocking, void **out_data);
+/* Enqueues the unmapping of data that ocl_queue_map returned. */
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
-/* ocl_queue_wait_for makes commands enqueued later wait for the caller's cl_events.
- * ocl_queue_marker returns a cl_event, owned by the caller, that completes when everything enqueued
- * so far is done, and flushes so that other queues may wait for it. */
+/* Makes all commands enqueued later wait for these cl_events. */
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events);
+/* Returns a cl_event, owned by the caller, that completes when all commands enqueued so far have
+ * completed. Flushes the queue, so that other queues can wait for the event. */
 clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
-/* Creates an event that the host completes, once: ocl_event_complete releases the reference.
- * failed: commands that wait for the event are abandoned too. */
+/* Creates a user event (clCreateUserEvent), to be completed once by ocl_event_complete. */
 clg_status ocl_event_create(ocl_context *ocl, void **out_cl_event);
 clg_status ocl_event_retain(ocl_context *ocl, void *cl_event);
+/* Completes a user event and releases the caller's reference. failed: commands that wait for the
+ * event fail too. */
 void ocl_event_complete(void *cl_event, bool failed);
-/* Waits for an event and releases the reference, also on failure. Any thread. */
+/* Waits for an event and releases the caller's reference, even on failure. May be called from any
+ * thread. */
 clg_status ocl_event_wait(ocl_context *ocl, void *cl_event);
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 typedef struct ocl_kernel ocl_kernel;
 
-/* Finds the program of the ref in the context's memory, else in the disk cache, else compiles it,
- * and creates a kernel object. KERNEL_BUILD carries the first KiB of the build log (the log gets
- * all of it). After compiling, call ocl_programs_save to write the binaries (drivers compile
- * late). */
+/* Finds the program of the ref in the context's memory, else in the disk cache, else compiles it;
+ * then creates a kernel of it. The text of a KERNEL_BUILD error has the first KiB of the build log;
+ * all of it is logged. Binaries are written to the cache by ocl_programs_save. */
 clg_status ocl_kernel_create(ocl_context *ocl, const kernel_ref *ref, ocl_kernel **out_kernel);
 void ocl_kernel_free(ocl_kernel *k);
-/* As ocl_kernel_create, but does not compile a program that is neither in memory nor in the cache:
- * arguments may be set; ocl_launches_prepare builds it before its launch. */
+/* As ocl_kernel_create, but if the program is neither in memory nor in the cache, returns a draft:
+ * a kernel that is not compiled. Its arguments may be set; ocl_launches_prepare must build it
+ * before it is launched. */
 clg_status ocl_kernel_create_draft(ocl_context *ocl, const kernel_ref *ref,
                                    ocl_kernel **out_kernel);
 /* A batch of matrix products, row-major: c = alpha op(a) op(b) + beta c, where op transposes if
@@ -171,32 +180,33 @@ typedef struct ocl_gemm {
     float alpha, beta;
 } ocl_gemm;
 
-/* A future launch, with the arguments that its kernel has now; or a future call of CLBlast. */
+/* A later launch of a kernel with its current arguments, or a later call of CLBlast. */
 typedef struct ocl_launch {
-    ocl_kernel *kernel; /* NULL: it is a call of CLBlast */
+    ocl_kernel *kernel; /* NULL: a call of CLBlast */
     uint32_t n_dims;
     const uint64_t *global, *local; /* as in ocl_queue_launch */
     ocl_gemm gemm;                  /* of the call; needs no buffers */
 } ocl_launch;
-/* Has the compile helpers compile, in parallel, what these launches need and is not compiled yet,
- * then builds drafts. KERNEL_BUILD: the driver's compiler rejects a kernel or crashes on it;
- * ocl_launch_is_refused and ocl_gemm_is_refused report which. progress may be NULL; it is called on
- * this thread. */
+/* Has the compile helpers compile, in parallel, all that these launches need and that is not
+ * compiled yet; then builds drafts. KERNEL_BUILD: the driver's compiler rejects a kernel or crashes
+ * on it; ocl_launch_is_refused and ocl_gemm_is_refused report which. progress may be NULL; it is
+ * called on this thread. */
 clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user);
-/* Compiles these launches in helpers without building anything in this process; records those on
- * which the compiler crashes. */
+/* Has the compile helpers compile these launches, without building anything in this process, and
+ * records those on which the compiler crashes. */
 clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t n_launches);
-/* Returns whether the driver's compiler has failed on this kernel in this launch form: crashed,
- * here or in an earlier process, or exceeded a limit, here. The thread's error text then describes
- * the failure. Returns immediately if no failure of any kernel is known. */
+/* Sets *out_refused to whether the driver's compiler has failed on this kernel in this launch
+ * configuration (program.h): crashed, in this process or an earlier one, or exceeded a limit in
+ * this process. The thread's error text then describes the failure. Fast if no failure is known. */
 clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
-/* Returns the same for CLBlast's kernels that compute this problem, wherever its operands are. */
+/* Returns whether the driver's compiler has failed on CLBlast's kernels for this problem, with any
+ * offsets of the operands; sets the thread's error text likewise. */
 bool ocl_gemm_is_refused(ocl_context *ocl, const gemm_problem *p);
 /* Returns whether a kernel or GEMM may be refused: if not, the two functions above report none. */
 bool ocl_knows_refusals(ocl_context *ocl);
-/* Returns the number of refusals of kernels and routines of CLBlast that this context knows; it
+/* Returns the number of kernels and CLBlast routines that this context has recorded as refused; it
  * never decreases. */
 size_t ocl_n_refusals(ocl_context *ocl);
 /* Returns whether a compile helper compiles new programs: then ocl_launches_prepare compiles all of
@@ -210,37 +220,38 @@ clg_status ocl_programs_build(ocl_context *ocl, const kernel_ref *const *refs, s
  * compiles and loads nothing. */
 clg_status ocl_programs_ready(ocl_context *ocl, const kernel_ref *const *refs, size_t n_refs,
                               bool *out_ready);
-/* Writes the binaries of programs that ran in a launch form the cache lacks. Call it after a
- * finish, because drivers compile that late. Errors are logged, not returned, and leave the
- * thread's last error unchanged: the cache is only a convenience. Freeing a context writes them
- * too. On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So
- * preparing writes immediately, and runs call ocl_programs_save_when_settled: it writes when no
- * form is new since its last call, i.e. after the second run, so that the first result does not
- * wait. */
+/* Writes to the cache the binaries of programs launched in configurations (program.h) that their
+ * cache entries lack. Call it after ocl_queue_finish, since drivers may compile until then. Freeing
+ * a context calls it too. Errors are only logged; the thread's last error is unchanged. */
 void ocl_programs_save(ocl_context *ocl);
+/* Calls ocl_programs_save if no launch configuration is new since the last call of this function.
+ * Runs call this one: PoCL compiles each kernel again when a binary is read, which takes a third of
+ * a cold start, and thus happens after the second run and does not delay the first result. */
 void ocl_programs_save_when_settled(ocl_context *ocl);
-/* Appends the hash of the complete text that is compiled for a ref. */
+/* Appends the hash, as text, of the complete source that is compiled for a ref. */
 struct strbuf;
 clg_status ocl_kernel_hash(const kernel_ref *ref, struct strbuf *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */
-/* ocl_queue_fork lets launches, copies and fills up to ocl_queue_join run concurrently where that
- * is faster: each waits only for those that it depends on. Before each command, `order` sets its
- * slot, counting up from 0 in windows of 32, and the bits of the slots in its window that it
- * depends on; slot 0 depends on all of the previous window. A command without an order depends on
- * the one before. Commands enqueued before `fork` come first, those after `join` last. CLBlast
- * calls, and launches that are new to a driver that crashes on them (launch_guard.h), join
- * automatically: what follows them is in order. */
+/* Lets the following launches, copies and fills, up to ocl_queue_join, run concurrently where that
+ * is faster. They run after all commands enqueued before. CLBlast calls, and launches that are new
+ * to a driver that may crash on them (launch_guard.h), join automatically: commands after them run
+ * in order. */
 clg_status ocl_queue_fork(ocl_queue *q);
+/* Declares the dependencies of the next command between fork and join. slot: its number, counting
+ * up from 0 in windows of 32 commands. after: bits of the slots in its window that it depends on;
+ * slot 0 depends on the whole previous window. Without this call, a command depends on the one
+ * before. */
 void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
+/* Ends concurrent execution: later commands run after all commands enqueued before. */
 clg_status ocl_queue_join(ocl_queue *q);
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local /* NULL or zeros: the driver chooses */);
 
 /* ---- CLBlast --------------------------------------------------------------------------------- */
 
-/* Returns a problem as a call of CLBlast without its buffers: offsets count from the operands' own
+/* Converts a problem to an ocl_gemm without buffers; offsets are relative to the operands' own
  * origins. */
 ocl_gemm ocl_gemm_of(const gemm_problem *p);
 
@@ -250,21 +261,21 @@ bool ocl_blas_available(ocl_context *ocl);
 /* Returns whether ocl_queue_gemm accepts this problem: sizes from 1 to INT32_MAX, rows that do not
  * overlap, and in a batch strides of a and b >= 0 and matrices c that do not overlap. */
 bool ocl_blas_accepts(const gemm_problem *p);
-/* Returns whether a batch is one call of CLBlast when its operands start at their buffers' origins:
- * its matrices are then dense (CLBlast 1.5.3 gives wrong results otherwise). Else each matrix is
- * one call. */
+/* Returns whether a batch is computed by one call of CLBlast if its operands have offset 0 in their
+ * buffers. That is so if its matrices are dense; CLBlast 1.5.3 returns wrong results for others,
+ * which are computed by one call per matrix. */
 bool ocl_blas_batches(const gemm_problem *p);
 /* Enqueues a GEMM by CLBlast. KERNEL_BUILD: the driver's compiler rejects CLBlast's kernels, or
  * crashes on them in the compile helper, which runs them first. */
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g);
-/* Returns the path, size and time of the CLBlast library's file; "" when it is not installed or the
+/* Returns "PATH SIZE TIME" of the CLBlast library's file; "" when it is not installed or the
  * system does not report them. */
 const char *ocl_blas_identity(void);
 
 /* ---- time stamps ----------------------------------------------------------------------------- */
 
-/* The time stamps of a command. With profiling on, each enqueued command is recorded under the tag
- * set last. Take the samples after a finish. */
+/* The time stamps of a command. With profiling, each enqueued command is recorded under the tag set
+ * last by ocl_queue_set_tag. Call ocl_queue_take_samples after ocl_queue_finish. */
 typedef struct ocl_sample {
     uint32_t tag;
     uint64_t queued_ns, start_ns, end_ns; /* the device's clock */
@@ -277,33 +288,36 @@ clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples,
 
 typedef struct ocl_cache_entry {
     char *name; /* file name */
-    char *what; /* device and kernel it holds */
+    char *what; /* description: the device and the program or record */
     uint64_t size_bytes;
-    int64_t used_ns;
+    int64_t used_ns; /* time of the last use, since 1970 */
 } ocl_cache_entry;
+/* Returns the path of the cache folder; release it with memory_free. */
 clg_status ocl_cache_path(const char *cache_dir /* NULL: default */, char **out_path);
 clg_status ocl_cache_list(const char *cache_dir, ocl_cache_entry **out_entries, size_t *out_n);
 void ocl_cache_list_free(ocl_cache_entry *entries, size_t n);
 clg_status ocl_cache_clear(const char *cache_dir, size_t *out_n_removed);
-/* Removes entries whose `what` matches the pattern (text_matches). */
+/* Removes the entries whose description matches the pattern (text_matches). */
 clg_status ocl_cache_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
+/* Removes the least recently used entries until at most max_bytes remain. */
 clg_status ocl_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
-/* ocl_cache_pack writes all entries into one file, for installers; ocl_cache_unpack adds the
- * entries of such a file after verifying all of them. */
+/* Writes all entries into one file, for installers. */
 clg_status ocl_cache_pack(const char *cache_dir, const char *file);
+/* Adds the entries of such a file to the cache, after verifying all of them. */
 clg_status ocl_cache_unpack(const char *cache_dir, const char *file, size_t *out_n_entries);
 
 /* ---- measuring and diagnosing a device ------------------------------------------------------- */
 
+/* Measured peak rates of a device. */
 typedef struct ocl_measurement {
     double fp32_gflops, fp16_gflops; /* 0: not measured */
     double memory_gbytes_per_s, upload_gbytes_per_s, download_gbytes_per_s;
-    double launch_us; /* enqueue and wait for an empty kernel */
+    double launch_us; /* time to enqueue an empty kernel and wait for it */
 } ocl_measurement;
 clg_status ocl_measure(ocl_context *ocl, ocl_measurement *out_measurement);
-/* Reports what keeps OpenCL from working on this machine: ICD files and their load errors, GPUs
- * that the system shows without a device, permissions of device nodes, what to install. Plain text,
- * for `cltool devices --diagnose`. Release *out_report with memory_free. */
+/* Writes a report, as plain text for `cltool devices --diagnose`, of why devices are missing: ICD
+ * files and their load errors, GPUs without an OpenCL device, permissions of device nodes, what to
+ * install. Release *out_report with memory_free. */
 clg_status ocl_diagnose(char **out_report);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements contexts (an OpenCL device with its program table, cache and counters): cached
- * records, references, accessors. A context is shared between threads, and kept alive by its
- * buffers, queues and kernels. context_create.c creates them.
+ * Implements a context's reference count, accessors, and small records in the disk cache. A context
+ * is an OpenCL device with its table of programs, cache and counters; several threads may share it.
+ * Its buffers, queues and kernels keep it alive. context_create.c creates and destroys contexts.
  */
 #include "ocl/ocl_context.h"
 

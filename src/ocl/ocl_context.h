@@ -23,21 +23,21 @@ typedef struct upload_order {
 } upload_order;
 
 struct ocl_context {
-    refcount references; /* one of the owner, one of each buffer, queue and kernel */
+    refcount references; /* of the owner and of each buffer, queue and kernel */
     /* Frees the context with the last reference. A function pointer, so that files that release
      * references do not depend on context_create.c, which calls them. */
     void (*destroy)(ocl_context *ocl);
-    machine_info machine; /* the enumeration that this device belongs to */
+    machine_info machine; /* the list of devices that contains this one */
     size_t index;         /* of the device in `machine` */
     cl_context handle;
     cl_device_id device;
-    bool is_sub_device;             /* ours to release */
-    cl_command_queue callers_queue; /* until the first queue takes it; guarded by lock */
+    bool is_sub_device;             /* created by, and released with, the context */
+    cl_command_queue callers_queue; /* NULL once a queue has taken it; guarded by lock */
     mutex lock;
     upload_order uploads;
     bool profiling;
     disk_cache *disk_cache;
-    hash128 identity; /* of platform, device, driver and library: part of every cache key */
+    hash128 identity; /* hash of platform, device, driver and library; in every cache key */
     program_table programs;
     helper_pool *helpers; /* NULL in the helper itself and on Oclgrind */
     trial_table trials;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the devices of all platforms. Caches nothing between calls: the OpenCL loader has its own
- * table, so that listing again takes microseconds and gives the same order. A platform that fails
- * is skipped with a warning.
+ * Lists the devices of all platforms. Nothing is cached between calls: the OpenCL loader keeps a
+ * table, so that another call takes microseconds and returns the same order. A platform whose query
+ * fails is skipped with a warning.
  */
 #include "ocl/diagnose/machine.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Proves capabilities by building and running cl/device/probe.cl. Where a driver is known to
- * announce every extension that it has, probes for other extensions are skipped: they would cost a
- * compile and prove nothing.
+ * Tests which optional features a device has (half, double, sub-groups, integer dot products,
+ * matrix instructions), by building and running cl/device/probe.cl and checking the results. On
+ * drivers known to list every extension that they support, probes of extensions that are not listed
+ * are skipped, since each costs a compilation.
  */
 #include "ocl/probe.h"
 
@@ -40,12 +41,12 @@ typedef enum probe {
 
 typedef struct probe_row {
     const char *name;
-    const char *extension;   /* that announces it; NULL: none does */
+    const char *extension;   /* that a driver lists for it; NULL: none */
     platform_family only_on; /* PLATFORM_OTHER: any platform */
     bool for_tests;          /* run only by probe_emulated_matrix */
-    /* run only where announced: its kernel declares functions that other drivers may not link */
+    /* run only where the extension is listed: elsewhere its kernel may call undefined functions */
     bool if_announced;
-    bool kills_compilers; /* some compilers crash on it: never in this process */
+    bool kills_compilers; /* some compilers crash on it: run only in the helper */
 } probe_row;
 
 static const probe_row probes[PROBE_END] = {
@@ -66,7 +67,7 @@ static const probe_row probes[PROBE_END] = {
                              true},
 };
 
-/* Returns whether drivers of this family announce everything they have. */
+/* Returns whether drivers of this family list all extensions that they support. */
 static bool announces_all(platform_family family)
 {
     switch (family) {
@@ -147,7 +148,7 @@ static void clear(stage *s)
     ocl_buffer_free(s->y);
 }
 
-/* Returns the vector lanes of the SIMD class's GEMM kernels. */
+/* Returns the number of vector lanes of the GEMM kernels for CPUs (SIMD class). */
 static int vector_lanes(const ocl_context *ocl)
 {
     const uint32_t lanes = context_caps(ocl)->vector_width;
@@ -198,8 +199,8 @@ static clg_status compute_here(ocl_context *ocl, const strbuf *source, float *y)
     return status;
 }
 
-/* Sends a request again if it crashed the helper: a crash counts when it happens twice, since the
- * first may have had another cause. */
+/* Sends a request, and once more if it crashed the helper: a crash counts only if it happens twice,
+ * since one crash may have another cause. */
 static clg_status request_twice(ocl_context *ocl, const helper_request *request,
                                 helper_reply *out_reply)
 {
@@ -238,8 +239,8 @@ static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, floa
     return status;
 }
 
-/* Runs a probe and returns its results in y. *out_sure: another process would get the same result.
- */
+/* Runs a probe and returns its results in y. *out_sure: whether the result may be cached, since
+ * another process would get the same. */
 static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sure)
 {
     strbuf source;
@@ -280,9 +281,9 @@ static clg_status prove(ocl_context *ocl, probe which, bool *out_proved, bool *o
 
 /* ---- all probes ------------------------------------------------------------------------------ */
 
-/* Returns bits that distinguish processors: the cache may be copied to another machine, and
- * processors of one name differ. They are of leaf 7 of x86's cpuid, which reports AVX-512 and
- * dot-product instructions; 0 on other architectures. */
+/* Returns bits that distinguish processors, for the key of the cached results: a cache may be
+ * copied to another machine, and processors of the same name may differ. On x86 they are computed
+ * from leaf 7 of CPUID, which reports AVX-512 and dot-product instructions; elsewhere 0. */
 static uint32_t processor_bits(void)
 {
     uint32_t bits = 0;
@@ -294,12 +295,12 @@ static uint32_t processor_bits(void)
     return bits;
 }
 
-/* The name of the cache record. Results found without a compile helper have another name: some
- * probes were skipped. */
+/* Name of the cache record of all results. Results found without a compile helper have another
+ * name, since some probes were skipped. */
 #define PROBE_KEY "probes 5%s, vectors of %d, processor %08x"
 
-/* Returns the kind of dot product to use: the first that was proved, the standard extension before
- * vendors'. */
+/* Returns the kind of dot product to use: the first one whose probe passed, the Khronos extension
+ * before the instructions of vendors. */
 static int8_dot choose_dot(const uint8_t proved[PROBE_END])
 {
     static const struct {
@@ -318,7 +319,7 @@ typedef struct finding {
     bool proved, sure;
 } finding;
 
-/* Probes one capability. A batch_function: jobs is an array of findings. */
+/* Probes capability `which`; a batch_function. jobs: an array of findings. */
 static clg_status find_out(ocl_context *ocl, void *jobs, size_t which)
 {
     finding *f = (finding *)jobs + which;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Proves capabilities by building and running tiny kernels.
+ * Tests which optional features a device has by building and running small kernels.
  */
 #ifndef CLG_OCL_PROBE_H
 #define CLG_OCL_PROBE_H
@@ -8,8 +8,8 @@
 #include "ocl/ocl_context.h"
 
 /* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind, dot_bytes, dot_shorts and matrix of
- * caps. The results are cached for this device, driver and library. Capabilities that cannot be
- * proved are false. Fails when memory runs out or the device is lost. */
+ * caps. The results are cached for this device, driver and library. Features whose
+ * probe does not pass are false. Fails when memory runs out or the device is lost. */
 clg_status probe_device(ocl_context *ocl, device_caps *caps);
 /* Implements ocl_context_emulate_matrix. */
 clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps);

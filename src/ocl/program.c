@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the table of programs: builds each text once per context, whichever thread requests
- * it; writes binaries to the disk cache after their kernels ran.
+ * Implements a context's table of programs: builds each source text once per context, whichever
+ * thread requests it, and writes binaries to the disk cache after their kernels have run.
+ *
+ * A launch configuration (`form` in names) is a hash of a kernel's name and, on drivers that
+ * compile a kernel again for them, of its local size and the range of its global size. See
+ * program.h.
  */
 #include "ocl/program.h"
 
@@ -13,9 +17,9 @@
 
 #include <string.h>
 
-/* Maximum number of launch forms recorded for a program; further ones are not recorded. */
+/* Maximum number of launch configurations recorded for a program; further ones are ignored. */
 #define MAX_FORMS 256
-/* The launch form of a program that is compiled but not launched yet. */
+/* The value of a launch configuration that stands for "compiled, not launched yet". */
 #define FORM_COMPILED 0
 
 clg_status program_table_init(program_table *t)
@@ -49,7 +53,7 @@ void program_table_deinit(program_table *t)
     mutex_deinit(&t->lock);
 }
 
-/* ---- cache entry: number of launch forms, forms, binary -------------------------------------- */
+/* ---- cache entry: number of launch configurations, their hashes, binary ---------------------- */
 
 static size_t prefix_size(size_t n_forms) { return (1 + n_forms) * sizeof(uint64_t); }
 
@@ -84,13 +88,14 @@ static bool load(ocl_context *ocl, ocl_program *p, const char *entry)
     return loaded;
 }
 
-/* Reads a binary with all forms launched so far into a new block, after prefix_bytes free bytes. */
+/* Returns, in a new block after prefix_bytes free bytes, p's binary with the code that the driver
+ * has compiled for all launch configurations so far. */
 static clg_status read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_bytes,
                               char **out_data, size_t *out_n_bytes)
 {
     cl_program fresh = NULL;
     *out_data = NULL;
-    if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES)) { /* reading compiles */
+    if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES)) { /* reading a binary compiles */
         CLG_TRY(trial_read_binary(ocl, p, prefix_bytes, out_data, out_n_bytes));
         if (*out_data) return CLG_OK;
     }
@@ -103,7 +108,8 @@ static clg_status read_binary(ocl_context *ocl, ocl_program *p, size_t prefix_by
     return status;
 }
 
-/* Writes p's binary to the cache, with the forms that take_new_forms returned. */
+/* Writes p's cache entry: the list of launch configurations for which the driver has compiled the
+ * program so far (from take_new_forms), then the binary. */
 static clg_status save(ocl_context *ocl, ocl_program *p, const uint64_t *forms, size_t n_forms)
 {
     char *data;
@@ -124,7 +130,7 @@ static clg_status save(ocl_context *ocl, ocl_program *p, const uint64_t *forms, 
     return status;
 }
 
-/* Copies p's launch forms if some of them are not in its cached binary; else returns false. */
+/* Copies p's launch configurations if its cache entry lacks some of them; else returns false. */
 static bool take_new_forms(ocl_context *ocl, ocl_program *p, uint64_t *forms, size_t *out_n)
 {
     mutex_lock(&ocl->programs.lock);
@@ -151,7 +157,7 @@ void program_save(ocl_context *ocl, ocl_program *p)
     mutex_unlock(&ocl->programs.lock);
 }
 
-/* Returns whether p has the form. Call with the table's lock held. */
+/* Returns whether a launch configuration is recorded for p. Call with the table's lock held. */
 static bool has_form(const ocl_program *p, uint64_t form)
 {
     for (size_t i = 0; i < p->n_forms; i++)
@@ -202,7 +208,8 @@ static clg_status add(program_table *t, hash128 key, const char *name, ocl_progr
     return CLG_OK;
 }
 
-/* Returns a program that is ready, or marked as being built by the caller (*out_build). */
+/* Returns the program of a key, adding it if it is new. Waits while another thread builds it. If
+ * *out_build is set, it is not built: it is marked as being built, and the caller must build it. */
 static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
                                 ocl_program **out_program, bool *out_build)
 {
@@ -233,7 +240,7 @@ static clg_status keep_source(ocl_program *p, strbuf *source)
     return strbuf_take(source, &p->source);
 }
 
-/* Frees p's source where neither read_binary nor trials of launches will need it. */
+/* Frees p's source unless read_binary or trials of launches may need it later. */
 static void drop_source(ocl_context *ocl, ocl_program *p)
 {
     if (context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(ocl)) return;
@@ -241,7 +248,8 @@ static void drop_source(ocl_context *ocl, ocl_program *p)
     p->source = NULL;
 }
 
-/* Builds from the compile helper's binary; false when there is none or the driver rejects it. */
+/* Builds p from the compile helper's binary; returns false when there is none or the driver rejects
+ * it. */
 static bool build_from_helper(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     char *binary;
@@ -253,7 +261,7 @@ static bool build_from_helper(ocl_context *ocl, ocl_program *p, const char *entr
     return built;
 }
 
-/* Loads p from the cache if it is there; looks only once. */
+/* Loads p from the cache if it has an entry; searches only at the first call. */
 static void load_once(ocl_context *ocl, ocl_program *p, const char *entry)
 {
     if (p->searched) return;
@@ -272,7 +280,8 @@ static clg_status build(ocl_context *ocl, ocl_program *p, const char *entry)
     return CLG_OK;
 }
 
-/* Ends a build. After a failure p has no handle: the next request tries again. */
+/* Ends the build that find_or_claim began. If it failed, p has no handle, and the next request
+ * builds it again. */
 static void end_building(ocl_context *ocl, ocl_program *p)
 {
     mutex_lock(&ocl->programs.lock);
@@ -301,7 +310,8 @@ clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_b
     return CLG_OK;
 }
 
-/* Returns the program of a ref, loaded from the cache; built, if `builds`, when it is not there. */
+/* Returns the program of a ref, loaded from the cache if it has an entry. Otherwise compiles it if
+ * `builds`; else the program has no handle. */
 static clg_status get(ocl_context *ocl, const kernel_ref *ref, bool builds,
                       ocl_program **out_program)
 {

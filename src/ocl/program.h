@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds or builds a context's programs: source text in, cl_program out; from memory, from the disk
- * cache or from the driver's compiler.
+ * Returns the cl_program of a source text: from the context's memory, from the disk cache or from
+ * the driver's compiler.
  *
- * A binary is worth caching only after its kernels ran: drivers compile late, PoCL once for each
- * (kernel, local size) at its first launch. So each program keeps the set of *launch forms* seen,
- * its cache entry lists the forms that the binary contains, and a program with forms that the entry
- * lacks is written again.
+ * A binary is worth caching only after its kernels have run, because drivers compile late: PoCL
+ * compiles a kernel for each local size at its first launch. So each program has the set of its
+ * *launch configurations* (`form` in names): hashes of the kernel's name and, on such drivers, of
+ * its local size and of which global sizes are 65536 or more. A cache entry lists the
+ * configurations that its binary contains, and is written again when the program has others.
  *
- * PoCL returns a program's binary as it was at the first read, or as it was loaded: later forms are
- * not in it. But a new program of the same text has them all, from PoCL's own cache, so there the
- * text is kept.
+ * PoCL returns a program's binary as it was when it was first read or loaded, without later
+ * configurations. But a new program of the same source has them all, from PoCL's own cache; for
+ * this the source is kept there.
  */
 #ifndef CLG_OCL_PROGRAM_H
 #define CLG_OCL_PROGRAM_H
@@ -26,38 +27,39 @@ struct strbuf;
 typedef struct ocl_program {
     hash128 key;
     uint64_t serial; /* unique in the process */
-    char *name;      /* from the ref that requested it first: "gemm_simd" */
+    char *name;      /* of the ref that requested it first, such as "gemm_simd" */
     cl_program handle;
-    bool building;
+    bool building;  /* a thread builds it, others wait */
     bool searched;  /* looked up in the disk cache */
-    bool is_frozen; /* the driver returns the binary that it returned or got before */
+    bool is_frozen; /* its binary was read or loaded, and may lack later configurations (PoCL) */
     char *source;   /* NULL before it is set, and once it is not needed any more */
     size_t source_bytes;
     /* Binary from the compile helper, until the program is built from it; guarded by the trials'
      * lock. */
     char *binary;
     size_t binary_bytes;
-    uint64_t *forms; /* launch forms seen; the first n_stored_forms are in the stored binary */
+    /* Launch configurations so far; the first n_stored_forms are in the cache entry. */
+    uint64_t *forms;
     size_t n_forms, n_stored_forms, forms_capacity;
 } ocl_program;
 
 typedef struct program_table {
-    mutex lock;    /* guards the whole table; not held while a driver compiles */
-    mutex storing; /* one thread writes binaries at a time */
-    condition changed;
+    mutex lock;        /* guards the whole table; not held while a driver compiles */
+    mutex storing;     /* one thread writes binaries at a time */
+    condition changed; /* a build has ended */
     ocl_program **items;
     size_t count, capacity;
     hash_map index; /* key -> position in items */
-    /* Number of launch forms recorded that no cached binary contained; this number at the last
-     * write to the cache, and at the last call of ocl_programs_save_when_settled. */
+    /* Number of launch configurations recorded that were not loaded from the cache; its values at
+     * the last write to the cache and at the last call of ocl_programs_save_when_settled. */
     atomic_size_t n_new_forms, n_stored_forms, n_settled_forms;
 } program_table;
 
 clg_status program_table_init(program_table *t);
 void program_table_deinit(program_table *t);
 
-/* Returns the built program of a ref, which lives as long as the context. Two threads that request
- * the same text build it once. */
+/* Returns the built program of a ref, which lives as long as the context. If several threads
+ * request one source text, it is built once. */
 clg_status program_get(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
 /* As program_get, without compiling: the program has no handle when it is not cached. */
 clg_status program_find(ocl_context *ocl, const kernel_ref *ref, ocl_program **out_program);
@@ -67,11 +69,11 @@ hash128 program_key(const ocl_context *ocl, const struct strbuf *source);
 clg_status program_build(ocl_context *ocl, ocl_program *p, const char *entry);
 /* Returns whether the program of a ref is built already. */
 clg_status program_is_built(ocl_context *ocl, const kernel_ref *ref, bool *out_built);
-/* Writes p's binary to the cache if the cached one lacks launch forms of p. */
+/* Writes p's binary to the cache if the cache entry lacks launch configurations of p. */
 void program_save(ocl_context *ocl, ocl_program *p);
-/* Returns whether a kernel of p was launched in this form, or the cached binary has it compiled. */
+/* Returns whether this launch configuration is recorded for p: launched, or in the cache entry. */
 bool program_has_form(ocl_context *ocl, const ocl_program *p, uint64_t form);
-/* Records that a kernel of p is about to be launched in this form. */
+/* Records that a kernel of p is about to be launched in this configuration. */
 void program_note_form(ocl_context *ocl, ocl_program *p, uint64_t form);
 
 /* Returns the complete text of a ref: prelude, then the embedded source, or the common types and

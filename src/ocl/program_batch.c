@@ -21,13 +21,13 @@ typedef clg_status (*batch_job)(struct batch *b, size_t i);
 typedef struct batch {
     ocl_context *context;
     batch_job job;
-    void *jobs; /* the jobs' data */
+    void *jobs; /* data of all jobs, passed to `job` */
     size_t count;
     mutex lock; /* guards the fields below */
     condition changed;
     size_t next, n_done, n_running;
     bool stopped;
-    error_record failure; /* the first */
+    error_record failure; /* of the first job that failed */
 } batch;
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -71,8 +71,8 @@ static bool may_go_on(const batch *b, clg_progress_callback progress, void *user
     return !progress || progress(user, "compiling kernels", n_done, b->count);
 }
 
-/* Reports progress, one call per finished job, until the threads end; returns whether the callback
- * let it continue. */
+/* Calls the progress callback once per finished job until the threads end. Returns false if it
+ * cancelled. */
 static bool watch(batch *b, clg_progress_callback progress, void *user)
 {
     size_t reported = 0;
@@ -217,7 +217,7 @@ static clg_status store_one(ocl_context *ocl, void *jobs, size_t i)
     program_table *t = &ocl->programs;
     (void)jobs;
     mutex_lock(&t->lock);
-    ocl_program *p = t->items[i]; /* the array may move, programs do not */
+    ocl_program *p = t->items[i]; /* a pointer: the array may be reallocated, programs stay */
     mutex_unlock(&t->lock);
     program_save(ocl, p);
     return CLG_OK;
@@ -257,8 +257,8 @@ void ocl_programs_save_when_settled(ocl_context *ocl)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* A launch that a helper tries; or all calls of CLBlast, which one helper tries in sequence: they
- * share programs, which several helpers would each compile. */
+/* A launch that a helper tries, or all calls of CLBlast. One helper tries these in sequence,
+ * because they share programs, which otherwise each helper would compile. */
 typedef struct launch_job {
     ocl_kernel *kernel; /* NULL: the calls of CLBlast among `launches` */
     const ocl_launch *launches;
@@ -324,14 +324,14 @@ static bool has_new_gemms(ocl_context *ocl, const ocl_launch *launches, size_t n
     return false;
 }
 
-/* Has helpers try the launches that are new to their programs. */
+/* Has helpers try the launches whose configurations are new to their programs. */
 static clg_status try_launches(ocl_context *ocl, const ocl_launch *launches, size_t n,
                                clg_progress_callback progress, void *user)
 {
     launch_job *jobs = memory_zalloc(n + 1, sizeof *jobs);
     if (!jobs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     size_t n_jobs = 0;
-    if (has_new_gemms(ocl, launches, n)) /* the longest first */
+    if (has_new_gemms(ocl, launches, n)) /* first, since it takes longest */
         jobs[n_jobs++] = (launch_job){.launches = launches, .n_launches = n};
     for (size_t i = 0; i < n; i++)
         if (launches[i].kernel && describe(&launches[i], &jobs[n_jobs]) &&

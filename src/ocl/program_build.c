@@ -154,9 +154,9 @@ static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t 
     return error_set(CLG_ERROR_INTERNAL, "a program is not of its context's device");
 }
 
-/* Enters the launch guard before a binary is read, as for a launch of an unknown kernel: PoCL
- * compiles each kernel once more for its binary, and puts it in its table ahead of those that run
- * with the same local size. */
+/* Enters the launch guard before a binary is read, as for a launch of an unknown kernel: PoCL then
+ * compiles each kernel again, and inserts it in its table before the entries that are in use for
+ * the same local size. */
 static guard_place begin_reading(const ocl_context *ocl)
 {
     return context_has_quirk(ocl, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assembles the source text of a program: one reproducible string, which is compiled and hashed.
+ * Assembles the source text of a program from a kernel_ref: one string, which depends only on the
+ * ref, and is compiled and hashed.
  */
 #include "ocl/program.h"
 
@@ -103,8 +104,8 @@ static bool has_whole_body(const char *line, const char *end)
     return open && end - open > 2 && end[-1] == '\n' && end[-2] == '}';
 }
 
-/* Removes all kernels from the text except the one of this name. The lines of the others become
- * empty, which keeps line numbers; preprocessor conditions stay. A kernel begins at the first
+/* Removes all kernels from the text except the one of this name. Their lines become empty, so that
+ * line numbers stay the same; preprocessor conditions stay. A kernel begins at the first
  * column and ends with a brace there, or on the line that opens its body (clang-format;
  * tests/lint/kernels.sh). Reason: compilers spend time on every kernel of a program, PoCL again
  * when its binary is read. */

@@ -33,7 +33,7 @@ static const struct {
 
 #define N_TYPES (sizeof type_table / sizeof type_table[0])
 
-/* The result of a first pass over the message. */
+/* The fields of an AttributeProto that a first pass over the message finds. */
 typedef struct attribute_reading {
     wire_bytes name;
     int64_t type;
@@ -114,7 +114,7 @@ static clg_status read_numbers(wire_cursor *elements, attribute_type type, size_
         }
     }
     if (wire_at_end(elements)) return CLG_OK;
-    /* Bytes that were not counted are a truncated number: reading it reports that. */
+    /* Bytes after the counted integers are a truncated one, which reading reports as an error. */
     uint64_t rest;
     uint32_t rest_bits;
     return type == ATTRIBUTE_INTS ? wire_next_varint(elements, &rest)
@@ -238,8 +238,9 @@ static clg_status read_payload(onnx_importer *im, const onnx_scope *s, const wir
     return read_single(im, s, message, field, a);
 }
 
-/* Follows a reference to the attribute that it denotes, through any number of calls. *out_is_there
- * is false when neither call nor function gives the attribute: the node then has none. */
+/* Resolves a reference (ref_attr_name) to the attribute that it denotes, through any number of
+ * nested calls. *out_is_there is false if neither the call nor the function's defaults have the
+ * attribute; then the node does not have it either. */
 static clg_status follow(const onnx_scope *s, attribute_reading *r, wire_cursor *meant,
                          bool *out_is_there)
 {
@@ -273,7 +274,7 @@ clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire
     graph_attribute a = {.type = type_of(&r, &field)};
     r.name = own_name;
     CLG_TRY(importer_name(&im->names[0], r.name, "an attribute", &name));
-    a.name = arena_strdup(&im->memory, name); /* subgraphs use the name buffers too */
+    a.name = arena_strdup(&im->memory, name); /* reading a subgraph overwrites the name buffers */
     if (!a.name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memset(&a.as, 0, sizeof a.as);
     if (status == CLG_OK && was_reference && a.type == ATTRIBUTE_GRAPH)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the bytes of weights: in the model itself, or in external files. A location is a name below
- * the model's folder, after resolving links: a model cannot read files outside it.
+ * Creates tensors from TensorProtos, whose data are in the model itself or in external files. An
+ * external file must be below the model's folder, after symbolic links are resolved, so that a
+ * model cannot read other files.
  */
 #include "base/files.h"
 #include "onnx/onnx_internal.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inlines FunctionProto: operators that a model defines itself. The nodes of the function's body
- * are read into the graph of the call. Names of the body are bound to the call's inputs and
- * outputs, all other names become new values; references to attributes are resolved in the call.
- * The graph keeps no trace of functions. See decision 19.
+ * Parses FunctionProto, an operator that the model itself defines, and inlines its calls: the nodes
+ * of the function's body are read into the calling graph. Names of the function's inputs and
+ * outputs are bound to those of the call, all other names become new values, and references to
+ * attributes are resolved in the call. The loaded graph contains no functions. See decision 19.
  */
 #include "onnx/onnx_internal.h"
 
@@ -26,8 +26,8 @@ enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 /* Maximum of onnx_importer.inlined_bytes: functions that call functions can expand a small file
  * exponentially. */
 #define MAX_INLINED_BYTES ((size_t)1 << 28)
-/* Approximate sizes in the graph; for a field of a function, the work of skipping it at each
- * call. */
+/* Approximate sizes in the graph of what an inlined call adds; for each field of a function, the
+ * cost of skipping it at each call. */
 #define NODE_BYTES 1024
 #define VALUE_BYTES 512
 #define FIELD_BYTES 16
@@ -325,7 +325,7 @@ static clg_status bind(onnx_importer *im, function_call *call, uint32_t number, 
         if (function_has_value(call, name)) {
             if (absent)
                 return error_set(CLG_ERROR_INVALID_MODEL, "the function has two inputs of a name");
-            continue; /* an input that is returned: see pass_through */
+            continue; /* an output that is also an input: see pass_through */
         }
         if (v != VALUE_NONE || absent) CLG_TRY(hash_map_set_string(&call->names, name, v));
         if (absent) CLG_TRY(hash_map_set_string(&call->inputs, name, 0));

@@ -47,8 +47,8 @@ static clg_status add_own(onnx_importer *im, const onnx_scope *s, const char *na
                    : graph_add_value(s->graph, name, out_value);
 }
 
-/* Finds the value of a name in this scope or in an enclosing one; then each scope between captures
- * it. VALUE_NONE when no scope has it. */
+/* Finds the value of a name in this scope or in an enclosing one, which is then captured in this
+ * scope and in all between. Returns VALUE_NONE in *out_value when no scope has the name. */
 static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const char *name,
                                 value_id *out_value)
 {
@@ -64,7 +64,7 @@ static clg_status find_in_scope(onnx_importer *im, const onnx_scope *s, const ch
     return graph_add_outer(s->graph, name, outer, out_value);
 }
 
-/* As find_in_scope, but an unknown name becomes an undefined value, which graph_check reports. */
+/* As find_in_scope, but adds an undefined value for an unknown name; graph_check reports it. */
 static clg_status find_or_add(onnx_importer *im, const onnx_scope *s, const char *name,
                               value_id *out_value)
 {
@@ -178,8 +178,9 @@ static clg_status check_output_name(const onnx_scope *s, const char *name)
                      name_text(name, shown));
 }
 
-/* Adds a value for each named output of a node. A duplicate name is an error, except in bodies of
- * functions, whose outputs have values, and for Constant nodes (drop_earlier_constant). */
+/* Adds a value for each named output of a node. A name that exists is an error, except for outputs
+ * of a function's body, which have values already, and for Constant nodes
+ * (drop_earlier_constant). */
 static clg_status name_outputs(onnx_importer *im, const onnx_scope *s, const wire_cursor *message)
 {
     wire_cursor c = *message;

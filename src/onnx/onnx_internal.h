@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the files of the importer share.
+ * Declares the types and functions of the ONNX importer; private to src/onnx.
  */
 #ifndef CLG_ONNX_ONNX_INTERNAL_H
 #define CLG_ONNX_ONNX_INTERNAL_H
@@ -20,7 +20,7 @@ tensor_owner onnx_source_owner(onnx_source *s);
 void onnx_source_unload(onnx_source *s);
 void onnx_source_release(void *source);
 
-/* A NUL-terminated copy of a name, overwritten by the next one. */
+/* A buffer for a NUL-terminated copy of a name; the next name overwrites it. */
 typedef struct name_buffer {
     char *data;
     size_t capacity;
@@ -34,18 +34,19 @@ typedef struct id_list {
 typedef struct onnx_function onnx_function;
 typedef struct function_call function_call;
 
+/* The state of one import. */
 typedef struct onnx_importer {
     onnx_source *model;
     unsigned flags;
-    const char *folder;  /* of the model; NULL: it came from memory */
+    const char *folder;  /* of the model file; NULL for a model in memory */
     hash_map file_index; /* location -> position in files */
     onnx_source **files; /* external data */
     size_t n_files, files_capacity;
-    const graph *opsets; /* has the imports of the model, or of the function being read */
-    arena memory;        /* for data that is copied into the graph immediately */
+    const graph *opsets; /* whose imports apply: the model's, or those of the function being read */
+    arena memory;        /* for temporary data, which is copied into the graph */
     name_buffer names[4];
     id_list inputs, outputs;  /* of the node being read */
-    size_t n_captures;        /* in all subgraphs */
+    size_t n_captures;        /* of all subgraphs so far */
     onnx_function *functions; /* that the model defines */
     size_t n_functions, functions_capacity;
     size_t inlined_bytes; /* approximate size of inlined functions in the graph */
@@ -60,17 +61,19 @@ typedef struct onnx_scope {
     function_call *call; /* the call whose body this is; NULL elsewhere */
 } onnx_scope;
 
-/* Returns a name as a string; NUL bytes are rejected. `what` for the error: "an input". */
+/* Copies a name to the buffer and returns it as a string; a name with a NUL byte is an error. what:
+ * the thing named, for the error message, such as "an input". */
 clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
                          const char **out_name);
-/* onnx_data.c: returns the tensor of a TensorProto, from its external file if it has one.
- * *out_tensor NULL with CLG_OK: the file is missing and that is allowed; *out_missing then names
- * it, valid until the next call. */
+/* onnx_data.c: returns the tensor of a TensorProto, from its external file if it has one. If that
+ * is missing and flags has ONNX_ALLOW_MISSING_DATA, returns CLG_OK with *out_tensor NULL and the
+ * file's name in *out_missing, valid until the next call. */
 clg_status importer_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,
                            const char **out_missing);
-/* onnx_type.c: writes the type of a ValueInfoProto to v, as far as given. `is_strict`: an unknown
- * dtype or too many axes are errors, as for inputs; else they stay unknown. */
+/* onnx_type.c: sets the type of v from a ValueInfoProto, as far as that has it. is_strict: an
+ * unknown dtype or too many axes are errors; otherwise dtype or shape stay unknown. */
 clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bool is_strict);
+/* onnx_type.c: returns the name in a ValueInfoProto. */
 clg_status importer_type_name(const wire_cursor *value_info, wire_bytes *out_name);
 /* onnx_attribute.c: reads an AttributeProto and adds it to node n. */
 clg_status importer_attribute(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
@@ -90,30 +93,33 @@ void importer_free_functions(onnx_importer *im);
 /* Finds the function of an operator; NULL when the model does not define it. */
 clg_status importer_find_function(onnx_importer *im, const char *domain, const char *op_type,
                                   wire_bytes overload, const onnx_function **out_function);
-/* Reads the function's body in place of the call, whose inputs and outputs are im's lists. */
+/* Reads the function's body into the calling graph s->graph, instead of adding a node for the call.
+ * The call's inputs and outputs are im->inputs and im->outputs. */
 clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_function *f,
                          const wire_cursor *node, const char *domain, const char *op_type,
                          const char *name);
-/* For names in the body of a call. function_find_value returns the value of a name, VALUE_NONE when
- * it is unknown or the call omits it; function_has_value whether the name is bound;
- * function_add_value adds a value under a name; function_node_name returns a node's name, prefixed
- * with the call's label (NULL when out of memory); function_opset returns a domain's version, 0
- * when the function does not import it. */
+/* The following functions resolve names in the body of a call. Returns the value bound to a name;
+ * VALUE_NONE when it is unknown or the call omits it. */
 value_id function_find_value(const function_call *call, const char *name);
+/* Returns whether a name is bound, perhaps to an omitted input. */
 bool function_has_value(const function_call *call, const char *name);
+/* Adds a value to g and binds a name to it. */
 clg_status function_add_value(function_call *call, graph *g, const char *name, value_id *out_value);
+/* Returns the name of a node of the body in g: prefixed with the call's label. NULL when out of
+ * memory. */
 const char *function_node_name(const function_call *call, graph *g, const char *name);
+/* Returns the opset version of a domain that the function imports; 0 when it does not. */
 int64_t function_opset(const function_call *call, const char *domain);
 /* Returns whether the function has an input of that name. */
 bool function_is_input(const function_call *call, const char *name);
-/* Add the size of a node of a body, or of a value, to im->inlined_bytes; reject it above the
- * limit. */
+/* Add the approximate size of a node of a body, or of a value, to im->inlined_bytes; return an
+ * error above its limit. */
 clg_status function_count_node(onnx_importer *im, const wire_cursor *node);
 clg_status function_count_value(onnx_importer *im);
 /* Returns the innermost call whose body contains s, at any depth; NULL when there is none. */
 function_call *function_of_scope(const onnx_scope *s);
-/* Returns an attribute of the call, as given or its default, and the caller's scope; false when
- * there is neither. */
+/* Returns an attribute of the call, or its default in the function, and in *out_scope the scope of
+ * the caller; false when there is neither. */
 bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
                         const onnx_scope **out_scope);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses a model file, ModelProto: checks the file's kind, reads the imported operator sets and
- * the graph.
+ * Parses a model file (ModelProto): rejects files that are not ONNX models, then reads the imported
+ * operator sets, the functions and the graph.
  */
 #include "base/files.h"
 #include "base/log.h"

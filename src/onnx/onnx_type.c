@@ -16,8 +16,8 @@ enum { LIST_ELEMENT = 1, MAP_KEY = 1, MAP_VALUE = 2 };
 
 typedef struct type_reading {
     clg_value_kind kind;
-    int64_t element; /* 0: not given */
-    int64_t key;     /* of the innermost map's keys; 0: not given */
+    int64_t element; /* TensorProto.DataType of the elements; 0: none */
+    int64_t key;     /* TensorProto.DataType of the innermost map's keys; 0: none */
     bool is_sparse;
     size_t rank; /* SIZE_MAX: not given */
     int64_t dims[CLG_MAX_RANK];

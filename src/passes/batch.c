@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds values that have the same first dimension although its value is unknown: a model's batch
- * size is usually free, and most operators keep it.
+ * size is usually not fixed, and most operators preserve it.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* Returns whether the operator's result has the first dimension of its first input for all
- * attributes. */
+/* Returns whether the node's operator, whatever its attributes, gives a result with the first
+ * dimension of its first input. */
 static bool keeps_first(const node *n)
 {
     static const char *const names[] = {"Conv",
@@ -41,16 +41,16 @@ static bool concat_keeps_first(const graph_info *s, const node *n)
     return node_is(n, "Concat") && axis != 0 && axis != -s->facts[n->inputs[0]].dims.rank;
 }
 
-/* Returns whether v is a constant that is broadcast along the first dimension of a result of
- * `rank`. */
+/* Returns whether v is a constant that is broadcast along the first dimension of a result of this
+ * rank, and so does not determine it. */
 static bool is_of_no_batch(const graph_info *s, value_id v, int rank)
 {
     const shape *x = &s->facts[v].dims;
     return s->constant[v] && x->rank >= 0 && (x->rank < rank || x->dims[0] == 1);
 }
 
-/* Returns the value whose first dimension all inputs but such constants share; VALUE_NONE when they
- * do not. */
+/* Returns the value whose first dimension all inputs have, except for constants that are broadcast
+ * along it; VALUE_NONE if there is none. */
 static value_id pointwise_batch(const graph_info *s, const node *n, const value_id *batch)
 {
     const int rank = s->facts[n->outputs[0]].dims.rank;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses activations that exporters write as several nodes into the equivalent ONNX operator: only
- * then can they be fused into the epilogue of a convolution or GEMM.
+ * Replaces activations that exporters write as several nodes by the equivalent ONNX operator, which
+ * pass_epilogue.c can then fuse with a convolution or GEMM.
  */
 #include "passes/pattern.h"
 
 typedef struct activation_pattern {
-    const char *pattern; /* for pattern_find, of x */
+    const char *pattern; /* of the input x; see pattern.h */
     const char *op_type;
     int opset;                    /* first opset that has the operator */
     const char *attribute, *text; /* NULL: none */
@@ -91,5 +91,5 @@ clg_status pass_activation(graph *g, const pass_options *options)
     const size_t n_nodes = g->n_nodes;
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++) status = recognise(&s, n);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count consumers */
 }

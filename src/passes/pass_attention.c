@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses softmax(scale * q k^T + mask) v over [batch, heads, positions, d], or [batch * heads,
- * positions, d], which exporters write as several nodes, into Attention (ONNX 23), which never
- * stores the matrix of scores. Its inputs are [batch, positions, heads * d]: in this layout the
- * exporters' transposes cancel out, and nothing is copied. In the form without a batch dimension,
- * the batch counts as heads.
+ * Fuses softmax(scale * q k^T + mask) v, which exporters write as several nodes, into Attention
+ * (ONNX 23), which never stores the matrix of scores. q, k, v are [batch, heads, positions, d] or
+ * [batch * heads, positions, d]; in the latter case, the batch counts as heads. Attention gets
+ * [batch, positions, heads * d]: towards this layout the exporters' transposes cancel out, and
+ * nothing is copied.
  */
 #include "passes/pattern.h"
 
@@ -12,8 +12,8 @@
 
 #define MAX_HEAD 256 /* the largest head size of attention_tiles, TILES_MAX_HEAD of ops/attention */
 
-/* A pattern, and how the scale follows from its factors. Letters: q; t, the transposed k; v; mask
- * m; factors e and f. */
+/* A pattern (pattern.h), and how the scale follows from its factors. Letters: q; k, or t for k
+ * transposed; v; m the mask; e and f factors. */
 typedef struct attention_pattern {
     const char *pattern;
     enum { SCALE_ONE, SCALE_E, SCALE_OVER_E, SCALE_E_F } scale;
@@ -116,7 +116,8 @@ static const node *transpose_of(const graph *g, value_id x, int rank, const int6
     return n == (size_t)rank ? &g->nodes[id] : NULL;
 }
 
-/* Transposes x; merges with a Transpose that produces x, which may leave none. */
+/* Adds a Transpose of x. If x is itself the result of a Transpose, composes both; *out is that
+ * one's input if the result is the identity. */
 static clg_status transpose(graph *g, value_id x, int rank, const int64_t *perm, value_id *out)
 {
     int64_t whole[4];
@@ -141,8 +142,8 @@ static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, val
     return rewrite_add(g, "Reshape", 2, (value_id[]){x, dims}, out);
 }
 
-/* Reshapes x, whose axes are first permuted to [batch, positions, heads, d], to [batch, positions,
- * heads * d]. */
+/* Transposes x by perm to [batch, positions, heads, d], and reshapes it to [batch, positions, heads
+ * * d]. */
 static clg_status by_position(const attention_match *a, value_id x, int64_t d, const int64_t *perm,
                               value_id *out)
 {
@@ -163,8 +164,8 @@ static double scale_of(const attention_match *a, const attention_pattern *p)
     return 1;
 }
 
-/* Adds the Attention node, and replaces the pattern's last node by the transpose that restores its
- * shape. */
+/* Adds the Attention node, and turns the pattern's last node into the transpose of its result to
+ * the original shape. */
 static clg_status become(attention_match *a, node_id n, const attention_pattern *p)
 {
     static const int64_t swaps[][4] = {{1, 0, 2}, {0, 2, 1, 3}};
@@ -210,5 +211,5 @@ clg_status pass_attention(graph *g, const pass_options *options)
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++)
         if (node_is(&g->nodes[n], "MatMul")) status = recognise(&a, n);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count consumers */
 }

@@ -28,8 +28,8 @@ static bool norm_is_foldable(const graph_info *s, const node *norm)
     return true;
 }
 
-/* Returns the output channels of a Conv or Gemm whose weights and bias are constants; 0 when
- * BatchNormalization cannot be folded into it. */
+/* Returns the number of output channels of a Conv or Gemm with constant weights and bias; 0 if
+ * BatchNormalization cannot be folded into the node. */
 static int64_t channels_of(const graph_info *s, const node *n)
 {
     if (n->n_inputs < 2 || n->inputs[1] == VALUE_NONE || !s->constant[n->inputs[1]]) return 0;
@@ -104,7 +104,7 @@ static clg_status fold_norm(const fold *f, const graph_info *s)
     return CLG_OK;
 }
 
-/* Reshapes a factor or shift per channel so that it broadcasts over x. */
+/* Reshapes v, one value per channel, so that it broadcasts over the feature map. */
 static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_id v,
                                    value_id *out_shaped)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Eliminates common subexpressions: of nodes with equal operator, version, attributes and inputs,
- * the first one's outputs replace those of the others. Exporters write the same Shape, Transpose or
- * Cast once for each reader. Nodes that draw random numbers, and nodes with subgraphs, are never
- * merged.
+ * Eliminates common subexpressions: of several nodes with equal operator, version, attributes and
+ * inputs, only the first one remains. Exporters write the same Shape, Transpose or Cast once for
+ * each consumer. Nodes that draw random numbers, and nodes with subgraphs, are never merged.
  */
 #include "base/strbuf.h"
 #include "passes/rewrite.h"
@@ -49,8 +48,8 @@ static bool may_be_shared(const node *n)
     return true;
 }
 
-/* Writes a node's operator, attributes and inputs as bytes: the key by which equal nodes are found.
- */
+/* Writes a node's operator, attributes and inputs as bytes, the key of the hash map in which equal
+ * nodes are found. */
 static void describe(const node *n, strbuf *t)
 {
     append_string(t, n->domain);
@@ -61,8 +60,8 @@ static void describe(const node *n, strbuf *t)
     for (size_t i = 0; i < n->n_attributes; i++) append_attribute(t, &n->attributes[i]);
 }
 
-/* Returns whether `first` can replace n: outputs of the graph keep their producer, and the earlier
- * node must have all outputs that the later one has. */
+/* Returns whether `first` can replace n: n produces no output of the graph, and `first` has all
+ * outputs that n has. */
 static bool may_replace(const graph *g, const node *first, const node *n)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains Concats: one whose first inputs are those of an earlier Concat along the same axis reads
- * that one's output instead. Each step of a dense block then copies only its new part, and each
- * part can be written in place (op.h, joins).
+ * Chains Concats: if the first inputs of a Concat are those of an earlier Concat along the same
+ * axis, it gets the earlier one's output in their place. Each Concat of a dense block then copies
+ * only its new part, and each part can be written in place (op.h, joins).
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* How many of the preceding Concats are searched for a prefix: a constant, so that the search is
- * linear. */
+/* The number of preceding Concats that are compared: a constant, so that the pass takes linear
+ * time. */
 #define WINDOW 32
 
 static bool is_prefix(const node *part, const node *whole)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Removes nodes whose outputs have no reader, and nodes that only such nodes read.
+ * Removes dead nodes: those whose outputs are neither used by remaining nodes nor outputs of the
+ * graph.
  */
 #include "passes/rewrite.h"
 
@@ -18,7 +19,7 @@ clg_status pass_dead(graph *g, const pass_options *options)
     (void)options;
     uint32_t *uses;
     CLG_TRY(graph_count_uses(g, &uses));
-    for (size_t left = g->n_nodes; left > 0; left--) { /* readers come after their producers */
+    for (size_t left = g->n_nodes; left > 0; left--) { /* consumers first */
         node *n = &g->nodes[left - 1];
         if (n->removed || !is_dead(g, n, uses)) continue;
         for (size_t i = 0; i < n->n_inputs; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses the nodes after a Conv, Gemm or MatMul into its epilogue: a constant bias, a residual of
- * the same shape, an activation. The result is clgraph.FusedConv, FusedGemm, FusedMatMul
- * (ops/lowering/epilogue.h defines them).
+ * Fuses the nodes after a Conv, Gemm or MatMul into its epilogue: the addition of a constant bias,
+ * the addition of a residual of the same shape, an activation. The node becomes clgraph.FusedConv,
+ * FusedGemm or FusedMatMul (ops/lowering/epilogue.h).
  */
 #include "ops/lowering/epilogue.h"
 #include "passes/rewrite.h"
@@ -32,8 +32,8 @@ static const char *fused_name(const node *n)
 
 /* ---- bias ------------------------------------------------------------------------------------ */
 
-/* Returns whether the bias fits: for a Conv one value per channel, as a shape padded with ones;
- * else one per output column. */
+/* Returns whether the bias has one value per channel of a Conv, aligned by trailing dimensions of
+ * 1, or one per column of a GEMM. */
 static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
     const value_fact *b = &f->info->facts[bias];
@@ -68,8 +68,8 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
 
 /* ---- residual -------------------------------------------------------------------------------- */
 
-/* Returns whether the residual has the shape of the result. The first dimension may be unknown if
- * both are known to share it. */
+/* Returns whether the residual has the shape of the result. An unknown first dimension is accepted
+ * if both values are known to have the same one. */
 static bool residual_fits(const fusion *f, value_id other, value_id product)
 {
     const value_fact *r = &f->info->facts[other], *p = &f->info->facts[product];
@@ -84,7 +84,7 @@ static bool residual_fits(const fusion *f, value_id other, value_id product)
     return true;
 }
 
-/* Fuses one Add; *out_taken says whether it was fused. */
+/* Fuses one Add into the epilogue if possible, and sets *out_taken to whether it did. */
 static clg_status follow_add(fusion *f, bool *out_taken)
 {
     *out_taken = false;
@@ -110,7 +110,7 @@ static clg_status follow_add(fusion *f, bool *out_taken)
 
 /* ---- activation ------------------------------------------------------------------------------ */
 
-/* Reads a bound of Clip: an attribute before opset 11, an input since then; returns false if that
+/* Reads a bound of Clip, an attribute before opset 11, an input since. Returns false if the input
  * is not constant. */
 static bool clip_bound(const graph_info *s, const node *n, size_t input, const char *name,
                        float *bound)

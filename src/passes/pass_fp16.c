@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores values between nodes as float16 (precision fp16). GEMM-like nodes start it, since they
- * read and write most; cheap operators, and those that move elements, follow where all their inputs
- * are float16 already. Every other node keeps float32 inputs and outputs, with a Cast between.
- * Arithmetic is float32 everywhere: docs/numerics.md. See decision 28.
+ * Stores intermediate values as float16 (precision fp16). Two lists of operators determine which:
+ * GEMM-like nodes, which move the most data, compute from and to float16; cheap operators, and
+ * those that only move elements, do so if all their inputs are float16 already. All other nodes
+ * keep float32 inputs and outputs, behind Casts. Arithmetic is float32 everywhere:
+ * docs/numerics.md. See decision 28.
  */
 #include "passes/rewrite.h"
 
@@ -76,11 +77,13 @@ static const char *const followers[] = {"Abs",
                                         "Where"};
 #define COUNT(names) (sizeof(names) / sizeof *(names))
 
+/* The state of the pass. low, high: constants, the finite range of float16; VALUE_NONE until
+ * needed. */
 typedef struct halving {
     const graph_info *info;
     graph *graph;
     const pass_options *options;
-    value_id *fp16; /* by value of the graph info: its float16 form, or VALUE_NONE */
+    value_id *fp16; /* [value]: the same in float16, or VALUE_NONE */
     value_id low, high;
 } halving;
 
@@ -111,8 +114,8 @@ static bool is_float32(const halving *h, value_id v)
     return v != VALUE_NONE && h->info->facts[v].dtype == CLG_FLOAT32;
 }
 
-/* Returns whether the inputs of this type letter, which share a dtype, are float32 and may be
- * float16. */
+/* Returns whether the inputs with this type letter of the operator, which all have one dtype, are
+ * float32 and may be float16. */
 static bool may_be_half(const halving *h, const node *n, char letter)
 {
     const op_row *row = n->op;
@@ -130,7 +133,8 @@ static bool takes_half(const halving *h, const node *n, size_t input)
     return n->inputs[input] != VALUE_NONE && may_be_half(h, n, letter_at(row->input_types, input));
 }
 
-/* Returns whether an output becomes float16 together with the inputs of its type letter. */
+/* Returns whether an output has the type letter, and so the dtype, of inputs that become float16.
+ */
 static bool gives_half(const halving *h, const node *n, size_t output)
 {
     const op_row *row = n->op;
@@ -141,8 +145,8 @@ static bool gives_half(const halving *h, const node *n, size_t output)
     return false;
 }
 
-/* Returns whether v is a scalar that float16 would round to zero or to a very different number: an
- * epsilon, or the lowest number of a mask. */
+/* Returns whether v is a scalar that float16 would round to zero or change much: an epsilon, or the
+ * lowest number of a mask. */
 static bool is_out_of_range(const halving *h, value_id v)
 {
     double number;
@@ -165,8 +169,8 @@ static bool may_follow(const halving *h, const node *n)
     return any;
 }
 
-/* Returns whether all float32 outputs of the node may be float16. Nodes that depend on constants
- * only stay float32: they are computed once. */
+/* Returns whether all float32 outputs of the node may be float16. Nodes with only constant inputs
+ * stay float32: they are computed once. */
 static bool outputs_fp16_only(const halving *h, const node *n)
 {
     bool any = false;
@@ -196,8 +200,8 @@ static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out
     return node_set_int(h->graph, n, "to", to);
 }
 
-/* Converts v to float16. Numbers beyond float16's range become its largest of that sign, so that
- * only computation produces infinities. */
+/* Converts v to float16. Finite numbers beyond float16's range are clipped to it, so that
+ * conversion introduces no infinities. */
 static clg_status narrow(halving *h, value_id v, value_id *out_half)
 {
     value_id clipped;
@@ -208,7 +212,7 @@ static clg_status narrow(halving *h, value_id v, value_id *out_half)
     return add_cast(h, clipped, CLG_FLOAT16, *out_half);
 }
 
-/* Converts those inputs to float16 that the node may read in it. */
+/* Converts the node's inputs to float16 where its operator supports that. */
 static clg_status read_as_fp16(halving *h, node_id id)
 {
     const size_t n_inputs = h->graph->nodes[id].n_inputs;
@@ -225,7 +229,7 @@ static clg_status read_as_fp16(halving *h, node_id id)
     return CLG_OK;
 }
 
-/* Makes an output float16. The old value keeps its name and dtype, as a Cast of the new one. */
+/* Makes an output float16. The original value, with its name and dtype, becomes a Cast of it. */
 static clg_status give_half(halving *h, node_id id, size_t output)
 {
     const value_id whole = h->graph->nodes[id].outputs[output];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Redirects readers of Identity, and of Dropout at inference, to its input. pass_dead removes the
- * node unless its output is an output of the graph.
+ * Replaces the output of Identity, and of Dropout in inference, by its input in all consumers. Then
+ * pass_dead.c removes the node, unless its output is an output of the graph.
  */
 #include "passes/rewrite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses normalisation over the last axes, which exporters before opset 17 (LayerNormalization) and
- * 23 (RMSNormalization) had to write as several nodes, into one node:
+ * Fuses normalisation over the last axes, which exporters write as several nodes before opset 17
+ * (LayerNormalization) or 23 (RMSNormalization), into one node:
  *
  *     LayerNormalization  y = (x - mean) / sqrt(mean((x - mean)^2) + e) * w + b
  *     RMSNormalization    y = x / sqrt(mean(x^2) + e) * w
@@ -27,14 +27,14 @@
     }
 
 typedef struct norm_pattern {
-    const char *pattern; /* of x, weights w, bias b, epsilon e */
+    const char *pattern; /* of x, weights w, bias b, epsilon e; see pattern.h */
     bool is_layer;
 } norm_pattern;
 
 /* Longer patterns come first. */
 static const norm_pattern patterns[] = {
     LAYER_FORMS("Add(Mul(", ", w), b)"),
-    /* the form that TensorFlow exports */
+    /* as TensorFlow exports it */
     {"Add(Mul(x, k), Sub(b, Mul(m, k))); k = Mul(Reciprocal(" ROOT(
          "Mul(d, d)") "), w); d = Sub(x, m); m = ReduceMean(x)",
      true},
@@ -47,11 +47,11 @@ typedef struct norm {
     graph_info *info;
     graph *graph;
     pattern_match match;
-    int axis; /* the first that is normalised */
+    int axis; /* the first normalised axis */
 } norm;
 
-/* Returns whether a ReduceMean reduces the last axes, with keepdims; *out_first is the first of
- * them. */
+/* Returns whether a ReduceMean reduces one or more last axes, with keepdims; *out_first is the
+ * first of them. */
 static bool find_axis(const norm *r, const node *mean, int *out_first)
 {
     const int rank = r->info->facts[mean->inputs[0]].dims.rank;
@@ -171,5 +171,5 @@ clg_status pass_norm(graph *g, const pass_options *options)
             status = recognise(&r, (node_id)n, absorbed);
     memory_free(absorbed);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count consumers */
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses a Pad of zeros into the Conv after it, or into an AveragePool that counts padding or has
- * none, when it pads spatial axes only. TensorFlow's exporters write convolutions of stride 2 in
- * this form.
+ * Fuses a Pad of zeros on spatial axes into the Conv after it, or into an AveragePool that counts
+ * padding or has none. TensorFlow's exporters write convolutions of stride 2 in this way.
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
 /* Reads the pads of a Pad of zeros: begins of all axes, then ends. Returns false if they are not
- * constants or the padding is not zero. */
+ * constant, or if it does not pad with zeros. */
 static bool constant_pads(const graph_info *s, const node *pad, int rank,
                           int64_t out[2 * CLG_MAX_RANK])
 {
@@ -38,7 +37,7 @@ static bool is_spatial(const int64_t *pads, int rank)
     return true;
 }
 
-/* Returns whether the node's own padding would count as zeros. */
+/* Returns whether padding by the node itself is equivalent to a Pad of zeros before it. */
 static bool takes_zeros(const node *n)
 {
     const char *how = node_string(n, "auto_pad", "NOTSET");
@@ -52,6 +51,7 @@ static bool takes_zeros(const node *n)
     return none || node_int(n, "count_include_pad", 0) != 0;
 }
 
+/* Adds the pads of a Pad to those of node `reader`, which gets the input of the Pad. */
 static clg_status take_pads(graph *g, node_id reader, const node *pad, const int64_t *pads,
                             int rank)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses adjacent pointwise nodes into one clgraph.Pointwise (ops/pointwise/pointwise.h):
+ * Fuses adjacent pointwise nodes into one clgraph.Pointwise (ops/pointwise/pointwise.h), so that
  * intermediate values stay in registers. A group grows backwards from its last node: a node joins
- * when all readers of its result are members, so that the group has one output and no cycle can
- * arise. Members have the shape of the group's result: a node with a smaller result would be
- * recomputed for each element and stays separate.
+ * if all consumers of its result are members, so that the group has a single output and no cycle
+ * can arise. All members have the shape of the group's result: a node with a smaller result would
+ * be recomputed for each element, and stays separate.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -14,16 +14,16 @@
 typedef struct growth {
     graph_info *info;
     graph *graph;
-    bool *taken; /* by node: member of a finished group */
+    bool *taken; /* [node]: is a member of a finished group */
     value_id result;
-    node_id members[POINTWISE_MAX_INSTRUCTIONS]; /* ascending: producers before readers */
+    node_id members[POINTWISE_MAX_INSTRUCTIONS]; /* ascending, so in topological order */
     size_t n_members;
     pointwise_group group;
     value_id inputs[POINTWISE_MAX_INPUTS]; /* of the group */
 } growth;
 
-/* Returns whether a node may be fused. Nodes on integers only are usually shape arithmetic, which
- * the host does during planning, and stay. */
+/* Returns whether a node may be fused. Nodes with only integer operands are usually shape
+ * arithmetic, which the host does during planning; they are not fused. */
 static bool is_suited(const graph_info *s, const node *n)
 {
     if (n->removed || !pointwise_is(n) || n->n_outputs != 1 || s->constant[n->outputs[0]])
@@ -39,8 +39,8 @@ static bool is_suited(const graph_info *s, const node *n)
     return has_float;
 }
 
-/* Returns whether a part may have the shape of the whole. Unknown dimensions are assumed equal: if
- * they broadcast instead, the result is the same, only slower. */
+/* Returns whether the shape `part` may equal `whole`. Unknown dimensions are assumed to be equal.
+ * If one is 1 and is broadcast instead, the result is still right, only computed more slowly. */
 static bool may_have_shape(const shape *part, const shape *whole)
 {
     if (part->rank == RANK_UNKNOWN || part->rank != whole->rank) return false;
@@ -84,7 +84,7 @@ static node_id find_joiner(const growth *w, value_id v)
 
 /* ---- the group of the members ---------------------------------------------------------------- */
 
-/* Registers by value, used while a group is written. */
+/* Register of each value, while a group is written. */
 typedef struct naming {
     value_id values[POINTWISE_MAX_INSTRUCTIONS];
     pointwise_register registers[POINTWISE_MAX_INSTRUCTIONS];
@@ -127,8 +127,8 @@ static clg_status write_member(growth *w, naming *results, const node *n)
     return pointwise_add_node(&w->group, &source, &results->registers[results->count++]);
 }
 
-/* Removes inputs that no instruction reads, such as an exponent that was a known constant. Fails if
- * one may determine the result's shape. */
+/* Removes inputs that no instruction reads, such as an exponent that is a known constant. Fails if
+ * one of them may determine the result's shape. */
 static clg_status drop_unread_inputs(growth *w)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];
@@ -174,7 +174,7 @@ static void remove_member(growth *w, node_id n)
     for (; at < w->n_members; at++) w->members[at] = w->members[at + 1];
 }
 
-/* Adds one node to the group; *out_joined is false when no node fits. */
+/* Adds one node to the group, and sets *out_joined to whether any could be added. */
 static clg_status join_one(growth *w, bool *out_joined)
 {
     *out_joined = false;
@@ -196,7 +196,7 @@ static clg_status join_one(growth *w, bool *out_joined)
     return CLG_OK;
 }
 
-/* Replaces the last member by the group's node and removes the others. */
+/* Turns the last member into the group's clgraph.Pointwise node, and removes the others. */
 static clg_status replace(growth *w)
 {
     const node_id last = w->members[w->n_members - 1];

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merges MatMuls of one input by constant weights into one, with the weights concatenated, when all
- * readers of the results can read them as strided views: the projections before attention (query,
- * key, value) become one GEMM and three views of its result.
+ * Merges MatMuls of the same input by different constant weights into one MatMul by the
+ * concatenated weights, if all consumers of their results accept strided views: the projections
+ * before attention (query, key, value) become one GEMM and three views of its result.
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
+/* The state of the pass. Arrays [value] and [node] are indexed by value_id and node_id. */
 typedef struct projections {
     graph_info *info;
     graph *graph;
-    bool *in_place;  /* by value: every reader reads it with strides */
-    uint32_t *reads; /* by value: how many node inputs read it */
-    node_id *first;  /* by value: the first projection of it; NODE_NONE */
-    node_id *next;   /* by node: the next MatMul of the same input; NODE_NONE */
-    node_id *group;  /* the `count` MatMuls to merge */
-    value_id *parts; /* their weights, biases or outputs */
+    bool *in_place;  /* [value]: all its consumers accept it as a strided view */
+    uint32_t *reads; /* [value]: how many inputs of nodes it is */
+    node_id *first;  /* [value]: the first MatMul that multiplies it; or NODE_NONE */
+    node_id *next;   /* [node]: the next MatMul of the same input; or NODE_NONE */
+    node_id *group;  /* `count` MatMuls that are merged */
+    value_id *parts; /* their weights, biases or outputs, one per MatMul */
     size_t count;
 } projections;
 
-/* ---- readers --------------------------------------------------------------------------------- */
+/* ---- consumers ------------------------------------------------------------------------------- */
 
-/* Returns whether the reader reads this input with strides. A Reshape of a view is a view: then its
- * own readers decide. */
+/* Returns whether the node `reader` accepts a strided view as this input. A Reshape does if all
+ * consumers of its result do, since it then returns a view of the view. */
 static bool takes_in_place(const projections *p, const node *reader, size_t input)
 {
     const op_row *row = reader->op;
@@ -32,8 +33,8 @@ static bool takes_in_place(const projections *p, const node *reader, size_t inpu
     return row->takes_strided != NULL;
 }
 
-/* Sets in_place and reads. Nodes are in topological order: from the last one back, each comes after
- * its readers. */
+/* Sets in_place and reads. Visits nodes in reverse topological order, so that the consumers of a
+ * value are visited before its producer. */
 static void find_readers_in_place(projections *p)
 {
     const graph *g = p->graph;
@@ -42,7 +43,8 @@ static void find_readers_in_place(projections *p)
         const node *n = &g->nodes[i];
         for (size_t k = 0; k < n->n_outputs; k++) {
             const value_id v = n->outputs[k];
-            /* Outputs of the graph and values that subgraphs capture have more uses than reads. */
+            /* Outputs of the graph, and values that subgraphs capture, are used more often than
+             * they are read by nodes, and so are not in_place. */
             if (v != VALUE_NONE)
                 p->in_place[v] &= p->reads[v] > 0 && p->reads[v] == p->info->uses[v];
         }
@@ -62,8 +64,8 @@ static int64_t columns(const projections *p, const node *n)
     return p->info->facts[n->inputs[1]].dims.dims[1];
 }
 
-/* Returns whether the node is a MatMul by constant weights [k, n], with a bias [n] or none, and no
- * other epilogue. */
+/* Returns whether the node is a MatMul or FusedMatMul by constant weights [k, n], with a bias [n]
+ * or none, and without other epilogue operations. */
 static bool is_projection(const projections *p, const node *n)
 {
     const graph_info *s = p->info;
@@ -91,8 +93,8 @@ static bool are_alike(const projections *p, const node *a, const node *b)
            w->dims.dims[0] == other->dims.dims[0];
 }
 
-/* Finds the MatMuls to merge, starting at `first`; their columns together must not exceed a
- * dimension's range. */
+/* Sets group and count to the MatMuls that can be merged with `first`, as long as their columns
+ * together fit int32. */
 static void find_group(projections *p, node_id first)
 {
     int64_t total = 0;
@@ -108,7 +110,7 @@ static void find_group(projections *p, node_id first)
 
 /* ---- rewriting ------------------------------------------------------------------------------- */
 
-/* Concatenates input `i` of all MatMuls. */
+/* Adds the concatenation of input `i` of the MatMuls of the group along `axis`. */
 static clg_status join(projections *p, size_t i, int64_t axis, value_id *out)
 {
     for (size_t k = 0; k < p->count; k++) p->parts[k] = p->graph->nodes[p->group[k]].inputs[i];
@@ -116,7 +118,7 @@ static clg_status join(projections *p, size_t i, int64_t axis, value_id *out)
     return node_set_int(p->graph, p->graph->values[*out].producer, "axis", axis);
 }
 
-/* Replaces the MatMuls' results by parts of y. */
+/* Makes the MatMuls' outputs the parts of y, the result of the merged one. */
 static clg_status split(projections *p, value_id y)
 {
     graph *g = p->graph;
@@ -151,7 +153,8 @@ static clg_status merge(projections *p)
     return split(p, y);
 }
 
-/* Merges all groups. n_nodes, n_values: those that were analysed; edits append others. */
+/* Merges all groups. n_nodes and n_values: the numbers of nodes and values when the graph was
+ * analysed; merging appends others. */
 static clg_status merge_all(projections *p, size_t n_nodes, size_t n_values)
 {
     find_readers_in_place(p);

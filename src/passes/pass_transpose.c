@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Removes Transposes that cancel out: two in a row become one or none, and so do those around
- * islands of pointwise operators whose large inputs all come through one permutation and whose
- * results all leave through its inverse. Models written for channels-last images have one before
- * and one after each convolution. Other Transposes are not moved: most readers read them as views.
+ * Removes Transposes that cancel out. Two in a row become one or none. Those around a set of
+ * pointwise operators (an island) are removed if all its large inputs come through Transposes with
+ * the same permutation and all its results go through Transposes with the inverse. Models written
+ * for channels-last images have such a pair around each convolution. Other Transposes are not
+ * moved: most consumers read them as views.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
@@ -33,7 +34,7 @@ static bool same(const permutation *a, const permutation *b)
     return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
 }
 
-/* Composes permutations: `inner` first, then `outer`. */
+/* Returns the permutation of applying `inner` first, then `outer`. */
 static permutation compose(const permutation *inner, const permutation *outer)
 {
     permutation both = {.rank = outer->rank};
@@ -80,13 +81,13 @@ static clg_status merge_all(graph *g)
 
 /* ---- islands --------------------------------------------------------------------------------- */
 
-/* An island: nodes between Transposes of permutation `in` and Transposes of its inverse. */
+/* An island: nodes between Transposes by `in` and Transposes by its inverse. */
 typedef struct island {
     graph *graph;
     graph_info info;
     permutation in;
-    bool *member;      /* by node */
-    uint32_t *fitting; /* by value: uses that members and inverse Transposes make of it */
+    bool *member;      /* [node] */
+    uint32_t *fitting; /* [value]: its uses by members and inverse Transposes */
     size_t n_nodes;
 } island;
 
@@ -142,7 +143,9 @@ static void count_fitting(const island *w)
     }
 }
 
-/* Finds the largest set of nodes whose inputs and readers all fit. */
+/* Finds the largest set of nodes whose inputs and consumers all are members or such Transposes:
+ * starts with all candidates, and removes nodes until none violates this. Returns whether any
+ * remain. */
 static bool find_members(const island *w)
 {
     bool changed = true, any = false;
@@ -162,8 +165,8 @@ static bool find_members(const island *w)
     return any;
 }
 
-/* Removes the Transposes around an island: members read the inputs of the leading ones, and produce
- * the outputs of the trailing ones. */
+/* Removes the Transposes around an island: its nodes read the inputs of the leading ones, and
+ * produce the outputs of the trailing ones. */
 static clg_status remove_island(const island *w)
 {
     graph *g = w->graph;
@@ -207,7 +210,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-/* The number of different permutations per graph for which islands are searched. */
+/* The number of different permutations for which islands of a graph are searched. */
 #define MAX_PERMUTATIONS 8
 
 static clg_status list_permutations(graph *g, permutation *out, size_t *out_n)

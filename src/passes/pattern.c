@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matches patterns by walking the text and the graph together. For operators whose operands may be
- * in either order, the text is walked again: patterns are short.
+ * Matches patterns by recursive descent over the text and the graph. If the operands of a
+ * commutative operator do not match in the written order, the swapped one is tried. See pattern.h.
  */
 #include "passes/pattern.h"
 
@@ -47,7 +47,7 @@ static bool is_number(const char *at)
 
 static bool matches(const graph_info *s, const char *at, value_id v, pattern_match *m);
 
-/* Matches a bound of Clip, which is an attribute before opset 11. */
+/* Returns whether attribute min or max of a Clip before opset 11 matches the number at `at`. */
 static bool matches_attribute(const node *n, size_t operand, const char *at, pattern_match *m)
 {
     static const char *const names[] = {"", "min", "max"};
@@ -97,7 +97,7 @@ static bool matches_node(const graph_info *s, const char *at, node_id id, patter
     return commutes && matches_operands(s, n, operands, n_operands, true, m);
 }
 
-/* Returns whether v matches the text at `at`. */
+/* Returns whether v matches the expression at `at`, and records values and nodes in m. */
 static bool matches(const graph_info *s, const char *at, value_id v, pattern_match *m)
 {
     double number;

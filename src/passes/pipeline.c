@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the passes in their order, and runs them.
+ * Defines the table of graph passes in their order, and runs them.
  */
 #include "passes/rewrite.h"
 
@@ -30,7 +30,7 @@ const pass passes[] = {
 };
 const size_t n_passes = sizeof passes / sizeof passes[0];
 
-/* Passes that always run, before those above: without them there would be nodes without kernels. */
+/* Passes that always run, before those above: the nodes that they decompose have no kernels. */
 static const pass decompositions[] = {
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
     {"flex", "FlexAttention in terms of other operators", pass_flex},

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Analyses graphs for passes, and implements the edits that they share. See rewrite.h.
+ * Implements what graph passes share: the analysis of a graph (uses, consumers, constants, inferred
+ * facts) and small edits that add or replace nodes. See rewrite.h.
  */
 #include "passes/rewrite.h"
 
 #include <string.h>
 
-/* The opset version of operators that passes add; it has broadcasting. */
+/* The lowest opset version of the nodes that rewrite_add adds: from it on, operators broadcast. */
 #define REWRITE_OPSET 13
 
 static void find_readers(graph_info *s)
@@ -18,7 +19,8 @@ static void find_readers(graph_info *s)
             if (g->nodes[n].inputs[i] != VALUE_NONE) s->reader[g->nodes[n].inputs[i]] = n;
 }
 
-/* Finds the values that depend on constants only. Nodes are sorted, so one sweep suffices. */
+/* Marks the values that depend on constants only. Nodes are in topological order, so one sweep
+ * suffices. */
 static void find_constants(graph_info *s)
 {
     const graph *g = s->graph;

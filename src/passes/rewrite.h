@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the analysis of a graph and the small edits that passes share, and the passes.
+ * Declares what graph passes share: the analysis of a graph (graph_info) and small edits
+ * (rewrite_...); and the passes themselves.
  */
 #ifndef CLG_PASSES_REWRITE_H
 #define CLG_PASSES_REWRITE_H
@@ -11,53 +12,58 @@
  * its own edits analyses again. */
 typedef struct graph_info {
     graph *graph;
-    uint32_t *uses;    /* by value: readers and graph outputs */
+    uint32_t *uses;    /* by value: number of uses as an input or graph output */
     bool *constant;    /* by value: depends on constants only */
     value_fact *facts; /* by value: dtype and shape as far as known */
-    node_id *reader;   /* by value: the last node that reads it; NODE_NONE */
+    node_id *reader;   /* by value: the last node that consumes it, or NODE_NONE */
     size_t n_values;   /* at the time of the analysis */
 } graph_info;
 
+/* Analyses g. On failure *out_info needs no release. */
 clg_status graph_info_make(graph *g, graph_info *out_info);
 void graph_info_deinit(graph_info *s);
 
-bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
-bool node_is_conv(const node *n);                 /* Conv, or FusedConv that a pass made from one */
-/* Returns the only reader of node n's first output, if that output is read once and is not an
+bool node_is(const node *n, const char *op_type); /* not removed, default domain, this op_type */
+bool node_is_conv(const node *n);                 /* Conv, or internal FusedConv */
+/* Returns the only consumer of node n's first output, if that output is used once and is not an
  * output of the graph; else NODE_NONE. */
 node_id graph_info_only_reader(const graph_info *s, node_id n);
-/* Returns, by value, a representative value that is known to have the same first dimension: equal
- * for all such values. Freed by the caller with memory_free, also on failure. */
+/* Computes, for each value, a representative of the values that are known to have an equal first
+ * dimension (batch size): equal representatives mean equal dimensions. The caller frees *out_batch
+ * with memory_free, also on failure. */
 clg_status graph_info_batches(const graph_info *s, value_id **out_batch);
-/* Returns the content of a constant if it is known; else NULL. */
+/* Returns the tensor of value v if v is a constant or its elements were inferred; else NULL. */
 const tensor *graph_info_constant(const graph_info *s, value_id v);
-/* Reads the number in a constant float tensor of one element; false otherwise. */
+/* Sets *out_number to the element of a constant float tensor of one element. Returns false if v is
+ * none. */
 bool graph_info_number(const graph_info *s, value_id v, double *out_number);
 /* Returns the input other than v of a two-input node (v if both are v); VALUE_NONE for other nodes.
  */
 value_id other_input(const node *n, value_id v);
 
-/* Adds a node of the default domain with one unnamed output. */
+/* Adds a node of the default domain with one unnamed output, which *out_value is set to. */
 clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
                        value_id *out_value);
-/* As rewrite_add, for a domain and version; messages name it as node `whole`, of which it is a
- * part. `out_value` may be among the inputs. */
+/* As rewrite_add, with a given domain and opset version. Error messages name the new node as node
+ * `whole`, which it implements in part. out_value may point into inputs. */
 clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
                         int64_t opset, size_t n_inputs, const value_id *inputs,
                         value_id *out_value);
-/* Add a constant: a list of int64, a float32 scalar. */
+/* Adds an int64 constant of shape [n]. */
 clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
+/* Adds a float32 scalar constant. */
 clg_status rewrite_float(graph *g, float number, value_id *out_value);
 /* Replaces the inputs of node n. */
 clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs);
-/* Replaces node n in place by another operator, without attributes. `domain` and `op_type` must
- * outlive the graph. */
+/* Replaces node n in place by another operator without attributes; its outputs stay. `domain` and
+ * `op_type` must outlive the graph. */
 clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
                           int64_t opset, size_t n_inputs, const value_id *inputs);
-/* Makes node n the producer of the first output of `last`, which is removed. */
+/* Makes node n produce the first output of node `last`, and removes `last`. The former output of n
+ * has no producer then. */
 void rewrite_take_output(graph *g, node_id n, node_id last);
 
-/* The passes; pipeline.c has their order and descriptions. */
+/* The passes. pipeline.c defines their order and describes them. */
 clg_status pass_ml(graph *g, const pass_options *options);
 clg_status pass_flex(graph *g, const pass_options *options);
 clg_status pass_quantized(graph *g, const pass_options *options);

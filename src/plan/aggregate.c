@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans sequences, optionals and maps as inputs and outputs. See aggregate.h and decision 18.
+ * Plans aggregates (sequences, optionals and maps) that are inputs or outputs of the model: offsets
+ * of their tensors in one buffer, comparison, deep copies. See aggregate.h and decision 18.
  */
 #include "plan/aggregate.h"
 
@@ -15,7 +16,7 @@ clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_
         start = (*end_bytes + AGGREGATE_ALIGN - 1) / AGGREGATE_ALIGN * AGGREGATE_ALIGN;
     *out_offset_bytes = start;
     CLG_TRY(shape_n_elements(&f->dims, &n));
-    if (f->dtype == CLG_STRING) return CLG_OK; /* known content, nothing on the device */
+    if (f->dtype == CLG_STRING) return CLG_OK; /* strings stay on the host */
     if (dtype_size(f->dtype) == 0)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "tensors of %s inside of sequences and optionals are not supported",
@@ -52,7 +53,8 @@ bool aggregate_equal(const value_fact *a, const value_fact *b)
     return !a->known || tensor_equal(a->known, b->known);
 }
 
-/* Copies a known content, which the caller may write to later; *out_copy is NULL if `known` is. */
+/* Copies a tensor known on the host, since the caller may overwrite it later. *out_copy is NULL if
+ * `known` is NULL. */
 static clg_status copy_known(const tensor *known, const tensor **out_copy)
 {
     tensor *t;
@@ -126,7 +128,8 @@ clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root, pl
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* Settles a tensor of an aggregate, which has no id, through a temporary value. */
+/* Calls settle for a tensor of an aggregate. Such a tensor has no value id, so it gets a temporary
+ * one. */
 static clg_status settle_tensor(plan_state *s, plan_value *item,
                                 clg_status (*settle)(plan_state *s, value_id v))
 {

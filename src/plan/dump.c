@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints a readable listing of a plan, for `cltool inspect --plan` and tests.
+ * Prints a plan as text for `cltool inspect --plan` and tests: for each segment its steps with
+ * launch sizes and buffers, its outputs and its memory.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"

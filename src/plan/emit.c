@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns a node into pending steps: builds operands for lowering, chooses a candidate, adds packings
- * and scratch, and appends the candidate's steps with their operands resolved to roots. See
- * decision 5.
+ * Turns a node into pending steps: describes its operands for lowering, chooses a candidate
+ * implementation, adds weight packing and scratch memory, and appends the candidate's steps with
+ * operands resolved to roots (blocks of memory, see state.h). See decision 5.
  */
 #include "base/checked.h"
 #include "plan/state.h"
@@ -68,7 +68,7 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
     return CLG_OK;
 }
 
-/* Replaces v's view by a dense copy: once, for all later consumers. */
+/* Replaces v, a strided view, by a dense copy, which all later consumers use too. */
 static clg_status make_dense(plan_state *s, value_id v, const node *n)
 {
     plan_value *value = &s->values[v];
@@ -87,6 +87,8 @@ static clg_status make_dense(plan_state *s, value_id v, const node *n)
 
 /* ---- operands to roots ----------------------------------------------------------------------- */
 
+/* A node whose chosen candidate is being emitted, with the roots of its scratch and packed
+ * operands. */
 typedef struct emission {
     plan_state *state;
     const node *node;
@@ -95,6 +97,8 @@ typedef struct emission {
     uint32_t packed[CANDIDATE_MAX_PACKINGS];
 } emission;
 
+/* Resolves operand o to a root and a byte offset. unit_bytes: size of an element of
+ * o->offset_elems. */
 static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root_ref *out)
 {
     plan_state *s = e->state;
@@ -145,15 +149,15 @@ static clg_status emit_step(emission *e, const step *what)
     return state_add_step(e->state, what, refs, n, e->node, e->choice);
 }
 
-/* Returns whether the owner packs v once for all plans. The init plan packs for itself: nothing
- * else reads its packed weights. */
+/* Returns whether the plan's owner packs v once for all plans. The init plan (constants) packs for
+ * itself, since nothing else uses its packed weights. */
 static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
 {
     return v->weight && v->offset_elems == 0 && v->dense && !s->context->is_init_plan;
 }
 
-/* Adds packings. Weights are packed once by the owner (exec); other values are packed into scratch
- * before the candidate's steps. */
+/* Adds the packed copies of inputs that the candidate needs. The plan's owner (exec) packs weights
+ * once for all runs; other values are packed in each run, before the candidate's steps. */
 static clg_status emit_packings(emission *e)
 {
     plan_state *s = e->state;
@@ -176,7 +180,8 @@ static clg_status emit_packings(emission *e)
     return CLG_OK;
 }
 
-/* Places inputs that the candidate can compute in place within output 0 there (op.h, joins). */
+/* Places inputs inside output 0's memory where the candidate allows it (lower_context.joins), so
+ * that, for example, a Concat need not copy them. */
 static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
 {
     const node *n = lc->node;
@@ -187,7 +192,7 @@ static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
     }
 }
 
-/* Returns whether a step only copies an input to the memory that it already occupies. */
+/* Returns whether a step only copies an input to memory that the input already occupies. */
 static bool is_needless(const lower_context *lc, const step *what, const bool *joined)
 {
     if (what->kind == STEP_COPY)
@@ -285,8 +290,8 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     return true;
 }
 
-/* Lowers a node and chooses a candidate. If the driver's compiler crashes on all of them, tries
- * again with simpler kernels, step by step (caution). A view needs no candidate. */
+/* Lowers a node and chooses a candidate. If the driver's compiler crashes on all candidates, lowers
+ * again with ever simpler kernels (lc->caution). A view needs no candidate. */
 static clg_status lower_and_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     error_record first;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Closes a segment: determines the roots that stay alive, places slab memory, writes the segment's
- * steps and ports.
+ * Closes a segment of a plan: gives outputs and values that the host must read dense memory,
+ * determines which roots (blocks of memory) stay alive, places them in slabs (device buffers shared
+ * by several roots), and writes the segment's steps, outputs and literals.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"
 
 #include <string.h>
 
+/* Extends the lifetimes of a value's roots to the segment's end. */
 static void keep_value(plan_state *s, const plan_value *v)
 {
     for (size_t i = 0; i < v->n_items; i++) keep_value(s, &v->items[i]);
@@ -23,7 +25,7 @@ static void keep_alive(plan_state *s, value_id v)
     if (v != VALUE_NONE) keep_value(s, &s->values[v]);
 }
 
-/* Keeps alive the values of the scope that a nested graph reads. */
+/* Keeps alive the values of the scope that nested graph `inner` uses. */
 static void keep_captures(plan_state *s, const plan_scope *scope, const graph *inner)
 {
     for (size_t v = 0; v < inner->n_values; v++) {
@@ -33,8 +35,8 @@ static void keep_captures(plan_state *s, const plan_scope *scope, const graph *i
     }
 }
 
-/* Keeps alive the values that the rest of a scope reads; for a loop's body those of the whole body,
- * which runs again. */
+/* Keeps alive the values that the rest of a scope uses; for the body of a loop those that any of
+ * its nodes uses, since it runs again. */
 static void keep_scope(plan_state *s, const plan_scope *scope)
 {
     for (size_t n = scope->loop ? 0 : scope->next; n < scope->n_nodes; n++) {
@@ -55,8 +57,8 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
     for (size_t i = 0; i < scope->loop->n_inputs; i++) keep_value(s, &scope->loop->inputs[i]);
 }
 
-/* Extends to the segment's end the lifetimes of roots that the rest of the graph, the outputs or
- * the reads use. */
+/* Extends to the segment's end the lifetimes of roots that the rest of the graph, the plan's
+ * outputs or the host's reads use. */
 static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
 {
     const plan_context *context = s->context;
@@ -154,8 +156,8 @@ static clg_status write_steps(plan_state *s)
     return CLG_OK;
 }
 
-/* Returns whether an output is omitted: it is not a tensor, and only clg_session_keep_values
- * requests it. */
+/* Returns whether an output is omitted: it is not a tensor, and the model does not have it as an
+ * output (clg_session_keep_values requested it). */
 static bool is_left_out(const plan_state *s, const plan_value *v, size_t output)
 {
     return s->segment->last && output >= s->context->n_required && v->fact.kind != CLG_VALUE_TENSOR;
@@ -216,7 +218,7 @@ static clg_status write_output_bytes(plan_state *s)
     return CLG_OK;
 }
 
-/* Makes a value that the host reads dense, and gives it device memory. */
+/* Makes a value dense and gives it device memory, so that the host can read it. */
 static clg_status settle_read(plan_state *s, value_id id)
 {
     CLG_TRY(state_materialise(s, id));
@@ -235,7 +237,8 @@ static clg_status settle_read(plan_state *s, value_id id)
     return CLG_OK;
 }
 
-/* Places an output in its own buffer: by renaming the root where possible, else by a copy. */
+/* Gives an output its own buffer: turns its root into an output buffer where possible, else
+ * copies. */
 static clg_status settle_output(plan_state *s, size_t index)
 {
     value_id id = s->context->outputs[index];
@@ -292,8 +295,9 @@ static void hold_known(plan_segment *segment, const plan_port *ports, size_t n)
     }
 }
 
-/* Keeps known contents that outlive planning: all of them where child segments continue from here,
- * else those for which the segment was planned and those of outputs. */
+/* Keeps references to the tensors known on the host that outlive planning: all of them where child
+ * segments continue from here, else those for which the segment was planned and those of
+ * outputs. */
 static clg_status keep_held(plan_state *s)
 {
     plan_segment *segment = s->segment;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the candidate that computes a node, of those that may run on this device with these
- * options: the one that the caller prefers by name, else the one measured to be fastest
- * (tuning_table.h), else the first one, or the cheapest by estimated cost when the first one has an
- * estimate. Lowering orders candidates by preference for the kernel class.
+ * Chooses the candidate (implementation) that computes a node, among those that may run on this
+ * device with these options, in this order:
+ * - the one that the caller prefers by name;
+ * - the one measured to be fastest (tuning_table.h);
+ * - the one with the lowest estimated cost, if the first one has an estimate;
+ * - the first one: lowering lists candidates by preference for the kernel class.
  *
- * Skips candidates on which the driver's compiler is known to crash (plan_compiler). Where there
- * are several candidates, the chosen one must pass the owner's self-test (impl_validator), else the
- * choice is repeated among the rest; for attention also where there is only one.
+ * A chosen candidate on which the driver's compiler is known to crash is rejected (plan_compiler).
+ * Where there are several candidates, and for attention always, it must also pass its self-test
+ * (impl_validator). After a rejection the choice is repeated; the loop terminates because each
+ * repetition excludes one more candidate.
  */
 #include "plan/plan.h"
 #include "plan/tuning_table.h"
@@ -38,7 +41,7 @@ const candidate *plan_cheapest(const plan_context *context, const candidate *can
     return best;
 }
 
-/* Returns the candidate of this name that may run; NULL when there is none. */
+/* Returns the candidate with this name if it may run; else NULL. */
 static const candidate *find(const plan_context *context, const candidate *candidates,
                              const char *name)
 {
@@ -68,6 +71,7 @@ static size_t count_choices(const plan_context *context, const candidate *candid
     return n;
 }
 
+/* Records the problem and the names of its candidates in *out, for tuning. */
 static clg_status note(const plan_context *context, const candidate *candidates,
                        const char *problem, plan_choice *out)
 {
@@ -84,6 +88,8 @@ static clg_status note(const plan_context *context, const candidate *candidates,
     return out->problem && out->impls ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+/* Chooses by the tuning table, unless the caller prefers names; records the problem if
+ * requested. */
 static clg_status by_problem(const plan_context *context, const lower_context *lc, plan_choice *out)
 {
     strbuf problem;
@@ -112,6 +118,7 @@ static clg_status choose(const plan_context *context, const lower_context *lc, p
     return CLG_OK;
 }
 
+/* Returns the chosen candidate as mutable; NULL if none was chosen. */
 static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
 {
     candidate *impl = lc->build.candidates;

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Determines which steps of a segment may run concurrently: those without a dependency through
- * memory (one writes what the other reads or writes). Steps are compared within windows, so that
- * the time is linear in their number; between two windows all steps are ordered.
+ * Computes the dependencies between the steps of a segment, so that independent steps may run
+ * concurrently. Two steps depend on each other if one writes memory that the other reads or writes.
+ * Only steps of the same window (PLAN_WINDOW steps) are compared, which makes the time linear in
+ * the number of steps; steps of different windows never run concurrently.
  */
 #include "plan/state.h"
 
-/* One step's access to a range of memory: where, and whether it writes. */
+/* A range of memory that a step reads or writes. */
 typedef struct access {
     plan_placement at;
     int64_t end_bytes;
     bool writes;
 } access;
 
+/* A step of the current window. */
 typedef struct window_step {
     access list[STEP_MAX_ARGS];
     uint32_t n;
-    uint32_t before; /* bits: all steps of the window that it depends on, transitively */
-    bool alone;      /* ordered with all other steps */
+    uint32_t before; /* bits: all steps of the window that it depends on, also indirectly */
+    bool alone;      /* depends on all earlier steps; all later ones depend on it */
 } window_step;
 
-/* Returns whether steps may write memory of this kind: weights, packed weights and literals are
- * complete before any step. */
+/* Returns whether steps may write memory of this kind. Weights, packed weights and literals are
+ * complete before the first step. */
 static bool is_written_by_steps(place_kind kind)
 {
     return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
@@ -47,13 +49,14 @@ static void list_accesses(const plan_state *s, const pending_step *p, window_ste
         return;
     }
     for (uint32_t a = 0, b = 0; a < what->n_args; a++) {
-        /* faults must be reported in order: the first one counts */
+        /* steps that report faults run in sequence, so that the first fault is reported */
         if (what->args[a].kind == ARG_FAULT) w->alone = true;
         if (what->args[a].kind != ARG_BUFFER) continue;
         add(w, s, p, b++, what->args[a].buffer.space != OPERAND_INPUT);
     }
 }
 
+/* Returns whether y must wait for x, an earlier step of the window. */
 static bool is_ordered(const window_step *x, const window_step *y)
 {
     if (x->alone || y->alone) return true;
@@ -68,8 +71,8 @@ static bool is_ordered(const window_step *x, const window_step *y)
     return false;
 }
 
-/* Returns the steps of the window that step `i` depends on directly, without those implied by
- * others. */
+/* Returns, as bits, the steps of the window that step i must wait for, without those that others of
+ * these already wait for. Sets window[i].before. */
 static uint32_t find_before(window_step *window, uint32_t i)
 {
     uint32_t after = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Infers a node's outputs from the facts of its inputs, and plans nodes that the planner itself
- * creates.
+ * Infers dtypes and shapes of a node's outputs from the facts of its inputs, and plans nodes that
+ * the planner itself creates.
  */
 #include "plan/state.h"
 
-/* Transfers the contents that inference found to the segment, also when this fails half-way. */
+/* Transfers ownership of the tensors that inference computed to the planning state, also if this
+ * fails half-way. */
 static clg_status take_known(plan_state *s, const node *n, const value_fact *outputs)
 {
     clg_status status = CLG_OK;

@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates plans: walks the graph's nodes with concrete shapes. Each node is inferred; shape
- * arithmetic is then complete, other nodes are lowered and emitted. Where a shape depends on
- * content that only the device has, the segment ends. See decision 7.
+ * Creates plans: visits the graph's nodes in order, with concrete input shapes. For each node,
+ * shapes are inferred; if the host thereby computed the outputs (shape arithmetic), the node is
+ * done, else it is lowered to kernels and its steps are appended. Where a shape depends on elements
+ * that only the device has, the segment ends, and the host reads them in the run. See decision 7.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"
 
 #include <string.h>
 
-/* Limits of the search for inputs that shapes depend on, which bound the time of planning. */
+/* Limits of the search for inputs on whose elements shapes depend; they bound the time of
+ * planning. */
 #define TRACE_MAX_VISITS 4096
-#define TRACE_MAX_ELEMENTS 64 /* of an input that looks like a shape */
+#define TRACE_MAX_ELEMENTS 64 /* elements of an input that is likely a shape */
 
+/* Why the visit of the nodes stopped: the graph ended, the host must read values of the device, or
+ * elements of graph inputs are needed. */
 typedef enum walk_end { WALK_DONE, WALK_READS, WALK_NEEDS_INPUTS } walk_end;
 
+/* One visit of the nodes of a segment. */
 typedef struct walk {
     plan_state *state;
-    bool *needed_inputs; /* NULL for child segments, whose inputs are settled */
+    bool *needed_inputs; /* by input; NULL for child segments, which cannot request inputs */
     value_id reads[OP_MAX_INTS];
     size_t n_reads;
 } walk;
 
 /* ---- contents that planning needs ------------------------------------------------------------ */
 
-/* Returns whether planning should request the content of a graph input: for inputs that look like
- * shapes, or scales that a node reads directly. Requesting data would create a plan for each run;
- * instead the device computes with it and the host reads the result. */
+/* Returns whether planning should request the elements of a graph input: only of small inputs,
+ * which must be integers or bools (probably shapes), or be consumed directly by the node in
+ * question, such as scales. Requesting data would create a plan for each run; instead the device
+ * computes with it and the host reads the result. */
 static bool may_decide(const plan_value *input, bool direct)
 {
     int64_t n;
@@ -35,8 +41,8 @@ static bool may_decide(const plan_value *input, bool direct)
            n <= TRACE_MAX_ELEMENTS;
 }
 
-/* Returns whether host arithmetic could compute v's content if the graph inputs that it depends on
- * were known; marks those inputs. */
+/* Returns whether the host could compute v if the graph inputs that it depends on were known; marks
+ * those inputs as needed. direct: v is an input of the node in question. */
 static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
 {
     const graph *g = w->state->context->graph;
@@ -61,8 +67,8 @@ static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
     return true;
 }
 
-/* Handles node n, which cannot be inferred without the contents of its inputs in `needs`: requests
- * graph inputs, or ends the segment to read values. */
+/* Handles node n, which cannot be inferred without the elements of its inputs in `needs` (bits):
+ * requests graph inputs, or ends the segment to read values. */
 static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end *out_end)
 {
     size_t n_inputs = w->state->context->graph->n_inputs;
@@ -87,8 +93,8 @@ static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end 
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Returns whether a node reads or writes strings, which have no device memory: the host computes
- * it. */
+/* Returns whether an input or output of a node is of strings, which have no device memory: the host
+ * computes it. */
 static bool has_strings(const plan_state *s, const node *n)
 {
     for (size_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
@@ -98,8 +104,8 @@ static bool has_strings(const plan_state *s, const node *n)
     return false;
 }
 
-/* Checks `strict`: a node computed on the host may handle strings, be control flow or shape
- * arithmetic, but not compute numbers from numbers. */
+/* Checks the option `strict`: returns an error for an operator that the library computes on the
+ * host (OP_HOST), unless its inputs or outputs are strings. */
 static clg_status check_strict(const plan_state *s, const node *n)
 {
     char text[NODE_TEXT_BYTES];
@@ -117,7 +123,7 @@ static void note_place(plan_state *s, clg_place place)
     if (s->n_scopes == 1) s->segment->node_places[s->scopes[0].next] = (uint8_t)place;
 }
 
-/* Returns whether the node passes sequences and optionals through unchanged. */
+/* Returns whether the node forwards a sequence or optional unchanged. */
 static bool is_of_any_kind(const plan_state *s, const node *n)
 {
     const op_row *row = n->op;
@@ -161,8 +167,8 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* Plans control flow or an operator on sequences. *out_entered: the walk continues inside its body.
- */
+/* Plans a control-flow operator, or one on sequences, optionals or maps. *out_entered: planning
+ * continues with the nodes of its body. */
 static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *out_entered)
 {
     plan_state *s = w->state;
@@ -223,8 +229,8 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
     return CLG_OK;
 }
 
-/* Walks to the end of a segment and closes it. Takes ownership of the state: frees it, after
- * copying it for children where there will be any. */
+/* Plans the nodes to the end of a segment and closes it. Takes ownership of the state: frees it,
+ * and keeps a copy in the segment if children continue from it. */
 static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
                            walk_end *out_end)
 {
@@ -294,7 +300,7 @@ static clg_status set_inputs(plan_state *s, const plan *p)
         }
         v->fact = p->inputs[i];
         shape_strides(&v->fact.dims, v->strides);
-        if (v->fact.dtype == CLG_STRING) continue; /* known content, nothing on the device */
+        if (v->fact.dtype == CLG_STRING) continue; /* strings stay on the host */
         CLG_TRY(state_value_bytes(v, &size_bytes));
         CLG_TRY(state_check_fit(s, s->context->graph->inputs[i], size_bytes));
         CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)i, size_bytes, &v->root));

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds, finds and removes segments of the tree. A model whose shapes depend on data needs a new
- * continuation for each new content; the tree keeps the most recently used. See decision 6.
+ * Maintains the tree of a plan's segments: creates, finds, adds and removes them. A model whose
+ * shapes depend on data needs a new child segment for each new set of tensors; the tree keeps the
+ * most recently used ones. See decision 6.
  */
 #include "plan/state.h"
 
 #include <string.h>
 
-/* Limits of the tree's memory: segments kept below a root, in addition to the path in use. Planning
- * a new shape takes milliseconds (build/tests/bench/growing). */
+/* Limits of the tree's memory: segments kept below a root. The segment being added and its
+ * ancestors are never removed. Planning a new shape takes milliseconds
+ * (build/tests/bench/growing). */
 #define MAX_CONTINUATIONS 64
 #define MAX_TREE_BYTES ((size_t)16 << 20) /* bytes; not applied to MIN_CONTINUATIONS or fewer */
 #define MIN_CONTINUATIONS 4
@@ -60,6 +62,7 @@ static plan_segment *root_of(plan_segment *segment)
     return segment;
 }
 
+/* Marks a segment as the most recently used one of its tree. */
 static void use(plan_segment *segment) { segment->last_use = ++root_of(segment)->clock; }
 
 plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents)
@@ -89,6 +92,7 @@ static void remove_leaf(plan_segment *leaf)
     plan_segment_free(leaf);
 }
 
+/* Returns the next segment in preorder; NULL after the last. */
 static plan_segment *next_in_tree(const plan_segment *segment)
 {
     if (segment->children) return segment->children;
@@ -102,7 +106,7 @@ static bool is_full(const plan_segment *root)
            (root->n_children_all > MIN_CONTINUATIONS && root->children_bytes > MAX_TREE_BYTES);
 }
 
-/* Removes the least recently used leaf; false when all remaining ones are on the path to `keep`. */
+/* Removes the least recently used leaf other than `keep`; returns false if there is none. */
 static bool drop_oldest(plan_segment *root, const plan_segment *keep)
 {
     plan_segment *oldest = NULL;

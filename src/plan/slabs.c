@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places blocks with lifetimes in slabs: greedy by size, each block at the lowest offset where it
- * overlaps no block that is alive at the same time (Pisarchyk and Lee, "Efficient Memory Management
- * for Deep Neural Net Inference", 2020). If that leaves gaps, placement in the order in which
- * lifetimes begin is tried as well, which suits chains, and the smaller result is used.
+ * Assigns memory to blocks with lifetimes, in slabs (device buffers that several blocks share):
+ * greedy by size, each block at the lowest offset where it overlaps no block that is alive at the
+ * same time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
+ * If the first segment needs one slab, more than 1/16 larger than the lower bound, placement in the
+ * order in which lifetimes begin is tried too, which suits chains, and the smaller result is used.
  */
 #include "base/memory.h"
 #include "plan/plan.h"
 
 typedef struct slab_work {
     plan_block *blocks;
-    uint32_t *order;  /* of the blocks that are not fixed, in the order of placement */
+    uint32_t *order;  /* indices of the blocks that are not fixed, in the order of placement */
     uint32_t *placed; /* indices of placed blocks of all slabs, sorted by offset */
     size_t n_order, n_placed;
     size_t align_bytes, max_slab_bytes;
@@ -38,6 +39,7 @@ static size_t lowest_gap(const slab_work *w, const plan_block *block, uint32_t s
     return offset;
 }
 
+/* Inserts a block into w->placed, which stays sorted by offset. */
 static void insert_placed(slab_work *w, uint32_t index)
 {
     size_t at = w->n_placed++;
@@ -79,8 +81,7 @@ static clg_status place_block(slab_work *w, uint32_t index, size_t **slab_bytes,
     }
 }
 
-/* Computes the largest live set: adds up, step by step, the bytes whose lifetime begins or ends
- * there. */
+/* Computes the largest total size of blocks that are alive at one step. */
 static clg_status largest_live_set(const plan_block *blocks, size_t n_blocks, size_t *out_bytes)
 {
     size_t n_steps = 0, live = 0;
@@ -116,8 +117,7 @@ static bool begins_later(const plan_block *a, const plan_block *b)
     return a->first_step > b->first_step;
 }
 
-/* Sorts w->order; equal blocks stay in the order of their indices, so that plans are reproducible.
- */
+/* Sorts w->order (Shell sort); ties are broken by index, so that plans are reproducible. */
 static void sort(slab_work *w, block_goes_after *goes_after)
 {
     for (size_t gap = w->n_order / 2; gap > 0; gap /= 2)
@@ -153,7 +153,7 @@ static size_t sum(const size_t *slab_bytes, size_t n_slabs)
     return total;
 }
 
-/* Places all blocks again: into the first slab, and further ones where it is full. */
+/* Discards all placements and places the blocks again, starting with one empty slab. */
 static clg_status place_again(slab_work *w, block_goes_after *goes_after, size_t **slab_bytes,
                               size_t *n_slabs)
 {

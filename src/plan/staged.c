@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans nodes whose outputs have a data-dependent size (op_row.stages). Such a node is planned as
- * two: the first measures the size and returns it with other intermediate results; the second has
- * these as further inputs. The second requests the size as any operator requests content that
- * shapes depend on, so that the segment ends between them. See decision 17.
+ * Plans nodes whose outputs have a data-dependent size, such as NonZero (op_row.stages). Such a
+ * node is planned as two. The first computes the size and other intermediate results on the device;
+ * the second has these as further inputs. The second requires the size as any operator requires an
+ * input on whose elements its shape depends, so that the segment ends between the two. See decision
+ * 17.
  */
 #include "plan/state.h"
 
 #include <string.h>
 
-/* Infers node n, if its row has eval and all its inputs are known and small. *out_knows: all
- * outputs are then known, so that the device has nothing to measure. */
+/* Infers node n if the host can compute its operator and all its inputs are known and small.
+ * *out_knows: all outputs are then known, so that the device has nothing to compute. */
 static clg_status host_knows(plan_state *s, const node *n, bool *out_knows)
 {
     const op_row *row = n->op;
@@ -25,6 +26,8 @@ static clg_status host_knows(plan_state *s, const node *n, bool *out_knows)
     return plan_infer(s, n, &needs, out_knows);
 }
 
+/* Creates the node for one stage of n, with uninitialised outputs. Further inputs are
+ * VALUE_NONE. */
 static node *stage_of(plan_state *s, const node *n, size_t stage, size_t n_inputs, size_t n_outputs)
 {
     const op_row *row = n->op;
@@ -42,6 +45,7 @@ static node *stage_of(plan_state *s, const node *n, size_t stage, size_t n_input
     return made;
 }
 
+/* Plans the first stage of n; *out_node is the second. */
 static clg_status measure(plan_state *s, const node *n, const node **out_node)
 {
     const op_row *row = n->op;

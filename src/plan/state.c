@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's working state: creates and copies it, adds and places values, roots and pending
- * steps, and looks up scopes.
+ * Implements the planner's working state (state.h): creates, copies and frees it; adds values,
+ * roots (blocks of memory) and pending steps; gives values memory; looks up scopes.
  */
 #include "plan/state.h"
 
@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#define LITERAL_ALIGN 64 /* bytes: a cache line; no dtype needs more */
-#define NO_OUTPUT UINT32_MAX
+#define LITERAL_ALIGN 64     /* bytes: a cache line; no dtype needs more */
+#define NO_OUTPUT UINT32_MAX /* the value is not an output of the plan */
 
 /* Sets output_of: the output index of each value of the graph (the lowest, if it is several
  * outputs), else NO_OUTPUT. */
@@ -201,6 +201,7 @@ clg_status state_place_value(plan_state *s, value_id v)
     return state_add_root(s, PLACE_SLAB, 0, size_bytes, &value->root);
 }
 
+/* Copies t to the segment's literals and adds a root for it. */
 static clg_status add_literal(plan_state *s, const tensor *t, uint32_t *out_root)
 {
     size_t start = (s->literal_bytes + LITERAL_ALIGN - 1) / LITERAL_ALIGN * LITERAL_ALIGN;

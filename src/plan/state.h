@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's working state: the fact (dtype, shape, perhaps content) of each value at the
- * current node, and the blocks of memory ("roots") that hold values. Copied at the end of a
- * segment, so that each child continues from there.
+ * The planner's working state: the fact (dtype, shape, elements if known) of each value so far, and
+ * the blocks of memory ("roots") that hold values. Copied at the end of a segment, so that each
+ * child continues from there.
  */
 #ifndef CLG_PLAN_STATE_H
 #define CLG_PLAN_STATE_H
@@ -15,27 +15,28 @@
 /* A block of memory that holds one value, or several that are views of it. */
 typedef struct plan_root {
     place_kind kind;
-    uint32_t index; /* index as in plan_placement; of PLACE_SLAB, set when slabs are placed */
+    uint32_t index; /* as in plan_placement; of PLACE_SLAB, set when slabs are placed */
     size_t size_bytes;
-    int64_t offset_bytes; /* of PLACE_SLAB, set when slabs are placed; of PLACE_LITERAL */
-    uint32_t first_step, last_step;
-    bool used;   /* a step of this segment uses it */
-    bool placed; /* PLACE_SLAB: an earlier segment placed it */
-    bool live;   /* set by finish_segment: a value in this root is needed after the segment */
+    int64_t offset_bytes;           /* of PLACE_SLAB, set when slabs are placed; of PLACE_LITERAL */
+    uint32_t first_step, last_step; /* lifetime in pending steps; STEP_END */
+    bool used;                      /* a step of this segment uses it */
+    bool placed;                    /* PLACE_SLAB: an earlier segment placed it */
+    bool live; /* set by finish_segment: a value in this root is needed after the segment */
     uint32_t
         /* the root that contains this one, such as the output of a Concat; ROOT_NONE: none */
         home;
-    int64_t home_offset_bytes;
+    int64_t home_offset_bytes; /* in home */
 } plan_root;
 
+/* A value during planning. */
 typedef struct plan_value {
-    /* dtype NONE: not computed yet; `known` is a reference held by a segment */
+    /* dtype NONE: not computed yet; `known` is borrowed, a segment or the graph holds it */
     value_fact fact;
     uint32_t root;        /* ROOT_NONE: not on the device */
     int64_t offset_elems; /* from the start of the root */
     int64_t strides[CLG_MAX_RANK];
-    bool dense;
-    bool weight; /* content is the same in all runs; packed and placed under this value's id */
+    bool dense;  /* row-major without gaps */
+    bool weight; /* constant in all runs; packed and placed by value id */
     /* Items of a sequence (fact.kind), immutable once set. Of a map: keys and values, as in
      * plan_port. */
     const struct plan_value *items;
@@ -48,6 +49,7 @@ typedef struct root_ref {
     int64_t offset_bytes;
 } root_ref;
 
+/* A plan_step whose operands are not placed in memory yet. */
 typedef struct pending_step {
     const step *what;
     root_ref *buffers;
@@ -62,7 +64,7 @@ struct plan_scope;
 
 /* The functions that differ between Loop, Scan and SequenceMap. */
 typedef struct plan_loop_kind {
-    size_t first_output; /* index of the body's first output that is carried or collected */
+    size_t first_output; /* index of the body's first output that is loop-carried or stacked */
     /* Sets the inputs of the body for iteration number loop->iteration. */
     clg_status (*start)(struct plan_state *s);
     /* Produces output i of the node in value `to`, after the last iteration. */
@@ -70,12 +72,13 @@ typedef struct plan_loop_kind {
                          value_id to);
 } plan_loop_kind;
 
-/* The state of a loop between two iterations. */
+/* The state of a loop between two iterations. Immutable once an iteration has started, since an
+ * older segment may continue from an older state. */
 typedef struct plan_loop {
     const plan_loop_kind *kind;
-    int64_t iteration, trip; /* trip < 0: no limit */
+    int64_t iteration, trip; /* number of the current iteration; their count, < 0: no limit */
     bool has_condition;
-    size_t n_carried, n_scans;
+    size_t n_carried, n_scans; /* numbers of loop-carried values and of stacked outputs */
     const plan_value *carried; /* loop-carried values at the start of the current iteration */
     struct plan_scan *scans;   /* newest first */
     /* Scan and SequenceMap: the node's inputs; each iteration reads a slice of them. */
@@ -85,9 +88,10 @@ typedef struct plan_loop {
     struct plan_scan *finals; /* Scan with batches: the final states of each batch, newest first */
 } plan_loop;
 
-/* Results of one iteration, which are stacked after the last one. */
+/* The stacked outputs of one iteration, or the final states of one batch item of Scan, in a
+ * list. */
 typedef struct plan_scan {
-    const plan_value *values; /* n_scans */
+    const plan_value *values; /* n_scans; n_carried for final states */
     struct plan_scan *previous;
 } plan_scan;
 
@@ -97,11 +101,11 @@ typedef struct plan_scan {
 typedef struct plan_scope {
     const graph *graph;
     const node *nodes;
-    size_t n_nodes, next;
-    size_t base;         /* id of the scope's first value */
-    const value_id *ids; /* maps a value_id of the graph to one of the state; NULL: identical */
-    const node *owner;   /* the control node, with the ids of the enclosing scope */
-    plan_loop *loop;     /* for the body of a loop; else NULL */
+    size_t n_nodes, next; /* next: index of the node to plan now */
+    size_t base;          /* id of the scope's first value */
+    const value_id *ids;  /* maps a value_id of the graph to one of the state; NULL: identical */
+    const node *owner;    /* the control node, with the ids of the enclosing scope */
+    plan_loop *loop;      /* for the body of a loop; else NULL */
 } plan_scope;
 
 #define PLAN_MAX_SCOPES (GRAPH_MAX_DEPTH + 1)
@@ -110,16 +114,16 @@ typedef struct plan_state {
     const plan_context *context;
     plan_value *values;
     size_t n_values, values_capacity;
-    uint32_t *output_of; /* by value of the graph: its index in the plan's outputs */
+    uint32_t *output_of; /* by value of the main graph: its index in the plan's outputs */
     plan_scope *scopes;  /* the innermost last */
     size_t n_scopes;
     plan_root *roots;
     size_t n_roots, roots_capacity;
-    size_t *slab_bytes; /* current sizes */
+    size_t *slab_bytes; /* sizes of the slabs so far */
     size_t n_slabs;
     arena lowering; /* memory for lowering one node; cleared after each */
-    /* If the size of the current node's outputs depends on data and was computed by a preceding
-     * node (op_row.stages): the node to plan with the result; else NULL. */
+    /* If the size of the current node's outputs depends on data and a preceding node computed it
+     * (op_row.stages): the node to plan with the result; else NULL. */
     const node *staged;
     size_t staged_base;  /* id of the first value that the preceding node produced */
     size_t n_iterations; /* iterations planned so far, of all loops */
@@ -130,10 +134,11 @@ typedef struct plan_state {
     size_t n_pending, pending_capacity;
     uint8_t *literals;
     size_t literal_bytes, literals_capacity;
-    tensor **held; /* references to known contents; moved to the segment at its end */
+    tensor **held; /* references to tensors known on the host; moved to the segment at its end */
     size_t n_held, held_capacity;
 } plan_state;
 
+/* Creates the state at the first node: weights are known, other values are not computed. */
 clg_status state_create(const plan_context *context, plan_state **out_state);
 /* Copies the state for a child segment: values, scopes, roots and slab sizes. The fields of the
  * current segment start empty. */
@@ -141,22 +146,24 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy);
 void state_free(plan_state *s);
 size_t state_size_bytes(const plan_state *s); /* 0 for NULL */
 
+/* Adds a root of size_bytes; kind and index as in plan_placement. */
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
                           uint32_t *out_root);
 /* Returns the outermost root that contains `root` (often `root` itself), and the offset in it. */
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
-/* Returns the placement of ref; to be called after slabs are placed. */
+/* Returns the placement of ref in memory; valid after slabs are placed. */
 plan_placement state_place(const plan_state *s, root_ref ref);
-/* Moves the memory of v into `home` at an offset, and redirects earlier writes to v; so that, for
- * example, an input of Concat is written directly into the output. Returns false, and does nothing,
- * unless v occupies a whole root of this segment that is not part of another. */
+/* Moves the memory of v into root `home` at an offset, also for steps that write v already; so
+ * that, for example, an input of Concat is written directly into the output. Does nothing and
+ * returns false unless v occupies a whole root of this segment that a step uses and that is not
+ * part of another. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);
-/* Checks that a buffer of the device can hold size_bytes; else OUT_OF_DEVICE_MEMORY. */
+/* Returns OUT_OF_DEVICE_MEMORY, naming v, if a buffer of the device cannot hold size_bytes. */
 clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
 /* Allocates dense memory for v: in the output buffer when v is an output of the plan, else a new
  * root. */
 clg_status state_place_value(plan_state *s, value_id v);
-/* Ensures that v is in device memory; gives weights and known contents their roots. */
+/* Ensures that v has device memory: adds roots for weights and for values known on the host. */
 clg_status state_materialise(plan_state *s, value_id v);
 /* Takes ownership of a reference to t, and releases it when the segment is freed, or at once on
  * failure. */
@@ -164,20 +171,20 @@ clg_status state_hold(plan_state *s, tensor *t);
 /* Appends a copy of a step whose buffers are in roots, and extends the lifetimes of these roots. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
                           uint32_t n_buffers, const node *n, const plan_choice *choice);
-/* Computes the size of a value whose fact is complete. */
+/* Computes the size of a value whose shape and dtype are known. */
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 
-/* state_scope returns the innermost scope; state_main_node returns the current node of the model's
- * graph. */
+/* Returns the innermost scope. */
 plan_scope *state_scope(plan_state *s);
+/* Returns the current node of the model's main graph. */
 node_id state_main_node(const plan_state *s);
-/* Returns the name of a value of the model's graph; "" for others. */
+/* Returns the name of a value of the model's main graph; "" for others. */
 const char *state_value_name(const plan_state *s, value_id v);
 /* Appends n values that are not computed yet, with consecutive ids. */
 clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
 
-/* Lowers node n, whose facts are inferred, and appends its steps (emit.c). *out_place: a clg_place,
- * where the node is computed. */
+/* Lowers node n, whose output facts are inferred, and appends its steps (emit.c). *out_place: a
+ * clg_place, where the node is computed. */
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 /* Appends a step that copies v to dense memory in `root` (emit.c). n: the node that needs the copy,
  * for messages. */
@@ -186,63 +193,68 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 /* Computes the dependencies between the steps of the segment (order.c). */
 clg_status order_steps(plan_state *s);
 
-/* Infers the shapes of node n and sets the facts of its outputs (plan_node.c). *out_needs: inputs
- * whose content inference needs, as bits; *out_all_known: all outputs are known, so that nothing is
- * left to compute on the device. */
+/* Infers the facts of node n's outputs and sets them (plan_node.c). *out_needs: inputs whose
+ * elements inference needs, as bits; if not 0, nothing is set. *out_all_known: the host knows all
+ * outputs, so that nothing is left to compute on the device. */
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);
-/* Infers and emits a node that the planner created, and whose shapes depend on no contents. */
+/* Infers and emits a node that the planner created, and whose shapes depend on no elements of
+ * inputs. */
 clg_status plan_made_node(plan_state *s, const node *n);
 
-/* Plans a node whose output size depends on data (staged.c), such as NonZero, in two stages.
- * staged_begin plans a node that computes the size, unless that was done before or the inputs are
- * known on the host; *out_node is the node to plan instead. Call staged_end after *out_node is
- * planned. */
+/* Begins a node whose output size depends on data, such as NonZero, which is planned in two stages
+ * (staged.c): plans a first node that computes the size, unless that was done before or the host
+ * knows the inputs. *out_node is the node to plan instead of n; n itself for other operators. */
 clg_status staged_begin(plan_state *s, const node *n, const node **out_node);
+/* Ends what staged_begin began, after *out_node is planned. */
 void staged_end(plan_state *s);
 
-/* Plan control nodes and sequence operators (control.c, sequence.c). needs: inputs whose content is
- * missing, as bits; *out_read: a value of the body that the host must read first, else
- * VALUE_NONE. */
+/* Begins an operator with a body: If, Loop, Scan or SequenceMap (control.c). *out_needs: inputs
+ * that the host must know first, as bits. *out_entered: the nodes of a body are to be planned
+ * next. */
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered);
+/* Ends a branch, or an iteration of a loop, whose nodes are all planned (control.c). *out_read: a
+ * value of the body that the host must read first, else VALUE_NONE. */
 clg_status control_leave(plan_state *s, value_id *out_read);
+/* Plans an operator on sequences (sequence.c). *out_needs: as control_enter. */
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
-/* Plans operators on optionals (optional.c). */
+/* Plans an operator on optionals (optional.c). */
 clg_status optional_node(plan_state *s, const node *n, op_control_kind kind);
-/* Plans operators on maps (map_type.c). */
+/* Plans an operator on maps (map_type.c). */
 clg_status maps_node(plan_state *s, const node *n, op_control_kind kind);
-/* Plans Scan and SequenceMap (scan.c): enters the body, or produces the outputs if there are no
+/* Begins Scan or SequenceMap (scan.c): enters the body, or produces the outputs if there are no
  * iterations. */
 clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
-/* Enters the body of a loop: for its next iteration or, if `runs` is false, to leave it after the
- * last one (control.c). */
+/* Enters the body of a loop and starts its first iteration; if `runs` is false, produces the
+ * outputs of a loop without iterations instead (control.c). */
 clg_status control_start_loop(plan_state *s, const graph *body, const node *n, plan_loop *loop,
                               bool runs);
-/* Stacks the results of all iterations along a new axis, in reverse order if `reverse`. */
+/* Stacks output `scan` (an index among the stacked outputs) of all iterations along a new axis, in
+ * reverse order if `reverse`, into value `to`. */
 clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
                          bool reverse, value_id to);
 /* Returns the graph in an attribute; NULL if the attribute is absent. */
 const graph *control_graph(const node *n, const char *name);
-/* Copies value v so that it can be stored without its id: weights get their memory now. */
+/* Copies value v so that it can be stored without its id: a weight gets its memory first. */
 clg_status control_settle(plan_state *s, value_id v, plan_value *out_value);
-/* Makes value v a sequence of these items, which must live as long as the segment. */
+/* Makes value v a sequence of these items, whose array must live as long as the segment. */
 void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
                   size_t n_items);
 /* Sets *out_part to a view of slice `at` of a value along an axis, with that axis removed. */
 void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *out_part);
-/* Concatenates values along an axis into `to`; new_axis: stacks them along a new axis instead. n:
- * the node, for messages. */
+/* Concatenates n_items values along an axis into `to`; new_axis: stacks them along a new axis
+ * instead. n: the node, for messages. */
 clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
                          bool new_axis, value_id to, const node *n);
-/* Returns the content of input i of a control node. Returns NULL if the input is absent, or if its
- * content is unknown, which it marks in needs. */
+/* Returns the tensor of input i of a control node if the host knows it. Returns NULL if the input
+ * is absent, or unknown, in which case its bit in *needs is set. */
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs);
-/* Makes value v a known scalar of this dtype. */
+/* Makes value v a scalar of this dtype with element `number`, known on the host. */
 clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t number);
-/* Makes value `to` an alias of `from`: same fact and memory. */
+/* Makes value `to` an alias of `from`: equal fact, same memory. */
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to);
 
-/* Completes the current segment: lifetimes, slabs, placements, ports (finish.c). reads: values
- * whose content the host must read; n_reads 0: this is the last segment. */
+/* Completes the current segment: lifetimes, slabs, placements, ports (finish.c). reads: values that
+ * the host must read; n_reads 0: this is the last segment. */
 clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores measured implementations by problem, reads and writes the table's text format, and formats
- * a node's problem.
+ * Implements the tuning table: a map from problems (one line of text that describes a lowered node)
+ * to the names of the implementations measured to be fastest; parses and prints its text format,
+ * and formats a node's problem.
  */
 #include "plan/tuning_table.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define HEADER "clgraph choices 1\n"
-#define MAX_TEXT ((size_t)4 << 20)
+#define MAX_TEXT ((size_t)4 << 20) /* bytes */
 
 typedef struct entry {
     const char *problem, *impl;
@@ -21,13 +22,14 @@ typedef struct entry {
 struct tuning_table {
     refcount refs;
     arena memory;
-    hash_map index; /* problem -> entry */
+    hash_map index; /* problem -> index of its entry */
     entry *entries;
     size_t count, capacity;
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* Adds or replaces the entry of a problem. */
 static clg_status set(tuning_table *t, const char *problem, size_t n_problem, const char *impl,
                       size_t n_impl)
 {
@@ -46,6 +48,7 @@ static clg_status set(tuning_table *t, const char *problem, size_t n_problem, co
     return CLG_OK;
 }
 
+/* Adds the entries of a text in the table's format. */
 static clg_status read_lines(tuning_table *t, const char *lines)
 {
     if (strlen(lines) > MAX_TEXT)
@@ -126,10 +129,11 @@ static uint64_t hash_attribute(const graph_attribute *a, uint64_t seed)
     case ATTRIBUTE_STRING: return hash_bytes(a->as.s, a->count, named);
     case ATTRIBUTE_FLOATS: return hash_bytes(a->as.floats, a->count * sizeof(float), named);
     case ATTRIBUTE_INTS: return hash_bytes(a->as.ints, a->count * sizeof(int64_t), named);
-    default: return named; /* lists of strings, tensors and graphs are not parameters of kernels */
+    default: return named; /* other types do not influence kernels */
     }
 }
 
+/* Appends dtype and shape; suffix s: strided, c: constant; "-": absent. */
 static void append_operand(const lower_operand *o, strbuf *out)
 {
     if (o->dtype == CLG_DTYPE_NONE) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tuning table maps a problem to the implementation that was fastest when measured. A problem
- * is the information that lowering has about a node - operator, kernel class, dtypes, shapes,
- * attributes - as one line of text; an implementation is the name of a candidate. Text format,
- * as stored in files (the problem is one line, broken here):
+ * is the information that lowering has about a node (operator, kernel class, dtypes, shapes,
+ * constant or not, a hash of the attributes) as one line of text; an implementation is the name of
+ * a candidate. Text format, as stored in files (the problem is one line, broken here):
  *
  *   clgraph choices 1
  *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3]c > float32[1,64,56,56]
@@ -19,8 +19,8 @@
 
 typedef struct tuning_table tuning_table;
 
-/* Creates a table from `old` (may be NULL) and a text, whose lines take precedence. Returns
- * INVALID_ARGUMENT for an invalid line, which the message names. */
+/* Creates a table of the entries of `old` (may be NULL) and of a text, which takes precedence.
+ * Returns INVALID_ARGUMENT for an invalid line; the message gives its number. */
 clg_status tuning_table_add(const tuning_table *old, const char *lines, tuning_table **out_table);
 tuning_table *tuning_table_retain(tuning_table *t); /* accepts NULL */
 void tuning_table_free(tuning_table *t);            /* accepts NULL */
@@ -30,7 +30,7 @@ const char *tuning_table_find(const tuning_table *t, const char *problem);
 /* Appends the text format; NULL is an empty table. */
 void tuning_table_text(const tuning_table *t, strbuf *out);
 
-/* Appends the problem of a node, as prepared for lowering, as one line without its end. */
+/* Appends the problem of a node that is prepared for lowering, without a line end. */
 void tuning_problem(const lower_context *c, strbuf *out);
 
 #endif

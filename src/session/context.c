@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates and frees contexts, and values in device memory.
+ * Creates and frees contexts, copies between host and device outside of runs, and wraps device
+ * buffers as values.
  */
 #include "session/context.h"
 
@@ -133,7 +134,7 @@ static clg_status storage_read(void *storage, size_t offset_bytes, void *data, s
     return context_download(s->context, s->buffer, offset_bytes, data, size_bytes);
 }
 
-/* Waits until the write is complete: the next reader may be a queue of the application. */
+/* Waits until the write is complete, since a queue of the application may read the buffer next. */
 static clg_status storage_write(void *storage, size_t offset_bytes, const void *data,
                                 size_t size_bytes)
 {

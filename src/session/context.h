@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The implementation of clg_context: an initialised device, a utility queue for copies outside of
- * runs, and the registry through which sessions of one model with equal options share an exec.
+ * runs, and the registry through which sessions of one model with equal options share an exec
+ * (optimised graph, weights and plans).
  */
 #ifndef CLG_SESSION_CONTEXT_H
 #define CLG_SESSION_CONTEXT_H
@@ -20,23 +21,23 @@ struct clg_context {
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
-    struct session_exec *execs;   /* list without references: an exec leaves it when freed */
-    struct tuning_table *choices; /* measured; guarded by registry_lock, as is the next */
-    bool choices_loaded;
-    /* Self-tests (context_validate.c). selftest_records_lock guards records and validated; it may
-     * be taken under an exec's build_lock and plan_lock, and under test_lock, which is held while a
-     * kernel is tested. */
+    struct session_exec *execs;   /* weak list: an exec leaves it when freed */
+    struct tuning_table *choices; /* see tuning_table.h; guarded by registry_lock */
+    bool choices_loaded;          /* from the cache; guarded by registry_lock */
+    /* Self-tests (context_validate.c). selftest_records_lock guards the three fields from
+     * selftest_records_loaded on; it may be taken while an exec's build_lock and plan_lock, or
+     * test_lock, are held. test_lock is held while a kernel is tested. */
     mutex test_lock, selftest_records_lock;
     bool trusting; /* kernels are used without self-tests */
     bool selftest_records_loaded;
     selftest_records records;
-    hash_map validated; /* variant -> its self-test status, for variants looked up so far */
-    atomic_uint_fast64_t plans_made, weights_packed;
+    hash_map validated; /* hash of a variant -> self-test status, so far as looked up */
+    atomic_uint_fast64_t plans_made, weights_packed; /* counters */
 };
 
 typedef struct context_settings {
     bool profiling;
-    bool trusting; /* kernels are used without being tested */
+    bool trusting; /* use kernels without self-tests */
 } context_settings;
 
 /* Creates a context. Takes ownership of the reference to ocl, also on failure. */
@@ -44,31 +45,33 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
                           clg_context **out_context);
 clg_context *context_retain(clg_context *context);
 void context_free(clg_context *context);
-/* Fills a public description from a record and its caps; strings are borrowed from them. */
+/* Fills in a device's public description; its strings are borrowed from record and caps. */
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
 
-/* Read, extend and return the measured choices of implementations (context_tuning.c). load reads
- * the cache at its first call; call it with registry_lock held. add stores lines of a tuning table,
- * also in the cache. The caller frees *out_text. */
+/* Loads the tuning table from the cache at the first call (context_tuning.c). Call it with
+ * registry_lock held. A table that cannot be read is logged and ignored. */
 void context_load_choices(clg_context *context);
+/* Adds lines in the tuning table's text format to the table, and stores it in the cache. */
 clg_status context_add_choices(clg_context *context, const char *lines);
+/* Returns the tuning table as text, which the caller frees. */
 clg_status context_choices_text(clg_context *context, char **out_text);
 
 struct lower_context;
 struct candidate;
 /* Implements plan_compiler.compiles; self is a clg_context. */
 clg_status context_compiles(void *self, const struct candidate *impl, bool *out_compiles);
-/* Returns whether context_validate_impl knows the result without a test. */
+/* Sets *out_known: whether context_validate_impl can answer without running a test. */
 clg_status context_knows(clg_context *context, const struct lower_context *lc,
                          const struct candidate *impl, bool *out_known);
 /* Implements impl_validator.passes; self is a clg_context. */
 clg_status context_validate_impl(void *self, const struct lower_context *lc,
                                  const struct candidate *impl, bool *out_passes);
 
-/* Copy on the utility queue, and block until done. */
+/* Copies from host to device memory on the utility queue; returns when done. */
 clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,
                           const void *data, size_t size_bytes);
+/* Copies from device to host memory on the utility queue; returns when done. */
 clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes);
 
@@ -76,9 +79,9 @@ clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_b
  * buffer, also on failure. */
 clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value);
-/* Returns the host memory of a tensor; NULL for one on a device. */
+/* Returns the host memory of a tensor value; NULL for one in device memory. */
 static inline void *value_host_data(const clg_value *v) { return v->host ? v->host->data : NULL; }
-/* Returns whether the caller holds the only reference to the value and to its content. */
+/* Returns whether the caller holds the only reference to the value and to its host tensor. */
 static inline bool value_is_unshared(const clg_value *v)
 {
     return atomic_load(&v->refs.count) == 1 && v->host && atomic_load(&v->host->refs.count) == 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates, clones and frees sessions.
+ * Creates, clones and frees sessions, and changes the set of values that a session keeps as
+ * outputs.
  */
 #include "session/session.h"
 
@@ -57,7 +58,7 @@ static clg_status make_io(clg_session *s)
     return frame_create(s->exec, s->n_inputs, s->n_outputs, &of_session, &s->frame);
 }
 
-/* Creates a session that runs e. Takes ownership of the reference to e, also on failure. */
+/* Creates a session that uses exec e. Takes ownership of the reference to e, also on failure. */
 static clg_status session_over(session_exec *e, clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);
@@ -110,8 +111,8 @@ void session_free(clg_session *s)
 
 /* ---- keeping values -------------------------------------------------------------------------- */
 
-/* Moves the state of outputs to new ones: the model's outputs stay bound and linked; values kept
- * before are dropped. */
+/* Moves the bound values and links of the model's own outputs to the new outputs; those of kept
+ * values are dropped. */
 static void move_outputs(clg_session *s, session_output *to)
 {
     size_t n = s->exec->model->graph->n_outputs;
@@ -124,7 +125,7 @@ static void move_outputs(clg_session *s, session_output *to)
     }
 }
 
-/* Switches the session to this exec and frame, whose ownership it takes. */
+/* Switches the session to this exec, frame and outputs, and takes ownership of them. */
 static void change_exec(clg_session *s, session_exec *e, frame *f, session_output *outputs)
 {
     move_outputs(s, outputs);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation of clg_session: a shared exec, a frame, and the inputs and outputs that the
- * caller set. One request at a time: `busy` is taken by a run, a preparation, or any change of
- * inputs and outputs.
+ * The implementation of clg_session: a shared exec (graph, weights, plans), a frame (device
+ * resources), and the inputs and outputs that the caller set. A session serves one request at a
+ * time: `busy` is set during a run, a preparation, or any change of inputs and outputs.
  */
 #ifndef CLG_SESSION_SESSION_H
 #define CLG_SESSION_SESSION_H
 
 #include "session/run/frame.h"
 
+/* An input as the caller set it. */
 typedef struct session_input {
-    clg_value *value; /* as set; a reference */
-    shape hint;       /* from clg_session_set_input_shape; RANK_UNKNOWN: none */
-    void *mapped;     /* the frame's memory mapped for the caller; NULL when not */
-    shape mapped_dims;
-    bool filled;  /* the frame's memory, mapped before, holds the input, of mapped_dims */
-    bool remaps;  /* runs map the memory again after their steps, for the caller to fill */
-    size_t link;  /* output that feeds this input; SIZE_MAX: none */
-    bool carried; /* the last run's output is in the frame's memory of this input */
+    clg_value *value;  /* set by the caller; a reference; NULL: none */
+    shape hint;        /* from clg_session_set_input_shape; RANK_UNKNOWN: none */
+    void *mapped;      /* host address of the frame's memory, mapped for the caller; NULL: not */
+    shape mapped_dims; /* the shape to be filled in */
+    bool filled;       /* the mapped memory is the input, with shape mapped_dims */
+    bool remaps;       /* each run maps the memory again at its end, for the caller to fill */
+    size_t link;       /* index of the output that feeds this input; SIZE_MAX: none */
+    bool carried;      /* the last run's output is in the frame's memory of this input */
     shape carried_dims;
-    tensor *content; /* known content for planning, of the run in progress; a reference */
+    tensor *content; /* the elements, if planning needs them in the current run; a reference */
 } session_input;
 
 /* The destination of an output that is neither bound nor linked. */
@@ -29,81 +30,98 @@ typedef enum output_impl {
     OUTPUT_LEFT     /* in the frame's memory */
 } output_impl;
 
+/* An output: where its results go, and the result of the last run. */
 typedef struct session_output {
-    clg_value *bound; /* a reference */
+    clg_value *bound; /* the caller's memory for the result; a reference */
     output_impl impl;
-    void *mapped; /* by the last run, with OUTPUT_MAPPED; its user unmaps it */
+    void *mapped; /* if OUTPUT_MAPPED: host address of the last result; its user unmaps it */
     size_t link;  /* input that it feeds; SIZE_MAX: none */
     bool valid;   /* the last run succeeded and set the fields below */
     clg_dtype dtype;
     shape dims;
-    clg_value *host; /* its content on the host; NULL while it is on the device only */
-    tensor *known;   /* content computed on the host; a reference */
+    clg_value *host; /* the result on the host; NULL while it is on the device only */
+    tensor *known;   /* the result if the host computed it; a reference */
 } session_output;
 
+/* The thread for asynchronous runs, and the run that it executes. */
 typedef struct session_worker {
     thread id;
     mutex lock;
     condition changed;
     bool started, stop, has_work, done;
-    void *event; /* of the run in progress, for the application; NULL if nobody requested it */
+    void *event; /* cl_event of the current run, for the application; NULL: not requested */
     error_record result;
 } session_worker;
 
 struct clg_session {
-    session_exec *exec;
-    frame *frame;
+    session_exec *exec; /* a reference */
+    frame *frame;       /* owned */
     session_input *inputs;
     session_output *outputs;
-    size_t n_inputs, n_outputs; /* n_outputs: of the exec's graph, values kept included */
+    size_t n_inputs, n_outputs; /* n_outputs: kept values included */
     atomic_bool busy, cancel;
     session_worker worker;
     clg_step_profile *profile; /* of the last run */
     size_t n_profile;
 };
 
-/* Creates a session. Options must be resolved (kernel class, defaults). */
+/* Creates a session. Options must be resolved (kernel class, defaults). progress may be NULL. */
 clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
                           clg_progress_callback progress, void *user, clg_session **out_session);
+/* Creates a session with the exec of s, without its inputs, links and bound outputs. */
 clg_status session_clone(clg_session *s, clg_session **out_session);
 void session_free(clg_session *s);
-/* Switches to a new exec with these values as outputs; inputs stay set. */
+/* Makes these values outputs too, by switching to another exec; NULL names: all named values.
+ * Inputs stay set. */
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names);
 
 /* Enters the session for one request; returns BUSY if another request has entered it. */
 clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
 
-/* session_io.c. The session is entered by the caller. */
-/* Returns SHAPE when input `index` cannot have these dims. */
+/* The following functions are in session_io.c. The caller must have entered the session. */
+
+/* Returns SHAPE if input `index` cannot have these dims. */
 clg_status session_check_shape(const clg_session *s, size_t index, const shape *dims);
+/* Find an input or output by name; NOT_FOUND, listing the names, if there is none. */
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
+/* Sets input `index` to v, which is retained; NULL: unsets it. */
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
+/* Sets the shape that a preparation assumes for an input. */
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims);
+/* Maps the frame's memory of an input for the caller to fill. */
 clg_status session_map_input(clg_session *s, size_t index, const shape *dims, void **out_data);
 clg_status session_unmap(clg_session *s, size_t index); /* does nothing when it is not mapped */
+/* Makes an output of each run the input of the next one, without a copy. */
 clg_status session_link(clg_session *s, size_t output, size_t input);
 clg_status session_unlink(clg_session *s, size_t input);
+/* Makes runs write output `index` into v, which is retained; NULL: ends that. */
 clg_status session_bind_output(clg_session *s, size_t index, clg_value *v);
+/* Returns the result of the last run as a value in host memory; a reference. */
 clg_status session_output_host(clg_session *s, size_t index, clg_value **out_value);
+/* Returns the result of the last run as a value in device memory; a reference. */
 clg_status session_output_device(clg_session *s, size_t index, clg_value **out_value);
-/* Returns the name, dtype and declared shape of input i in the exec's graph. */
+/* Returns input `index` of the exec's graph: its name, dtype and declared shape. */
 const value *session_input_port(const clg_session *s, size_t index);
 
-/* sync_run.c. Runs with the inputs that are set; the caller has entered the session. */
+/* Runs with the inputs that are set (sync_run.c). The caller must have entered the session. */
 clg_status session_run(clg_session *s);
-/* Plans and compiles for the shapes that are set and runs once on zeros. */
+/* Plans and compiles for the shapes that are set, and runs once with zeros. progress may be
+ * NULL. */
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user);
-/* Returns the plan for the shapes that are set (declared ones for other inputs); a reference. */
+/* Sets *out_plan to a reference to the plan for the shapes that are set, or declared for other
+ * inputs. */
 clg_status session_plan(clg_session *s, plan **out_plan);
 
-/* async_run.c: starts an asynchronous run, and waits for it and returns its status. */
+/* Starts an asynchronous run (async_run.c). */
 clg_status session_run_async(clg_session *s);
+/* Waits for the asynchronous run, leaves the session, and returns the run's status. */
 clg_status session_wait(clg_session *s);
-/* Returns a cl_event, owned by the caller, that completes with the asynchronous run in progress,
- * else with the last commands enqueued. */
+/* Sets *out_cl_event to a cl_event, owned by the caller, that completes with the asynchronous run
+ * in progress or, without one, with the last commands enqueued. */
 clg_status session_event(clg_session *s, void **out_cl_event);
+/* Cancels an asynchronous run and ends the worker's thread. */
 void session_stop_worker(clg_session *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serialises requests: a session serves one at a time.
+ * Rejects concurrent requests: a session serves one at a time, others get BUSY.
  */
 #include "session/session.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets inputs, links and bound outputs, and returns results.
+ * Sets a session's inputs, links outputs to inputs, binds outputs to the caller's memory, and
+ * returns results.
  */
 #include "session/session.h"
 
@@ -94,11 +95,11 @@ clg_status session_unmap(clg_session *s, size_t index)
     void *data = in->mapped;
     in->mapped = NULL;
     clg_status status = ocl_queue_unmap(s->frame->queue, s->frame->inputs[index].buffer, data);
-    if (status != CLG_OK) in->filled = false; /* the content of the memory is undefined now */
+    if (status != CLG_OK) in->filled = false; /* the memory is undefined now */
     return status;
 }
 
-/* Unsets an input, and returns memory borrowed from an output. */
+/* Unsets an input; if it has the memory of a linked output, swaps it back. */
 static void forget_input(clg_session *s, size_t index)
 {
     session_input *in = &s->inputs[index];
@@ -110,8 +111,8 @@ static void forget_input(clg_session *s, size_t index)
     in->value = NULL;
 }
 
-/* Checks that all tensors in the value have the dtype that the model declares, and that keys of
- * maps have the declared dtype. */
+/* Checks that all tensors in v have the dtype that the model declares, and keys of maps the
+ * declared key dtype. */
 static clg_status check_items(const value *port, const clg_value *v)
 {
     const clg_value *keys = v->kind == CLG_VALUE_MAP ? value_get(v, VALUE_KEYS) : NULL;
@@ -146,7 +147,7 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
     }
     CLG_TRY(session_unmap(s, index));
     if (v && port->key_dtype != CLG_DTYPE_NONE)
-        CLG_TRY(value_to_host(v, &v)); /* the planner reads maps */
+        CLG_TRY(value_to_host(v, &v)); /* the planner needs maps on the host */
     else
         value_retain(v);
     forget_input(s, index);
@@ -253,7 +254,7 @@ static clg_status check_valid(const clg_session *s, size_t index)
                      s->exec->graph->values[s->exec->graph->outputs[index]].name);
 }
 
-/* Returns the memory of an output; that of a linked output was swapped with the input's. */
+/* Returns the memory of an output. A run swaps that of a linked output with the input's. */
 static frame_memory *output_memory(const clg_session *s, size_t index)
 {
     size_t link = s->outputs[index].link;
@@ -307,7 +308,7 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
         CLG_TRY(frame_reserve(s->frame, m, out->known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
         CLG_TRY(ocl_queue_write(s->frame->queue, m->buffer, 0, out->known->data,
                                 out->known->size_bytes, false));
-        CLG_TRY(ocl_queue_finish(s->frame->queue)); /* other queues read the value */
+        CLG_TRY(ocl_queue_finish(s->frame->queue)); /* the application's queues may use it */
     }
     return context_wrap_buffer(s->exec->context, ocl_buffer_retain(m->buffer), m->offset_bytes,
                                out->dtype, &out->dims, out_value);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds kernels and headers in the tables that cmake/embed_kernels.cmake generates. */
+/* Looks up the OpenCL C sources embedded in the library, by name, in the tables that
+ * cmake/embed_kernels.cmake generates. */
 #include "step/kernel_source.h"
 
 #include <string.h>

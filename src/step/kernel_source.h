@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The OpenCL C texts of cl/, embedded in the library by the build.
+/* The OpenCL C sources of cl/, embedded in the library by the build.
  *
- * A kernel's text has the headers in place of the includes, each once, and #line directives that
- * name the true file and line. A prelude of P_* parameters must precede it. Texts end in a NUL that
- * text_bytes does not count; all of it is immutable.
- */
+ * In a kernel's text, includes are replaced by the headers, each once, with #line directives that
+ * name the original file and line. A prelude, the #defines of its P_* parameters, must precede it
+ * when it is compiled. Texts end in a NUL that text_bytes does not count. All of this is
+ * immutable. */
 #ifndef CLGRAPH_STEP_KERNEL_SOURCE_H
 #define CLGRAPH_STEP_KERNEL_SOURCE_H
 
@@ -18,17 +17,17 @@ typedef struct {
     size_t text_bytes;
 } kernel_source;
 
-/* The tables: cl/<family>/<name>.cl, and the headers cl/<family>/<name>.clh. Stems are unique in
- * each. */
+/* The tables: kernels, cl/<family>/<name>.cl, and headers, cl/<family>/<name>.clh. Names (file
+ * stems) are unique in each table. */
 extern const kernel_source kernel_sources[];
 extern const size_t n_kernel_sources;
 extern const kernel_source kernel_commons[];
 extern const size_t n_kernel_commons;
 
-/* Returns the kernel file of that stem, or NULL. */
+/* Returns the kernel file with this stem, or NULL. */
 const kernel_source *kernel_source_find(const char *name);
 
-/* Returns the header of that stem, for kernels whose text is generated at run time; or NULL. Its
+/* Returns the header with this stem, for kernels whose text is generated at run time, or NULL. Its
  * includes are expanded; a kernel that uses several headers relies on their include guards. */
 const kernel_source *kernel_source_common(const char *name);
 

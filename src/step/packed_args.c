@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which steps pass their scalar arguments packed in one struct, and marks such kernels
- * (struct kernel_ref). See decision 33.
+ * Decides which kernel launches pass their scalar arguments packed in one struct, for drivers whose
+ * launches take longer with each argument, and marks such kernels (kernel_ref.packed). See decision
+ * 33.
  */
 #include "step/kernel_source.h"
 #include "step/step.h"
@@ -9,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With fewer scalars a launch gains less than packing them costs. */
+/* With fewer scalars, packing costs more time than it saves. */
 #define MIN_SCALARS 4
 
-/* Writes one letter for each parameter of the kernel. Returns false for kernels with local memory
- * or a random key, which are never packed. */
+/* Writes one letter for each kernel parameter (as in kernel_ref.packed) and counts the scalars.
+ * Returns false for kernels with local memory or a random key, which are never packed. */
 static bool write_signature(const step *s, char *out, uint32_t *out_n_scalars)
 {
     static const char *const letters[] = {[ARG_BUFFER] = "bl",
@@ -34,6 +35,7 @@ static bool write_signature(const step *s, char *out, uint32_t *out_n_scalars)
     return true;
 }
 
+/* Returns whether the step's work-groups have one work-item. */
 static bool has_groups_of_one(const step *s)
 {
     for (uint32_t i = 0; i < s->n_dims; i++)
@@ -41,8 +43,8 @@ static bool has_groups_of_one(const step *s)
     return s->n_dims > 0;
 }
 
-/* Returns whether the kernel could be a plain function in every #if branch that defines it: kernels
- * with local memory could not. */
+/* Returns whether `entry` can be called as a plain function: whether it is defined in the text, and
+ * no definition of it (there may be one per #if branch) uses local memory. */
 static bool may_be_called(const char *text, const char *entry)
 {
     char head[128];
@@ -56,8 +58,8 @@ static bool may_be_called(const char *text, const char *entry)
     return fine;
 }
 
-/* Sets *out_callable to whether the kernel's arguments may be packed; the result is kept with the
- * kernel's texts. Returns false when memory runs out. */
+/* Sets *out_callable: whether the kernel can be called as a plain function; the answer is kept in
+ * b->texts. Returns false when memory runs out. */
 static bool is_packable(step_builder *b, const kernel_ref *k, bool *out_callable)
 {
     const void *key[] = {k->source, k->entry, k->body};
@@ -71,6 +73,8 @@ static bool is_packable(step_builder *b, const kernel_ref *k, bool *out_callable
     return known != NULL;
 }
 
+/* Marks the kernel of a step if its arguments should be packed. Returns false when memory runs
+ * out. */
 static bool join(step_builder *b, step *s)
 {
     char letters[2 * STEP_MAX_ARGS + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds candidates. The first failure stays in the builder; later calls return dummies, so that
- * lowering code needs no checks between them. step_builder_check validates a finished candidate in
- * one place.
+ * Builds candidates (implementations of a node as lists of steps, step.h). The first failure is
+ * stored in the builder; later calls return dummies, so that lowering code needs no checks between
+ * them. step_builder_check validates the finished candidates.
  */
 #include "step/step.h"
 
@@ -24,6 +24,7 @@ static void fail_memory(step_builder *b)
     if (b->status == CLG_OK) b->status = CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+/* Records an error, unless there is one already. */
 static void fail(step_builder *b, clg_status status, const char *what, const char *where)
 {
     if (b->status == CLG_OK)
@@ -196,9 +197,10 @@ step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, co
 
 /* ---- arguments and ranges -------------------------------------------------------------------- */
 
-#define FIRST_ARGS 8u
+#define FIRST_ARGS 8u /* capacity at first */
 
-/* Appends an argument to s and returns it. Arrays in the arena double: 8, 16, 32, 64. */
+/* Appends an argument to s and returns it. The array doubles when it is full (8, 16, 32, 64);
+ * earlier ones stay in the arena. */
 static step_arg *new_arg(step_builder *b, step *s, arg_kind kind)
 {
     step_arg *dummy = &b->dummy_arg;
@@ -397,6 +399,7 @@ static bool operand_fits(const candidate *c, operand o, size_t n_inputs, size_t 
     return false;
 }
 
+/* Returns what is wrong with a step; NULL if nothing is. */
 static const char *find_fault(const candidate *c, const step *s, size_t n_inputs, size_t n_outputs)
 {
     const char *no_operand = "names an operand that is not there";

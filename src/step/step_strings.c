@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps each kernel text once, and copies steps, which then share the texts.
+ * Implements the collection of kernel texts, which keeps each text once, and copies steps, which
+ * refer to these texts.
  */
 #include "step/step.h"
 
@@ -39,6 +40,7 @@ void step_texts_deinit(step_texts *t)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+/* Replaces a string by a kept or copied one; NULL stays. Returns false when memory runs out. */
 static bool keep(const char **string, arena *memory, step_texts *texts)
 {
     if (!*string) return true;

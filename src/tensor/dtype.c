@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the table of dtypes, in the order of their numbers in ONNX, and looks up their
- * properties.
+ * Defines the table of dtypes (name, OpenCL C type, kind, bits), indexed by their numbers in ONNX,
+ * and looks up these properties.
  */
 #include "tensor/dtype.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the properties of dtypes, sets of dtypes, and conversions of narrow floats.
+ * Declares the properties of dtypes, sets of dtypes, and the conversion of narrow floats (16 bits
+ * and fewer) from and to float32.
  */
 #ifndef CLG_TENSOR_DTYPE_H
 #define CLG_TENSOR_DTYPE_H
@@ -27,14 +28,14 @@ typedef struct dtype_info {
 } dtype_info;
 
 const dtype_info *dtype_find(clg_dtype dtype); /* NULL when unknown */
-const char *dtype_name(clg_dtype dtype);       /* for messages: "unknown dtype" when invalid */
-/* Returns the bytes of one element; 0 below a byte, for strings and for invalid dtypes. */
+const char *dtype_name(clg_dtype dtype);       /* "unknown dtype" if invalid */
+/* Returns the bytes of one element; 0 for sub-byte dtypes, strings and invalid dtypes. */
 size_t dtype_size(clg_dtype dtype);
 clg_dtype dtype_by_name(const char *name); /* CLG_DTYPE_NONE when unknown */
 bool dtype_is_float(clg_dtype dtype);
 bool dtype_is_integer(clg_dtype dtype); /* signed or unsigned, not bool */
-/* Computes the bytes of n elements, sub-byte types packed two or four to the byte and rounded up, a
- * char * for a string; returns false on overflow, a negative n and an unknown dtype. */
+/* Computes the bytes of n elements. Sub-byte dtypes are packed two or four to the byte, rounded up;
+ * a string takes a char *. Returns false on overflow, for a negative n and for an unknown dtype. */
 bool dtype_bytes(clg_dtype dtype, int64_t n, size_t *out_bytes);
 
 /* Sets of dtypes for type constraints: bit i stands for clg_dtype i. */
@@ -50,7 +51,7 @@ typedef uint32_t dtype_set;
 #define DTYPES_INTEGER (DTYPES_SIGNED | DTYPES_UNSIGNED)
 #define DTYPES_NUMERIC (DTYPES_FLOAT | DTYPES_INTEGER)
 #define DTYPES_ALL_FIXED (DTYPES_NUMERIC | DTYPE_BIT(CLG_BOOL))
-/* Storage types of up to a byte, which are converted and moved but not computed with. */
+/* Storage types of at most a byte: converted and moved, but not computed with. */
 #define DTYPES_FLOAT8                                                                              \
     (DTYPE_BIT(CLG_FLOAT8E4M3FN) | DTYPE_BIT(CLG_FLOAT8E4M3FNUZ) | DTYPE_BIT(CLG_FLOAT8E5M2) |     \
      DTYPE_BIT(CLG_FLOAT8E5M2FNUZ))
@@ -61,18 +62,20 @@ typedef uint32_t dtype_set;
 /* Types stored in whole bytes, so that elements can be moved one by one. */
 #define DTYPES_BYTES (DTYPES_ALL_FIXED | DTYPES_FLOAT8 | DTYPE_BIT(CLG_FLOAT8E8M0))
 
-/* Convert narrow floats (half.c). Round to nearest, ties to even; NaNs stay NaNs. */
+/* Conversions of narrow floats (half.c). To narrow floats they round to nearest, ties to even; NaNs
+ * stay NaNs. */
 float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat16_to_float(uint16_t bits);
 uint16_t bfloat16_from_float(float value);
-/* Convert the five float8 formats and float4e2m1, one code in the low bits. Encoding saturates, as
- * ONNX Cast does by default; float8e8m0 rounds up, ONNX Cast's default for it; NaN becomes 0 in
- * float4e2m1, which has no NaN. */
+/* Converts from a float8 format or float4e2m1, with the code in the low bits. */
 float minifloat_to_float(clg_dtype dtype, uint8_t code);
+/* Converts to these formats. Rounds to nearest, ties to even, and saturates, as ONNX Cast does by
+ * default; float8e8m0 rounds up, ONNX Cast's default for it. NaN becomes 0 in float4e2m1, which has
+ * no NaN. */
 uint8_t minifloat_from_float(clg_dtype dtype, float value);
-/* Converts a double to a float such that rounding it to a narrower type equals rounding the
- * double. */
+/* Converts a double to a float that, rounded to a narrower type, gives the result of rounding the
+ * double directly (round to odd). */
 float float_for_narrowing(double value);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts floats of at most 16 bits: IEEE 754 binary16, bfloat16, the float8 kinds of
- * arXiv:2209.05433 and arXiv:2206.02915, and E2M1 and E8M0 of the OCP microscaling formats. Rounds
- * to nearest, ties to even; to E8M0 up.
+ * Converts floats of at most 16 bits from and to float32: IEEE 754 binary16, bfloat16, the float8
+ * formats of arXiv:2209.05433 (FN) and arXiv:2206.02915 (FNUZ), and E2M1 and E8M0 of the OCP
+ * microscaling formats. Rounds to nearest, ties to even; E8M0 rounds up.
  */
 #include "tensor/dtype.h"
 
@@ -77,8 +77,9 @@ float float_for_narrowing(double value)
     return float_of(bits | 1u);
 }
 
+/* A format of at most 8 bits with sign. */
 typedef struct minifloat {
-    int mantissa_bits, bias;
+    int mantissa_bits, bias; /* bias: of the exponent */
     uint8_t sign_bit;
     uint8_t largest;    /* code of the largest finite number */
     uint8_t nan;        /* code of NaN; float4e2m1 has none and uses 0 */
@@ -103,7 +104,7 @@ static const minifloat *find(clg_dtype dtype)
     }
 }
 
-/* Decodes E8M0: a power of two, no sign, no zero. */
+/* Decodes E8M0: a power of two, without sign and zero; 255 is NaN. */
 static float scale_to_float(uint8_t code) { return code == 255 ? NAN : ldexpf(1.0f, code - 127); }
 
 static uint8_t scale_from_float(float value)
@@ -113,7 +114,7 @@ static uint8_t scale_from_float(float value)
     if (isinf(value)) return 254;
     int exponent;
     float fraction = frexpf(value, &exponent); /* [0.5, 1) */
-    if (fraction == 0.5f) exponent--;          /* a power of two already; all else rounds up */
+    if (fraction == 0.5f) exponent--;          /* exact; others round up */
     if (exponent < -127) return 0;
     return exponent > 127 ? 254 : (uint8_t)(exponent + 127);
 }
@@ -149,9 +150,10 @@ uint8_t minifloat_from_float(clg_dtype dtype, float value)
     if (isfinite(value)) {
         int exponent;
         (void)frexpf(value, &exponent);
-        exponent--; /* for a mantissa in [1, 2) */
+        exponent--; /* exponent for a mantissa in [1, 2) */
         if (exponent < 1 - f->bias || value == 0.0f) exponent = 1 - f->bias;
-        /* The mantissa includes its leading one, whose carry or absence adjusts the exponent. */
+        /* The mantissa includes the leading one, if any. Added to the code for an exponent less 1,
+         * it yields the right exponent: for subnormals, and when rounding carries. */
         int mantissa = (int)nearbyintf(ldexpf(fabsf(value), f->mantissa_bits - exponent));
         int exact = ((exponent + f->bias - 1) << f->mantissa_bits) + mantissa;
         if (exact < code) code = exact;

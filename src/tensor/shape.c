@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates, compares, broadcasts and formats shapes, which may be partly unknown.
+ * Creates, compares, broadcasts and prints shapes, whose rank and dimensions may be unknown.
  */
 #include "tensor/shape.h"
 
@@ -13,7 +13,7 @@ shape shape_unknown(void) { return (shape){.rank = RANK_UNKNOWN}; }
 
 shape shape_scalar(void) { return (shape){.rank = 0}; }
 
-/* Computes the product of the known dimensions, counting zeros as ones. */
+/* Computes the product of the known dimensions, with zeros counted as ones; false on overflow. */
 static bool extent(const shape *s, int64_t *out_extent)
 {
     *out_extent = 1;
@@ -96,7 +96,7 @@ int64_t shape_product(const shape *s, int from, int to)
 
 void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK])
 {
-    /* unsigned: wraps, where overflow of an unchecked shape would be undefined */
+    /* unsigned, since overflow of a shape that was not checked would be undefined */
     uint64_t stride = 1;
     for (int i = s->rank - 1; i >= 0; i--) {
         out_strides[i] = (int64_t)stride;
@@ -104,7 +104,7 @@ void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK])
     }
 }
 
-/* Broadcasts one dimension; an unknown one is assumed to be 1 or the partner's. */
+/* Broadcasts one dimension; an unknown one is assumed to be 1 or equal to the other. */
 static bool broadcast_dim(int64_t a, int64_t b, int64_t *out_dim)
 {
     if (a == 1 || a == b) {

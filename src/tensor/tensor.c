@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates, converts and compares host tensors. Elements are accessed through memcpy: wrapped memory
- * may be unaligned.
+ * Creates, converts and compares host tensors. Elements are accessed with memcpy, since wrapped
+ * memory may be unaligned.
  */
 #include "tensor/tensor.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- creation and release -------------------------------------------------------------------- */
 
-/* Makes a tensor without data, its sizes computed and checked. */
+/* Makes a tensor without data; computes and checks its sizes. */
 static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_tensor)
 {
     *out_tensor = NULL;
@@ -46,6 +46,7 @@ static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_t
     return CLG_OK;
 }
 
+/* Frees the data of a tensor that owns it; `user` is the tensor. */
 static void release_owned(void *user)
 {
     tensor *t = user;
@@ -117,7 +118,7 @@ clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *dat
     bool clean = dtype != CLG_BOOL || holds_only_bools(data, size_bytes);
     if (owner && clean) {
         owner->retain(owner->user);
-        t->data = (void *)(uintptr_t)data; /* never written: shared tensors are immutable */
+        t->data = (void *)(uintptr_t)data; /* never written to */
         t->release = owner->release;
         t->user = owner->user;
         t->unload = owner->unload;
@@ -183,8 +184,8 @@ void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes)
 
 /* ---- elements as numbers --------------------------------------------------------------------- */
 
-/* A number of any dtype, as int64, uint64 or double, so that 64-bit integers convert without
- * rounding. */
+/* An element of any numeric dtype, as int64, uint64 or double, so that 64-bit integers are
+ * converted without rounding. */
 typedef struct number {
     enum { IS_SIGNED, IS_UNSIGNED, IS_FLOAT } kind;
     int64_t i;
@@ -203,7 +204,8 @@ static uint64_t low_mask(unsigned bits)
     return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-/* Returns the bits of element i. Sub-byte elements are packed from the low bits up, as in ONNX. */
+/* Returns the bits of element i. Sub-byte elements are packed from the low bits of a byte up, as in
+ * ONNX. */
 static uint64_t load_bits(const tensor *t, int64_t i, unsigned bits)
 {
     const uint8_t *data = t->data;
@@ -242,6 +244,7 @@ static double float_from_bits(clg_dtype dtype, uint64_t bits)
     }
 }
 
+/* Returns element i. */
 static number load(const tensor *t, int64_t i)
 {
     const dtype_info *info = dtype_find(t->dtype);
@@ -258,8 +261,8 @@ static number load(const tensor *t, int64_t i)
     }
 }
 
-/* Converts an integer to a double that rounds correctly to 16 bits or fewer: bits that a double
- * cannot hold are replaced by a sticky bit. */
+/* Converts an integer to a double that rounds correctly to formats of 16 bits or fewer: the bits
+ * that a double cannot hold are combined into a sticky bit. */
 static double magnitude_for_narrowing(uint64_t value)
 {
     if (value >> 53 == 0) return (double)value;
@@ -304,8 +307,8 @@ static uint64_t float_to_bits(clg_dtype dtype, number n)
     return minifloat_from_float(dtype, narrow);
 }
 
-/* Truncates and saturates to an integer of `bits` bits; below 8 bits, to an int32, of which the low
- * bits are taken. */
+/* Truncates and saturates a float to an integer of `bits` bits; for fewer than 8 bits to int32,
+ * whose low bits are then stored. NaN gives 0. */
 static uint64_t integer_from_float(double value, unsigned bits, bool is_signed)
 {
     if (isnan(value)) return 0;
@@ -316,6 +319,7 @@ static uint64_t integer_from_float(double value, unsigned bits, bool is_signed)
     return value <= -1.0 ? 0 : (uint64_t)value;
 }
 
+/* Sets element i; integers wrap. */
 static void store(tensor *t, int64_t i, number n)
 {
     const dtype_info *info = dtype_find(t->dtype);
@@ -385,7 +389,7 @@ clg_status tensor_cast(const tensor *t, clg_dtype dtype, tensor **out_tensor)
     *out_tensor = NULL;
     if (dtype == t->dtype) {
         *out_tensor =
-            tensor_retain((tensor *)(uintptr_t)t); /* the count may change, the contents do not */
+            tensor_retain((tensor *)(uintptr_t)t); /* only the reference count may change here */
         return CLG_OK;
     }
     if (!is_number(t->dtype) || !is_number(dtype)) {
@@ -412,7 +416,7 @@ bool tensor_equal(const tensor *a, const tensor *b)
     if (a->size_bytes == 0) return true;
     unsigned bits = dtype_find(a->dtype)->bits;
     if (bits >= 8) return memcmp(a->data, b->data, a->size_bytes) == 0;
-    /* The last byte may have arbitrary padding. */
+    /* The last byte may have padding of any value. */
     if (memcmp(a->data, b->data, a->size_bytes - 1) != 0) return false;
     for (int64_t i = (int64_t)(a->size_bytes - 1) * (8 / bits); i < a->n_elements; i++) {
         if (load_bits(a, i, bits) != load_bits(b, i, bits)) return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates, copies and frees run-time values.
+ * Creates, copies and frees run-time values (clg_value): tensors on host or device, sequences,
+ * optionals and maps.
  */
 #include "tensor/value.h"
 
@@ -64,7 +65,7 @@ clg_status value_create_sequence(clg_dtype dtype, clg_value **out_value)
     return CLG_OK;
 }
 
-/* Adds an element to a container value. The depth limit bounds every walk over values. */
+/* Adds an element to a sequence, optional or map. The depth limit bounds recursion over values. */
 static clg_status add_item(clg_value *value, clg_value *item)
 {
     if (item == value || item->depth >= VALUE_MAX_DEPTH) {
@@ -171,6 +172,7 @@ clg_status value_write(clg_value *value, const void *data, size_t size_bytes)
     return CLG_OK;
 }
 
+/* Returns whether no part of the value is in device memory. */
 static bool is_on_host(const clg_value *value)
 {
     if (value->device_ops) return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares networks in channel-blocked layout (pass `blocked`) with the same ones without: equal
- * results for several batches, and kept values and outputs in ONNX's order.
+ * Compares networks that the pass `blocked` converts to channel-blocked layout with the same
+ * networks in NCHW. Results must be equal within TOLERANCE for several batch sizes; outputs and
+ * kept intermediate values must be in NCHW order.
  */
 #include "support/unit.h"
 
@@ -84,8 +85,8 @@ static void normalise(clg_builder *b, const char *x, int64_t channels, const cha
     add(b, "BatchNormalization", name, 5, in);
 }
 
-/* Builds a stem, a residual block, a block of branches with all kinds of nodes of a region, and one
- * node that cannot be in a region. */
+/* Builds a stem, a residual block, a block of branches with every kind of node that may have
+ * channel-blocked inputs, and one node that may not. */
 static clg_model *make_network(void)
 {
     clg_builder *b;
@@ -113,7 +114,7 @@ static clg_model *make_network(void)
     add(b, "Mul", "excited", 2, (const char *[]){"normal", "gate"});
     waves(b, "by channel", 3, (const int64_t[]){64, 1, 1}, 1);
     add(b, "Mul", "scaled", 2, (const char *[]){"excited", "by channel"});
-    conv(b, "scaled", 64, 24, 1, 1, "narrow"); /* one block and a half, where blocks are of 16 */
+    conv(b, "scaled", 64, 24, 1, 1, "narrow"); /* 1.5 blocks, where blocks are of 16 */
     grouped_conv(b, "narrow", 24, 24, 5, 1, 24, "alone");
     add(b, "Relu", "alone, positive", 1, (const char *[]){"alone"});
     grouped_conv(b, "alone, positive", 24, 24, 3, 2, 24, "small");
@@ -156,7 +157,7 @@ static void run(clg_session *s, int64_t batch)
     assert_ok(clg_session_run(s));
 }
 
-/* Checks that an output of n elements is the same in two sessions, within TOLERANCE. */
+/* Checks that an output of n elements is equal in two sessions, within TOLERANCE. */
 static void expect_same(clg_session *a, clg_session *b, const char *name, int64_t n)
 {
     static float mine[5 * 64 * 15 * 15], plain[5 * 64 * 15 * 15];
@@ -193,17 +194,18 @@ TEST(blocked_maps__give_the_same_numbers)
     assert_int_equal(steps_of(in_blocks, " BlockedConv "), 9);
     assert_true(steps_of(in_blocks, "conv_expand_blocked") > 0); /* "narrow", "alone" */
     assert_int_equal(steps_of(in_blocks, " Transpose "),
-                     2); /* of "block", and of "last" for Softmax */
+                     2); /* layout conversions: of "block", and of "last" for Softmax */
     assert_int_equal(steps_of(plain, " BlockedConv "), 0);
     clg_session_free(in_blocks);
     clg_session_free(plain);
     clg_model_free(m);
 }
 
-/* Kept values have the order and names of the model, and their readers still read them. */
+/* Kept values have the order and names of the original model, and do not break the nodes that
+ * consume them. */
 TEST(blocked_maps__kept_values)
 {
-    /* not feature maps: where those are kept, the blocked layout does not pay off */
+    /* Values that are no feature maps: if those were kept, the blocked layout would not pay off. */
     static const char *const names[] = {"means", "gate"};
     clg_model *m = make_network();
     clg_session *in_blocks = make_session(m, true), *plain = make_session(m, false);
@@ -219,7 +221,7 @@ TEST(blocked_maps__kept_values)
     clg_model_free(m);
 }
 
-/* The length of a bias may be unknown until the run; kernels read all of it. */
+/* The length of a bias may be unknown until the run, but kernels access M elements of it. */
 TEST(blocked_maps__a_bias_of_another_length_is_refused)
 {
     clg_builder *b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests weights that are computed from constants when a session is created: once, on the device, by
- * a Mul, a Split or a GEMM, and again when another shape needs them in another packed form.
+ * Tests weights that are computed from constants by a Mul, a Split or a GEMM. They must be computed
+ * once, on the device, when the session is created, and again only when another shape needs them in
+ * another packed layout.
  */
 #include "support/unit.h"
 
@@ -17,7 +18,8 @@
 
 enum { CHANNELS = 64, LARGEST = 56, N_WEIGHTS = CHANNELS * CHANNELS * 9, N_THREADS = 3 };
 
-/* The first two need different packed weights, with vectors of 8 floats and of 16. */
+/* Heights and widths of x. The first two need different packed layouts of the weights, for vectors
+ * of 8 and of 16 floats. */
 static const int64_t sides[] = {2, 56, 14, 7, 2};
 #define N_SIDES (sizeof sides / sizeof sides[0])
 
@@ -34,7 +36,7 @@ static void fill_numbers(void)
     for (size_t i = 0; i < CHANNELS * LARGEST * LARGEST; i++) x[i] = (float)(i * 7 % 23) / 23;
 }
 
-/* Creates a 3x3 convolution; is_computed: its weights are half_w * 2. */
+/* Creates a 3x3 convolution. is_computed: the weights are half_w * 2, computed in the model. */
 static clg_session *conv_session(clg_kernel_class kernels, bool is_computed)
 {
     static const float two = 2;
@@ -90,7 +92,7 @@ TEST(computed_weights__are_held_as_constants_are)
                                 (size_t)(CHANNELS * sides[i] * sides[i]) * sizeof(float));
             assert_int_equal(weight_bytes(computed), weight_bytes(plain));
         }
-        if (classes[k] == CLG_KERNELS_SIMD) assert_true(n_packed() >= before + 4); /* two forms */
+        if (classes[k] == CLG_KERNELS_SIMD) assert_true(n_packed() >= before + 4); /* two layouts */
         clg_session_free(computed);
         clg_session_free(plain);
     }
@@ -140,8 +142,8 @@ TEST(computed_weights__are_all_that_the_init_plan_leaves)
 
 enum { N_PIECES = 3, PIECE = 32, N_PIECE_WEIGHTS = PIECE * PIECE * 9 };
 
-/* Creates two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel, whose weights
- * have one packed form. */
+/* Creates two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel. All three
+ * need their weights in one packed layout. */
 static clg_session *pieces_session(bool is_computed)
 {
     static const float two = 2;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs clones of one session and sessions of another context, each in a thread, over growing
- * shapes: PoCL before version 4 ends the process when one queue launches a kernel wider than ever
- * while another one runs it (decision 15). Earlier launches of a process matter, so each try is a
- * separate process. CLG_TEST_TRIES sets the number.
+ * Runs clones of one session and sessions of another context concurrently, each in a thread, with
+ * growing shapes. PoCL before version 4 ends the process when one queue launches a kernel with more
+ * work-items along a dimension than ever before while another queue runs it (decision 15). Whether
+ * this occurs depends on earlier launches in the process, so each try is a separate process.
+ * CLG_TEST_TRIES sets the number of tries.
  */
 #include "support/unit.h"
 
@@ -33,7 +34,7 @@ static const char *program_path;
 
 static float x[MAX_ROWS * WIDTH], expected[MAX_ROWS], weights[WIDTH * WIDTH];
 
-/* Fills weights and x, and computes y = the sum of |x W| along each row. */
+/* Fills weights and x, and computes expected[row] = the sum of |x W| along each row. */
 static void fill_numbers(void)
 {
     for (int i = 0; i < WIDTH * WIDTH; i++) weights[i] = (float)(i % 7 - 3);
@@ -83,7 +84,7 @@ static clg_status run_rows(clg_session *s, int rows)
     return CLG_OK;
 }
 
-/* Runs growing shapes: each thread is the first with some of the widths. */
+/* Runs growing shapes. Each thread is the first to run with some of the numbers of rows. */
 static void *grow(void *argument)
 {
     clg_status status = CLG_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests maps as inputs of models, read by DictVectorizer and CastMap.
+ * Tests maps as inputs of models, consumed by DictVectorizer and CastMap.
  */
 #include "support/unit.h"
 
@@ -27,8 +27,8 @@ static ow_bytes map_info(const char *name, int64_t keys, int64_t values)
     return ow_info(name, ow_type_map(keys, ow_type_tensor(values)));
 }
 
-/* Loads a model in which `node` reads the map x and produces y; z is -y where y is numeric, same is
- * x. Takes ownership of the node. */
+/* Loads a model in which `node` maps input x to y. Its outputs are y, z = -y where y is numeric,
+ * and `same` = x. Takes ownership of the node. */
 static clg_status load_reader(ow_bytes node, int64_t keys, int64_t values, clg_dtype to,
                               clg_session **out_session)
 {
@@ -126,7 +126,7 @@ TEST(dictvectorizer__looks_words_up)
     clg_session_free(s);
 }
 
-/* A map is set by reference: writes to it between runs have effect. */
+/* A map is set by reference: data written to it between runs take effect. */
 TEST(dictvectorizer__sees_what_was_written)
 {
     clg_session *s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests maps through the public interface: creates them, gets them from ZipMap, and checks that
- * invalid uses are rejected.
+ * Tests maps in the public interface: creation, maps computed by ZipMap, and the rejection of
+ * invalid uses.
  */
 #include "support/unit.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests measured choices through the public interface: profiles report implementations and
- * problems, sessions follow added choices and their own preferences, all implementations give the
- * same results, and a context finds the choices that another one stored.
+ * Tests implementation choices that are based on measurements, in the public interface. Profiles
+ * must report each node's implementation and problem key; sessions must follow added choices and
+ * their own preferences; all implementations must give the same results; and a context must load
+ * the choices that another one stored.
  */
 #include "support/unit.h"
 
@@ -50,7 +51,7 @@ static clg_context *open_context(void)
     return context;
 }
 
-/* Runs the model, and copies what the profile says of the convolution, and y. out_impl: 64 bytes;
+/* Runs the model, and copies y and the profile entry of the convolution. out_impl: 64 bytes;
  * out_problem, out_impls: 512 bytes, or NULL; out_y: N elements, or NULL. */
 static void run(clg_context *context, clg_model *model, const char *preferred, char *out_impl,
                 char *out_problem, char *out_impls, float *out_y)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares matrix products by CLBlast with a reference in double: transposed operands, rows with
- * gaps, offsets, contiguous batches and others. Inputs are small integers, so that every GEMM and
- * sum is exact in float: results must be equal.
+ * Compares GEMMs by CLBlast with a reference in double: transposed operands, leading dimensions
+ * larger than the rows, offsets, contiguous and other batches. Inputs are small integers, so that
+ * every product and sum is exact in float: results must be equal.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -34,7 +34,8 @@ static float *numbers(size_t n, unsigned seed)
     return x;
 }
 
-/* Returns the elements from the start of the buffer to the end of the last row, with its gap. */
+/* Returns the number of elements from the start of the buffer to the end of the last row, padding
+ * of the row included. */
 static size_t extent(int64_t offset, int64_t batch, int64_t stride, int64_t rows, int64_t ld)
 {
     return (size_t)(offset + (batch - 1) * stride + rows * ld);
@@ -98,8 +99,8 @@ static void check_gemm(ocl_context *ocl, ocl_queue *q, ocl_gemm g)
     memory_free(got);
 }
 
-/* Checks that a GEMM waits for the copy of its operand, a long one, and the copy of its result for
- * the GEMM, where commands may run concurrently. */
+/* Checks, on a queue whose commands may run concurrently, that a GEMM waits for the (long) copy
+ * that writes its operand, and that the copy of its result waits for the GEMM. */
 static void check_between_copies(ocl_context *ocl, ocl_queue *q)
 {
     const size_t ahead = (ocl_context_caps(ocl)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
@@ -143,7 +144,7 @@ static void check_gemms(ocl_context *ocl, void *user)
                              : 128; /* simulators take minutes */
     assert_true(ocl_blas_available(ocl));
     assert_ok(ocl_queue_create(ocl, &q));
-    /* Few shapes: each kernel of CLBlast costs seconds of compiling on a CPU. */
+    /* Few shapes: compiling each of CLBlast's kernels takes seconds on a CPU. */
     for (int trans = 0; trans < 4; trans++)
         check_gemm(ocl, q, contiguous_gemm(17, 13, 5, 1, trans & 1, trans & 2));
     check_gemm(ocl, q, contiguous_gemm(1, 1, 1, 1, false, false));
@@ -156,8 +157,8 @@ static void check_gemms(ocl_context *ocl, void *user)
     gaps.alpha = 2.0f, gaps.beta = -1.0f;
     check_gemm(ocl, q, gaps);
 
-    /* A case that GemmStridedBatched of CLBlast 1.5.3 computes wrongly: tile-multiple shapes, a
-     * repeated matrix, an offset. */
+    /* GemmStridedBatched of CLBlast 1.5.3 computes this case wrongly: sizes are multiples of the
+     * tile, one matrix is used by all batches, and there is an offset. */
     ocl_gemm repeated = contiguous_gemm(tile, tile, 64, 3, false, false);
     repeated.stride_b = 0;
     check_gemm(ocl, q, repeated);
@@ -219,7 +220,7 @@ TEST_WITH(blas__refuses_what_it_cannot_do, NULL, ocl_platforms_leaks)
     p.m = (int64_t)1 << 40;
     assert_false(ocl_blas_accepts(&p));
     p = good;
-    p.batch = 2; /* results overlap */
+    p.batch = 2; /* the results of two batches would overlap */
     assert_false(ocl_blas_accepts(&p));
     p.stride_c = 20;
     assert_true(ocl_blas_accepts(&p));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests what is found out about the machine's devices: records, probe results, measurements and the
- * diagnosis; and a machine without devices.
+ * Tests what the library finds out about the machine's devices: device records, probe results,
+ * measurements and the diagnosis text; and a machine without devices.
  */
 #include "support/unit.h"
 

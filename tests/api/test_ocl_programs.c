@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests programs: built once, cached, loaded, rejected; and that a warm start compiles nothing.
+ * Tests OpenCL programs and their cache: a program is built once, cached, and loaded from the
+ * cache; invalid entries are rejected; and a second start compiles nothing.
  *
- * Started as `test_ocl_programs child LOCAL FILE`, the program is one such start on PoCL: it runs a
- * kernel with this local size, and writes to FILE what was compiled.
+ * Started as `test_ocl_programs child LOCAL FILE`, this program is one such start on PoCL: it runs
+ * a kernel with the local size LOCAL, and writes to FILE what was compiled.
  */
 #include "support/unit.h"
 
@@ -200,7 +201,7 @@ TEST(programs__second_start_compiles_nothing)
     (void)ocl_platforms_each(&options, expect_loaded, NULL);
 }
 
-/* Calls change for each cache entry of the program "stored". */
+/* Calls `change` for each cache entry of the program "stored". */
 static void each_entry(const char *folder, void (*change)(const char *path))
 {
     ocl_cache_entry *entries;
@@ -320,7 +321,7 @@ TEST(programs__are_stored_when_a_run_brings_nothing_new)
     ocl_programs_save_when_settled(ocl);
     assert_string_equal(error_text(), "the caller's error");
 
-    /* A program that was never launched is stored, too, when the context is freed. */
+    /* A program that was never launched is stored as well, when the context is freed. */
     const kernel_ref ref = {
         .source = "idle", .entry = "f", .prelude = PRELUDE, .body = "__kernel void f(void) { }"};
     ocl_kernel *k;
@@ -372,7 +373,7 @@ static int child(size_t local, const char *result)
     ocl_context *ocl;
     const char *driver_cache = getenv("POCL_CACHE_DIR");
     assert_ok(ocl_context_create(0, &(ocl_context_options){.cache_dir = NULL}, &ocl));
-    run(ocl, "warmed", 8); /* makes the driver unpack what the cache has */
+    run(ocl, "warmed", 8); /* makes the driver unpack the cached programs */
     const size_t n_before = count_objects(driver_cache);
     run(ocl, "warmed", local);
     const size_t n_after = count_objects(driver_cache);
@@ -386,7 +387,7 @@ static int child(size_t local, const char *result)
 
 typedef struct start {
     int compiled, loaded;
-    size_t n_specialised; /* by the driver, at the launch with the second local size */
+    size_t n_specialised; /* compiled by the driver at a launch with another local size */
 } start;
 
 /* Starts this program in a new process, with an empty driver cache; returns what it compiled. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests buffers, transfers, launches, profiling and sharing, on every OpenCL platform of the
- * machine.
+ * Tests buffers, transfers, kernel launches, profiling and objects shared with the application, on
+ * every OpenCL platform of the machine.
  */
 #include "support/unit.h"
 
@@ -129,8 +129,8 @@ TEST_WITH(queue__waits_awake_or_asleep, NULL, ocl_platforms_leaks)
 
 enum { N_BUFFERS = 5, N_FLOATS = 1 << 14, N_COMMANDS = 100 };
 
-/* A fill of `to`, or a copy from another buffer: its dependencies within the window follow from the
- * buffers. */
+/* A fill of buffer `to`, or a copy to it from buffer `from`. The queue must derive the dependencies
+ * between such commands from their buffers. */
 typedef struct shuffled {
     int from, to; /* from == to: a fill */
 } shuffled;
@@ -211,8 +211,8 @@ TEST_WITH(queue__overlapping_commands_come_after_what_they_need, NULL, ocl_platf
 
 /* ---- status queries that fail ---------------------------------------------------------------- */
 
-/* Counts calls of the replacements of driver functions below: flushes and status queries that fail,
- * and calls of clFinish. */
+/* Counts calls of the replacements of driver functions below: n_refused flushes and status queries
+ * that fail, and n_finished calls of clFinish. */
 static size_t n_refused, n_finished;
 
 static cl_int CL_API_CALL refuse_flush(cl_command_queue queue)
@@ -244,8 +244,8 @@ static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
     return CL_OUT_OF_RESOURCES;
 }
 
-/* Calls ocl_queue_finish with these driver functions, restores the driver's own, and returns the
- * status. */
+/* Calls ocl_queue_finish with these functions in place of the driver's, restores the driver's, and
+ * returns the status. */
 static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 {
     const cl_api drivers = cl;
@@ -257,7 +257,7 @@ static clg_status finish_by(ocl_queue *q, const cl_api *functions)
 
 enum { N_FETCHES = 20 };
 
-/* Reads and maps new content N_FETCHES times, every second time with a clFinish that fails. */
+/* Reads and maps new data N_FETCHES times, every second time with a clFinish that fails. */
 static void fetch_by(ocl_queue *q, ocl_buffer *b, cl_api functions)
 {
     float x[N], y[N];
@@ -301,7 +301,8 @@ static void check_refusals(ocl_context *ocl, void *user)
     functions = cl;
     functions.GetEventInfo = refuse_state;
     fetch_by(q, b, functions);
-    /* Polls once per wait; a thread that was interrupted for long does not poll at all. */
+    /* A thread polls at most once per wait; one that was descheduled for long does not poll at all.
+     */
     if (q->stays_awake)
         assert_between(n_refused, 1, N_FETCHES);
     else
@@ -317,8 +318,8 @@ TEST_WITH(queue__loses_nothing_where_queries_fail, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_refusals, NULL);
 }
 
-/* A thread that polls yields its processor to launches that have work for it, until no command is
- * in flight. */
+/* A launch with at least one work-group per compute unit sets wants_all until no command is in
+ * flight: a polling thread then yields its processor to the driver. */
 static void check_widths(ocl_context *ocl, void *user)
 {
     (void)user;
@@ -337,7 +338,7 @@ static void check_widths(ocl_context *ocl, void *user)
     for (uint64_t n = 1; n <= units + 1; n++) {
         assert_ok(ocl_queue_launch(q, k, 1, &n, &ones));
         assert_int_equal(q->wants_all, n >= units);
-        assert_ok(ocl_queue_launch(q, k, 1, &ones, &ones)); /* one small launch changes nothing */
+        assert_ok(ocl_queue_launch(q, k, 1, &ones, &ones)); /* a small launch changes nothing */
         assert_int_equal(q->wants_all, n >= units);
         assert_ok(ocl_queue_finish(q));
         assert_false(q->wants_all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests transfers and queues that wait by events, as on drivers with the quirk finished-queue-used:
- * on every OpenCL platform of the machine, with the quirk set by the test.
+ * Tests transfers and queues that wait for events instead of calling clFinish, as on drivers with
+ * the quirk finished-queue-used. The test sets the quirk on every OpenCL platform of the machine.
  */
 #include "support/unit.h"
 
@@ -28,8 +28,8 @@ static cl_int CL_API_CALL refuse_to_wait(cl_uint n, const cl_event *events)
     return CL_OUT_OF_HOST_MEMORY;
 }
 
-/* Checks that transfers and waits call no clFinish, and one clFinish for each event wait that
- * fails. Restores the driver's own functions before any check. */
+/* Checks that transfers and waits do not call clFinish, except once for each event wait that fails.
+ * Restores the driver's own functions before any check. */
 static void check_waits_by_event(ocl_context *ocl, void *user)
 {
     (void)user;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests sharing OpenCL with an application: its context, queue, memory and events are retained and
- * released, and its kernels before and after a run are ordered with the run's.
+ * Tests sharing OpenCL objects with an application: its context, queue, memory and events must be
+ * retained and released, and its kernels before and after a run must be ordered with the run's
+ * kernels.
  */
 #include "support/unit.h"
 
@@ -91,8 +92,8 @@ static cl_uint queue_references(void)
     return n;
 }
 
-/* Waits up to a second for the count: PoCL releases a command's references in another thread,
- * shortly after the command's end. */
+/* Waits up to a second for the reference count: PoCL releases a command's references in another
+ * thread, shortly after the command has completed. */
 static void expect_references(cl_uint (*references)(void), cl_uint expected)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -110,7 +111,7 @@ static clg_session *relu_session(clg_context *context)
     return build_session(context, g, NULL);
 }
 
-/* Checks y of a run over memory[OFFSET..OFFSET+N) filled with factor a. */
+/* Checks y after a run whose input is memory[OFFSET..OFFSET+N), filled with factor a. */
 static void expect_relu(const float *y, float a)
 {
     for (int i = 0; i < N; i++) {
@@ -382,7 +383,7 @@ TEST(events__the_application_waits_for_a_run)
     (void)clReleaseMemObject(copy);
 }
 
-/* Runs with n elements, more than any run before, so that the driver compiles for a new launch. */
+/* Runs with n elements, more than in any earlier run, so that the launch is new to the driver. */
 static void run_wider(clg_session *s, int n)
 {
     static float x[1 << 16], y[1 << 16];
@@ -445,7 +446,7 @@ TEST(events__of_runs_that_fail_complete_too)
     set_memory_as_input(context, s);
     assert_ok(clg_session_run(s));
     clg_status status = CLG_OK;
-    for (int i = 0; i < 20 && status == CLG_OK; i++) { /* a run may be too far to be cancelled */
+    for (int i = 0; i < 20 && status == CLG_OK; i++) { /* it may be too late to cancel a run */
         go = clCreateUserEvent(app, &error);
         assert_ok(clg_session_wait_for_events(s, 1, &go));
         assert_ok(clg_session_run_async(s));

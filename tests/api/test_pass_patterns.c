@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the patterns that passes recognise, and similar ones that they must not: each expression is
- * built as exporters write it, node by node, and run with all passes and with none. The results
- * must agree, and the plan must contain the fused operator, or must not.
+ * Tests the patterns that graph passes fuse, and similar ones that they must not fuse. Each
+ * expression is built node by node, as exporters write it, and run with all passes and with none.
+ * The results must agree, and the plan must contain the fused operator, or must not.
  */
 #include "support/unit.h"
 
@@ -23,11 +23,17 @@
 
 /* ---- expressions as models ------------------------------------------------------------------- */
 
-/* Holds the state of the parser, which adds the nodes of an expression to a builder. x and y are
- * inputs [2,3,40]; w and b constants [40]; p, q and r constants [40,40]; numbers are scalar
- * constants. Integers after an operator, each with an @, are the axes of a reduction, a permutation
- * (@0@2@1@3), the axis of Softmax or the dimensions of Reshape. Only letters are shared:
- * {d=Sub(x,y)} names a value that may be read again as d; all else becomes new nodes each time. */
+/* Holds the state of the parser that adds the nodes of an expression to a builder.
+ *
+ *   x, y     inputs [2,3,40]
+ *   w, b     constants [40]
+ *   p, q, r  constants [40,40]
+ *
+ * A decimal number is a scalar constant. Integers after an operator, each with an @, are the axes
+ * of a reduction, a permutation (@0@2@1@3), the axis of Softmax or the dimensions of Reshape.
+ * {d=Sub(x,y)} names a value, for use as d later in the expression; other subexpressions become new
+ * nodes at each occurrence.
+ */
 typedef struct writing {
     clg_builder *b;
     const char *at;
@@ -162,7 +168,7 @@ static char *run(const clg_model *m, bool with_passes, float *out)
     return plan;
 }
 
-/* Checks that `op` occurs n times in the plan; n = -1: at least once. */
+/* Checks that `op` occurs n times in the plan, or at least once if n is -1. */
 static void expect_times(const char *expression, const char *op, int n)
 {
     float with[N], without[N];
@@ -284,8 +290,8 @@ TEST(patterns__attention)
            false);
 }
 
-/* Batch and heads are one dimension, as in PyTorch's MultiheadAttention, positions first; rows of
- * heads are long enough for views. */
+/* As in PyTorch's MultiheadAttention: positions come first, and batch and heads are one dimension.
+ * Rows of a head are long enough to be used as views. */
 #define SPLIT_3(of) "Reshape@3@4@20(Transpose@1@0@2(" of "))"
 #define QUERIES_3 "Transpose@1@0@2(" SPLIT_3("x") ")"
 #define KEYS_3 "Transpose@1@2@0(" SPLIT_3("y") ")"
@@ -307,7 +313,7 @@ TEST(patterns__attention_without_a_batch)
            "attention_rows", false);
 }
 
-/* Projections before attention; steps of GEMMs are named after their operator. */
+/* Projections before attention: the steps of a GEMM are named after its operator. */
 TEST(patterns__projections)
 {
 #define HEADS(perm, of) "Transpose" perm "(" SPLIT(of) ")"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the option `precision`: the difference of fp16 from fp32, its memory, and what it does not
- * change.
+ * Tests the session option `precision`: the accuracy of fp16 compared with fp32, its memory use,
+ * and the values that it must not change.
  */
 #include "support/unit.h"
 
@@ -15,7 +15,7 @@
 #define DEPTH 300
 #define COLUMNS 90
 
-/* Creates y = relu(x w): weights of -1 to 1, except that the first one is `first`. */
+/* Creates y = Relu(x w), with weights between -1 and 1 except for the first, which is `first`. */
 static clg_model *layer(float first)
 {
     static float w[DEPTH * COLUMNS];
@@ -80,7 +80,8 @@ TEST(precision__rounds_what_is_stored)
     run(model, CLG_PRECISION_FP32, NULL, whole);
     run(model, CLG_PRECISION_FP16, NULL, half);
     run(model, CLG_PRECISION_FP16, "prod*", kept);
-    /* Each of 300 products is rounded twice by at most 2^-11, and the sum, below 32, once. */
+    /* Each of 300 products has two factors with a rounding error of at most 2^-11; the sum, below
+     * 32, is rounded once. */
     const float bound = 300.0f * 2.0f * 0x1p-11f + 32.0f * 0x1p-11f;
     const float difference = largest_difference(whole, half);
     assert_true(difference > 0.0f && difference < bound);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests ordering between queues, on PoCL under a layer that runs the commands of some queues as
- * late as OpenCL allows (layers/opencl_delay.c). Writes of one queue that another reads must be
- * ordered by events or a finish. That the layer detects missing order is shown with two plain
- * OpenCL queues, and with a context in which queues do not wait for uploads.
+ * Tests the ordering between queues, on PoCL under a layer that runs the commands of some queues as
+ * late as OpenCL allows (layers/opencl_delay.c). A write in one queue must be ordered before reads
+ * in other queues by events or clFinish. Two plain OpenCL queues, and a context whose queues do not
+ * wait for uploads, show that the layer exposes missing dependencies.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -29,7 +29,7 @@ static opencl_delay delay;
 static const char *const which_late[] = {"all",      "even", "odd", "random:1",
                                          "random:2", "0",    "1",   "2"};
 
-/* Returns a number that no buffer had before: drivers reuse memory. */
+/* Returns a value that no buffer contained before, since drivers reuse memory. */
 static float fresh(void)
 {
     static float n = 1;
@@ -67,7 +67,8 @@ static int open_layer(void **state)
 
 typedef enum ordering { UNORDERED, WAIT_LIST, BARRIER, WAITED, FINISHED } ordering;
 
-/* Writes in one queue, blocking, and reads in another; returns whether the new content is read. */
+/* Writes in one queue (blocking) and reads in another; returns whether the read gets the new data.
+ */
 static bool reads_what_was_written(cl_context app, cl_device_id device, ordering how)
 {
     cl_int code;
@@ -116,7 +117,8 @@ TEST(layer__shows_queues_without_order)
 
 /* ---- what a context orders ------------------------------------------------------------------- */
 
-/* Creates y = x w + (b + 1), where b + 1 is computed when the session is created; w is packed. */
+/* Creates y = x w + (b + 1), where b + 1 is computed when the session is created, and w is packed.
+ */
 static clg_session *make_matmul_by(clg_context *context, float b, float w,
                                    const clg_session_options *options)
 {
@@ -162,7 +164,7 @@ static bool run_matmul(clg_session *s, float b, float w)
         fill(x, value);
         assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x));
         assert_ok(clg_session_run(s));
-        memset(x, 0, sizeof x); /* nothing reads it any more */
+        memset(x, 0, sizeof x); /* no command uses it any more */
         assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
         right = check(y, value, w, b) && right;
     }
@@ -187,8 +189,8 @@ static bool constants_of_clblast_arrive(clg_context *context)
     return run_matmul(make_matmul_by(context, b, w, &options), b, w);
 }
 
-/* Steps that do not depend on each other may run concurrently (decision 35) once the driver has run
- * their kernels: in the second session. */
+/* Independent steps may run concurrently (decision 35) after the driver has run their kernels once:
+ * in the second session. */
 static bool branches_arrive(clg_context *context)
 {
     enum { BRANCHES = 4 };
@@ -223,7 +225,7 @@ static bool branches_arrive(clg_context *context)
     return right;
 }
 
-/* A value on the device is rewritten repeatedly, and passed from one session to another. */
+/* A value in device memory is rewritten repeatedly, and passed from one session to another. */
 static bool device_values_arrive(clg_context *context)
 {
     const float b = fresh(), w = fresh();
@@ -255,7 +257,7 @@ static bool device_values_arrive(clg_context *context)
     return right;
 }
 
-/* Creates a queue that belongs to the application. */
+/* Creates a queue owned by the application. */
 static cl_command_queue own_queue(clg_context *context)
 {
     cl_int code;
@@ -290,7 +292,7 @@ static bool own_queue_sees_values(clg_context *context)
     return same(x, y, sizeof x / sizeof *x);
 }
 
-/* Reads an output that the host knows before the run; returns whether it is right. */
+/* Gets an output whose value the host computes while planning; returns whether it is right. */
 static bool own_queue_sees_known_outputs(clg_context *context)
 {
     cl_command_queue q = own_queue(context);
@@ -317,8 +319,8 @@ static bool own_queue_sees_known_outputs(clg_context *context)
     return got[0] == rows && got[1] == 1;
 }
 
-/* Commands of the application's queue wait for the event of a run, enqueued before and after the
- * run's end. */
+/* Commands of the application's queue wait for the event of a run; they are enqueued before and
+ * after the run ends. */
 static bool own_queue_waits_for_runs(clg_context *context)
 {
     cl_command_queue q = own_queue(context);
@@ -370,7 +372,7 @@ static bool inputs_that_are_mapped_arrive(clg_context *context)
     return right;
 }
 
-/* Checks batches in slots whose memory is copied by separate queues, and in mapped memory. */
+/* Checks streamed batches, in slots copied through separate queues and in mapped memory. */
 static bool streams_arrive(clg_context *context)
 {
     clg_model *m = stream_rows_model(-1);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs random graphs on the device, twice each: as planned, with shared memory, in-place results
- * and fusion; and with every value kept as a separate output. Both must give the same results. The
- * tolerance is for GEMMs that a fused kernel rounds once and two kernels round twice, over chains
- * of some twenty nodes. CLG_TEST_SEEDS=FIRST:COUNT selects other seeds; an argument, a pattern of
- * names, selects tests.
+ * Runs random graphs on the device twice: as planned, with shared memory, in-place results and
+ * fusion; and with every value kept as a separate output. Both must give the same results. A fused
+ * kernel rounds once where a GEMM and a separate kernel round twice; the tolerance allows for
+ * chains of some twenty such nodes.
+ *
+ * CLG_TEST_SEEDS=FIRST:COUNT selects other seeds. The argument is a pattern of test names to run.
  */
 /* ctest: label slow timeout 600 */
 #include "support/unit.h"
@@ -97,7 +98,7 @@ static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bo
             clg_status status = clg_session_run(shared);
             assert_int_equal(clg_session_run(apart), status);
             if (status != CLG_OK)
-                assert_int_equal(status, CLG_ERROR_SHAPE); /* a dimension of 0 from the device */
+                assert_int_equal(status, CLG_ERROR_SHAPE); /* a computed dimension of 0 */
             if (status != CLG_OK) continue;
             compare(shared, apart, m, seed);
             runs++;

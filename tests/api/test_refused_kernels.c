@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests drivers that reject kernels (support/fakes/wrong_driver.h): where the compiler fails, or
- * the device lacks registers for a group's work-items, another implementation of the node is used;
- * groups shrink where the kernel allows it; and a node without an implementation is reported with
- * the kernel's name. Rejections are not recorded: the next process tries again.
+ * Tests drivers that reject kernels (support/fakes/wrong_driver.h), because the compiler fails or
+ * the device lacks registers for the work-items of a group. Another implementation of the node must
+ * be used; work-groups must shrink where the kernel allows it; and where no implementation remains,
+ * the error must name the kernel. Rejections are not recorded: the next process tries again.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -63,7 +63,7 @@ TEST(refused__another_implementation_serves)
     clg_model_free(m);
 }
 
-/* Checks y = Einsum("mk,kn->mn", x, w), which has no reference for a self-test. */
+/* Checks y = Einsum("mk,kn->mn", x, w), which has no reference implementation for a self-test. */
 TEST(refused__without_a_self_test_too)
 {
     static const float x[6] = {1, 2, 3, 4, 5, 6}, w[12] = {1, 0, 2, 0, 0, 1, 0, 2, 1, 1, 1, 1};
@@ -142,7 +142,7 @@ TEST(refused__groups_that_cannot_shrink)
     assert_int_equal(n_refusals, 1);
     assert_non_null(strstr(refusal, "in groups of 16 x 16 x 1"));
     wd_set_or_clear("CLG_KERNEL_ITEMS", "4");
-    clg_session *s = unary(context, "Softmax"); /* whose row is a group's */
+    clg_session *s = unary(context, "Softmax"); /* needs a work-group per row */
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
     assert_error(clg_session_run(s), CLG_ERROR_UNSUPPORTED_DEVICE, "CL_INVALID_WORK_GROUP_SIZE");
     wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
@@ -151,7 +151,7 @@ TEST(refused__groups_that_cannot_shrink)
     clg_context_free(context);
 }
 
-/* Runs GEMMs in smaller groups than usual, down to one work-item. */
+/* Runs GEMMs in smaller work-groups than usual, down to one work-item. */
 TEST(refused__smaller_groups_serve)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests sequences and optionals through the public interface: created, used as inputs and outputs,
- * rejected.
+ * Tests sequences and optionals in the public interface: their creation, use as inputs and outputs,
+ * and the rejection of invalid ones.
  */
 #include "support/unit.h"
 
@@ -94,8 +94,8 @@ static ow_bytes kind_info(const char *name, unsigned kind)
     return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_FLOAT32)));
 }
 
-/* Creates same = x, longer = x with -t appended, n = length of longer; x: a sequence, t: a
- * tensor. */
+/* Creates same = x, longer = x with -t appended, and n = the length of longer, where x is a
+ * sequence and t a tensor. */
 static clg_session *sequence_session(void)
 {
     ow_model m = {.ir_version = 8, .opset = 16};
@@ -212,7 +212,7 @@ TEST(session__refuses_what_does_not_fit)
     clg_session_free(s);
 }
 
-/* Checks outputs that are known without a kernel: a sequence of shapes, and an empty optional. */
+/* Checks outputs that need no kernel: a sequence of shapes, and an empty optional. */
 TEST(session__gives_what_planning_knows)
 {
     ow_model m = {.ir_version = 8, .opset = 16};
@@ -244,8 +244,8 @@ TEST(session__gives_what_planning_knows)
     clg_session_free(s);
 }
 
-/* Makes a model with an optional input o. Output `has`: whether o has an element; `got`: the
- * element negated, or 0. */
+/* Creates a model with an optional input o. Output `has`: whether o has an element; output `got`:
+ * the negated element, or 0. */
 static clg_session *optional_session(void)
 {
     ow_model m = {.ir_version = 8, .opset = 18}, then_ = {0}, else_ = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests sessions through the public interface: inputs and outputs in every form, links, clones,
- * asynchronous runs, changing shapes, and errors.
+ * Tests sessions in the public interface: every way to set inputs and get outputs, outputs linked
+ * to inputs, clones, asynchronous runs, changing shapes, and errors.
  */
 #include "support/unit.h"
 
@@ -134,7 +134,7 @@ TEST(session__mapped_inputs)
         expect_affine(x, y, 9);
     }
     memset(y, 0, sizeof y);
-    assert_ok(clg_session_run(s)); /* the mapped content stays */
+    assert_ok(clg_session_run(s)); /* the mapped data are kept */
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     expect_affine(x, y, 9);
     clg_session_free(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests contents that determine shapes, as inputs or computed on the device, and indices out of
- * range. A run that needs contents waits for them, and plans for earlier shapes do not accumulate.
+ * Tests shapes and indices that depend on the values of tensors, as inputs or computed on the
+ * device, and indices out of range. A run that needs such values on the host waits for them; plans
+ * for earlier shapes must not accumulate.
  */
 #include "support/unit.h"
 
@@ -69,8 +70,8 @@ TEST(contents__an_index_out_of_range_is_reported)
 
 /* ---- known to the device alone --------------------------------------------------------------- */
 
-/* Creates y = 0, -1 .. with as many elements as the largest of x says, which only the device knows:
- * the run waits for it, reads it and continues. */
+/* Creates y = 0, -1, -2 ..., of as many elements as the largest element of x. Only the device
+ * computes this count: the run waits for it, reads it and continues planning. */
 static clg_session *counter(void)
 {
     static const int64_t zero = 0, one = 1;
@@ -160,7 +161,7 @@ TEST(contents__preparing_goes_as_far_as_zeros_lead)
     count_to(s, 7);
     assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(1, 9)));
     assert_ok(clg_session_prepare(s, NULL, NULL));
-    run_to(s, 7); /* the shape was set last; the value stays set */
+    run_to(s, 7); /* the shape was set last; the data stay set */
     clg_session_free(s);
 }
 

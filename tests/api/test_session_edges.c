@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests sessions where inputs, outputs and their memory overlap in unusual ways: each gives right
- * results or an error, never stale or foreign data.
+ * Tests sessions whose inputs, outputs and their memory overlap or are linked in unusual ways. Each
+ * case must give right results or an error, never stale data or those of another value.
  */
 #include "support/unit.h"
 
@@ -161,7 +161,7 @@ TEST(memory__an_output_over_an_input_is_refused)
 
 /* ---- bound outputs --------------------------------------------------------------------------- */
 
-/* Creates y = shape of x: known when the run is planned, never computed on the device; d = -x. */
+/* Creates y = Shape(x), computed by the host while planning, and d = -x. */
 static clg_session *shape_session(void)
 {
     clg_builder *g = start_graph();
@@ -304,7 +304,7 @@ TEST(keep__links_and_bound_outputs_stay)
     clg_session_free(s);
 }
 
-/* Keeping all values omits sequences; requested by name they are kept. */
+/* The option to keep all values omits sequences; those requested by name are kept. */
 TEST(keep__of_all_values_sequences_are_left_out)
 {
     clg_builder *b = start_graph();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests streams: every row once and in order, for any number of rows, batches, sessions and kinds
- * of memory; short batches without compiling; outputs by name; errors.
+ * Tests streams: every row is processed once and in order, for any number of rows, batches and
+ * sessions and all kinds of memory; short last batches compile nothing; outputs are selected by
+ * name; invalid arguments are rejected.
  */
 #include "support/unit.h"
 
@@ -56,7 +57,7 @@ TEST(stream__several_sessions_share_the_rows)
     assert_ok(clg_session_clone(s[0], &s[1]));
     assert_ok(clg_session_set_input_data(s[1], "shift", CLG_FLOAT32, 1, DIMS(STREAM_N),
                                          stream_rows_shift));
-    s[2] = s[0]; /* one session may stand for several */
+    s[2] = s[0]; /* a session may be listed more than once */
     for (int staged = 0; staged < 2; staged++) {
         clg_stream *stream =
             stream_rows_make(s, 4, 16, 2, staged ? STREAM_MEMORY_STAGED : STREAM_MEMORY_AUTO);
@@ -157,7 +158,7 @@ static clg_status expect_numbers(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-/* y = 0, 1, ... with as many elements as x has rows: a content that needs no device. */
+/* y = 0, 1, ... with as many elements as x has rows: the host computes it without the device. */
 TEST(stream__results_that_never_were_on_the_device)
 {
     static const int64_t zero = 0, one = 1;
@@ -188,7 +189,7 @@ enum { N_CONSTANTS = 3 };
 static const float constant_rows[2 * STREAM_N] = {1, 2, 3, 4, 5, 6};
 
 /* Creates outputs that are constants of a file. Their names differ in length, so that at least one
- * constant is not aligned for floats. */
+ * constant's data are not aligned for floats. */
 static clg_session *constants_session(void)
 {
     clg_model *m;
@@ -262,7 +263,7 @@ TEST(stream__what_is_refused)
     refuse(s, 1, SIZE_MAX / 64, 0, CLG_ERROR_OUT_OF_DEVICE_MEMORY, "no room for a buffer");
     assert_ok(clg_session_clone(s[0], &s[2]));
     refuse((clg_session *[]){s[0], s[2]}, 2, 0, 0, CLG_ERROR_INVALID_ARGUMENT, "'shift'");
-    refuse(&s[2], 1, 8, 0, CLG_ERROR_SHAPE, "'shift'"); /* would be streamed */
+    refuse(&s[2], 1, 8, 0, CLG_ERROR_SHAPE, "'shift'"); /* would be an input to stream */
     assert_ok(clg_session_set_input_data(s[0], "x", CLG_FLOAT32, 2, DIMS(1, STREAM_K),
                                          (float[STREAM_K]){0}));
     refuse(s, 1, 0, 0, CLG_ERROR_INVALID_ARGUMENT, "all of them have a value");

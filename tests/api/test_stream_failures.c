@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests streams that end early: callbacks that fail or break the rules, runs that fail, cancelling;
- * the stream must run again afterwards.
+ * Tests streams that end early: callbacks that fail or give invalid results, runs that fail, and
+ * cancelling. The stream must run correctly afterwards.
  */
 #include "support/unit.h"
 
@@ -75,7 +75,7 @@ TEST(stream__callbacks_that_break_the_rules)
     clg_session_free(s);
 }
 
-/* Describes n_rows rows of one index each; that of row `bad` is out of range. */
+/* Describes n_rows rows of one index each; the index of row `bad` is out of range. */
 typedef struct indices {
     uint64_t n_rows, bad, n_given;
 } indices;
@@ -120,7 +120,7 @@ TEST(stream__a_run_that_fails)
     clg_session_free(s);
 }
 
-/* The padding of a short batch must not be old content of the memory. */
+/* The padding of a short batch must not be left-over data. */
 TEST(stream__a_short_batch_holds_nothing_stale)
 {
     clg_session *s = gather_session(8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the option `strict`: which nodes it rejects, and which stay on the host. tests/ops tests
- * the operators' results.
+ * Tests the session option `strict`: which nodes it rejects, and which the host may still compute.
+ * The operators' results are tested in tests/ops.
  */
 #include "support/unit.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Creates a LabelEncoder of x + x, which only the device knows. */
+/* Creates a LabelEncoder of x + x, which is computed on the device. */
 static clg_model *encoder(bool to_words)
 {
     const int64_t three = 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests strings as inputs of sessions.
+ * Tests tensors of strings as inputs of sessions.
  */
 #include "support/unit.h"
 
@@ -9,7 +9,7 @@
 
 #include <clgraph/inspect.h>
 
-/* Strings are set by reference, as numbers are: writes between runs have effect. */
+/* Strings are set by reference, as numeric tensors are: writes between runs take effect. */
 TEST(string_inputs__written_between_runs)
 {
     const char *words[] = {"one", "two"};

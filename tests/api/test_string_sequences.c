@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests sequences and optionals of strings, and loops that carry strings, in models that the test
- * encodes. Values are written as text: "one two|three" is a sequence of two tensors, of two strings
- * and of one.
+ * encodes. Test values are written as text: "one two|three" is a sequence of two tensors, the first
+ * of two strings and the second of one.
  */
 #include "support/unit.h"
 
@@ -22,7 +22,7 @@ typedef struct word_list {
     char text[128];
 } word_list;
 
-/* Makes a tensor of strings from "one two". */
+/* Creates a tensor of strings from text such as "one two". */
 static clg_value *words_of(const char *text)
 {
     word_list *list = calloc(1, sizeof *list);
@@ -37,7 +37,7 @@ static clg_value *words_of(const char *text)
     return v;
 }
 
-/* Makes a sequence of two tensors from "one two|three". */
+/* Creates a sequence of tensors from text such as "one two|three". */
 static clg_value *sequence_of(const char *text)
 {
     clg_value *items[MAX_ITEMS] = {NULL}, *v;
@@ -114,7 +114,7 @@ static void add_number(ow_model *m, const char *name, int64_t number)
     ow_initializer(m, ow_tensor_raw(name, CLG_INT64, 0, NULL, &number, sizeof number));
 }
 
-/* Sets an input from text: a sequence where it has a '|', otherwise a tensor. */
+/* Sets an input from text: to a sequence if the text contains '|', else to a tensor. */
 static void set(clg_session *s, const char *name, const char *text)
 {
     clg_value *v = strchr(text, '|') ? sequence_of(text) : words_of(text);
@@ -154,7 +154,7 @@ TEST(string_sequences__are_made_and_changed)
     add_output(&m, "taken", TENSOR);
     add_output(&m, "joined", TENSOR);
     clg_session *s = open_model(context, &m);
-    for (int i = 0; i < 3; i++) { /* other words need another plan; the first ones reuse theirs */
+    for (int i = 0; i < 3; i++) { /* other strings need another plan; the first ones reuse theirs */
         set(s, "a", i == 1 ? "eins" : "one two");
         set(s, "b", i == 1 ? "zwei drei vier" : "four");
         assert_ok(clg_session_run(s));
@@ -193,7 +193,7 @@ TEST(string_sequences__are_split_and_stacked)
     clg_session_free(s);
 }
 
-/* Splits [rows, columns] along the second axis. */
+/* Splits a tensor [rows, columns] along the second axis. */
 TEST(string_sequences__are_split_across)
 {
     const int64_t dims[] = {2, 3};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests several threads: sessions of one model created concurrently share their resources, clones
- * run concurrently with changing shapes, contexts are created and freed, and objects freed by one
- * thread may still be used by another.
+ * Tests concurrent use from several threads: sessions of one model created concurrently must share
+ * their resources; clones run with changing shapes; contexts are created and freed; and objects
+ * freed by one thread may still be in use by another.
  */
 #include "support/unit.h"
 

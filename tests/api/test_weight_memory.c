@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests device memory while large weights are uploaded: the peak beyond the final size. Each test
- * has a separate context, whose peak starts at zero.
+ * Tests the device memory used while large weights are uploaded: the peak compared to the memory in
+ * use afterwards. Each test has a separate context, whose peak starts at zero.
  */
 #include "support/unit.h"
 
@@ -15,8 +15,9 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* Sizes of a constant: 17 MiB and a quarter, more than two of the 8 MiB pieces that pass through
- * the staging buffer; two constants are more than the init plan has on the device at a time. */
+/* Sizes of a constant: 17.25 MiB, more than two of the 8 MiB pieces that pass through the staging
+ * buffer. Two such constants exceed what the init plan (which computes constants at session
+ * creation) keeps on the device at a time. */
 enum { ROWS = 2080, COLUMNS = 2176, N_LARGE = ROWS * COLUMNS, N_CONSTANTS = 3, N_PICKED = 2 };
 #define LARGE_BYTES (N_LARGE * sizeof(float))
 
@@ -92,8 +93,8 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
 
 /* ---- the init plan --------------------------------------------------------------------------- */
 
-/* Creates outputs that are rows of constants times 1, 2 and 3, each computed by a part of the init
- * plan. */
+/* Creates outputs that are rows of constants multiplied by 1, 2 and 3, each computed by a separate
+ * part of the init plan. */
 static clg_session *scaled_session(void)
 {
     static const char *const names[N_CONSTANTS][4] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests inputs that a CPU device reads in place in the host's memory: large ones, aligned as
- * OpenCL's buffers are. Others are copied; results are the same, and a value is the caller's again
- * when the run has ended.
+ * Tests inputs that a CPU device uses in place in host memory: large ones whose address has
+ * OpenCL's buffer alignment. Others must be copied. Results must be equal, and the application may
+ * change a value's memory once the run has ended.
  */
 #include "support/unit.h"
 
@@ -65,7 +65,7 @@ TEST(zero_copy__is_not_copied)
     assert_ok(clg_session_set_input(s, "x", x));
     assert_ok(clg_session_run(s));
     expect(s, 1);
-    /* y and z are the device's; x would be a third */
+    /* y and z take device memory; a copy of x would be a third. */
     assert_between(device_bytes() - before, 2 * N * sizeof(float), 3 * N * sizeof(float) - 1);
     clg_value_free(x);
     clg_session_free(s);
@@ -103,7 +103,7 @@ static void release(void *user)
     n_released++;
 }
 
-/* Sets data at every offset in floats from the alignment of OpenCL's buffers. */
+/* Sets input data at every offset, in floats, from an address with OpenCL's buffer alignment. */
 TEST(zero_copy__memory_of_the_caller)
 {
     static float memory[N + 64];
@@ -120,7 +120,7 @@ TEST(zero_copy__memory_of_the_caller)
         expect(s, at);
     }
     assert_ok(clg_session_set_input(s, "x", NULL));
-    assert_int_equal(n_released, 64); /* nothing of a run that has ended holds it */
+    assert_int_equal(n_released, 64); /* a run that has ended retains none of it */
     clg_session_free(s);
 }
 
@@ -148,7 +148,7 @@ TEST(zero_copy__other_inputs_follow)
     clg_session_free(s);
 }
 
-/* next = state + 1, where the first state is a value of the caller. */
+/* next = state + 1, where the first state is a value owned by the caller. */
 TEST(zero_copy__state_goes_on_in_other_memory)
 {
     static const float one = 1;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the cost models of src/ops on this machine: computes problems by what a model chooses and
- * by what it rejects, and prints the estimates beside the times.
+ * Checks the cost models of src/ops on this machine. For each problem, times the implementation and
+ * tiling that a model chooses and those that it rejects, and prints the estimated costs beside the
+ * measured times.
  *
  *     cost_model [SET|all [ROUNDS [PROBLEMS]]]    default: all, 15, those below; needs a CPU device
  *
  *     SET         compares                                               constants in
- *     winograd    F(4x4, 3x3), F(2x2, 3x3), the formula; their tilings   winograd.c, conv_blocked.c
+ *     winograd    F(4x4, 3x3), F(2x2, 3x3), direct convolution; tilings  winograd.c, conv_blocked.c
  *     conv        the same in NCHW, and other convolutions               winograd.c, conv_simd.c
  *     blocked     tilings of conv_blocked                                conv_blocked.c
  *     expand      tilings of conv_expand_blocked; two kernels            conv_expand_blocked.c
@@ -14,11 +15,12 @@
  *     transposed  GEMMs of 1x1 convolutions in NCHW, and transposed      conv.c
  *     gemm        numbers of work-groups                                 gemm_simd.c
  *
- * A line is a candidate: the best time and processor time of ROUNDS alternating turns, the estimate
- * in kilocycles of a core, and estimated cycles, times the cores, per ns of processor time: equal
- * in all lines if the constants are right. '>' marks the model's choice; loss is its time divided
- * by that of the fastest. Processor time is not affected by other programs, but omits idle cores.
- * Tilings: those whose cost is at least 1, 1.03 ... 3 times the cheapest.
+ * Each output line is a candidate: its best wall-clock time and best processor time in ROUNDS
+ * alternating runs, the estimate in kilocycles of a core, and the ratio of estimated cycles, times
+ * the number of cores, to nanoseconds of processor time. The ratio is equal in all lines if the
+ * constants are right. '>' marks the model's choice; loss is its time divided by that of the
+ * fastest. Processor time is not affected by other programs, but does not include idle cores.
+ * Tilings are those whose cost is at least 1, 1.03 ... 3 times that of the cheapest.
  */
 #include "session/context.h"
 #include "session/exec/exec.h"
@@ -34,9 +36,10 @@
 enum { MAX_CANDIDATES = 40, NAME_BYTES = 32 };
 typedef enum set_kind { WINOGRAD, CONV, BLOCKED, EXPAND, QCONV, TRANSPOSED, GEMM, N_SETS } set_kind;
 
-/* Lists what is measured: implementations, each with all of its tilings, or trials (start_trial).
- * Problems are "channels, output channels, height and width, kernel, stride"; of expand: a 1x1
- * convolution, then a depthwise one; of gemm: "k, n, m". */
+/* Lists what is measured: implementations, each with all of its tilings, or without `impls` the
+ * choices of start_trial. Problems are "channels, output channels, height and width, kernel,
+ * stride"; of expand a 1x1 convolution followed by a depthwise one with this kernel and stride; of
+ * gemm "k, n, m". */
 static const struct {
     const char *name, *impls[3];
     const char *problems;
@@ -60,7 +63,7 @@ static const struct {
      .problems = "2048 512 7 1 1; 960 160 7 1 1; 576 96 14 1 1; 64 64 14 1 1; 256 1024 14 1 1"},
     {"gemm", .problems = "784 10 1; 784 128 1; 784 128 32; 128 128 64; 768 768 128; 64 64 3136"},
 };
-static const double factors[] = {0, 1.03, 1.1, 1.2, 1.4, 1.7, 2, 3}; /* of the cheapest tiling */
+static const double factors[] = {0, 1.03, 1.1, 1.2, 1.4, 1.7, 2, 3}; /* times the lowest cost */
 
 typedef struct problem {
     long long c, m, side, k, stride;
@@ -81,7 +84,7 @@ static void check(clg_status s)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Adds a constant of zeros: times do not depend on the values, as long as none is denormal. */
+/* Adds a constant of zeros: unless they are denormal, values do not affect the times. */
 static value_id add_weight(graph *g, const char *name, clg_dtype dtype, shape dims)
 {
     value_id v;
@@ -143,9 +146,9 @@ static clg_model *make_model(set_kind kind, const problem *p, const shape *x)
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-static attempt seen; /* the candidate being started, as note_impl sees it */
+static attempt seen; /* the candidate being started, filled in by note_impl */
 
-/* plan_compiler.compiles: notes the implementation and its cost. */
+/* plan_compiler.compiles: records the implementation and its cost in `seen`. */
 static clg_status note_impl(void *self, const candidate *impl, bool *out_compiles)
 {
     (void)snprintf(seen.name, sizeof seen.name, "%s", impl->variant);
@@ -181,8 +184,8 @@ static attempt start(clg_context *context, set_kind kind, const problem *p, cons
     return seen;
 }
 
-/* Starts the tilings of an implementation, the cheapest first, into out; returns their number, 0
- * where the implementation does not support the problem. */
+/* Starts sessions with the tilings of an implementation, the cheapest first, in `out`. Returns
+ * their number: 0 where the implementation does not support the problem. */
 static size_t start_tilings(clg_context *context, set_kind kind, const problem *p, const char *impl,
                             attempt *out)
 {
@@ -198,7 +201,8 @@ static size_t start_tilings(clg_context *context, set_kind kind, const problem *
     return n;
 }
 
-/* Starts what a model without estimates chooses (i = 0), or its forced choice number i. */
+/* Starts a session without a cost estimate: the library's own choice (i = 0) or its alternative i.
+ */
 static attempt start_trial(clg_context *context, set_kind kind, const problem *p, int i)
 {
     lower_trial trial = {.n_groups = kind == GEMM && i ? 1 << (i - 1) : 0,
@@ -214,7 +218,7 @@ static attempt start_trial(clg_context *context, set_kind kind, const problem *p
     return a;
 }
 
-/* Runs once, or as often as fits into 0.3 ms, and updates the best times. */
+/* Runs repeatedly until 0.3 ms have passed, at least once, and updates the best times. */
 static void run(attempt *a)
 {
     double total_us = 0;
@@ -232,8 +236,8 @@ static void run(attempt *a)
     } while (total_us < 300);
 }
 
-/* Measures a problem's candidates and prints them. out_loss: the choice's loss of time, and of
- * processor time. */
+/* Measures a problem's candidates and prints them. out_loss: time, and processor time, of the
+ * model's choice divided by those of the fastest. */
 static void measure(clg_context *context, set_kind kind, const problem *p, int rounds,
                     double out_loss[2])
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures a step's time when shapes grow by one each time: a model with a key/value cache, its
- * outputs linked to its inputs, so that the state stays on the device. Planning and running are
- * timed separately, in three rounds that each start from an empty cache.
+ * Measures the time of a decoding step when shapes grow by one with each step. The model has a
+ * key/value cache whose outputs are linked to its inputs, so that the state stays on the device.
+ * Planning and running are timed separately, in three rounds that each start from an empty
+ * key/value cache.
  *
  *     growing [MODEL|- [STEPS [simd|simt]]]      default: a small decoder, 100 steps
  *
- * MODEL is one that growing_model.h describes; tables for 8 positions are extended.
+ * MODEL is one of those that growing_model.h describes; position tables of 8 positions are
+ * extended.
  */
 #include "support/fakes/counting_alloc.h"
 #include "support/fixtures/growing_model.h"
@@ -37,7 +39,7 @@ static clg_status take_steps(clg_session *session, times *t)
     clg_memory_estimate estimate = CLG_MEMORY_ESTIMATE_INIT;
     for (size_t i = 0; i < t->count; i++) {
         double start = now_ms();
-        clg_status s = clg_session_memory(session, &estimate); /* plans what the run then finds */
+        clg_status s = clg_session_memory(session, &estimate); /* plans for the run */
         double planned = now_ms();
         if (s == CLG_OK) s = clg_session_run(session);
         if (s != CLG_OK) return s;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the share of the device's multiply-add peak that a MatMul model reaches through the
- * public interface, and compares it with oneDNN where the build found libdnnl-dev. They are
- * measured in turn, several times; the result is the ratios within a round, so that a temporarily
- * slow machine does not affect it.
+ * Measures which fraction of the device's multiply-add peak a MatMul model reaches through the
+ * public interface, and compares it with oneDNN where the build found libdnnl-dev. Both are
+ * measured alternately, several times; the result is the ratio within each round, so that a
+ * temporarily slow machine does not affect it.
  *
  *     matmul [M N K [ROUNDS [left|right [IN_A_ROW]]]]     default 1024 1024 1024, 9 rounds, right,
  *                                                         1
  *
- * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a
- * 1x1 convolution. oneDNN's matmul primitive gets the same: the constant matrix, converted once to
- * the layout that it prefers, and all cores. IN_A_ROW: the model has this many independent GEMMs,
- * each with its own input, and oneDNN's primitive runs as often, so that the cost of starting and
- * waiting is shared. clgraph may start a GEMM before the previous one ends; oneDNN computes one
- * after the other.
+ * "right": the right matrix is constant, as in a fully connected layer; "left": the left one, as in
+ * a 1x1 convolution. oneDNN's matmul primitive gets the same inputs, with the constant matrix
+ * converted once to the layout that it prefers, and all cores. IN_A_ROW: the model has this many
+ * independent GEMMs, each with its own input, and oneDNN's primitive runs as often, so that the
+ * cost of starting and waiting is amortised. clgraph may start a GEMM before the previous one ends;
+ * oneDNN computes them one by one.
  */
 #include "peer/onednn.h"
 
@@ -45,7 +45,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Waits until threads of the other library, which may spin while they wait for work, sleep. */
+/* Sleeps until the worker threads of the other library, which may spin while idle, are asleep. */
 static void settle(void) { (void)thrd_sleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
 
 static bool make_matrices(product *p)
@@ -105,7 +105,7 @@ static bool run_once(product *p, bool peer)
     return true;
 }
 
-/* Returns the best of runs that together take 0.1 s or more, in GFLOP/s; 0 when one fails. */
+/* Runs at least 8 times and for 0.1 s; returns the best throughput in GFLOP/s, 0 on failure. */
 static double time_matmul(product *p, bool peer)
 {
     const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * p->in_a_row;
@@ -159,7 +159,7 @@ static clg_status measure(clg_context *context, product *p, int rounds)
     return CLG_OK;
 }
 
-/* Prints the largest difference between both results, relative to the largest value. */
+/* Prints the largest difference between both results, relative to the largest element. */
 static void compare_results(const product *p)
 {
     double max = 0, off = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs five models ten thousand times, with shapes that change each time. Memory must be flat: the
- * library's memory on the host and on the device is equal to the byte at the end of every cycle of
- * shapes, and the process does not grow. Results must be bit-identical each time a shape recurs. At
- * the end of a cycle each model is also loaded, run once and freed beside the one that lives on.
+ * Runs five models ten thousand times in all, with different shapes from run to run, and checks
+ * that memory is constant and results are reproducible. At the end of every cycle of shapes, the
+ * library's memory on the host and on the device must be equal to the byte, and the process must
+ * not grow. Results must be bit-identical each time a shape recurs. At the end of a cycle, each
+ * model is also loaded, run once and freed while its other session exists.
  *
  *     soak [RUNS [simd|simt [FOLDER...]]]      default 10000 runs of five models, simd
  *
- * FOLDERs are models with test_data_set_*, five or fewer. Exit code 77 when one is not there.
+ * FOLDERs are at most five models with test_data_set_*. Exits with code 77 when one does not exist.
  */
 #include "support/fakes/counting_alloc.h"
 #include "support/fixtures/soak_models.h"
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 enum { WARM_UP_RUNS = 1000, REPORTS = 10 };
-/* Heaps of the C library and of the driver settle late; a leak of 300 bytes a run exceeds this. */
+/* The heaps of the C library and of the driver may grow early on; a leak of 300 bytes a run exceeds
+ * this limit. */
 #define MAX_GROWTH_BYTES ((size_t)2560 << 10)
 
 /* ---- measurements ---------------------------------------------------------------------------- */
@@ -78,7 +80,7 @@ typedef struct soak {
     clg_session_options options;
     soak_model models[SOAK_MODELS];
     clg_session *sessions[SOAK_MODELS];
-    size_t n_models, n_sets; /* sets of inputs of each model in turn */
+    size_t n_models, n_sets; /* n_sets: input sets of each model in a cycle */
     size_t n_runs, n_wrong;
 } soak;
 
@@ -96,7 +98,7 @@ static clg_status run_set(soak *s, size_t m, size_t set, clg_session *session)
     return CLG_OK;
 }
 
-/* Loads, runs and frees a model, while the other session lives. */
+/* Loads, runs and frees a model, while the other session of the model exists. */
 static clg_status live_briefly(soak *s, size_t m)
 {
     clg_model *model = NULL;
@@ -119,7 +121,8 @@ static clg_status run_cycle(soak *s)
     return status;
 }
 
-/* Runs the models; *out_code: 1 when memory or results were not stable. */
+/* Runs the models. *out_code: 1 when memory was not constant or results were not reproducible, else
+ * 0. */
 static clg_status soak_run(soak *s, size_t n_runs, int *out_code)
 {
     footprint warm = {0}, now = {0};

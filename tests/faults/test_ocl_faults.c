@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails every OpenCL call and every allocation in turn, in the life of a small context with a warm
- * cache: each failure must give a negative status with a message and no leak, and the next run must
- * succeed.
+ * Fails every OpenCL call and every allocation in turn during the creation, use and release of a
+ * small context with a warm cache. Each failure must return a negative status with a message and
+ * must leak nothing; the next run must succeed.
  */
 /* ctest: timeout 600 */
 #include "support/unit.h"
@@ -72,7 +72,7 @@ static clg_status do_job(void *user)
     return status;
 }
 
-/* Makes call n fail; returns false when there were fewer calls. */
+/* Runs the job with call n failing. Returns false when it made fewer calls. */
 static bool fail_call(job *j, long n, int code)
 {
     faults.arm(n, code);
@@ -139,7 +139,7 @@ TEST(faults__every_allocation)
     assert_ok(do_job(&j));
 }
 
-/* Computes c = a b with a and b of ones; each element must be SIZE. */
+/* Computes c = a b for matrices of ones; each element must be SIZE. */
 static clg_status multiply(ocl_queue *q, ocl_buffer *a, ocl_buffer *b, ocl_buffer *c)
 {
     enum { SIZE = 24 };
@@ -177,7 +177,7 @@ TEST(faults__every_call_of_clblast)
         const clg_status status = multiply(q, m[0], m[1], m[2]);
         fired = faults.has_fired();
         faults.arm(-1, 0);
-        /* CLBlast may ignore a failed call, as 1.7 ignores one of its queries; the GEMM must then
+        /* CLBlast may ignore a failed call, as 1.7 does for one of its queries; the GEMM must then
          * be right. */
         n_reported += status < 0;
         if (status > 0 || (status < 0 && error_text()[0] == '\0'))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails each allocation and each OpenCL call in turn, in the first use of a kernel with its
- * self-test: an error with a message and never a result, no leak, and the same context computes the
- * right result with the same implementation afterwards.
+ * Fails each allocation and each OpenCL call in turn during the first use of a kernel, self-test
+ * included. Each failure must return an error with a message and no result, and must leak nothing;
+ * afterwards the same context must compute the right result with the same implementation.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -33,8 +33,8 @@ static void listen(void *user, clg_log_level level, const char *message)
     if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_selftest_records++;
 }
 
-/* whether the model is attention of queries a over b as keys and values; otherwise y = a b. Both
- * have several implementations. */
+/* Selects the model: attention with queries a and with b as keys and values; otherwise y = a b.
+ * Both have several implementations. */
 static bool of_attention;
 
 static clg_status make_model(clg_model **out_model)
@@ -117,7 +117,7 @@ static clg_context *open_context(clg_selftest selftest)
     return context;
 }
 
-/* Keeps compiled programs, but no self-test results, so that each context runs the self-test. */
+/* Caches compiled programs but no self-test results, so that each context runs the self-test. */
 static void forget_selftest_records(void)
 {
     char pack[512];
@@ -144,11 +144,11 @@ static uint64_t launched(clg_context *context)
     return counters.kernels_launched;
 }
 
-/* Checks that a failure is reported, or that the self-test ran: cache errors may be ignored,
- * self-test errors must not be. */
+/* Checks that a failure is reported or, where the run succeeds, that the self-test ran: errors of
+ * the cache may be ignored, errors of the self-test must not. */
 static void expect_error_or_test(clg_context *context, clg_status status, size_t n)
 {
-    if (status == CLG_OK && launched(context) != 4) /* twice pack, run */
+    if (status == CLG_OK && launched(context) != 4) /* pack and run, in test and model */
         fail_msg("fault %zu left the kernel untested", n);
     if (status != CLG_OK && (status >= 0 || clg_last_error()[0] == '\0'))
         fail_msg("fault %zu left no error", n);
@@ -223,7 +223,7 @@ static bool one_case(void *user, const char *what, size_t done, size_t total)
     return done < 1;
 }
 
-/* Reports the first case with all its implementations. */
+/* Runs the self-test report for the first case and all of its implementations. */
 static clg_status report(clg_context *context)
 {
     clg_selftest_case *cases;
@@ -238,7 +238,7 @@ TEST(selftest_faults__every_allocation_of_a_report)
 {
     failing_alloc_install();
     clg_context *context = open_context(CLG_SELFTEST_ON);
-    assert_int_equal(report(context), CLG_ERROR_CANCELLED); /* kernels are there from now on */
+    assert_int_equal(report(context), CLG_ERROR_CANCELLED); /* the kernels exist from now on */
     const size_t live = failing_alloc_n_live();
     size_t n = 0;
     for (bool failed = true; failed; n++) {
@@ -255,7 +255,7 @@ TEST(selftest_faults__every_allocation_of_a_report)
     assert_true(n > 50);
 }
 
-/* A fault of a single implementation is an entry of the report, and does not end it. */
+/* A failure in one implementation becomes an entry of the report, and does not end it. */
 TEST(selftest_faults__an_implementation_that_cannot_run_is_noted)
 {
     clg_selftest_case *cases;

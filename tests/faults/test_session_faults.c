@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fails each allocation and each OpenCL call in turn, CLBlast's included, in whole lives of
- * sessions: a negative status with a message, no leak, every handle can still be freed, and the
- * next run - of a new session, and of the one that failed - succeeds.
+ * Fails each allocation and each OpenCL call in turn, CLBlast's included, during the creation, runs
+ * and release of sessions. Each failure must return a negative status with a message and must leak
+ * nothing; every handle must remain valid for release; and the next run, in a new session and in
+ * the one that failed, must succeed.
  *
  * All sessions are in one context: test_ocl_faults.c injects faults into the creation of contexts.
- * Only CLBlast does more in a new context than in an old one: there every call after the creation
- * of the context fails in turn, including those that compile CLBlast's kernels.
+ * Only CLBlast makes more calls in a new context than in an old one: for it, every call after the
+ * creation of the context fails in turn, including those that compile its kernels.
  */
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
@@ -67,7 +68,9 @@ static bool uses_blas(const session_life *life)
 
 /* ---- allocations ----------------------------------------------------------------------------- */
 
-/* Fails every allocation of the job; after each failure the job must succeed again. */
+/* Runs the job once for each of its allocations, which fails. The job must succeed when repeated:
+ * in an existing session after each failure, else after every sixteenth. Returns the number of
+ * runs. */
 static size_t fail_allocations(job *j)
 {
     size_t n = 0;
@@ -109,8 +112,8 @@ TEST(faults__every_allocation_of_a_session)
 
 /* ---- OpenCL calls ---------------------------------------------------------------------------- */
 
-/* Finishes uploads: until then a context holds the event of its last upload, which is not a
- * leak. */
+/* Finishes uploads: until then the context holds the event of its last upload, which would be
+ * counted as a leak. */
 static void finish_uploads(clg_context *context)
 {
     const float x = 1;
@@ -121,7 +124,7 @@ static void finish_uploads(clg_context *context)
     clg_value_free(v);
 }
 
-/* Makes call n fail with the code; returns false when there were fewer calls. */
+/* Runs the job with call n failing with `code`. Returns false when it made fewer calls. */
 static bool fail_call(job *j, long n, int code)
 {
     long live = opencl_faults_total_live(&faults);

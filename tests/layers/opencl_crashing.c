@@ -7,8 +7,8 @@
  *   CLG_CRASH_AND    if set, only on programs that also contain this string
  *   CLG_CRASH_NOT    if set, only on programs that do not contain this string
  *   CLG_CRASH_AT     "build", or "launch", where PoCL compiles as well
- *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; or, at a build, error: it returns
- *                    CL_BUILD_PROGRAM_FAILURE
+ *   CLG_CRASH_BY     abort, fault, exit, loop, memory, kill; or, at a build, error: the driver
+ *                    gets an option with which nothing compiles, and reports the error
  *   CLG_CRASH_LOG    a file, to which each crash appends a byte
  *   CLG_CRASH_TIMES  if set, crash only until the log has this many bytes
  */

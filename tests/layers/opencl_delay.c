@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that runs the commands of some queues as late as the
- * specification allows, so that a program that leaves commands of two queues unordered gives wrong
- * results on every driver. CLG_DELAY says which queues, read when a queue is created: `all`,
- * `even`, `odd`, `random:SEED`, or the number of one in the order of creation, from 0.
+ * specification allows, so that a program that does not order the commands of two queues gives
+ * wrong results on every driver. CLG_DELAY selects these queues when they are created: `all`,
+ * `even`, `odd`, `random:SEED`, or the index of one queue in the order of creation, from 0.
  *
- * A late command is given to the driver when something waits for it: an event of it or of a later
- * command of its queue in a wait list of another queue's command or in clWaitForEvents, clFinish of
- * its queue, a blocking read or map in its queue, the release of the queue. A blocking write
- * returns with its data captured and its effect still to come, as on Intel's CPU runtime. A flush
- * starts nothing. Waits of other queues for commands that were not flushed are counted: a driver
- * may never start those.
+ * A delayed command is passed to the driver only when something waits for it:
  *
- * Maps go through memory of the layer, which a map fills and an unmap writes back, as on a
- * device with separate memory. Buffers with the application's memory are mapped where they
- * are. CLG_DELAY_REPORT=1: at the end of the process, a line of counts on stderr.
+ *   - clWaitForEvents, or a command of another queue, waits for its event or for that of a later
+ *     command of its queue
+ *   - clFinish of its queue
+ *   - a blocking read or map in its queue
+ *   - the release of the queue
+ *
+ * A blocking write captures its data and returns before it is executed, as on Intel's CPU runtime.
+ * clFlush starts no command. The layer counts waits of other queues for commands that were not
+ * flushed, since a driver may never start those.
+ *
+ * Maps use memory of the layer, which is copied at map and written back at unmap, as on a device
+ * with separate memory; buffers with the application's memory (CL_MEM_USE_HOST_PTR) are mapped in
+ * place. CLG_DELAY_REPORT=1 prints the counters to stderr at the end of the process.
  */
 #define LAYER_NAME "clgraph's late commands"
 
@@ -36,7 +41,7 @@ typedef struct kernel_record {
     struct kernel_record *next;
 } kernel_record;
 
-/* A copy of a mapped region, which the application sees. */
+/* The layer's copy of a mapped region, whose address the application gets. */
 typedef struct shadow {
     void *data;
     cl_mem memory;
@@ -45,7 +50,7 @@ typedef struct shadow {
     struct shadow *next;
 } shadow;
 
-static kernel_record *kernels; /* guarded by late_lock, as all that follows */
+static kernel_record *kernels; /* guarded by late_lock, as are the following variables */
 static shadow *shadows;
 static unsigned n_queues; /* created since the start of the process, or since the last restart */
 
@@ -157,7 +162,7 @@ static cl_kernel CL_API_CALL wrap_clCreateKernel(cl_program program, const char 
     if (!kernel) return NULL;
     pthread_mutex_lock(&late_lock);
     kernel_record *k =
-        record_of(kernel); /* may be the record of a released kernel with the same handle */
+        record_of(kernel); /* may have the arguments of a released kernel with this handle */
     for (cl_uint i = 0; i < MAX_ARGS; i++) {
         free(k->args[i].data);
         k->args[i] = (kernel_arg){0};

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that reports other sizes for a device than the driver
- * does:
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that reports other device limits than the driver:
  *
- *   CLG_DEVICE_FLOATS  floats in a hardware vector
- *   CLG_DEVICE_UNITS   compute units
+ *   CLG_DEVICE_FLOATS  native vector width in floats
+ *   CLG_DEVICE_UNITS   number of compute units
  *   CLG_DEVICE_ITEMS   maximum work-group size; launches of larger groups are rejected
- *   CLG_KERNEL_ITEMS   the same for kernels alone, while the device reports more, as on devices
- *                      with few registers
+ *   CLG_KERNEL_ITEMS   maximum work-group size of every kernel, while the device reports more, as
+ *                      on devices with few registers; launches of larger groups are rejected
  *
- * Read at each call, so a test may change them. CLG_DEVICE_FLOATS=8 is for valgrind, which hides
- * AVX-512 from drivers and makes compiling take many minutes: programs that were compiled without
- * valgrind, with POCL_KERNELLIB_NAME=avx2, are then found in the cache.
+ * The variables are read at each call, so a test may change them. CLG_DEVICE_FLOATS=8 is for
+ * valgrind, which hides AVX-512 from drivers and makes compiling take many minutes: programs that
+ * were compiled without valgrind, with POCL_KERNELLIB_NAME=avx2, are then found in the cache.
  */
 #define LAYER_NAME "clgraph's other device"
 #include "opencl_layer.h"

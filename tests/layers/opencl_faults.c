@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) between the library and the driver. It fails the N-th
- * call that can fail, once, and counts the objects that are alive. CLBlast's calls pass through it
- * as well.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that injects faults: it fails the N-th call that may
+ * fail, once, and counts the live OpenCL objects. Calls by CLBlast pass through it as well.
  *
- * Releases never fail. Retaining a queue does not either: CLBlast 1.7 ignores that result and
- * releases the queue once too often then. A failing clFinish waits first: it simulates a lost
- * device, not memory that is still being written. Tests find the exported functions
- * with dlsym; see support/fakes/opencl_faults.h.
+ * Releases never fail, nor does retaining a queue: CLBlast 1.7 ignores its status and then releases
+ * the queue once too often. A clFinish that fails waits first: this simulates a lost device, not
+ * memory that is still being written. Tests find the exported functions with dlsym; see
+ * support/fakes/opencl_faults.h.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define LAYER_NAME "clgraph's faults"
@@ -19,8 +18,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static atomic_long n_calls;      /* since armed */
-static atomic_long fail_at = -1; /* -1: none */
+static atomic_long n_calls;      /* since the layer was armed */
+static atomic_long fail_at = -1; /* index of the call to fail; -1: none */
 static atomic_int fail_code;
 static atomic_bool has_fired;
 static atomic_long n_live[OPENCL_FAULTS_KINDS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds what the tests' OpenCL layers (OPENCL_LAYERS of ocl-icd) share: a copy of the driver's
- * function table, in which `fill` replaces functions, and a name. Included once, at the top of a
- * layer, which defines LAYER_NAME before it and `fill` after it.
+ * Common code of the tests' OpenCL layers (OPENCL_LAYERS of ocl-icd): the layer's name and a copy
+ * of the driver's function table, in which the layer replaces functions. To be included once, at
+ * the top of a layer, which defines LAYER_NAME before and the function `fill` after it.
  */
 #ifndef CLG_TESTS_OPENCL_LAYER_H
 #define CLG_TESTS_OPENCL_LAYER_H
@@ -16,10 +16,10 @@
 static cl_icd_dispatch table;
 static const cl_icd_dispatch *next;
 
-/* Replaces functions in `table` by the layer's. */
+/* Replaces functions in `table` by the layer's wrappers. Defined by the layer. */
 static void fill(void);
 
-/* Returns data as the result of a clGet...Info. */
+/* Returns data as a clGet...Info function does, by its parameters size, value and out_size. */
 static inline cl_int answer(const void *data, size_t n, size_t size, void *value, size_t *out_size)
 {
     if (value && size < n) return CL_INVALID_VALUE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the text of each of clgraph's programs
- * into the folder CLG_TEXTS, as <kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs
- * loaded from the cache have no text: run with an empty CLG_CACHE_DIR. Programs of other libraries
- * (CLBlast) are skipped.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the source of each of clgraph's programs
+ * to CLG_TEXTS/<kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs loaded from the
+ * cache have no source: run with an empty CLG_CACHE_DIR. Programs of other libraries (CLBlast) are
+ * skipped.
  */
 #define LAYER_NAME "clgraph's texts"
 #include "opencl_layer.h"
@@ -22,8 +22,8 @@ static uint64_t hash_of(const char *text, size_t n)
     return h;
 }
 
-/* Finds the stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated"
- * for a generated body. Returns false where there is none. */
+/* Writes the stem of the kernel's file to `out`: from the first `#line 1 "cl/<family>/<stem>.cl"`,
+ * or "generated" for a generated kernel. Returns false for a program of another library. */
 static bool stem_of(const char *text, char *out, size_t size)
 {
     if (strstr(text, "#line 1 \"generated: ")) {
@@ -57,7 +57,7 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* The kernel is the library's last string, after declarations for this driver. */
+    /* clgraph passes declarations for this driver, and then the kernel as the last string. */
     if (n > 0 && strings && strings[n - 1]) {
         const size_t size = lengths && lengths[n - 1] ? lengths[n - 1] : strlen(strings[n - 1]);
         char *text = malloc(size + 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver which miscompiles: in the text
- * of each program that has CLG_WRONG_IN in it, all of CLG_WRONG_FROM becomes CLG_WRONG_TO before
- * the driver sees it; CLBlast's programs too. CLG_WRONG_DRIVER is appended to the driver's version.
- * Read at each call, so a test may change them.
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver that miscompiles. In the
+ * source of each program that contains CLG_WRONG_IN, CLBlast's programs included, it replaces every
+ * CLG_WRONG_FROM by CLG_WRONG_TO before it passes the source to the driver. CLG_WRONG_DRIVER is
+ * appended to the reported driver version. The variables are read at each call, so a test may
+ * change them.
  */
 #define LAYER_NAME "clgraph's wrong kernels"
 #include "opencl_layer.h"
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the text with every `from` replaced; NULL when no text is to be replaced. */
+/* Returns a copy of the source with every `from` replaced, or NULL when nothing is to be replaced.
+ */
 static char *altered(const char *text)
 {
     const char *in = getenv("CLG_WRONG_IN"), *from = getenv("CLG_WRONG_FROM"),
@@ -37,7 +39,7 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* CLBlast passes one string; clgraph passes declarations and then its kernel. */
+    /* CLBlast passes one string; clgraph passes declarations and then the kernel. */
     if (n < 1 || n > 2 || !strings || !strings[n - 1])
         return next->clCreateProgramWithSource(context, n, strings, lengths, error);
     const cl_uint last = n - 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs the digits model on all its held-out images, in batches of several sizes, with both classes
- * of kernels and with CLBlast: classes and accuracy must be PyTorch's, and probabilities within
- * 1e-5 of PyTorch's. The order of sums changes them by far less (4e-7 in PyTorch itself), a wrong
- * kernel by far more.
+ * of kernels and with CLBlast. Classes and accuracy must be equal to PyTorch's, and probabilities
+ * within 1e-5 of PyTorch's. Another order of summation changes them by far less (4e-7 in PyTorch
+ * itself), a wrong kernel by far more.
  */
 #include "support/unit.h"
 

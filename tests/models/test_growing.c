@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests decoding with a cache of keys and values that grows by one with each run, over a hundred
- * runs. Once warm, nothing is compiled, packed or cached: each step plans, and the memory of the
- * device and of the host depends only on the step. The state stays on the device.
- * tests/bench/growing.c measures planning.
+ * Tests decoding with a key/value cache that grows by one position with each run, over a hundred
+ * runs. Once warm, nothing may be compiled, loaded or packed: each step only plans, and the memory
+ * of the device and of the host depends only on the step. The state stays on the device.
+ * tests/bench/growing.c measures the time of planning.
  */
 #include "support/unit.h"
 
@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Kernels and work-groups come in sizes that are powers of two, up to 256. Until the warm-up
- * ends a length may be the first to need one; after it a hundred steps need none. */
+/* Kernels and work-groups have sizes that are powers of two, up to 256. During the warm-up, a
+ * length may be the first to need such a size; in the hundred steps after it, none is. */
 enum { WARM_UP = 136, STEPS = WARM_UP + 100, SHORT = 40, MAX_PLANS = 64 };
 
 static int open_counted(void **state)
@@ -46,7 +46,8 @@ static clg_model *small_decoder(void)
     return model;
 }
 
-/* Loads GPT-2 with plain operators from the folder of models, extended from its 8 positions. */
+/* Loads GPT-2, exported with basic operators, from the folder of models, and extends its 8
+ * positions. */
 static clg_model *toy_gpt2(void)
 {
     char path[4096];
@@ -76,7 +77,7 @@ static clg_session *open_session(clg_model *model, clg_kernel_class kernels)
 typedef struct footprint {
     clg_counters counters;
     size_t host_bytes;
-    size_t n_forms; /* launch forms met: some drivers compile for each */
+    size_t n_forms; /* distinct launch configurations; some drivers compile for each */
 } footprint;
 
 static footprint measure(void)
@@ -132,7 +133,7 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
     assert_int_equal(first[0].counters.weights_packed, first[STEPS - 1].counters.weights_packed);
     expect_nothing_made(&first[WARM_UP], &first[STEPS - 1]);
     expect_nothing_made(&first[WARM_UP], &third[STEPS - 1]);
-    /* Each step has a shape whose plan was evicted, so that it plans; nothing else must happen. */
+    /* The plan for each step's shape was evicted, so each step plans; nothing else may happen. */
     assert_int_equal(third[STEPS - 1].counters.plans_made - second[STEPS - 1].counters.plans_made,
                      STEPS);
     assert_true(session->exec->n_plans <= MAX_PLANS);
@@ -140,8 +141,8 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
         assert_int_equal(second[i].counters.device_bytes, third[i].counters.device_bytes);
         assert_int_equal(second[i].host_bytes, third[i].host_bytes);
     }
-    /* Bounds the growth: input and output state, each with a quarter of spare capacity,
-     * intermediate results of attention, and literals of plans. */
+    /* Limits the growth: input and output state, each with a quarter of spare capacity,
+     * intermediate results of attention, and constants in plans. */
     const size_t grown =
         first[STEPS - 1].counters.device_bytes - first[WARM_UP].counters.device_bytes;
     assert_true(grown <= 4 * (STEPS - WARM_UP) * state_step_bytes(model) + 65536);
@@ -165,7 +166,7 @@ TEST(growing__toy_gpt2_is_steady)
 
 typedef clg_status (*get_output)(clg_session *session, const char *name, clg_value **out_value);
 
-/* Makes the caches of the last run the inputs of the next run of `to`. */
+/* Makes the key/value caches computed by the last run the inputs of the next run of `to`. */
 static void hand_over(clg_session *from, const clg_model *model, get_output get, bool on_device,
                       clg_session *to)
 {
@@ -192,7 +193,7 @@ static void expect_same_result(clg_session *a, clg_session *b, const clg_model *
     clg_value_free(y);
 }
 
-/* A new session must give the same result: reused kernels must have no stale arguments. */
+/* A new session must give the same results: kernels that it reuses must not keep old arguments. */
 static void expect_as_fresh(clg_session *through_host, const clg_model *model)
 {
     clg_session *fresh;

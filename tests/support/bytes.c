@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes test data for parsers. See bytes.h.
+ * Creates test data for parsers. See bytes.h.
  */
 #include "support/bytes.h"
 

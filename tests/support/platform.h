@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * System-dependent functions for tests: platform_posix.c and platform_windows.c. They allocate no
- * memory of the library, so that they work while its functions are made to fail. Paths are UTF-8.
+ * System-dependent functions for tests: platform_posix.c and platform_windows.c. They do not use
+ * the library's allocator, so that they work while allocations of the library are made to fail.
+ * Paths are UTF-8.
  */
 #ifndef CLG_TESTS_PLATFORM_H
 #define CLG_TESTS_PLATFORM_H

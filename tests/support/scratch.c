@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the scratch folder. Allocates no memory of the library, so that it works while the
- * library's functions are made to fail.
+ * Implements the scratch folder. Does not use the library's allocator, so that it works while
+ * allocations of the library are made to fail.
  */
 #include "support/scratch.h"
 

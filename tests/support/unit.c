@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Registers and runs the tests of a program. A group whose teardown fails is a failure, which
- * cmocka 1.1 ignores; teardowns detect runs in which no kernel ran.
+ * Implements unit.h: registers and runs the tests of a program. Unlike cmocka 1.1, reports failure
+ * when the teardown of a group fails: teardowns detect programs in which no kernel ran.
  */
 #include "support/unit.h"
 

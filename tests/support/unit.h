@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header that every test includes first: cmocka with the headers it needs, tests that register
- * themselves, checks of statuses that print the error message, and groups whose teardown counts.
+ * Included first by every test file: cmocka with the headers that it needs, macros that define and
+ * register tests, and checks of clg_status that print the library's error message. A program also
+ * fails if the setup or teardown of its group fails.
  */
 #ifndef CLG_TESTS_UNIT_H
 #define CLG_TESTS_UNIT_H
@@ -19,8 +20,8 @@
 /* Defines a test, which registers itself: TEST(name) { ... }. A program runs its tests in the
  * order of their lines. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
-/* As TEST, with functions that are called before and after the test (CMFixtureFunction), or NULL.
- * setup may set *state, which the test gets as `state`. */
+/* As TEST, with functions called before and after the test (CMFixtureFunction, or NULL). setup may
+ * set *state, which the test receives as `state`. */
 #define TEST_WITH(name, setup, teardown)                                                           \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void name##_register(void)                                 \
@@ -29,8 +30,8 @@
         test_register(&entry);                                                                     \
     }                                                                                              \
     static void name(void **state __attribute__((unused)))
-/* Sets the functions that are called before the first and after the last test of the program; each
- * may be NULL. */
+/* Sets functions that are called before the program's first test and after its last one; each may
+ * be NULL. */
 #define TEST_GROUP(open, close)                                                                    \
     __attribute__((constructor)) static void test_group_register(void) { test_group(open, close); }
 
@@ -42,13 +43,15 @@ typedef struct test_entry {
 
 void test_register(test_entry *entry);
 void test_group(CMFixtureFunction open, CMFixtureFunction close);
-/* Runs all registered tests, for a program with its own main; others use support/main.c. Returns an
- * exit status: 0 when every test passed, and opening and closing the group succeeded. */
+/* Runs all registered tests, for a program with its own main; others use support/main.c. Returns
+ * the exit status: 0 when every test passed and both functions of the group succeeded, else 1. */
 int test_run_all(void);
-/* Runs a list of tests. cmocka's own function reports success when closing the group fails. */
+/* Runs a list of tests; returns 0 or 1 as test_run_all does. Used in place of cmocka's function,
+ * which reports success when closing the group fails. */
 int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction open,
              CMFixtureFunction close);
 
+/* Checks that the call returns CLG_OK; prints the library's error message if it does not. */
 #define assert_ok(call)                                                                            \
     do {                                                                                           \
         clg_status assert_status_ = (call);                                                        \
@@ -66,7 +69,8 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
                      (uintmax_t)(min), (uintmax_t)(max));                                          \
     } while (0)
 
-/* Checks that the call fails with this status, and that the message contains the words. */
+/* Checks that the call returns the status `expected` and that the library's error message contains
+ * `words`. */
 #define assert_error(call, expected, words)                                                        \
     do {                                                                                           \
         clg_status assert_status_ = (call);                                                        \

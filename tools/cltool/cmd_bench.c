@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool bench: measures latency and throughput by batch, by device, or of two devices in
- * alternation.
+ * cltool bench: measures latency and throughput for each batch size and each device, or compares
+ * two devices that run alternately.
  */
 #include "cltool.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Results of one device with one batch. */
+/* Results of one device with one batch size. */
 typedef struct bench_result {
     char *device, *selector;
     size_t batch, runs;
@@ -22,8 +22,8 @@ typedef struct bench_result {
     const char *precision;
     time_stats latency, device_time;
     bool has_device_time;
-    double elapsed_ms, throughput, flops;
-    uint64_t peak_rss_bytes, device_bytes, steps;
+    double elapsed_ms, throughput, flops; /* throughput: rows per second; flops: of one run */
+    uint64_t peak_rss_bytes, device_bytes, steps; /* steps: kernels and CLBlast calls of one run */
     uint64_t weight_bytes, slab_bytes, live_bytes, io_bytes;
     uint64_t digest;
 } bench_result;
@@ -68,8 +68,8 @@ static uint64_t n_launched(const clg_context *context)
                : 0;
 }
 
-/* Measures the first run, computes the digest of its outputs, and counts the kernels and CLBlast
- * calls of a second run. */
+/* Measures the time of the first run and computes the digest of its outputs. Then runs once more to
+ * count launched kernels and CLBlast calls. */
 static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
 {
     clg_value **outputs;
@@ -84,7 +84,7 @@ static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
     return code;
 }
 
-/* Measures the time on the device alone, in a session with profiling. */
+/* Measures the time that the device is busy during a run, in a session with profiling. */
 static int measure_device_time(const bench *b, clg_session *session, const input_set *inputs,
                                bench_result *r)
 {
@@ -111,8 +111,8 @@ static int measure_device_time(const bench *b, clg_session *session, const input
     return code;
 }
 
-/* Measures the device time of each batch in a separate context with profiling, while no other
- * context is open, so that the weights are on the device once. */
+/* Measures the device time of each batch size in a separate context with profiling. No other
+ * context is open meanwhile, so that the weights are on the device only once. */
 static int measure_device_times(bench *b, const clg_device_info *device, bench_result *results)
 {
     clg_context *context = NULL;
@@ -237,8 +237,8 @@ static int compare_outputs(const bench *b, clg_session *other, comparison_result
     return code;
 }
 
-/* Runs the two sessions in alternation and records their times, then both with the inputs as given.
- */
+/* Runs the two sessions alternately with varied inputs, and records the times of their runs in mine
+ * and theirs. Then runs each once with the inputs as given, for comparing outputs. */
 static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine,
                        times *theirs)
 {
@@ -298,7 +298,7 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
     return code;
 }
 
-/* Compares with the device and precision of --compare: "SELECTOR[@PRECISION]". */
+/* Compares with the device and precision that --compare names: "SELECTOR[@PRECISION]". */
 static int compare(bench *b)
 {
     char *selector = must_copy(b->options->compare), *at = strrchr(selector, '@');
@@ -336,7 +336,7 @@ static size_t fastest(const bench *b, size_t n_devices, size_t batch)
     return best;
 }
 
-/* Returns the line that says which batch or device is the fastest; free(). */
+/* Returns the line that names the fastest batch size or device; the caller frees it with free(). */
 static char *summary(const bench *b)
 {
     size_t n_devices = b->n_results / b->n_batches, best_batch = 0;

@@ -89,7 +89,7 @@ static int list_entries(const options *o)
     return code;
 }
 
-/* Prints an action, such as "removed", and the number of entries. */
+/* Prints what was done, such as "removed", and to how many entries. */
 static int report(const options *o, const char *done, size_t n)
 {
     if (o->json) return output_json(json_pack("{s:I}", done, (json_int_t)n));
@@ -105,7 +105,7 @@ static int clear(const options *o)
     return status == CLG_OK ? report(o, "removed", n) : library_fault(status);
 }
 
-/* Parses "1000", "64k", "64M", "1G": powers of 1000. */
+/* Parses a size such as "1000", "64k", "64M" or "1G"; the suffixes are powers of 1000. */
 static int read_size(const char *text, uint64_t *out_bytes)
 {
     static const char units[] = "kMGT";

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was found about one device. */
+/* What `examine` found out about one device. */
 typedef struct finding {
     char *problem; /* why it cannot be used, else NULL; free() */
     clg_measurement measured;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool diff: runs one model on two sides, which differ in device, kernels or passes, or one of
- * which is files of an earlier run, and reports the first node whose values differ. Keeping every
- * value disables fusion; when no value differs then but the outputs of plain runs do, the fault is
- * in fusion, and is searched for there.
+ * cltool diff: runs a model on two sides and reports the first node whose values differ. The sides
+ * differ in device, kernel class, precision or passes, or one side is the files of an earlier run.
+ * Both sides keep every value, which disables fusion. If no value differs then, but an output of a
+ * run with fusion does, a fused kernel is at fault, and is found by bisection.
  */
 #include "cltool.h"
 
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two sides. */
+/* One of the two sides that are compared. */
 typedef struct side {
     options options; /* of the command, as modified for this side */
     clg_context *context;
@@ -44,10 +44,10 @@ typedef struct diff {
     side here, there;
     char *words; /* a copy of --against, split into words */
     compared_value *values;
-    size_t n_values, n_parted;
-    size_t first;     /* index of the first value that differs; SIZE_MAX: none */
-    bool is_fused;    /* differs only in plain runs */
-    char *first_text; /* describes the first difference */
+    size_t n_values, n_parted; /* n_parted: number of values that differ */
+    size_t first;              /* index of the first value that differs; SIZE_MAX: none */
+    bool is_fused;             /* differs only in a run with fusion */
+    char *first_text;          /* describes the first difference */
 } diff;
 
 /* ---- the two sides --------------------------------------------------------------------------- */
@@ -115,8 +115,8 @@ static int run_session(const diff *d, clg_session *session)
     return code == CODE_DONE ? engine_run(session) : code;
 }
 
-/* Creates a session of a side and runs it. names NULL: keeps every value; n_names 0 with names not
- * NULL: keeps none. */
+/* Creates a session of a side, which keeps the n_names values in `names` (names NULL: every value),
+ * and runs it. */
 static int start(const diff *d, const side *w, const char *const *names, size_t n_names,
                  clg_session **out_session)
 {
@@ -129,8 +129,8 @@ static int start(const diff *d, const side *w, const char *const *names, size_t 
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Gets a value of the session's last run. *out_value is NULL, with CODE_DONE, when it was not kept:
- * a sequence, or a value in a branch. */
+/* Gets a value of the session's last run. *out_value is NULL, and the result CODE_DONE, when the
+ * session did not keep it: a sequence, or a value of a subgraph. */
 static int get_value(clg_session *session, const char *name, clg_value **out_value)
 {
     clg_status status = clg_session_get_output(session, name, out_value);
@@ -138,8 +138,8 @@ static int get_value(clg_session *session, const char *name, clg_value **out_val
     return fail_status(status, STAGE_WORK, "'%s'", printable(name));
 }
 
-/* Loads a file named as by 'cltool run --dump all -o DIR'; *out_value is NULL if it does not exist.
- */
+/* Loads value `name` from a folder written by 'cltool run --dump all -o DIR'; *out_value is NULL
+ * when there is no file for it. */
 static int load_value(const char *folder, const char *name, clg_value **out_value)
 {
     static const char *const endings[] = {"npy", "pb"};
@@ -165,8 +165,9 @@ static int get_expected(const diff *d, const char *name, clg_value **out_value)
                                  : get_value(d->there.kept, name, out_value);
 }
 
-/* Compares two values. Default tolerance, without --atol: for floats a fraction of the largest,
- * about ten times the effect of rounding; for bytes one step of their scale. */
+/* Compares two values. Default of atol, without --atol: for floats a fraction of the largest
+ * magnitude, about ten times the effect of rounding; for 8-bit integers 1, a quantisation step;
+ * else 0. */
 static comparison compare(const diff *d, const clg_value *got, const clg_value *want)
 {
     clg_dtype dtype = clg_value_dtype(want);
@@ -183,7 +184,8 @@ static comparison compare(const diff *d, const clg_value *got, const clg_value *
     return compare_values(got, want, rtol, options_atol(d->options, atol));
 }
 
-/* Compares value `name` of both sides; *out_is_there: both have it. */
+/* Compares value `name` of the session with that of the other side. *out_is_there: both sides have
+ * it; otherwise *out_result is not set. */
 static int compare_in(const diff *d, clg_session *session, const char *name, comparison *out_result,
                       bool *out_is_there)
 {
@@ -253,8 +255,8 @@ static bool is_output(const diff *d, const char *name)
     return false;
 }
 
-/* Finds the last output that differs in a plain run of this side; *out_index is SIZE_MAX when none
- * does. */
+/* Runs the side with fusion, and finds the last output that differs; *out_index is its index, or
+ * SIZE_MAX when none differs. */
 static int find_wrong_output(diff *d, const side *w, comparison *out_result, size_t *out_index)
 {
     static const char *const none[] = {""};
@@ -274,7 +276,7 @@ static int find_wrong_output(diff *d, const side *w, comparison *out_result, siz
     return code;
 }
 
-/* Runs the side with only value i kept; *out_parts: it differs then. */
+/* Runs the side with only value i kept; *out_parts: the value differs in this run. */
 static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool *out_parts)
 {
     clg_session *session = NULL;
@@ -286,11 +288,11 @@ static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool 
     return code;
 }
 
-/* Searches the first value that differs by bisection, which assumes that all values after it differ
- * too. `wrong`: an index that differs, with its result. */
+/* Finds the first value that differs by bisection; assumes that all values after it differ too.
+ * `wrong` is the index of a value that differs, and `result` its comparison. */
 static int search_fused(diff *d, const side *w, size_t wrong, comparison result)
 {
-    size_t right = SIZE_MAX, step = 0; /* the last value known to be right, none so far */
+    size_t right = SIZE_MAX, step = 0; /* right: the last index known not to differ; none so far */
     int code = CODE_DONE;
     while (wrong > right + 1 && code == CODE_DONE) {
         size_t middle = right + 1 + (wrong - right - 1) / 2;
@@ -330,8 +332,8 @@ static int compare_plain(diff *d)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* Returns the value with the largest difference of those within the tolerance among the first n;
- * NULL when there is none. */
+/* Returns, of the first n values, the one with the largest difference among those within the
+ * tolerance; NULL when there is none. */
 static const compared_value *largest_of(const diff *d, size_t n)
 {
     const compared_value *largest = NULL;

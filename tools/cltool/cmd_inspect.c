@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool inspect: prints a model's inputs, outputs and cost. Only --plan needs a device.
+ * cltool inspect: prints a model's inputs, outputs, operators and estimated cost. Only --plan needs
+ * a device.
  */
 #include "cltool.h"
 
@@ -91,8 +92,9 @@ static int load(inspection *x)
     return CODE_DONE;
 }
 
-/* Estimates the cost; for an unsupported model, that of its supported nodes if possible. It is an
- * error if shapes that the user gave do not fit, but not if assumed ones do not. */
+/* Estimates FLOPs and memory; for an unsupported model, those of its supported nodes if possible.
+ * Shapes that do not fit the model are an error if the user gave them, but not if they were
+ * assumed. */
 static int estimate(const options *o, inspection *x)
 {
     int code = inputs_gather(o, x->model, INPUTS_LOOK, &x->inputs);
@@ -111,7 +113,8 @@ static int estimate(const options *o, inspection *x)
                                                 : fail_status(status, STAGE_INPUT, NULL);
 }
 
-/* Plans on a device, which also determines where nodes run. */
+/* Plans the model on a device; this also determines which nodes run on the device and which on the
+ * host. */
 static int plan(const options *o, inspection *x)
 {
     engine e;
@@ -150,7 +153,8 @@ static int write_dot(const options *o, const inspection *x)
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
 
-/* Returns "[batch,1,8,8]", with "?" for a free dimension without a name; free(). */
+/* Returns the shape as "[batch,1,8,8]", with "?" for a free dimension without a name; the caller
+ * frees it with free(). */
 static char *port_shape(const clg_port *port)
 {
     if (port->rank < 0) return must_copy("[...]");
@@ -177,7 +181,8 @@ static char *batch_text(const clg_model *model)
     return batch < 0 ? must_copy("any") : must_printf("fixed %" PRId64, batch);
 }
 
-/* Returns "batch=1, seq=8": the assumed sizes of free dimensions; free(). */
+/* Returns the sizes assumed for free dimensions as "batch=1, seq=8"; the caller frees it with
+ * free(). */
 static char *assumed_text(const input_set *set)
 {
     char *text = must_copy("");
@@ -192,7 +197,8 @@ static char *assumed_text(const input_set *set)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Returns the type as "sequence of map(string, float32)"; only the dtype for a tensor. free() */
+/* Returns the type as "sequence of map(string, float32)", or only the dtype for a tensor; the
+ * caller frees it with free(). */
 static char *port_type(const clg_port *port)
 {
     const bool is_map = port->key_dtype != CLG_DTYPE_NONE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool predict: streams a dataset through a model, over one device or several. Memory use does
- * not grow with the dataset; result files appear under their names when all of them are written.
+ * cltool predict: runs a model on all rows of a dataset, in batches that are streamed over one or
+ * several devices. Memory use does not grow with the dataset. Result files get their names only
+ * when all of them are complete.
  */
 #include "cltool.h"
 
@@ -21,7 +22,7 @@
 
 #define PROGRESS_MS 100.0
 
-/* An output and its file. */
+/* An output of the model and the file that it is written to. */
 typedef struct target {
     const clg_port *port;
     const char *path;
@@ -44,10 +45,10 @@ typedef struct predict {
     int64_t first_row, n_rows; /* the rows of the datasets that are predicted */
     clg_stream *stream;
     clg_stream_stats stats;
-    double shown_ms;
+    double shown_ms; /* when progress was shown last */
 
     dataset **rows;   /* in the order of the stream's inputs */
-    int64_t next_row; /* this and the next two fields are the reading thread's */
+    int64_t next_row; /* next_row, read_code and read_failure belong to the reading thread */
     int read_code;
     failure_record read_failure;
     int write_code;
@@ -65,7 +66,7 @@ static int unknown_output(const predict *p, const char *name)
     return CODE_USAGE;
 }
 
-/* Parses "NAME=FILE", or "FILE" where there is one output. An output's name may contain '='. */
+/* Parses "NAME=FILE", or "FILE" when the model has one output. An output's name may contain '='. */
 static int find_target(const predict *p, const char *text, target *t)
 {
     const clg_model *model = p->engine.model;
@@ -138,8 +139,8 @@ static int read_targets(predict *p)
     return code;
 }
 
-/* Limits the rows to those of --shard "I/N": the I-th of N parts, from 1, whose sizes differ by one
- * row at most. */
+/* Limits the rows to those of --shard "I/N": the I-th of N consecutive parts, counted from 1. The
+ * sizes of the parts differ by at most one row. */
 static int take_shard(predict *p)
 {
     size_t part, parts;
@@ -160,7 +161,7 @@ static int take_shard(predict *p)
     return CODE_DONE;
 }
 
-/* Checks that the model accepts the shape of the rows in each file. */
+/* Checks that the model accepts the shape of the rows of each dataset. */
 static int check_shapes(const predict *p)
 {
     for (size_t i = 0; i < p->inputs.count; i++) {
@@ -180,8 +181,8 @@ static int check_shapes(const predict *p)
     return CODE_DONE;
 }
 
-/* Checks that all datasets have the same number of rows, except generated ones, which have any
- * number, and sets the range of rows to predict. */
+/* Checks that all datasets have the same number of rows, and sets the range of rows to predict.
+ * Generated datasets have any number of rows. */
 static int count_rows(predict *p)
 {
     const input_item *first = NULL;
@@ -233,8 +234,8 @@ static int open_devices(predict *p)
     return code;
 }
 
-/* Chooses the batch: --batch, else the one that --dim or the model fixes, else the fastest on the
- * first device; at most the number of rows. */
+/* Chooses the batch size: that of --batch, else the one that --dim or the model fixes, else the
+ * fastest on the first device. It is at most the number of rows. */
 static int decide_batch(predict *p)
 {
     int64_t fixed = -1, given = inputs_given_batch(&p->inputs);
@@ -370,7 +371,7 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Opens the file of an output when there are no rows. */
+/* Creates the file of an output when there are no rows. */
 static int open_empty(target *t)
 {
     int64_t dims[CLG_MAX_RANK] = {0};
@@ -400,7 +401,8 @@ static int failed(const predict *p, clg_status status)
     return p->read_code;
 }
 
-/* Runs the stream and completes the files. A signal stops it, and no file appears. */
+/* Runs the stream and completes the files. A signal (Ctrl-C) cancels the stream; then no file
+ * appears. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool profile: measures device time by step and by operator.
+ * cltool profile: measures the time on the device of each step and of each operator.
  */
 #include "cltool.h"
 
@@ -162,8 +162,8 @@ static double share(const profile *p, double us) { return p->total_us > 0 ? us /
 /* Returns amount / us in billions per second; 0 when no time was measured. */
 static double giga_rate(double amount, double us) { return us > 0 ? amount / (us * 1e3) : 0; }
 
-/* Returns the fraction of the device's peak that a step reaches: of its arithmetic or its memory
- * rate, whichever is higher. */
+/* Returns the fraction of the device's peak that a step reaches: the larger one of its fractions of
+ * the peak FLOP rate and of the peak memory bandwidth. */
 static double of_peak(const profile *p, double flops, double bytes, double us)
 {
     double by_flops = p->peaks.fp32_gflops > 0 ? giga_rate(flops, us) / p->peaks.fp32_gflops : 0;

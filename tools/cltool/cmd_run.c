@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool run: runs a model once. Writes outputs to files, prints a summary or the largest elements,
- * compares with expected values.
+ * cltool run: runs a model once, writes its outputs to files, prints a summary or the largest
+ * elements, and compares outputs with expected values.
  */
 #include "cltool.h"
 
@@ -24,7 +24,7 @@
 typedef struct shown {
     char *name;
     clg_value *value;
-    clg_value *table; /* what is displayed: the value, or its maps as a table */
+    clg_value *table; /* what is displayed: the value itself, or the values of its maps */
     clg_value *keys;  /* of the table's columns; NULL: the value has no maps */
     char *file;       /* in the output folder; NULL: not written */
     bool is_dump;
@@ -79,7 +79,7 @@ static const clg_port *output_named(const clg_model *model, const char *name)
     return NULL;
 }
 
-/* Parses "NAME=FILE", or "FILE" where there is one output, and loads the file. */
+/* Parses "NAME=FILE", or "FILE" when the model has one output, and loads the file. */
 static int read_expectation(run *r, const char *text, expectation *x)
 {
     bool is_pair = option_pair(text, &x->name_copy, &x->path);
@@ -168,7 +168,7 @@ static int keep_dumped(run *r)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "--dump");
 }
 
-/* Returns NAME.keys.json for NAME.npy; free(). */
+/* Returns "NAME.keys.json" for the file "NAME.npy" of v; the caller frees it with free(). */
 static char *keys_file(const shown *v)
 {
     return must_printf("%.*s.keys.json", (int)(strlen(v->file) - strlen(".npy")), v->file);
@@ -182,7 +182,7 @@ static int file_is_free(const run *r, const char *file)
     return code;
 }
 
-/* Names the files and checks that they may be written, before any work is done. */
+/* Chooses the names of the files, and checks before any work that they may be written. */
 static int plan_files(run *r)
 {
     if (!r->options->output) return CODE_DONE;
@@ -228,7 +228,7 @@ static int prepare(run *r, const char *model_path)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Sets what is displayed of a value, and its statistics. */
+/* Sets the tensor that is displayed for a value, and its statistics. */
 static int look_at(shown *v)
 {
     int code = maps_table(v->value, &v->table, &v->keys);
@@ -241,7 +241,8 @@ static int look_at(shown *v)
     return CODE_DONE;
 }
 
-/* Fetches the values. With --dump all, values that the session did not keep are left out. */
+/* Gets the values to show from the session. With --dump all, values that the session did not keep
+ * are left out. */
 static int collect(run *r)
 {
     size_t n = 0;
@@ -309,13 +310,15 @@ static int largest_first(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Returns the number of rows: the first dimension, or 1 for a tensor of rank 0 or 1. */
+/* Returns the number of rows that are ranked separately: the first dimension, or 1 for a tensor of
+ * rank 0 or 1. */
 static size_t row_count(const clg_value *v)
 {
     return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0];
 }
 
-/* Returns the elements of a row sorted, the largest first; NaN last. free(). */
+/* Returns the elements of a row in descending order, NaN last; the caller frees them with free().
+ */
 static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
 {
     size_t n_rows = row_count(v), n = n_rows > 0 ? (size_t)clg_value_n_elements(v) / n_rows : 0;
@@ -336,7 +339,7 @@ static const char *label_of(const run *r, const shown *v, int64_t index)
     return (size_t)index < r->n_labels ? r->labels[index] : "";
 }
 
-/* Returns the path of the image that a row came from; NULL when there is none. */
+/* Returns the path of the image that a row was read from; NULL when there is none. */
 static const char *row_source(const run *r, size_t row)
 {
     for (size_t i = 0; i < r->inputs.count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cltool selftest: tests a device's kernels on small problems against references, and prints a
- * report to paste.
+ * report for bug reports.
  */
 #include "cltool.h"
 

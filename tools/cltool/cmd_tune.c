@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool tune: measures every implementation of a model's nodes on the device, and keeps the
- * fastest in the cache. An implementation is measured in sessions that use it wherever a node has
- * it; its time is the minimum of all runs, which other work on the machine affects the least.
+ * cltool tune: measures every implementation of a model's nodes on the device, and stores the
+ * fastest ones in the cache. Each implementation is measured in sessions that prefer it for every
+ * node that it can compute. Its time is the minimum of all runs, since that is least affected by
+ * other work on the machine.
  */
 #include "cltool.h"
 
@@ -17,19 +18,19 @@
 #define DEFAULT_SECONDS 10.0
 #define ROUNDS 2
 #define MIN_RUNS 3
-/* Minimum gain over the implementation that the cost model favours. */
+/* Minimum relative gain of a measured choice over the choice by cost estimates. */
 #define MIN_GAIN 0.02
 
 typedef struct impl_row {
     char *name;
     /* time of all nodes of the problem in one run: the minimum of all runs; 0: not measured */
     double us;
-    double sum_us;
+    double sum_us; /* the same time in the current run */
 } impl_row;
 
 typedef struct problem_row {
     char *problem;
-    char *node; /* the name of a node with this problem */
+    char *node; /* name of one node with this problem */
     size_t n_nodes;
     impl_row *impls;
     size_t n_impls;
@@ -72,7 +73,8 @@ static problem_row *row_of(tuning *t, const clg_step_profile *step)
     return row;
 }
 
-/* Adds the steps of one run. is_plain: the session uses estimated choices. */
+/* Adds the times of the steps of one run. is_plain: the session chose implementations by cost
+ * estimates. */
 static void add_steps(tuning *t, const clg_step_profile *steps, size_t n, bool is_plain)
 {
     double whole_us = 0;
@@ -112,7 +114,8 @@ static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
     return CODE_DONE;
 }
 
-/* Runs a session for `ms`, with the implementation `impl`, or (NULL) with estimated choices. */
+/* Measures a session that prefers the implementation `impl`, or (NULL) chooses by cost estimates:
+ * runs it for at least `ms` milliseconds and MIN_RUNS runs. */
 static int measure_impl(tuning *t, const char *impl, double ms)
 {
     clg_session_options given = engine_session_options(t->options);

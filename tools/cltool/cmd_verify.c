@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool verify: runs ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each
- * has its own session, and cases do not affect each other. Unsupported cases are skipped, all
- * others must pass.
+ * cltool verify: runs ONNX test cases. A case is a folder with model.onnx and folders
+ * test_data_set_*. Each case has its own session, so that cases do not affect each other.
+ * Unsupported cases are skipped; all others must pass.
  */
 #include "cltool.h"
 
@@ -33,7 +33,7 @@ static bool is_unsupported(clg_status status)
            status == CLG_ERROR_UNSUPPORTED_DTYPE || status == CLG_ERROR_UNSUPPORTED_DEVICE;
 }
 
-/* Sets the result from the library's last failed call; returns false. */
+/* Sets the result of the case from the library's last failed call; returns false. */
 static bool set_failed(test_case *c, clg_status status, const char *where)
 {
     const char *text = clg_last_error();
@@ -89,7 +89,8 @@ static void check_operators(test_case *c, const char *path)
     }
 }
 
-/* Returns the first of the named operators that the model has; NULL when there is none. */
+/* Returns the first operator of the model that is one of the given names; NULL when there is none.
+ */
 static const char *random_operator(const char *path, const char *const *names, size_t n_names)
 {
     clg_node_info *nodes;
@@ -117,7 +118,7 @@ static void check_random(test_case *c, const char *path)
         (void)set_result(c, CASE_SKIP, must_printf("random by definition: %s", name));
 }
 
-/* Skips cases of ONNX 1.12 whose expected values do not match their model. */
+/* Skips cases of ONNX 1.12 whose expected values contradict their model. */
 static void check_wrong(test_case *c)
 {
     static const struct {
@@ -132,7 +133,7 @@ static void check_wrong(test_case *c)
 
 /* ---- one set of inputs and outputs ----------------------------------------------------------- */
 
-/* Replaces *value by one whose bytes are the same and whose dtype is another of the same size. */
+/* Replaces *value by a value with the same bytes and another dtype of the same size. */
 static clg_status reinterpret(clg_value **value, clg_dtype dtype)
 {
     clg_value *read;
@@ -146,8 +147,8 @@ static clg_status reinterpret(clg_value **value, clg_dtype dtype)
     return CLG_OK;
 }
 
-/* Returns whether `integers` holds the bits of `floats`: NumPy lacks bfloat16 and float8, so that
- * cases store them as integers, and ONNX's runner compares these. */
+/* Returns whether values of dtype `floats` may be stored as `integers`: NumPy has no bfloat16 and
+ * float8, so that test cases store their bits as integers, which ONNX's test runner compares. */
 static bool holds_bits(clg_dtype integers, clg_dtype floats)
 {
     return (integers == CLG_UINT16 && floats == CLG_BFLOAT16) ||
@@ -167,8 +168,8 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
     return status == CLG_OK ? true : set_failed(c, status, name);
 }
 
-/* Returns whether a value has the declared shape of its input; if not, as in a few of ONNX's cases,
- * skips the case. */
+/* Returns whether a value has the declared shape of its input. If it does not, as in a few of
+ * ONNX's cases, skips the case. */
 static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
 {
     bool fits = port->kind != CLG_VALUE_TENSOR || port->rank < 0 ||

@@ -90,7 +90,8 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : a->since - b->since;
 }
 
-/* Returns whether row b has the same properties as a, for the versions that follow a's. */
+/* Returns whether b is the same operator as a with the same properties, for the opset versions that
+ * follow those of a: both become one line. */
 static bool continues(const clg_operator_info *a, const clg_operator_info *b)
 {
     return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0 &&

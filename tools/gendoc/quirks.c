@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Prints which devices a row applies to. */
+/* Prints which devices an entry of the table applies to. */
 static void print_devices(const quirk_row *row)
 {
     printf("%s", row->any_family ? "any" : identity_family_word(row->family));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shows clang-tidy that these functions of src/base return an error: the analyzer sees one file at
+ * Tells clang-tidy that these functions of src/base return an error: the analyzer sees one file at
  * a time and would otherwise assume that they may return CLG_OK. Included before the files of src/
  * by tools/lint.sh.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs child processes on Windows. Transfers are overlapped, so that waiting for them can be
- * cancelled.
+ * Implements base/process.h on Windows. Transfers use overlapped I/O, so that waiting for them can
+ * be cancelled.
  */
 #include "base/clock.h"
 #include "base/process.h"
@@ -13,7 +13,7 @@
 #include "base/windows/utf16_windows.h"
 
 #define SLICE_MS 50
-/* Time that a child has to exit after its channel was closed. */
+/* Milliseconds that a child has to exit after its channel was closed. */
 #define END_MS 500
 /* Maximum size of one transfer, below the limit of ReadFile and WriteFile (a DWORD). */
 #define PIECE_BYTES ((size_t)1 << 30)
@@ -25,8 +25,8 @@ struct process {
     HANDLE channel, transferred; /* transferred: event that the pending transfer sets */
 };
 
-/* Returns false: Windows has no setuid. A program is elevated with its user's consent, and then
- * reads files that the user's programs could write in any case. */
+/* Always false: Windows has no setuid. An elevated program has its user's consent, and reads files
+ * that the user's other programs could write in any case. */
 bool process_is_privileged(void) { return false; }
 
 static clg_status refuse(const char *path)

@@ -22,8 +22,8 @@ bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs)
     QueryPerformanceCounter(&now);
     (void)swprintf(name, NAME_CHARS, L"\\\\.\\pipe\\clgraph-%lu-%ld-%llx", GetCurrentProcessId(),
                    InterlockedIncrement(&n_channels), (unsigned long long)now.QuadPart);
-    /* Fails if another process has created a pipe of this name. With one instance, no other process
-     * can open it once CreateFileW below has. */
+    /* Fails if another process has created a pipe of this name. The pipe has one instance, so no
+     * other process can connect to it after the CreateFileW below. */
     *out_ours = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE | flags,
                                  PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT |
                                      PIPE_REJECT_REMOTE_CLIENTS,

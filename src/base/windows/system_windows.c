@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements base/system.h and base/clock.h on Windows. Paths are converted from UTF-8, and may be
- * longer than MAX_PATH; files are opened so that others may replace and remove them meanwhile, as
- * on POSIX systems.
+ * Implements base/system.h and base/clock.h on Windows. Paths are converted from UTF-8 and may be
+ * longer than MAX_PATH. Open files can be replaced and removed by others, as on POSIX systems.
  */
 #include "base/clock.h"
 #include "base/system.h"
@@ -252,7 +251,7 @@ static void lift_read_only(const wchar_t *path)
 /* Renames as POSIX does, even over a file that others have open; Windows 10 and later, on NTFS. */
 static bool rename_over(const wchar_t *from, const wchar_t *to)
 {
-    enum { RENAME_INFO_EX = 22, REPLACE = 1, POSIX_SEMANTICS = 2 }; /* not in all headers */
+    enum { RENAME_INFO_EX = 22, REPLACE = 1, POSIX_SEMANTICS = 2 }; /* some SDKs lack these */
     struct {
         DWORD flags;
         HANDLE folder;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls CLBlast; the only file that does.
+ * Calls CLBlast's GEMM routines; no other file calls CLBlast. Works around two of its faults:
  *
- *   - Before 1.6.1 first calls from several threads race. A lock is held over each call, which only
- *     enqueues.
- *   - Its program cache keeps every cl_context alive that it saw (measured with 1.5.3). It is
- *     cleared when the last of our contexts that used it is freed.
+ *   - Before 1.6.1, concurrent first calls have a data race. A lock is held during each call, which
+ *     only enqueues commands.
+ *   - Its program cache keeps every cl_context alive that it was called with (measured with 1.5.3).
+ *     It is cleared when the last of our contexts that used CLBlast is freed.
  */
 #include "ocl/blas/blas_library.h"
 #include "ocl/queue/queue.h"

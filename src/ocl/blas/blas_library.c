@@ -72,7 +72,8 @@ const char *blas_why_not(void)
     return why_not;
 }
 
-/* Copies the path of an identity (dynlib_identify): all before its last two fields. */
+/* Copies the path from an identity "PATH SIZE TIME" (see dynlib_identify): everything before its
+ * last two fields. */
 static void path_of(const char *text, char out_path[DYNLIB_WHY_BYTES])
 {
     (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", text);

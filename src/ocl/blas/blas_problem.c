@@ -2,7 +2,7 @@
  *
  * Decides which GEMMs CLBlast can compute, in how many calls, and which memory they access.
  * CLBlast's GemmStridedBatched (1.5.3) returns wrong results for strides that are not dense and for
- * offsets that are not 0: such a batch is one call of Gemm for each matrix.
+ * offsets that are not 0; batches with either are computed by one call of Gemm per matrix.
  */
 #include "ocl/blas/blas.h"
 

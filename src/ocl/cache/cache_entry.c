@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes, reads and verifies cache entries; no other file knows their format.
+ * Writes, reads and verifies cache entries; only this file depends on their format (cache_entry.h).
  */
 #include "ocl/cache/cache_entry.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Age from which on a temporary file is taken to have no writer any more. */
+/* Age, one hour, above which a temporary file is assumed to be left by a crashed process. */
 #define LEFT_OVER_NS ((int64_t)3600 * 1000000000)
 
 clg_status cache_folder_path(const char *cache_dir, char **out_path)
@@ -73,7 +73,7 @@ static clg_status remove_file(const char *folder, const char *name)
     char *path;
     CLG_TRY(file_join(folder, name, &path));
     clg_status status = file_remove(path);
-    if (status != CLG_OK && !file_exists(path)) status = CLG_OK; /* another process was faster */
+    if (status != CLG_OK && !file_exists(path)) status = CLG_OK; /* another process removed it */
     memory_free(path);
     return status;
 }

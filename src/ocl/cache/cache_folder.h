@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locates, measures and prunes the cache's folder. Never touches files that are not the cache's.
+ * Locates and prunes the disk cache's folder, and computes its size. Ignores files in it that do
+ * not belong to the cache.
  */
 #ifndef CLG_OCL_CACHE_FOLDER_H
 #define CLG_OCL_CACHE_FOLDER_H

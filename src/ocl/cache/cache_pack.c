@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs all entries of a cache into one file, for installers: a head of 16 bytes (magic "CLGPACK1",
- * the number of entries as 8 bytes, little-endian), then the entries in sequence, each with the
- * checksum that it has on disk. Unpacking checks all of them before it writes the first.
+ * Packs all entries of a disk cache into one file, for installers, and unpacks such a file: a
+ * header of 16 bytes (magic "CLGPACK1", the number of entries as a little-endian 64-bit integer),
+ * then the entries in the format of cache_entry.h, with their checksums. Unpacking verifies all of
+ * them before it writes the first.
  */
 #include "base/files.h"
 #include "base/memory.h"
@@ -81,7 +82,7 @@ static clg_status damaged(const char *file, const char *what)
     return error_set(CLG_ERROR_IO, "'%s' cannot be unpacked: %s", file, what);
 }
 
-/* Verifies a pack: its head, all entries and their number, which is returned in *out_n. */
+/* Verifies a pack: its header, all entries and their number, which is returned in *out_n. */
 static clg_status check_pack(const char *file, const file_view *view, size_t *out_n)
 {
     *out_n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gets and puts entries of the disk cache, and keeps its folder bounded.
+ * Implements the disk cache: reads and writes its entries, and limits the size of its folder.
  */
 #include "ocl/cache/disk_cache.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct disk_cache {
-    char *folder; /* NULL: memory only */
+    char *folder; /* NULL: nothing is stored */
     mutex lock;   /* guards the fields below */
     bool unusable;
     bool counted; /* folder_bytes is known */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports what keeps OpenCL from working on this machine, as text to paste into a bug report.
+ * Writes a text report of OpenCL's installation on this machine - library, platforms, drivers,
+ * graphics cards, environment - that explains missing devices; for bug reports.
  */
 #include "ocl/diagnose/diagnose.h"
 
@@ -13,7 +14,7 @@
 
 #define MAX_PLATFORMS 64
 
-/* Environment variables that affect drivers, which devices they show, or this library. */
+/* Environment variables that affect drivers, the devices that they list, or this library. */
 static const char *const variables[] = {
     "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
     "POCL_DEVICES",    "POCL_CACHE_DIR",     "RUSTICL_ENABLE",    "CUDA_VISIBLE_DEVICES",

@@ -12,7 +12,8 @@
 /* Reports the system's drivers, and its graphics cards with their OpenCL devices. */
 void diagnose_system(strbuf *report, const device_record *records, size_t n);
 
-/* The parts on POSIX systems, separate so that tests can pass their own folders. */
+/* The functions below exist on POSIX systems only. They are declared here for tests, which pass
+ * other folders. */
 
 /* Reports each .icd file of a folder, the library that it names, and whether that loads. */
 void diagnose_drivers(strbuf *report, const char *folder);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports what the system shows: driver files, graphics cards, device nodes, PoCL's cache. Nothing
- * here fails: the report says what cannot be read.
+ * Reports the state of OpenCL on a POSIX system: ICD files and the driver libraries that they name,
+ * graphics cards, permissions of device nodes, PoCL's cache folder. No function returns an error:
+ * the report says what cannot be read.
  */
 #include "ocl/diagnose/diagnose.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports what Windows shows: the drivers in its registry and its display adapters. Nothing here
- * fails: the report says what cannot be read.
+ * Reports the state of OpenCL on Windows: the OpenCL drivers listed in the registry, and each
+ * display adapter with its OpenCL device. No function returns an error: the report says what cannot
+ * be read.
  */
 #include "base/windows/utf16_windows.h"
 #include "ocl/diagnose/diagnose.h"
@@ -28,8 +29,8 @@ static void describe_driver(strbuf *report, const wchar_t *wide, bool is_enabled
     dynlib_close(library);
 }
 
-/* Reports drivers registered the older way, under Khronos' key: a value's name is the path of a
- * library, zero enables it. Returns their number. */
+/* Reports the drivers under the registry key of Khronos, the older kind of registration: each
+ * value's name is the path of a library, and its data 0 enables it. Returns their number. */
 static size_t describe_vendors(strbuf *report)
 {
     HKEY key;
@@ -50,8 +51,8 @@ static size_t describe_vendors(strbuf *report)
     return n_found;
 }
 
-/* Reports drivers registered the newer way: each display adapter names its library. Returns their
- * number. */
+/* Reports the drivers registered by display adapters, the newer kind of registration: the
+ * adapter's registry key names the library. Returns their number. */
 static size_t describe_adapter_drivers(strbuf *report)
 {
     static const wchar_t adapters[] = L"SYSTEM\\CurrentControlSet\\Control\\Class\\"

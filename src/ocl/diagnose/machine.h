@@ -19,13 +19,14 @@ typedef struct machine_info {
 
 /* Lists the devices of all platforms. NO_OPENCL when there is no loader or no platform. */
 clg_status machine_list(machine_info *out_machine);
-/* As machine_list, for one device, which no platform needs to list (a caller's sub-device). */
+/* As machine_list, for one device, which need not be in a platform's list: a caller's
+ * sub-device. */
 clg_status machine_of_device(cl_device_id device, machine_info *out_machine);
 void machine_deinit(machine_info *m);
 
 /* Fills a record that is all zeros except for platform_index and device_index. A query that fails
- * leaves 0 or ""; the only error is host memory, and then device_records_free still accepts the
- * record. */
+ * leaves 0 or "". The only error is OUT_OF_HOST_MEMORY; device_records_free accepts the record even
+ * then. */
 clg_status device_query(cl_platform_id platform, cl_device_id device, device_record *record);
 /* Fills only the platform's fields. */
 clg_status platform_query(cl_platform_id platform, device_record *record);

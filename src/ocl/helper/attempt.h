@@ -15,18 +15,19 @@ typedef struct attempt {
     ocl_context *ocl;
     const helper_request *request;
     const char *what;    /* description for messages: "kernel 'softmax' of 'softmax'" */
-    hash128 key;         /* key of a pass in the table and the cache */
-    hash128 refusal_key; /* key of a failure; other attempts may share it */
-    /* The result is final: a pass is cached now (otherwise trial_keep_passes may cache it later);
-     * where no trial is possible, that is logged once. */
+    hash128 key;         /* key under which a pass is recorded, in memory and the cache */
+    hash128 refusal_key; /* key of a failure, which other attempts may share */
+    /* True: this attempt alone decides. A pass is cached immediately, an error that the driver
+     * returns is recorded as a failure, and where no trial is possible that is logged once. False:
+     * trial_keep_passes may cache a pass later, and an error of the driver is only returned. */
     bool settles;
     process_keep_waiting keep_waiting; /* may be NULL */
     void *user;
 } attempt;
 
 /* Runs the trial unless its result is known. Returns KERNEL_BUILD if it failed, now or earlier. A
- * pass under this attempt's own key takes precedence over a failure under a shared refusal_key, so
- * that what has run before continues to run. With CLG_OK, out_reply->outcome is HELPER_DONE if the
+ * pass under `key` takes precedence over a failure under a shared refusal_key, so that a kernel
+ * that ran before is not refused later. With CLG_OK, out_reply->outcome is HELPER_DONE if the
  * trial ran now and HELPER_UNABLE if there was none; with an error it is unspecified. Release
  * *out_reply with helper_reply_deinit. */
 clg_status attempt_run(const attempt *a, helper_reply *out_reply);
@@ -37,7 +38,8 @@ bool attempt_has_failed(ocl_context *ocl, hash128 key);
 bool attempt_has_passed(ocl_context *ocl, hash128 key);
 /* Records a pass in the context's table, in memory only. */
 void attempt_note_pass(ocl_context *ocl, hash128 key);
-/* Logs that `what` is compiled in this process, without a trial. words: the reason; may be NULL. */
+/* Logs that `what` is compiled in this process without a trial. words: the helper's reason, or
+ * NULL. */
 void attempt_say_unable(const char *what, const char *words);
 
 #endif

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define MAX_HELPERS 4
-/* The helper enforces the limit; this is the extra time it has to report. */
+/* The helper itself enforces the time limit; this is the time that it has to report after that. */
 #define GRACE_NS UINT64_C(15000000000)
 
 struct helper_pool {
@@ -178,7 +178,7 @@ static clg_status greet(ocl_context *ocl, process *p, helper_reply *out_reply)
     return status;
 }
 
-/* Switches the pool off for good; the first caller logs why. */
+/* Switches the pool off permanently; the first caller logs the reason. */
 static void switch_off(helper_pool *pool, const char *why)
 {
     mutex_lock(&pool->lock);
@@ -237,7 +237,7 @@ static process *take(ocl_context *ocl, bool *out_is_new)
     return NULL;
 }
 
-/* Returns a helper to the pool; p is NULL if it has ended. */
+/* Returns an idle helper to the pool, or only its slot if p is NULL because the helper ended. */
 static void give_back(helper_pool *pool, process *p)
 {
     mutex_lock(&pool->lock);
@@ -247,8 +247,8 @@ static void give_back(helper_pool *pool, process *p)
     mutex_unlock(&pool->lock);
 }
 
-/* Exchanges one request and reply with one helper. *out_stale: an idle helper had ended meanwhile
- * (they do after a while); try another one. */
+/* Sends a request to one helper and reads its reply. *out_stale: the helper was idle and had ended,
+ * as idle helpers do after a time; the caller tries another one. */
 static clg_status request_one(ocl_context *ocl, const strbuf *message, uint32_t n_limits,
                               process_keep_waiting keep_waiting, void *user,
                               helper_reply *out_reply, bool *out_stale)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Manages a context's pool of compile helpers: processes in which programs are compiled first,
- * since drivers' compilers may crash. Processes are started on first use and end when idle. If the
- * helper is missing, has another version or cannot be started, the pool is off, and one log line
- * says why.
+ * Manages a context's pool of compile helpers: processes that compile programs before this process
+ * does, because drivers' compilers may crash. They are started on first use and end when idle. If
+ * the helper is missing, has another version or cannot be started, the pool is switched off, and
+ * one log line has the reason.
  */
 #ifndef CLG_OCL_HELPER_H
 #define CLG_OCL_HELPER_H
@@ -22,7 +22,7 @@
  * out. */
 clg_status helper_pool_create(const ocl_context_options *options, helper_pool **out_pool);
 void helper_pool_free(helper_pool *pool); /* accepts NULL; ends the helpers */
-/* Returns whether requests may be made; false once the pool is off. */
+/* Returns whether requests can be served; false once the pool is switched off. */
 bool helper_is_on(ocl_context *ocl);
 /* Returns how many requests can be served concurrently. */
 size_t helper_n_parallel(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes requests to the compile helper: builds, launches, GEMMs.
+ * Executes requests in the compile helper: builds a program and launches its kernel, or computes a
+ * GEMM with CLBlast.
  */
 #include "ocl/helper/helper_execute.h"
 
@@ -13,8 +14,8 @@
 
 /* Memory limit of a trial on a GPU; if the request needs more, only the build is tested. */
 #define GPU_MAX_BYTES ((size_t)256 << 20)
-/* CPU devices: buffers above this size are fresh pages, which are zeros (src/helper ensures that);
- * writing them would make them resident. */
+/* On CPU devices, buffers above this size are fresh pages (see mallopt in helper/child_posix.c):
+ * they are zeros already, and writing them would make them resident. */
 #define CPU_CLEAR_BYTES ((size_t)1 << 20)
 /* Global size of a dimension from which on PoCL compiles a kernel a second time. */
 #define WIDE_ITEMS 65536u
@@ -88,8 +89,8 @@ static bool may_launch(const trial *t)
     return t->request->has_launch && (is_on_cpu(t->ocl) || n_bytes <= GPU_MAX_BYTES);
 }
 
-/* Returns the buffer of the first earlier argument with the same identity; NULL when there is
- * none. */
+/* Returns the buffer of the first earlier argument that has this argument's identity; NULL when
+ * there is none. */
 static ocl_buffer *find_same(const trial *t, size_t index)
 {
     const kernel_arg *items = t->request->args.items;
@@ -140,8 +141,9 @@ static clg_status set_arg(trial *t, size_t index)
     return CLG_OK;
 }
 
-/* Chooses the NDRange of a trial: one work-group, or the whole range when the driver chooses local
- * sizes. Where the driver recompiles for large NDRanges, the smallest one that triggers it. */
+/* Chooses the NDRange of a trial: one work-group, or the whole NDRange of the request if it has no
+ * local size. Where the driver recompiles for large NDRanges, the smallest NDRange that has it
+ * compile the same code as the request's. */
 static void choose_range(const trial *t, size_t global[3], size_t local[3])
 {
     const helper_launch *l = &t->request->launch;

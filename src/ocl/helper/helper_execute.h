@@ -9,20 +9,21 @@
 #include "ocl/helper/helper_message.h"
 #include "ocl/ocl.h"
 
+/* The device of a helper process. */
 typedef struct helper_device {
     ocl_context *context;
-    /* Hash of the text of the last program, and that program: adjacent requests often use the same
-     * one. */
+    /* The program (cl_program) of the last request, and the hash of its source: the next request
+     * often uses it again. */
     hash128 last_text;
     void *last_program;
 } helper_device;
 
-/* Opens the device of the hello, without cache, probes or a helper: by index if its identity
- * matches, else by identity. The device is never closed. */
+/* Opens the device that `hello` names, without cache, probes or a helper: the device at its index
+ * if that has its identity, else the first device that has it. The device is never closed. */
 clg_status helper_open_device(const helper_hello *hello, helper_device *out_device);
-/* Executes a request. Buffers have the sizes in the request and are filled with zeros except for
- * given content. Only one work-group of the launch is run where that compiles the same code as the
- * whole launch. */
+/* Executes a request. Buffers have the sizes in the request, and are filled with the data in it or
+ * with zeros. Runs only one work-group of the launch where that compiles the same code as the whole
+ * launch. */
 void helper_execute(helper_device *device, const helper_request *request, helper_reply *out_reply);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serializes messages of the compile helper. Integers are in native byte order: both ends are on
- * one machine.
+ * Serializes and parses the messages between the library and its compile helper. Integers are in
+ * native byte order, since both processes are on one machine.
  */
 #include "ocl/helper/helper_message.h"
 
@@ -18,8 +18,8 @@ static void put(strbuf *t, const void *data, size_t n_bytes)
 
 static void put_u64(strbuf *t, uint64_t value) { put(t, &value, sizeof value); }
 
-/* Writes a byte count and the bytes, with a NUL at the end so that strings can be borrowed; NULL is
- * empty. */
+/* Writes a byte count, the bytes and a NUL, so that the reader can use strings in place. data may
+ * be NULL: no bytes. */
 static void put_bytes(strbuf *t, const void *data, size_t n_bytes)
 {
     put_u64(t, n_bytes);
@@ -32,7 +32,8 @@ static void put_string(strbuf *t, const char *string)
     put_bytes(t, string, string ? strlen(string) : 0);
 }
 
-/* Reserves room for the size of a message, which `end` fills in; returns its position. */
+/* Begins a message: reserves the bytes of its size, which `end` fills in, and returns their
+ * position. */
 static size_t begin(strbuf *t)
 {
     const size_t at = t->size_bytes;
@@ -157,7 +158,8 @@ static float get_float(cursor *c)
     return value;
 }
 
-/* Returns borrowed bytes, followed by a NUL; "" if the message is damaged. */
+/* Returns a pointer to bytes inside the message, which are followed by a NUL; "" if the message is
+ * damaged. */
 static const char *get_bytes(cursor *c, size_t *out_n_bytes)
 {
     const uint64_t n_bytes = get_u64(c);

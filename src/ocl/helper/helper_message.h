@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serializes messages between the library and its compile helper. A message is its size in bytes
- * (32 bits), followed by its fields in a fixed order. Both ends have the same version, which the
- * first message checks. Reading checks bounds: a damaged message is rejected.
+ * Declares and serializes the messages between the library and its compile helper. A message is its
+ * size in bytes (32 bits), followed by its fields in a fixed order. Both processes have the same
+ * version of the library, as the first message checks. Reading checks all bounds: a damaged message
+ * is rejected.
  */
 #ifndef CLG_OCL_HELPER_MESSAGE_H
 #define CLG_OCL_HELPER_MESSAGE_H
@@ -14,8 +15,8 @@
 
 #define HELPER_QUOTED(x) #x
 #define HELPER_TEXT_OF(x) HELPER_QUOTED(x)
-/* Version of the message format and of the library: both ends must compile the same kernel
- * texts. */
+/* Versions of the message format and of the library. The library's is included since both processes
+ * must compile the same kernel sources. */
 #define HELPER_VERSION                                                                             \
     "messages 2, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
         CLG_VERSION_MINOR) "." HELPER_TEXT_OF(CLG_VERSION_PATCH)
@@ -30,13 +31,16 @@ typedef struct helper_hello {
     uint64_t max_memory_bytes; /* resident; 0: unlimited */
 } helper_hello;
 
+/* The NDRange of a launch, as for clEnqueueNDRangeKernel. */
 typedef struct helper_launch {
     uint32_t n_dims;
-    bool has_local;
+    bool has_local; /* false: the driver chooses the local size */
     uint64_t global[3], local[3];
 } helper_launch;
 
+/* Value of content_arg for no argument. */
 #define HELPER_NO_ARG (-1)
+/* Maximum of n_limits. */
 #define HELPER_MAX_LIMITS 64
 
 /* A request: build a program, create its kernel and launch it; or, with has_gemm, compute a GEMM
@@ -49,7 +53,7 @@ typedef struct helper_request {
     bool has_launch;
     helper_launch launch;
     kernel_args args;
-    int32_t content_arg; /* index of the buffer whose content is returned; HELPER_NO_ARG: none */
+    int32_t content_arg; /* index of the buffer argument to read back, or HELPER_NO_ARG */
     bool wants_binary;
     bool has_gemm;    /* a GEMM: name, entry, source, launch, args and wants_binary are unused */
     ocl_gemm gemm;    /* without buffers */
@@ -67,6 +71,7 @@ typedef enum helper_outcome {
     HELPER_UNABLE         /* not executed: no helper, no such device, or another failure */
 } helper_outcome;
 
+/* The reply to a hello or a request. */
 typedef struct helper_reply {
     helper_outcome outcome;
     int32_t status; /* clg_status, if HELPER_REFUSED or if executing failed otherwise */
@@ -74,9 +79,9 @@ typedef struct helper_reply {
         signal; /* if HELPER_CRASHED or HELPER_KILLED; negative: a Windows exception; 0: unknown */
     /* The error text, or the driver's last output; may be NULL. Owned, like the fields below. */
     char *text;
-    char *binary;
+    char *binary; /* if wants_binary; else NULL */
     size_t binary_bytes;
-    char *content;
+    char *content; /* data of the buffer content_arg after the launch; else NULL */
     size_t content_bytes;
 } helper_reply;
 
@@ -92,11 +97,12 @@ static inline uint64_t helper_limit_ns(uint32_t limit_s, uint32_t n_limits)
 void helper_write_hello(strbuf *t, const helper_hello *hello);
 void helper_write_request(strbuf *t, const helper_request *request);
 void helper_write_reply(strbuf *t, const helper_reply *reply);
-/* Read a message that follows its size; return false if it is damaged. A hello or a request borrows
- * from data, except for args.items (release with memory_free, not kernel_args_deinit). */
+/* Parse a message, without its size; return false if it is damaged. Pointers in a hello or a
+ * request point into data, except for args.items (release with memory_free, not
+ * kernel_args_deinit). */
 bool helper_read_hello(const char *data, size_t n_bytes, helper_hello *out_hello);
 bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_request);
-/* Reads only n_limits of a request, at least 1. */
+/* Returns n_limits of a request, or 1 if it is 0, without parsing the rest. */
 uint32_t helper_read_n_limits(const char *data, size_t n_bytes);
 clg_status helper_read_reply(const char *data, size_t n_bytes, helper_reply *out_reply);
 void helper_reply_deinit(helper_reply *reply);

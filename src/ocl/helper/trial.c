@@ -20,8 +20,8 @@
 /* Name of the cache record that exists if a compiler crash on this device has ever been
  * recorded. */
 #define MARK "compiler crashes 1"
-/* Number of attempts: a crash is recorded only if it happens twice, since one crash may have another
- * cause. */
+/* Number of attempts: a crash is recorded only if it happens twice, since one crash may have
+ * another cause. */
 #define N_TRIES 2
 
 clg_status trial_table_init(trial_table *t) { return mutex_init(&t->lock); }
@@ -78,8 +78,8 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
     return status;
 }
 
-/* Looks up a result of an earlier process in the cache and adds it to the table. Returns the same as
- * `find`. Call with the table's lock held. */
+/* Looks up a result of an earlier process in the cache and adds it to the table. Returns the same
+ * as `find`. Call with the table's lock held. */
 static size_t recall(ocl_context *ocl, hash128 key, const char **out_refusal)
 {
     trial_table *t = &ocl->trials;
@@ -303,16 +303,16 @@ static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *glo
     }
 }
 
-/* Returns whether the helper should return p's binary. It should if binaries can be loaded, and read
- * without compiling again: then p is compiled only in the helper. */
+/* Returns whether the helper should return p's binary. It should if binaries can be loaded, and
+ * read without compiling again: then p is compiled only in the helper. */
 static bool wants_binary(ocl_context *ocl, ocl_program *p)
 {
     return !program_handle(ocl, p) && !context_has_quirk(ocl, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
            !context_has_quirk(ocl, QUIRK_NO_BINARIES);
 }
 
-/* Runs the trial of a program in a launch configuration (form, see program.h), and stores the binary
- * that the helper returns in p. */
+/* Runs the trial of a program in a launch configuration (form, see program.h), and stores the
+ * binary that the helper returns in p. */
 static clg_status try_program(ocl_context *ocl, ocl_program *p, uint64_t form,
                               const helper_request *request, process_keep_waiting keep_waiting,
                               void *user)

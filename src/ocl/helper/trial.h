@@ -2,8 +2,9 @@
  *
  * Runs trials: compiles every program in the helper process (helper.h) before this process does. A
  * trial builds a program there and launches its kernel once, since drivers compile at either point,
- * or computes a GEMM with CLBlast there. A crash of a driver's compiler is cached for this device,
- * driver and text, and from then on the program is refused with an error that names the crash.
+ * or computes a GEMM with CLBlast there. It passes or fails. A crash of a driver's compiler is
+ * cached for this device, driver and source text; from then on the program is refused with an error
+ * that describes the crash. `form` is a launch configuration: see program.h.
  */
 #ifndef CLG_OCL_TRIAL_H
 #define CLG_OCL_TRIAL_H
@@ -11,16 +12,16 @@
 #include "base/process.h"
 #include "ocl/program.h"
 
-/* The launch form (see program_note_form) that stands for the build itself. */
+/* The value of form that denotes the build of a program without a launch. */
 #define TRIAL_FORM_OF_BUILD 0
 
-/* Results of a context's trials. */
+/* The results of a context's trials: passes and failures (refusals). */
 typedef struct trial_table {
     mutex lock;       /* guards the fields below */
     hash_map results; /* key of a trial -> TRIAL_PASSED, or 1 + an index of refusals */
     char **refusals;  /* error messages */
     size_t n_refusals, capacity;
-    /* Whether the cache was searched for the mark that a process leaves when a compiler crashes,
+    /* Whether the cache was searched for the record that a compiler has crashed on this device,
      * and whether it was found. */
     bool searched;
     bool has_mark;
@@ -33,11 +34,11 @@ void trial_table_deinit(trial_table *t);
  * KERNEL_BUILD when the driver's compiler rejects the program or crashes on it. Returns CLG_OK also
  * where no trial is possible; then a log line says that the build runs in this process. */
 clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry);
-/* Tests a launch in the helper; call it before launching the kernel in a form that is new to its
- * program, with its current arguments. form: as for program_note_form. */
+/* Tests a launch in the helper with the kernel's current arguments; call it before the first launch
+ * in a configuration. Returns errors as trial_of_build does. */
 clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
                            const size_t *local, process_keep_waiting keep_waiting, void *user);
-/* Tests a GEMM of CLBlast in the helper, which computes a small one of the same class
+/* Tests a GEMM of CLBlast in the helper, which computes a small one that launches the same kernels
  * (trial_gemm.c); call it before the GEMM runs here, since CLBlast compiles its own kernels.
  * Returns KERNEL_BUILD when the driver's compiler rejects them or crashes, and CLG_OK also where no
  * trial is possible. g needs no buffers. */
@@ -51,8 +52,8 @@ bool trial_gemm_has_failed(ocl_context *ocl, const ocl_gemm *g);
 /* Writes the small GEMM that represents call i (below blas_n_calls) of g in its trial, and returns
  * the key of the class of GEMMs that it represents. */
 hash128 trial_gemm_class(const ocl_gemm *g, int64_t i, ocl_gemm *out_small);
-/* Caches that p compiles in the forms in which it was launched; for drivers whose binaries cannot
- * be cached. */
+/* Records in the cache that p compiles in these launch configurations; for drivers whose binaries
+ * cannot be cached. */
 void trial_keep_passes(ocl_context *ocl, const ocl_program *p, const uint64_t *forms,
                        size_t n_forms);
 /* Returns whether trial_has_failed may return true for any launch. Check it first, because

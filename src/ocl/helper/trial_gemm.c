@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs trials of CLBlast, which builds one program per routine at its first call; drivers that
- * compile late compile each of its kernels at a launch.
+ * Runs trials of CLBlast's GEMM: has the compile helper compute a small GEMM that launches the same
+ * kernels. CLBlast builds one program per routine at its first call; drivers that compile late
+ * compile each of its kernels at a launch.
  *
- * CLBlast decides which kernels it launches (xgemm.cpp of 1.5): a direct kernel where m n k is
- * below the cube of a side that its tables have for the device; else a faster kernel between
- * others that copy, pad or transpose the operands, with variants for operands that need no padding
- * and none for operands that it can read in place. Its C interface does not return these
- * parameters. But in the tables for float32 that side is a multiple of 64 up to 1984, and sides of
- * tiles are powers of two up to 256. So problems are of one class when they agree in the largest
- * multiple of 64 whose cube is at most m n k, in the powers of two that divide m, n and k, and in
- * transposes, gaps between rows, offsets and beta. One problem per class is tried; a large one is
- * made smaller: within its class, or beyond where that does not suffice.
+ * CLBlast chooses its kernels by the problem (xgemm.cpp of 1.5). If m * n * k is below the cube of
+ * XGEMM_MIN_INDIRECT_SIZE, a parameter tuned for the device, it launches one direct kernel. Else it
+ * launches a faster kernel, before and after it kernels that copy, pad or transpose the operands;
+ * these have variants without padding and are omitted for operands that can be used in place. Its C
+ * interface does not return the tuned parameters. But in its database for float32 that size is a
+ * multiple of 64 up to 1984, and tile sizes are powers of two up to 256. So problems belong to one
+ * class if they have the same largest multiple of 64 whose cube is at most m * n * k, the same
+ * largest powers of two that divide m, n and k, and the same transposes, padding of rows, offsets
+ * and beta (zero or not). One problem per class is tried. A large problem is reduced, if possible
+ * within its class.
  *
- * A failure counts for the routine, that is for all of its classes: a compiler that crashes on one
- * of its kernels may well crash on others, and each would take two crashes or a time limit to find
- * out. See decision 36.
+ * A failure is recorded for the routine, that is for all of its classes: a compiler that crashes on
+ * one of its kernels may well crash on others, and each would take two crashes or a time limit to
+ * find out. See decision 36.
  */
 #include "ocl/blas/blas.h"
 #include "ocl/helper/attempt.h"
 
 #include <string.h>
 
-/* Granularity of the side below whose cube CLBlast uses its direct kernel. */
+/* Granularity of XGEMM_MIN_INDIRECT_SIZE, and an upper limit of it. */
 #define SIDE_STEP 64
 #define MAX_SIDE 2048
 /* The largest side of a tile, in elements. */
 #define MAX_TILE 256
-/* Work-items from which on PoCL compiles a kernel a second time; a work-item of the copying kernels
- * processes up to 32 elements. */
+/* Global size of a dimension from which on PoCL compiles a kernel a second time. A work-item of
+ * CLBlast's copy kernels processes up to 32 elements. */
 #define WIDE_ITEMS 65536
 #define WIDE_ELEMS (32 * WIDE_ITEMS)
-/* Limits of a trial: bytes of its operands, and m n k. */
+/* Limits of a trial: total bytes of its operands, and m * n * k. */
 #define MAX_BYTES (double)(256 << 20)
 #define MAX_VOLUME (3 * cube(MAX_SIDE))
 /* Batch size and offsets of a trial, where its class has them. */
 #define TRIAL_BATCH 2
 #define TRIAL_OFFSET 64
-/* Time limits granted to a trial: a program of CLBlast has about 20 kernels, and compiles as long
- * as several of this library's. */
+/* Time limit of a trial, as a multiple of the limit of one program: a program of CLBlast has about
+ * 20 kernels and takes as long to compile as several of this library's. */
 #define N_LIMITS 5
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -47,8 +49,8 @@ static double volume(int64_t m, int64_t n, int64_t k) { return (double)m * (doub
 
 static double cube(double x) { return x * x * x; }
 
-/* Returns the largest multiple of SIDE_STEP up to MAX_SIDE whose cube is at most m n k, divided by
- * SIDE_STEP. */
+/* Returns the largest multiple of SIDE_STEP up to MAX_SIDE whose cube is at most m * n * k, divided
+ * by SIDE_STEP. */
 static uint64_t side_of(const ocl_gemm *g)
 {
     const double elems = volume(g->m, g->n, g->k);
@@ -65,8 +67,8 @@ static uint64_t divisor_of(int64_t dim)
     return d;
 }
 
-/* Returns the largest power of two up to dim and WIDE_ELEMS if dim is at least WIDE_ITEMS, where
- * PoCL may compile for a wide range; else 1. */
+/* If dim is at least WIDE_ITEMS, so that PoCL may compile for a large global size, returns the
+ * largest power of two that is at most dim and WIDE_ELEMS; else 1. */
 static uint64_t width_of(int64_t dim)
 {
     uint64_t w = WIDE_ITEMS;
@@ -83,8 +85,8 @@ static int64_t halved(int64_t dim)
     return d * (d < MAX_TILE ? n / 2 | 1 : n / 2);
 }
 
-/* Halves the largest dimension that may shrink. Returns false, with g unchanged, when there is none
- * or when g would leave a class that it keeps. */
+/* Halves the largest dimension that can be halved. Returns false, with g unchanged, if there is
+ * none, or if keeps_class and g would change its class. */
 static bool shrink(ocl_gemm *g, bool keeps_class)
 {
     int64_t *const dims[3] = {&g->m, &g->n, &g->k}, *max = NULL;
@@ -201,8 +203,8 @@ static clg_status try_call(ocl_context *ocl, const ocl_gemm *g, int64_t i,
     return status;
 }
 
-/* Returns the number of classes among the calls for a GEMM: of several calls, only the first may
- * have offsets of 0. */
+/* Returns the maximum number of classes among the calls for one GEMM: 2 for several calls, since
+ * only the first may have offsets of 0. */
 static int64_t n_classes(const ocl_gemm *g) { return blas_n_calls(g) > 1 ? 2 : 1; }
 
 clg_status trial_of_gemm(ocl_context *ocl, const ocl_gemm *g, process_keep_waiting keep_waiting,

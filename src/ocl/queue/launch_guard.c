@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Admits queues in order of arrival, and keeps the table of launches that the driver has cached.
- * The driver keeps 128 entries and evicts the least recently used first, so this table is
- * cleared before that many can have been added.
+ * Implements the launch guard: admits queues in order of arrival, and keeps a table of the launches
+ * for which the driver has compiled code in its own table. The driver's table has 128 entries, of
+ * which it evicts the least recently used; so this table is cleared before that many can have been
+ * added.
  */
 #include "ocl/queue/launch_guard.h"
 
@@ -15,6 +16,7 @@
 #define MAX_ENTRIES 96
 #define N_SLOTS 256
 
+/* A kernel and local size, with the largest global sizes launched. */
 typedef struct guard_slot {
     bool used;
     launch_form form;
@@ -25,12 +27,12 @@ static struct {
     condition changed;
     uint64_t next_ticket, serving; /* tickets are issued and served in order */
     size_t n_inside;
-    bool alone;       /* the queue inside excludes all others */
-    bool has_foreign; /* ... and launched kernels that this table lacks */
-    bool is_stale;    /* slots must be cleared by the next queue, which enters alone */
-    /* Entries that launches may have made in the driver's table since this table was empty. */
+    bool alone;       /* the queue inside was admitted alone: no other may enter */
+    bool has_foreign; /* ... and has called launch_guard_learn(NULL) */
+    bool is_stale;    /* the next queue enters alone, and clears the slots */
+    /* Entries that launches may have added to the driver's table since this table was cleared. */
     size_t n_entries;
-    size_t n_lost; /* Entries there that belong to no launch, and may never be evicted. */
+    size_t n_lost; /* Entries in the driver's table for no launch, perhaps never evicted. */
     guard_slot slots[N_SLOTS];
 } guard = {.lock = MUTEX_INIT, .changed = CONDITION_INIT};
 
@@ -42,7 +44,8 @@ static bool same_kernel(const launch_form *a, const launch_form *b)
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }
 
-/* Returns the form's slot, or the free slot where it belongs: slots are never all in use. */
+/* Returns the slot of a launch's kernel and local size, or the free slot for it; there is always
+ * one. */
 static guard_slot *find(const launch_form *form)
 {
     uint64_t at = hash_bytes(form, offsetof(launch_form, extent), 0);
@@ -66,7 +69,8 @@ static void forget(void)
     atomic_fetch_add(&epoch, 1);
 }
 
-/* Records a launch. The driver has an entry for at least each of the two largest extents. */
+/* Records a launch. Counts one more entry in the driver's table, and keeps, per kernel and local
+ * size, the largest extent in each direction. */
 static void note(const launch_form *form)
 {
     guard_slot *s = find(form);

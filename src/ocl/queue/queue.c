@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements in-order queues: transfers, launches, time stamps. Without profiling, few commands
- * have an event: downloads on which a thread polls (queue_wait.c), uploads that other queues wait
- * for (queue_order.c), transfers where the driver's blocking is faulty, and commands that may run
- * concurrently (queue_overlap.c).
+ * Implements in-order queues: transfers, kernel launches, time stamps. Without profiling, only
+ * these commands have an event: downloads on which a thread polls (queue_wait.c), uploads for which
+ * other queues wait (queue_order.c), blocking transfers where the driver's blocking is faulty, and
+ * commands that may run concurrently (queue_overlap.c).
  */
 #include "ocl/queue/queue.h"
 
 #include "base/memory.h"
 #include "ocl/kernel.h"
 
-/* Below 2^31 bytes, where some drivers' fills break. */
+/* Maximum size of one fill on drivers whose fills of 2^31 bytes and more are faulty. */
 #define FILL_CHUNK_BYTES ((size_t)1 << 30)
 
 /* ---- creating and freeing -------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ typedef struct transfer {
     cl_event private; /* used as `event` when no caller needs it */
 } transfer;
 
-/* Prepares a transfer whose event is to be stored in `slot`; slot NULL: no caller needs it. */
+/* Initializes a transfer. slot: where to store its event; NULL: the caller needs no event. */
 static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, transfer *out)
 {
     *out = (transfer){.event = slot};
@@ -167,7 +167,7 @@ static clg_status transfer_end(ocl_queue *q, const transfer *t)
     return is_done ? CLG_OK : CL_DO(context_record(q->context)->name, Finish, (q->handle));
 }
 
-/* Returns where a command that transfers content to the host stores its event. */
+/* Returns where a command that reads a buffer to the host stores its event. */
 static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
 {
     if (q->profiling || blocking || !q->stays_awake) return queue_event_slot(q, out_slot);
@@ -310,8 +310,8 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     if (!context_has_quirk(q->context, QUIRK_WIDER_LAUNCH_CRASHES)) return CLG_OK;
     if (q->place == GUARD_ALONE) return CLG_OK;
     if (q->place == GUARD_SHARED && form && kernel_launch_is_known(k, form)) return CLG_OK;
-    /* Finish first, so as not to wait for others while inside: a caller's event may be that of a
-     * run which is yet to enter. */
+    /* Finish first: nothing may wait for other queues while inside. The application's event, for
+     * which commands wait, may be of a run that has not entered yet. */
     if (q->place == GUARD_SHARED || q->waits_for_others || q->is_callers)
         CLG_TRY(ocl_queue_finish(q));
     q->waits_for_others = false;
@@ -319,8 +319,8 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     return CLG_OK;
 }
 
-/* Returns whether a launch has at least as many groups as the device has compute units; true where
- * the driver chooses local sizes. */
+/* Returns whether a launch has at least as many work-groups as the device has compute units; true
+ * if the driver chooses the local size. */
 static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const size_t local[3])
 {
     const size_t units = context_caps(q->context)->compute_units;

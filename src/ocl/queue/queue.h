@@ -20,13 +20,13 @@ typedef struct queue_event {
 typedef struct queue_overlap {
     cl_command_queue handle; /* out-of-order queue; NULL until it is needed */
     bool is_open, is_first_window, is_new_slot;
-    uint32_t slot, after; /* of the next commands */
+    uint32_t slot, after; /* of the next command (ocl_queue_order) */
     cl_event begun;       /* completes when all that was enqueued before the overlap has ended */
     cl_event done[QUEUE_WINDOW];
-    uint32_t last; /* bits: slots that no other slot depends on */
+    uint32_t last; /* bits: slots on which no other slot depends */
 } queue_overlap;
 
-/* The OpenCL queue that a command goes to, and the events that it waits for. */
+/* The OpenCL queue in which a command is enqueued, and its wait list. */
 typedef struct queue_command {
     cl_command_queue handle;
     bool overlaps;
@@ -39,40 +39,40 @@ struct ocl_queue {
     ocl_context *context;
     cl_command_queue handle;
     bool is_callers;
-    bool waits_for_others; /* commands may wait for the application's events */
+    bool waits_for_others; /* commands in flight may wait for the application's events */
     guard_place place;     /* GUARD_OUTSIDE where the driver needs no guard */
     bool profiling;
     uint32_t tag;
     queue_event *events; /* only with profiling */
     size_t n_events, capacity;
-    bool stays_awake; /* Polls while waits are short (queue_wait.c). */
-    cl_event watched; /* of the last command that transfers content to the host, or NULL */
-    bool wants_all;   /* a launch since the last wait has work for all compute units */
+    bool stays_awake; /* a wait may poll before it sleeps (queue_wait.c) */
+    cl_event watched; /* event of the last command that reads a buffer to the host, or NULL */
+    bool wants_all;   /* a launch since the last wait occupies all compute units */
     uint64_t last_wait_ns;
     queue_overlap overlap;
     bool is_upload;     /* other queues wait for its blocking writes (queue_order.c) */
-    bool has_waited;    /* a barrier waits for an upload, since the last finish */
-    uint64_t n_uploads; /* uploads that the next commands are already ordered after */
+    bool has_waited;    /* a barrier for an upload was enqueued since the last finish */
+    uint64_t n_uploads; /* number of uploads after which the next commands are ordered */
 };
 
-/* Enters the launch guard before a launch of k, until the next finish: waits until the driver can
- * take the launch, and for commands in flight where those must end first. form and k NULL: launches
- * of another library. */
+/* Enters the launch guard before a launch of k, until the next finish. Waits until the driver can
+ * run the launch safely; where necessary, first finishes this queue. form and k NULL: launches of
+ * another library. */
 struct ocl_kernel;
 clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *form);
 
-/* Leaves the launch guard, so that other queues may launch anything. finished: no command is in
- * flight. */
+/* Leaves the launch guard, so that other queues may enter it. finished: no command of this queue is
+ * in flight. */
 void queue_leave(ocl_queue *q, bool finished);
 /* Returns whether threads may poll instead of sleeping while they wait for this device. */
 bool queue_may_stay_awake(const ocl_context *ocl);
-/* Releases the event of `watched`. */
+/* Releases the event `watched` and sets it to NULL. */
 void queue_unwatch(ocl_queue *q);
 
-/* overlap_begin chooses the OpenCL queue and the wait list of a command that may run concurrently
- * with others. Call concurrent_keep once it is enqueued, with its event in c->made if overlaps is
- * set. */
+/* Sets the OpenCL queue and the wait list of a command that may run concurrently with others. */
 void overlap_begin(const ocl_queue *q, queue_command *c);
+/* Records such a command once it is enqueued. If c->overlaps, c->made has its event, which the
+ * queue then owns. */
 void concurrent_keep(ocl_queue *q, const queue_command *c);
 /* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
@@ -81,11 +81,12 @@ clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
 
-/* Publishes the event of a blocking write of the upload queue; takes ownership of the reference. */
+/* Makes `written`, the event of a blocking write of the upload queue, the one for which other
+ * queues wait. Takes ownership of the reference. */
 void order_publish(ocl_queue *q, cl_event written);
-/* Makes later commands wait for uploads that they are not yet ordered after. */
+/* Makes later commands wait for the last upload, if they do not yet. */
 clg_status order_wait(ocl_queue *q);
-/* Call after a successful finish: everything enqueued is complete. */
+/* Records that all commands enqueued are complete; to be called after a successful finish. */
 void order_settle(ocl_queue *q);
 
 /* Orders the next command after the last upload; call before each command. */
@@ -95,10 +96,10 @@ static inline clg_status order_catch_up(ocl_queue *q)
     return n == q->n_uploads ? CLG_OK : order_wait(q);
 }
 
-/* Returns where a command stores its event; NULL without profiling. Allocates first, so that
- * queue_event_keep cannot fail. */
+/* Returns where the next command must store its event for its time stamps; NULL without profiling.
+ * Allocates memory here, so that queue_event_keep cannot fail. */
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot);
-/* Records the slot's command as enqueued. */
+/* Records that the command whose event queue_event_slot returned is enqueued. */
 void queue_event_keep(ocl_queue *q);
 
 #endif

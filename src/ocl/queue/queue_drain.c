@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waits for all commands of an OpenCL queue: by an event where the driver uses a queue after
- * clFinish has returned, so that it may be freed too early (QUIRK_FINISHED_QUEUE_USED).
+ * Waits for all commands of an OpenCL queue: by clFinish, or by an event on drivers that still use
+ * the queue after clFinish has returned, so that releasing it may crash
+ * (QUIRK_FINISHED_QUEUE_USED).
  */
 #include "ocl/queue/queue.h"
 

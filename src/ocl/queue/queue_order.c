@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orders the commands of a context's queues (decision 37). OpenCL orders the commands of one queue;
- * commands of two queues are ordered only by events, and a blocking write that has returned is not
- * an event: Intel's CPU runtime lets a kernel of a second queue read what the buffer held before.
+ * Orders the commands of a context's queues after uploads (decision 37). OpenCL orders the commands
+ * of one in-order queue; commands of two queues are ordered only by events. That a blocking write
+ * has returned does not order it before commands of other queues: with Intel's CPU runtime, a
+ * kernel in a second queue may read the buffer's previous data.
  *
- * So the context keeps the event of the last write of its upload queue, and every other queue waits
- * for it, in a barrier, before its next command. A queue that has waited does so again only after
- * the next upload, and once a finish has shown that the write is complete the event is dropped: a
- * run on uploaded weights costs one comparison per command.
+ * So the context keeps the event of the last write of its upload queue, and every other queue
+ * enqueues a barrier that waits for it before its next command, once per upload. The event is
+ * released when a finish has shown that the write is complete. Without new uploads this costs one
+ * comparison per command.
  */
 #include "ocl/queue/queue.h"
 

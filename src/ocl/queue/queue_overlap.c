@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs commands of a queue concurrently. They are enqueued in a second, out-of-order OpenCL queue,
- * each with the events that it depends on; in the main queue a marker precedes them and a barrier
- * follows. So the main queue stays in order for an application that shares it. Not used where this
- * is not faster (decision 35).
+ * Runs commands of a queue concurrently: implements ocl_queue_fork, ocl_queue_order and
+ * ocl_queue_join. The commands are enqueued in a second, out-of-order OpenCL queue, each with a
+ * wait list of the commands that it depends on. They wait for a marker in the main queue, and a
+ * barrier there waits for them; so the main queue stays in order for an application that shares it.
+ * Used only where it is faster (decision 35).
  */
 #include "ocl/queue/queue.h"
 
-/* Returns whether overlapping is faster here. PoCL hands a command to its threads as soon as its
- * dependencies have ended; with one in-order queue they fall asleep between two launches. Other
- * drivers have not been measured. */
+/* Returns whether concurrent commands are faster on this device: on PoCL, whose threads otherwise
+ * sleep between two launches, since it passes them a command only when its dependencies have ended.
+ * Other drivers have not been measured. */
 static bool gains_by_overlapping(const ocl_queue *q)
 {
     const device_caps *caps = context_caps(q->context);

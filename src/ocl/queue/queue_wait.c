@@ -3,9 +3,9 @@
  * Waits for a queue and for events, and creates events on which the application can wait.
  *
  * A thread that waits in the driver sleeps, and so does its core; waking both takes longer than a
- * small graph runs. So after a short wait the next one first polls for up to AWAKE_NS, yielding to
- * other threads, before the thread sleeps in clFinish. Longer runs pay that once; launches that
- * occupy all cores are not slowed down (decision 31). See decision 27.
+ * small graph runs. So a wait that follows a short wait first polls for up to AWAKE_NS, yielding to
+ * other threads, and only then sleeps in clFinish. After a long wait the next one does not poll,
+ * and launches that occupy all cores are not slowed down by it (decision 31). See decision 27.
  */
 #include "ocl/queue/queue.h"
 

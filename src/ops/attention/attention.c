@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Implements attention.h: chooses the attention kernel and its parameters, and appends the steps of
+ * attention, of cache updates and of rotary embedding. */
 #include "ops/attention/attention.h"
 
 #include "ops/lowering/grid.h"
@@ -43,7 +45,8 @@ void attention_broadcast(const shape *dims, attention_addend *out)
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* The kernel of an attention step (tiles, rows, groups or scores), and its parameters. */
+/* The kernel of an attention step - attention_tiles, attention_rows, attention_groups or
+ * attention_scores - and its parameters, described in the heads of the kernel files. */
 typedef struct attention_form {
     const char *file, *entry;
     int rows, local, lanes, mode;
@@ -117,17 +120,17 @@ static step *start_attention(lower_context *c, candidate *impl, const attention_
 /* Sizes of the attention kernels. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GFLOP/s of attention)
  * attention_tiles, for CPUs: */
-#define TILES_MIN_QUERIES 4 /* queries, at least: they share packed keys and values */
-#define TILES_MAX_HEAD 256  /* elements of a head, at most: 48 queries on the stack take 48 KiB */
-#define TILES_MAX_ROWS 4    /* register tiles of a work-group, which share the keys that it reads */
-#define TILES_GROUPS_PER_UNIT 4 /* work-groups per compute unit, at least: they balance the load */
+#define TILES_MIN_QUERIES 4 /* minimum number of queries: all use the same packed keys and values */
+#define TILES_MAX_HEAD 256  /* maximum head size: 48 queries on the stack then take 48 KiB */
+#define TILES_MAX_ROWS 4    /* maximum register tiles of a work-group, which loads keys once */
+#define TILES_GROUPS_PER_UNIT 4 /* minimum work-groups per compute unit, to balance the load */
 /* attention_rows, for CPUs: */
-#define ROWS_QUERIES 8 /* queries of a work-item, which share the keys that it reads */
+#define ROWS_QUERIES 8 /* queries of a work-item, which loads each key once for all of them */
 /* attention_groups, for GPUs: */
-#define GROUPS_ROWS 4            /* queries of a work-group, which share the keys that it reads */
+#define GROUPS_ROWS 4            /* queries of a work-group, which loads each key once */
 #define GROUPS_ROWS_MAX_HEAD 512 /* with larger heads, one query: local memory is limited */
 #define GROUPS_LOCAL 128         /* work-items of a work-group */
-#define GROUPS_LOCAL_SMALL 32    /* work-items where there are at most GROUPS_SMALL_KEYS keys */
+#define GROUPS_LOCAL_SMALL 32    /* work-items of a work-group for at most GROUPS_SMALL_KEYS keys */
 #define GROUPS_SMALL_KEYS 64
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -137,17 +140,17 @@ static int vector_lanes(const lower_context *c)
     return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
 }
 
-/* Returns whether to use register tiles. They need keys and values packed for all heads, which pays
- * where several queries read them. */
+/* Returns whether to use register tiles. They need packed keys and values; the packing is worth its
+ * time only for several queries. */
 static bool has_tiles(const lower_context *c, const attention_job *j)
 {
     return lower_is_simd(c) && j->q_len >= TILES_MIN_QUERIES && j->d <= TILES_MAX_HEAD &&
            j->dv <= TILES_MAX_HEAD && j->d > 0 && j->dv > 0 && j->kv_len > 0;
 }
 
-/* Returns the form of the tiles kernel. A register tile of mr rows x nrv vectors, a vector of keys
- * or values per column and a broadcast query fit in the registers: 32 of 16 lanes, else 16. rows_of
- * holds mr by nrv. */
+/* Returns the parameters of attention_tiles. A register tile of mr rows x nrv vectors, a vector of
+ * keys or values per column and a broadcast query fit in the registers: 32 of 16 lanes, else 16.
+ * rows_of holds mr by nrv. */
 static attention_form choose_tiles(const lower_context *c, const attention_job *j, int lanes)
 {
     static const int rows_of[2][5] = {{0, 8, 6, 0, 0}, {0, 12, 12, 8, 6}};
@@ -195,8 +198,8 @@ static attention_form tiles_form(const lower_context *c, const attention_job *j)
     return choose_tiles(c, j, vector_lanes(c));
 }
 
-/* Returns the form of the rows kernel. On GPUs a work-item computes one query: private memory is
- * small there. */
+/* Returns the parameters of attention_rows. On GPUs a work-item computes one query, since private
+ * memory is small there. */
 static attention_form rows_form(const lower_context *c, const attention_job *j)
 {
     const bool simd = lower_is_simd(c);
@@ -213,7 +216,8 @@ static int groups_local(const lower_context *c, const attention_job *j)
                            j->kv_len > GROUPS_SMALL_KEYS ? GROUPS_LOCAL : GROUPS_LOCAL_SMALL);
 }
 
-/* Returns the form of the groups kernel. Its local memory: rows * (d + local) floats. */
+/* Returns the parameters of attention_groups. Its local memory: rows * (d + local) + local
+ * floats. */
 static attention_form groups_form(const lower_context *c, const attention_job *j)
 {
     return (attention_form){
@@ -269,7 +273,7 @@ candidate *attention_candidate(lower_context *c, const char *name, int implement
     return impl;
 }
 
-/* Sets c->attention, which self-tests read, to a copy of the job. */
+/* Sets c->attention, which self-tests use, to a copy of the job. */
 static void keep_job(lower_context *c, const attention_job *j)
 {
     attention_job *kept = arena_alloc(c->memory, 1, sizeof *kept);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention (ONNX 23 to 25), with grouped query heads, masks, causal order, windows, a cache of
- * keys and values, and the scores as an optional output; and RotaryEmbedding. The matrix of scores
- * is stored only where it is an output; see attention.h.
+ * Infers and lowers Attention (ONNX 23 to 25), with grouped query heads, masks, causal order,
+ * windows, a cache of keys and values, and the scores as an optional output; and RotaryEmbedding of
+ * ONNX 23 and of com.microsoft. The matrix of scores is stored only if it is an output.
  *
- * Masks are added after softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the
- * score after softcap and after masks. With nonpad_kv_seqlen and without a past, the last query of
- * a causal attention sees the last valid key. Windows (25) are counted from the same positions.
+ * Masks are added after softcap, as ONNX 24 defines it; modes 1 and 2 of qk_matmul_output_mode are
+ * the scores after softcap and after masks. With nonpad_kv_seqlen and without a past, causal order
+ * is aligned at the end: the last query's last key is the last valid one. Windows (ONNX 25) use
+ * these positions of queries.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -20,7 +21,7 @@ enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
 /* Sizes of the node, from the shapes of Q, K and V; DIM_UNKNOWN where these are unknown. */
 typedef struct attention_sizes {
     int64_t batch, heads, kv_heads, q_len, kv_len, past_len, total, d, dv;
-    bool by_position; /* three dimensions: [batch, positions, heads * d] */
+    bool by_position; /* Q, K and V are [batch, positions, heads * d]; else [batch, heads, ...] */
 } attention_sizes;
 
 static int64_t divide(int64_t n, int64_t by) { return n == DIM_UNKNOWN ? DIM_UNKNOWN : n / by; }
@@ -142,8 +143,8 @@ static clg_status attention_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns whether the kernels read the input with its strides: rows may be anywhere, each one
- * contiguous. */
+/* Returns whether lowering accepts the input with its strides: rows may have any strides, but the
+ * elements of a row must be contiguous. */
 static bool attention_takes(size_t i, const lower_operand *input, const shape *output)
 {
     (void)output;
@@ -174,8 +175,8 @@ static attention_rows grow(lower_context *c, candidate *impl, const attention_si
     return attention_grow(c, impl, &a, past, present);
 }
 
-/* Sets which keys a query at position p sees: p - left <= j <= p + right. The kernels have an upper
- * bound, i + offset, and count the window down from there. */
+/* Sets the range of keys j of a query at position p: p - left <= j <= p + right. The kernels' last
+ * key is i + offset, and their window ends with it. */
 static void see_by_position(const lower_context *c, const attention_sizes *s, attention_job *j)
 {
     const int64_t everywhere = s->total + s->q_len;
@@ -239,8 +240,7 @@ static clg_status attention_lower(lower_context *c)
 
 /* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
-/* Sizes of an input [batch, heads, positions, d] or [batch, positions, heads * d]; reading them
- * fails for other shapes. */
+/* Sizes of an input [batch, heads, positions, d] or [batch, positions, heads * d]. */
 typedef struct rotary_sizes {
     int64_t batch, n_positions, heads, d, rotated;
 } rotary_sizes;
@@ -270,7 +270,7 @@ static bool read_rotary(const node *n, const shape *x, const shape *cache, rotar
            (half == DIM_UNKNOWN || 2 * half == s->rotated);
 }
 
-/* Indices of the inputs. */
+/* Indices of the inputs, which differ between ONNX and com.microsoft. */
 typedef struct rotary_inputs {
     uint32_t cos, sin, ids;
 } rotary_inputs;
@@ -347,7 +347,7 @@ static clg_status rotary_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- entries of the operator table ----------------------------------------------------------- */
 
 #define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_types types[] = {{'T', HALF_OR_FLOAT},

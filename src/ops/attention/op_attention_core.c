@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph.AttentionCore: an attention job (attention.h) as a node, so that self-tests run the
- * kernels that all attention operators share, with any of their parameters. No graph contains it.
+ * Infers and lowers the internal operator clgraph.AttentionCore: an attention_job (attention.h) as
+ * a node. Self-tests use it to run the kernels of all attention operators with any parameters; it
+ * does not occur in graphs.
  *
  * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys,
- * dv], mask, bias, lengths, sinks. Attributes are fields of the job, and scores: if it is not 0,
- * the output is the scores with P_MODE = scores - 1 (cl/attention/attention.cl). See decision 38.
+ * dv], mask, bias, lengths, sinks. The attributes are fields of the attention_job, and `scores`: if
+ * not 0, the output is the scores with P_MODE = scores - 1 (cl/attention/attention.cl). See
+ * decision 38.
  */
 #include "ops/attention/attention.h"
 
@@ -86,7 +88,7 @@ static clg_status core_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- entries of the operator table ----------------------------------------------------------- */
 
 #define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_types types[] = {{'T', HALF_OR_FLOAT},

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, which first projects its input to queries, keys and values,
- * QAttention, which does so in integers, and MultiHeadAttention, whose inputs are projected
- * already. As in ONNX Runtime, a mask adds mask_filter_value to the scores that it hides, so that a
- * completely hidden row becomes a mean of the values; keys hidden by causal order are excluded.
+ * Infers and lowers com.microsoft's Attention, which first projects its input to queries, keys and
+ * values; QAttention, whose projection is a quantized matrix product; and MultiHeadAttention, whose
+ * inputs are queries, keys and values. As in ONNX Runtime, a mask adds mask_filter_value to the
+ * scores of masked keys, so that a row with only masked keys becomes a mean of the values; keys
+ * excluded by causal order have no weight.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -50,7 +51,7 @@ static void set_mask(const lower_context *c, uint32_t input, attention_job *j)
     j->mask.strides[3] = 1;
     j->mask.strides[2] = m->rank > 2 ? keys : 0;
     j->mask.strides[0] = queries * keys;
-    /* Of [batch, 1, max, max] skip the rows of past positions. */
+    /* In [batch, 1, max, max], skip the rows of past positions. */
     if (m->rank == 4) j->mask.at.offset_elems = (j->kv_len - j->q_len) * keys;
 }
 
@@ -77,7 +78,7 @@ static void set_numbers(const lower_context *c, attention_job *j)
 
 enum { INPUT, WEIGHTS, BIAS };
 
-/* Indices of the inputs that Attention and QAttention have at different places. */
+/* Indices of inputs, which differ between Attention and QAttention. */
 typedef struct fused_inputs {
     uint32_t mask, past, attention_bias;
     const qmatmul_inputs *projection; /* NULL: not quantized */
@@ -95,8 +96,8 @@ static const qmatmul_inputs quantized_projection = {.a = INPUT,
 static const fused_inputs float_inputs = {3, 4, 5, NULL},
                           quantized_inputs = {5, 8, NO_INPUT, &quantized_projection};
 
-/* Sizes of the node. hidden: columns of all heads' queries, and of their keys; hidden_v: of
- * values. */
+/* Sizes of the node. hidden: heads * head size of the queries, equal to that of the keys; hidden_v:
+ * of the values. */
 typedef struct fused_sizes {
     int64_t batch, q_len, width, heads, hidden, hidden_v, past_len, total, d, dv;
 } fused_sizes;
@@ -182,8 +183,8 @@ static clg_status fused_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns the rows of the projected keys (which 0) or values (1), after a step that appends them to
- * the cache, if there is one. */
+/* Returns the projected keys (which = 0) or values (1). If the node has a cache, appends the step
+ * that appends them to it, and returns its result. */
 static attention_rows fused_grow(lower_context *c, candidate *impl, const fused_sizes *s,
                                  operand projected, int which)
 {
@@ -279,7 +280,8 @@ static void name_fused(lower_context *c, candidate *impl, const attention_job *j
     impl->last_resort = true;
 }
 
-/* Adds candidates: each implementation of the projection with one of attention. */
+/* Adds the candidates that combine each implementation of the projection with this implementation
+ * of attention. */
 static clg_status fused_candidates(lower_context *c, const fused_sizes *s, const attention_job *j,
                                    int implementation)
 {
@@ -441,7 +443,7 @@ static clg_status multi_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- entries of the operator table ----------------------------------------------------------- */
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 static const op_types types[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FlexAttention of ai.onnx.preview 1: attention whose scores and probabilities can be modified by
- * graphs of the model. This file checks nodes and infers shapes; a pass that always runs
- * decomposes them into other operators (passes/decompose/pass_flex.c).
+ * Checks FlexAttention (ai.onnx.preview 1) and infers its shapes: attention with subgraphs that
+ * modify scores and probabilities. A pass that always runs decomposes it into other operators
+ * (passes/decompose/pass_flex.c), so that it is not lowered.
  */
 #include "ops/core/op.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft.GroupQueryAttention: grouped query heads, a cache of keys and values that grows or
- * has room for all positions, rotary embedding, a local window. Batch b has seqlens_k[b] + 1 keys;
- * a prompt starts at position 0, other queries after the cached positions.
+ * Infers and lowers com.microsoft.GroupQueryAttention: attention with grouped query heads, a cache
+ * of keys and values that grows or has room for all positions, optional rotary embedding and an
+ * optional local window. Batch b has seqlens_k[b] + 1 keys. A prompt (as many queries as keys in
+ * all) starts at position 0; other queries follow the cached positions.
  */
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
@@ -30,8 +31,8 @@ typedef struct gqa_sizes {
     bool packed; /* queries, keys and values in one tensor */
 } gqa_sizes;
 
-/* Reads all sizes except the total, which is the content of an input; returns false if the shapes
- * do not match. */
+/* Reads all sizes except `total`, which is the value of an input, not a shape. Returns false if the
+ * shapes do not match. */
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, gqa_sizes *s)
 {
@@ -147,8 +148,8 @@ static clg_status gqa_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Returns the heads of a [batch, positions, heads * d] tensor, or of the packed one from head
- * `first`. */
+/* Returns the rows of `heads` heads of an input [batch, positions, heads * d]; of a packed input,
+ * those from head `first` on. */
 static attention_rows heads_of(const gqa_sizes *s, uint32_t input, int64_t heads, int64_t first)
 {
     if (!s->packed) return attention_by_position(operand_input(input), s->q_len, heads, s->d);
@@ -189,7 +190,7 @@ static attention_rows rotate(lower_context *c, candidate *impl, const gqa_sizes 
         r.ids = operand_input(POSITION_IDS);
         r.ids_dtype = CLG_INT64;
     } else {
-        /* A prompt starts at 0 whatever its padding; other lengths are seqlens_k + 1. */
+        /* A prompt starts at 0 whatever its padding; else lengths are seqlens_k + 1. */
         r.positions = ROTARY_LENGTHS;
         r.ids = operand_input(SEQLENS);
         r.ids_dtype = CLG_INT32;
@@ -203,7 +204,7 @@ static attention_rows grow(lower_context *c, candidate *impl, const gqa_sizes *s
                            attention_rows fresh, uint32_t past, uint32_t present)
 {
     const bool is_prompt = s->q_len == s->total;
-    const bool keeps = lower_has_input(c, past) && s->past_len >= s->total; /* a buffer with room */
+    const bool keeps = lower_has_input(c, past) && s->past_len >= s->total; /* room for all keys */
     attention_append a = {.dtype = c->inputs[QUERY].dtype,
                           .batch = s->batch,
                           .heads = s->kv_heads,
@@ -281,7 +282,7 @@ static clg_status gqa_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- entries of the operator table ----------------------------------------------------------- */
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16)},
                                  {'M', DTYPE_BIT(CLG_INT32)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LinearAttention (ONNX 27): a state of keys and values that every token updates, by one of four
- * rules. See cl/attention/linear_attention.cl.
+ * Infers and lowers LinearAttention (ONNX 27): attention by a state matrix of keys and values,
+ * which every token updates by one of four rules. See cl/attention/linear_attention.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the implementations of a Conv (dispatch): the candidates that can compute it, in the
- * order of preference or with an estimated cost. The planner takes one of them
- * (plan/impl_choice.c).
+ * Selects the implementations (algorithms) that can compute a convolution and adds them as
+ * candidates, in order of preference or with an estimated cost; also lowers 1x1 convolutions to
+ * matrix products. The planner chooses among the candidates (plan/impl_choice.c).
  */
 #include "ops/conv/conv.h"
 
@@ -27,10 +27,10 @@ static bool is_gemm(const conv_job *j)
  * 14, and took 1.06 to 1.29 times as long with k of 64 to 256. Checked by:
  *     build/tests/bench/cost_model transposed */
 #define SMALL_MAP 256 /* pixels at most: larger feature maps store columns too far apart */
-#define TRANSPOSED_STORE_STEPS 40.0 /* steps of k that take as long as transposing the results */
+#define TRANSPOSED_STORE_STEPS 40.0 /* time to transpose the results, in steps along k */
 
-/* Rewrites C = A x B as C^T = B^T x A^T: the rows of a register tile are then pixels, of which
- * there may be any number, and its columns channels. */
+/* Rewrites C = A x B as C^T = B^T x A^T, so that the rows of a register tile are pixels, whose
+ * number need not be a multiple of the vector width, and its columns are channels. */
 static void transpose_gemm(gemm_job *g)
 {
     const gemm_matrix a = g->a;
@@ -43,8 +43,8 @@ static void transpose_gemm(gemm_job *g)
     if (g->epilogue.bias == BIAS_ROW) g->epilogue.bias = BIAS_COLUMN;
 }
 
-/* Returns the share of the multiplications in register tiles (SIMD class) that are not padding, for
- * a result of m x n. */
+/* Returns the utilization of register tiles (SIMD class) for a result of m x n: the fraction of
+ * their multiply-adds that are not padding. */
 static double used_part(const lower_context *c, int64_t m, int64_t n)
 {
     const int64_t tiles = work_ceil_div(m, work_simd_rows(c)), nr = 2 * (int64_t)work_simd_lanes(c);
@@ -52,7 +52,8 @@ static double used_part(const lower_context *c, int64_t m, int64_t n)
            (double)(work_ceil_div(n, nr) * nr);
 }
 
-/* Returns whether fuller register tiles save more time than transposing the results takes. */
+/* Returns whether the better utilization of register tiles saves more time than transposing the
+ * results takes. */
 static bool gains_by_transposing(const lower_context *c, const conv_job *j, const gemm_job *g)
 {
     if (c->trial.transposed != 0) return c->trial.transposed > 0;

@@ -8,6 +8,7 @@
 
 #include "ops/conv/conv_desc.h"
 
+/* Adds the candidates of convolution j; which ones is described in conv.c. */
 clg_status conv_add(lower_context *c, const conv_job *j);
 
 #endif

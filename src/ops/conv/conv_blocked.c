@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernel. PATCH and ACC, private memory per work-group, are compiled into it and
+/* Sizes of the kernel. PATCH and ACC are compiled into it: private memory of a work-group, which
  * should stay in an L2 cache of 1 MB. Estimated, not measured. */
 #define PATCH 65536 /* P_PATCH: floats of copied pixels, 256 KiB */
 #define ACC 65536   /* P_ACC: accumulators kept between chunks of weights, 256 KiB */
@@ -34,8 +34,8 @@ static const struct {
     .weight_bytes_per_cycle = 12.0, /* weights read from the last-level cache or memory */
     .store_vector_cycles = 4.0,     /* per vector of results: epilogue and store */
     .group_cycles = 300.0,          /* per work-group: start, and ends of its loops */
-    /* idle time of cores at the end, as a multiple of a work-group's time: the last work-groups
-     * rarely start at once. With more, smaller groups it is shorter */
+    /* idle time of cores at the end, as a multiple of a work-group's time, since the last
+     * work-groups do not end together */
     .waiting_groups = 0.8,
 };
 
@@ -52,11 +52,11 @@ void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const wi
     STEP_BUFFERS(b, s, {j->x, j->dtype}, {weights, j->dtype}, {j->y, j->dtype});
 }
 
-/* The convolution as the kernel computes it, and its tiling. */
+/* Sizes of the convolution in the kernel's terms, and its tiling. */
 typedef struct blocked_tiling {
     window_axis h, w;
     int64_t in, slices, taps, panels; /* in: input channels of a slice; taps: kernel elements */
-    /* windows exceed the input: its pixels are copied, with zeros around them */
+    /* windows extend beyond the input: its pixels are copied, surrounded by zeros */
     bool copied;
     int64_t chunk, tile_h, tile_w, group_panels;
     double cost; /* estimated cycles; negative: does not fit the kernel's memory */
@@ -98,15 +98,16 @@ static blocked_tiling describe(const lower_context *c, const conv_job *j, bool i
     t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || window_seen(&t.h, t.h.out) > t.h.in ||
                window_seen(&t.w, t.w.out) > t.w.in;
     if (t.taps == 1 && t.h.stride == 1 && t.w.stride == 1 && !t.copied && t.h.out == t.h.in &&
-        t.w.out == t.w.in) { /* one line of all pixels: full register tiles */
+        t.w.out == t.w.in) { /* one line of all pixels, so that register tiles are full */
         t.w.in = t.w.out = t.h.in * t.w.in;
         t.h.in = t.h.out = 1;
     }
     return t;
 }
 
-/* Returns the number of slices in a chunk: as many as have weights that fit in L1, at least 1, and,
- * where the input is copied, pixels that fit in the patch; 0 if those of one slice do not fit. */
+/* Returns the number of slices in a chunk: as many as have weights that fit in the L1 cache, but at
+ * least 1. If the input is copied, their pixels must also fit in the patch; returns 0 if those of
+ * one slice do not. */
 static int64_t chunk_of(const blocked_tiling *t, int64_t nr)
 {
     const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);

@@ -37,9 +37,9 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const 
 
 /* Sizes of a work-group: estimated, not measured. Checked by:
  *     cltool profile MODEL    (the bandwidth of conv_depthwise_blocked) */
-/* output pixels of a work-group, at least: launching it costs less than it computes */
+/* minimum of output pixels of a work-group: starting it must take less time than computing them */
 #define DEPTHWISE_PIXELS 256
-/* work-groups per compute unit, at most: enough to balance the load */
+/* maximum of work-groups per compute unit: enough to balance the load */
 #define DEPTHWISE_GROUPS_PER_UNIT 8
 
 void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j)

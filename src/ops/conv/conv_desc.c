@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a convolution from its node; counts its operations; adds the leading kernel arguments that
- * several implementations share.
+ * Reads the descriptor of a convolution from its node, counts its operations, and adds the kernel
+ * arguments that several implementations have in common.
  */
 #include "ops/conv/conv_impls.h"
 #include "tensor/dtype.h"

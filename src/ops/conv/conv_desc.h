@@ -18,13 +18,14 @@ typedef struct conv_job {
     window_axis axes[WINDOW_MAX_AXES];
     bool weight_constant;
     bool blocked; /* BlockedConv: x, y and the residual are channel-blocked */
-    /* Winograd: 0: not used; 1: used where its estimated time is lower; 2 or 4: always, F(2x2, 3x3)
-     * or F(4x4, 3x3) */
+    /* Winograd's algorithm: 0 never; 1 where its estimated time is lower; 2 always F(2x2, 3x3); 4
+     * always F(4x4, 3x3) */
     int64_t winograd;
     epilogue_ops epilogue; /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
 } conv_job;
 
-/* The attributes that all convolution operators have, for the attribute tables of op_rows. */
+/* The attributes that all convolution operators have, for the attribute tables of the operator
+ * table. */
 #define CONV_ATTRIBUTES                                                                            \
     {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
         {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
@@ -33,8 +34,8 @@ typedef struct conv_job {
 /* Reads the descriptor from a node with the inputs of FusedConv (x, weight, bias, residual). `x` is
  * the shape of input 0 in NCHW order, even where the input is stored in another layout. */
 clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
-/* Sets the floating-point operations (of the definition, even where an implementation needs fewer)
- * and the bytes of s, for profiles. */
+/* Sets the floating-point operations and bytes of s, for profiles. The operations are those of the
+ * direct algorithm, even if an implementation needs fewer. */
 void conv_count_work(const conv_job *j, step *s);
 /* Returns the parameters of the epilogue for a prelude, such as "P_BIAS=1 P_RESIDUAL=0 P_ACT=1".
  * P_BIAS is 0 or 1: in these kernels a bias has one value per channel. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a convolution of any dtype to one work-item per result: the implementation conv_direct,
- * the last resort. Kernel: cl/conv/conv_direct.cl.
+ * Lowers a convolution of any dtype to a direct kernel, one work-item per output element: the
+ * implementation conv_direct, the last resort. Kernel: cl/conv/conv_direct.cl.
  */
 #include "ops/conv/conv_impls.h"
 #include "ops/lowering/work.h"

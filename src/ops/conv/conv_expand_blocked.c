@@ -12,12 +12,12 @@
  * cache of 1 MB; estimated, not measured. AT_ONCE accumulators hide the latency of multiply-adds: 4
  * cycles, with 2 started per cycle. */
 #define MAP 65536 /* P_MAP: floats of a work-group's part of the intermediate feature map */
-#define AT_ONCE 8 /* output pixels whose depthwise sums are accumulated concurrently */
+#define AT_ONCE 8 /* output pixels with independent accumulators in the depthwise loop */
 
 /* Cost model of the tilings of conv_expand_blocked: cycles of one core, summed over a work-group. A
  * vector has as many lanes (elements) as the device's vectors, each a different channel; a row of a
- * register tile is two vectors and takes one cycle. The model compares tilings only, not fused with
- * separate kernels: the fused kernel is always used, unless `cltool tune` measured the other to be
+ * register tile is two vectors and takes one cycle. The model compares tilings only, not the fused
+ * kernel with two kernels: the fused one is used unless `cltool tune` measured the other to be
  * faster. Written on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1, 2026-11-22; the constants
  * are estimates, not measured individually. Checked by: build/tests/bench/cost_model expand */
 static const struct {
@@ -36,7 +36,7 @@ static const struct {
     .waiting_groups = 0.8, /* idle time of cores at the end, as in conv_blocked.c */
 };
 
-/* Output pixels of a work-group. */
+/* A tiling: output pixels of a work-group, and its estimated cost. */
 typedef struct expand_tiling {
     int64_t tile_h, tile_w;
     double cost; /* estimated cycles */

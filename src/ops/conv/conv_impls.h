@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implementations of a convolution. Each conv_add_* function adds one candidate or several for the
- * node, or none if the implementation cannot compute the convolution.
+ * Declares the implementations of a convolution. Each conv_add_* function adds one or more
+ * candidates for the node, or none if the implementation cannot compute the convolution.
  */
 #ifndef CLG_OPS_CONV_IMPLS_H
 #define CLG_OPS_CONV_IMPLS_H
@@ -12,7 +12,7 @@
  * output channels per input channel the tiled kernels are used, which load each input pixel once
  * for all of them. */
 bool conv_is_depthwise(const conv_job *j);
-/* Adds the arguments x, elements of an image of x, weights, y, elements of an image of y. */
+/* Adds the arguments x, its elements per image, the weights, y, its elements per image. */
 void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight);
 
 /* Tiled implementations, for float32 and float16: *_simd for CPUs, *_simt for GPUs. */

@@ -20,12 +20,12 @@
  * estimates, not measured individually. Checked by: build/tests/bench/cost_model conv */
 static const conv_tiling_costs cost = {
     .row_cycles = 1,            /* two multiply-adds start per cycle */
-    .register_tile_cycles = 30, /* clear, and store accumulators */
+    .register_tile_cycles = 30, /* clear and store accumulators */
     .fill_vector_cycles = 2,    /* a load and a store, often unaligned */
-    .fill_line_cycles = 12,     /* zeros at its ends, address computation */
+    .fill_line_cycles = 12,     /* zeros at the line's ends, address computation */
     .store_vector_cycles = 2,   /* epilogue and store */
-    .store_line_cycles = 15,    /* its last, partial vector; address computation */
-    .group_cycles = 100,        /* start, and ends of its loops */
+    .store_line_cycles = 15,    /* the line's last, partial vector; address computation */
+    .group_cycles = 100,        /* start of a work-group, ends of its loops */
 };
 
 static const char *simd_prelude(lower_context *c, const conv_job *j, const char *epilogue)
@@ -49,7 +49,7 @@ static conv_tiling_job tiling_job(const lower_context *c, const conv_job *j)
 }
 
 /* Appends the packing of the weights by conv_pack_w and returns the packed operand. Packing is a
- * separate program, the same for all epilogues. */
+ * separate program, since it does not depend on the epilogue. */
 static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j,
                             const conv_tiling *t)
 {

@@ -57,8 +57,8 @@ static double cost_of(const lower_context *c, const conv_tiling_job *j, const co
 }
 
 /* Limits of the search, which bound the time of planning: estimated, not measured. */
-#define MAX_ACROSS 64 /* tiles along a row */
-/* pixels of a tile, at least, in rows that are divided into more than MAX_ACROSS tiles */
+#define MAX_ACROSS 64 /* maximum number of tiles along a row, unless tiles are WIDE_ENOUGH */
+/* minimum width in pixels of the tiles of rows with more than MAX_ACROSS tiles */
 #define WIDE_ENOUGH 256
 
 bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out)
@@ -86,7 +86,7 @@ bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_til
 
 /* Sizes for depthwise convolutions, used instead of a cost model. Estimated, not measured. Checked
  * by:
- *     cltool profile MODEL    (conv_depthwise_simd as a share of the peak) */
+ *     cltool profile MODEL    (conv_depthwise_simd in percent of the peak) */
 /* elements of a work-group's patches: 24 KiB of float32, in an L1 of 32 KiB */
 #define DEPTHWISE_PATCH 6144
 #define DEPTHWISE_GROUPS_PER_UNIT 4 /* work-groups per compute unit: enough to balance the load */

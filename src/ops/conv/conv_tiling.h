@@ -23,6 +23,7 @@ typedef struct conv_tiling_costs {
     double group_cycles;         /* per work-group: start, and ends of its loops */
 } conv_tiling_costs;
 
+/* The sizes of a convolution and of its kernel on which the choice of a tiling depends. */
 typedef struct conv_tiling_job {
     const window_axis *axes; /* three axes */
     int64_t oc;              /* output channels per group of the convolution */
@@ -38,6 +39,7 @@ typedef struct conv_tiling_job {
     const conv_tiling_costs *costs;
 } conv_tiling_job;
 
+/* A tiling: the part of the output that a work-group computes. */
 typedef struct conv_tiling {
     int64_t tile_m, tiles; /* output channels of a register tile, and the number of such tiles */
     /* register tiles of a work-group; for a depthwise convolution, its channels */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CausalConvWithState (ONNX 27): a depthwise convolution over each channel's current and past
- * inputs, which also returns the last k - 1 inputs as the state for the next part of the sequence.
- * See cl/conv/causal.cl.
+ * Infers and lowers CausalConvWithState (ONNX 27): a depthwise convolution over each channel's
+ * current and past inputs, which also returns the last k - 1 inputs as the state for the next part
+ * of the sequence. Kernels: cl/conv/causal.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

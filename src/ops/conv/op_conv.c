@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv over one to three axes, and FusedConv of clgraph, which passes create from it, and of
- * com.microsoft. Implementations (matrix products, Winograd, tiled, depthwise and direct kernels)
- * are chosen in conv.c. The attribute `winograd` of clgraph.FusedConv allows Winograd's minimal
- * filtering, which rounds differently, for 3x3 kernels: 1 where it is estimated to be faster, 2 or
- * 4 always, with tiles of 2x2 or 4x4 outputs.
+ * Infers and lowers Conv over one to three axes, clgraph.FusedConv, which passes create from it,
+ * and com.microsoft.FusedConv. conv.c selects the implementations: matrix products, Winograd,
+ * tiled, depthwise and direct kernels. The attribute `winograd` of clgraph.FusedConv allows
+ * Winograd's minimal filtering, whose rounding differs, for 3x3 kernels: 1 where it is estimated to
+ * be faster, 2 or 4 always, with tiles of 2x2 or 4x4 outputs.
  */
 #include "ops/conv/conv.h"
 #include "ops/lowering/window.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BlockedConv, which the pass `blocked` makes of two-dimensional Convs: clgraph.FusedConv whose
- * output y and residual, and mostly its input x, are channel-blocked feature maps, [N, ceil(C /
- * lanes), H, W, lanes], lanes those of the device's vectors. An x of four dimensions is in NCHW
- * order. Weight and bias are as Conv has them; there is one group, or one for each channel. Lanes
- * of the last block beyond the number of channels are padding: they are zero in x, and in y
- * they hold the results for zero weights and bias.
+ * Infers and lowers clgraph.BlockedConv, which the pass `blocked` creates from two-dimensional
+ * convolutions: a clgraph.FusedConv whose output y and residual are channel-blocked feature maps,
+ * [N, ceil(C / lanes), H, W, lanes], where `lanes` is the number of elements of the device's
+ * vectors. So is the input x, unless it has four dimensions and thus is in NCHW order. Weight and
+ * bias are those of Conv; there is one group, or one per channel. Lanes of the last block beyond
+ * the number of channels are padding: zero in x; in y, the results for zero weights and bias.
  *
  * With input 4 (weight [M, C, 1, 1]) and optionally 5 (bias [M]), the node is two convolutions
  * fused by the pass `expand`: a 1x1 convolution of x, followed by the convolution of input 1, which
- * is depthwise with M groups. `activated` says which of them has the activation: 1 the first, 2 the
- * second, 3 (the default) both. There is no residual then.
+ * is depthwise with M groups. `activated` says after which the activation is applied: 1 the first,
+ * 2 the second, 3 (the default) both. There is no residual then.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/conv/winograd.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvTranspose over one to three axes, and Col2Im. ConvTranspose is a matrix product, which
- * computes each input pixel's contributions to the outputs in its window, followed by
- * cl/conv/col2im.cl, which sums the overlapping windows. Col2Im is the second step alone.
+ * Infers and lowers ConvTranspose over one to three axes, and Col2Im. ConvTranspose is a matrix
+ * product, which computes each input pixel's contributions to the outputs in its window, followed
+ * by the kernel cl/conv/col2im.cl, which sums the overlapping windows. Col2Im is that kernel alone.
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -11,15 +11,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINE 256 /* P_LINE: output pixels of a work-item; its sums are 1 KiB of L1; estimated */
+#define LINE 256 /* P_LINE: output pixels of a work-item, whose sums take 1 KiB; estimated */
 /* Work-items of col2im per core, each of which processes several lines, since one line takes less
  * time than starting a work-item. Estimated, not measured; checked by: cltool profile MODEL
  * (a GAN) */
 #define GROUPS_PER_UNIT 16
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-/* The axes of a transposed convolution, as those of the corresponding convolution but with `in` and
- * `out` exchanged: `in` windows are summed to `out` pixels. */
+/* The axes of a transposed convolution. Padding, stride and dilation are as in a convolution, but
+ * `in` is the number of windows, which are summed to `out` pixels. */
 typedef struct spread {
     int n_axes;
     window_axis axes[WINDOW_MAX_AXES];
@@ -211,7 +211,7 @@ static clg_status transpose_lower(lower_context *c)
                         false};
     j.c =
         (gemm_matrix){cols, pixels, 1, groups * j.m * pixels, groups > 1 ? j.m * pixels : 0, false};
-    if (groups == 1) { /* one batch dimension: CLBlast supports no more */
+    if (groups == 1) { /* use one batch dimension, since CLBlast supports only one */
         j.batch_in = images > 0 ? images : 1;
         j.b.b1 = j.b.b0;
         j.c.b1 = j.c.b0;
@@ -305,7 +305,7 @@ static clg_status col2im_infer(op_context *c)
 
 static clg_status col2im_lower(lower_context *c)
 {
-    /* Shapes were known to infer; lowering sees the same contents. */
+    /* The data of the shape inputs, which inference needed, are known when lowering too. */
     const value_fact facts[3] = {
         {.dtype = c->inputs[0].dtype, .dims = c->inputs[0].dims},
         {.dtype = c->inputs[1].dtype, .dims = c->inputs[1].dims, .known = c->inputs[1].known},
@@ -325,7 +325,7 @@ static clg_status col2im_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- entries of the operator table ----------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)}, {0}};

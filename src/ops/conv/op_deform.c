@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DeformConv over two axes: cl/conv/deform.cl samples the input at each kernel element's offset
- * position (im2col), and a matrix product with the weight computes the sums, group by group.
+ * Infers and lowers DeformConv over two axes: cl/conv/deform.cl samples the input at each kernel
+ * element's offset position (im2col), and a matrix product per group with the weight computes the
+ * sums.
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -26,7 +27,8 @@ static clg_status deform_check(const node *n)
     return window_check(n);
 }
 
-/* Checks that an input (offset or mask) is [batch, numbers, output height, output width]. */
+/* Checks that an input (offset or mask) has the shape [batch, numbers, outputs along H, outputs
+ * along W]. */
 static clg_status check_field(const op_context *c, uint32_t input, int64_t numbers,
                               const window_desc *w)
 {

@@ -17,7 +17,7 @@
  * of 12 rows has 24 accumulators of 32 registers, and one of 6 rows has 12 of 16. */
 #define SIMD_STRIP 32 /* P_STRIP: tiles of a row that are transformed together */
 #define SIMD_V 262144 /* P_V: floats of V */
-#define SIMD_TILES 64 /* P_TILES: tiles of a work-group, which share each panel of weights */
+#define SIMD_TILES 64 /* P_TILES: tiles of a work-group, which loads each panel of weights once */
 #define SIMD_NRV 2    /* P_NRV: vectors of output channels of a register tile */
 
 /* Cost model of winograd_2x2 and winograd_4x4: cycles of one core, summed over a work-group. A
@@ -50,8 +50,8 @@ typedef struct simd_tiling {
     double cost;
 } simd_tiling;
 
-/* Returns the estimated cycles to read P_VEC weights: transformed ones, or float16 ones that the
- * kernel transforms. */
+/* Returns the estimated cycles to read P_VEC weights, which are transformed already or, in float16,
+ * are transformed by the kernel. */
 static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), area = (double)w->area;
@@ -133,7 +133,7 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
-    any.blocked = false; /* packing is the same for both layouts: one program */
+    any.blocked = false; /* packing does not depend on the layout of x: one program */
     step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
                                simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     STEP_INTS(b, s, j->oc, j->ic);

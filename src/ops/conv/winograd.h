@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Candidates for 3x3 convolutions by Winograd's minimal filtering: cl/conv/winograd_simd.cl.
+ * Adds the candidates of 3x3 convolutions by Winograd's minimal filtering, for CPUs. Kernel:
+ * cl/conv/winograd_simd.cl.
  */
 #ifndef CLG_OPS_WINOGRAD_H
 #define CLG_OPS_WINOGRAD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Infers a node's outputs: dtypes by the row's letters, then the row's infer, then eval where
- * contents are known. Results are validated, so that later code can rely on every shape. See
- * decision 13.
+ * Infers a node's outputs: dtypes by the operator's type variables, shapes by its function infer,
+ * and elements by its function eval where those of the inputs are known. Results are validated, so
+ * that later code can rely on every shape. See decision 13.
  */
 #include "ops/core/op.h"
 #include "ops/ml/strings.h"
@@ -11,7 +11,7 @@
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
-/* The dtype of each letter of a row in this node, and the input that determined it. */
+/* The dtype of each type variable (letter) in this node, and the input that determined it. */
 typedef struct letters {
     clg_dtype dtypes[128];
     size_t inputs[128];
@@ -135,10 +135,10 @@ static clg_status infer_shapes(op_context *c)
     return CLG_OK;
 }
 
-/* ---- contents -------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
-/* Returns whether to compute the node on the host. Nodes that only the host can compute are
- * computed at any size. */
+/* Returns whether to compute the node on the host. Operators that only the host can compute are
+ * computed for any number of elements. */
 static bool can_eval(const op_context *c)
 {
     if (!c->row->eval || c->needs != 0) return false;
@@ -230,7 +230,7 @@ static void start_facts(const graph *g, const value_fact *overrides, value_fact 
     }
 }
 
-/* Facts of a node's inputs and outputs; the buffer grows to the largest node. */
+/* A buffer for the facts of one node's inputs and outputs, reused for all nodes. */
 typedef struct gathered {
     value_fact *facts;
     size_t capacity;
@@ -239,7 +239,7 @@ typedef struct gathered {
 static clg_status infer_into(const graph *g, const node *n, value_fact *facts, gathered *around)
 {
     uint32_t needs;
-    if (!n->op) { /* unsupported, in a model that is only inspected: use declared types */
+    if (!n->op) { /* unsupported operator, when inspecting a model: use declared types */
         for (size_t i = 0; i < n->n_outputs; i++) {
             const value *v = n->outputs[i] == VALUE_NONE ? NULL : &g->values[n->outputs[i]];
             if (v) fact_set(&facts[n->outputs[i]], v->dtype, &v->dims);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a node: initialises the context, calls the row's lower, validates the result.
+ * Lowers a node: initializes the results in the context, calls the operator's function lower, and
+ * validates its results.
  */
 #include "ops/core/op.h"
 
@@ -39,7 +40,7 @@ bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const 
                               : (row->flags & OP_STRIDED_INPUTS) != 0;
 }
 
-/* Prefixes the node to an error that the step builder reported without it. */
+/* Prefixes the node's name to an error that the step builder reported without it. */
 static clg_status with_node(const lower_context *c, clg_status status)
 {
     char shown[NODE_TEXT_BYTES];

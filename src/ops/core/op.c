@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Helpers for the functions of operators: access to a node's inputs and their contents, errors with
- * the node's name, facts and sets of dtypes.
+ * Implements helpers for the functions of operators (op.h): access to a node's inputs and their
+ * elements, errors with the node's name, facts, and sets of dtypes.
  */
 #include "ops/core/op.h"
 
@@ -117,7 +117,7 @@ void fact_set(value_fact *f, clg_dtype dtype, const shape *dims)
     *f = (value_fact){.kind = CLG_VALUE_TENSOR, .dtype = dtype, .dims = *dims};
 }
 
-/* Retains a known content, although it is const: only the reference count changes. */
+/* Casts const away, since only the reference count changes. */
 tensor *fact_share(const tensor *known) { return tensor_retain((tensor *)(uintptr_t)known); }
 
 static void release_shared(void *user) { tensor_free(user); }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Control flow and sequences: If, Loop, Scan, SequenceMap, and the operators on sequences and
- * optionals (ONNX versions 1 to 25). The planner executes them (plan/control/control.c,
- * plan/control/scan.c, plan/control/sequence.c, plan/control/optional.c): these rows only declare
- * them and their attributes. Their results are unknown in a loaded graph.
+ * Declares If, Loop, Scan, SequenceMap, and the operators on sequences and optionals (ONNX versions
+ * 1 to 25) with their attributes. The planner executes them (plan/control/control.c,
+ * plan/control/scan.c, plan/control/sequence.c, plan/control/optional.c), so that they are not
+ * lowered, and their outputs are not inferred.
  */
 #include "ops/core/op.h"
 
@@ -41,7 +41,7 @@ static const op_attribute scan_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
                                                {0}};
 static const op_attribute empty_attributes[] = {{"dtype", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute optional_attributes[] = {
-    {"type", ATTRIBUTE_NONE, false}, /* not read: the element has its own type */
+    {"type", ATTRIBUTE_NONE, false}, /* ignored: the element has its own type */
     {0}};
 static const op_attribute split_attributes[] = {
     {"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false}, {0}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of shape arithmetic: Shape, Size, Constant, ConstantOfShape. They are computed on the
+ * Infers, evaluates and lowers Shape, Size, Constant and ConstantOfShape. They are computed on the
  * host during planning; only a large ConstantOfShape is computed on the device, as a fill.
  */
 #include "ops/core/op.h"
@@ -16,7 +16,7 @@ static int64_t clamp_axis(int64_t axis, int rank)
     return axis < 0 ? 0 : axis > rank ? rank : axis;
 }
 
-/* Returns the axes whose sizes Shape returns: [start, end). */
+/* Returns the range of axes, [start, end), whose sizes the operator Shape returns. */
 static void shape_range(const op_context *c, int64_t *out_start, int64_t *out_end)
 {
     int rank = c->inputs[0].dims.rank;
@@ -195,7 +195,7 @@ static clg_status fill_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- entries of the operator table ----------------------------------------------------------- */
 
 static const op_types int_list[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types output_int64[] = {
@@ -210,7 +210,7 @@ static const op_attribute constant_attributes[] = {
     {"value_strings", ATTRIBUTE_STRINGS, false}, {0}};
 static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false}, {0}};
 
-/* A row for opset versions `from` to `to` (0: no end). */
+/* An entry for opset versions `from` to `to` (0: no end). */
 #define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
         .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the row of an operator, by a hash table of all rows in static memory, filled at the first
- * look-up. Rows of one name (its versions) are in one probe sequence.
+ * Looks up the entries of the operator table, by a hash table of all entries in static memory,
+ * filled at the first look-up. The entries of one operator name are in one probe sequence.
  */
 #include "base/hash.h"
 #include "ops/core/op.h"
 
 #include <string.h>
 
-#define INDEX_SIZE 4096u /* a power of two, at least twice the number of rows: a test checks that */
+#define INDEX_SIZE 4096u /* power of two, at least twice the number of entries, as a test checks */
 
 static mutex index_lock = MUTEX_INIT;
 static const op_row *index_rows[INDEX_SIZE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resolves nodes to rows: finds the operator of each node, and checks that the node's inputs,
- * outputs and attributes are those that the operator's table allows. Unsupported operators are
- * collected over the whole model and reported together. See decision 11.
+ * Resolves nodes: sets each node's entry of the operator table, and checks that the entry allows
+ * the node's inputs, outputs and attributes. Unsupported operators are collected over the whole
+ * model and reported together. See decision 11.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -15,7 +15,7 @@
 
 #define MAX_NODES_NAMED 3
 
-/* An operator and opset without a row, and the first nodes that use it. */
+/* An operator and opset version without an entry in the table, and the first nodes that use it. */
 typedef struct missing_operator {
     const node *nodes[MAX_NODES_NAMED];
     size_t n_nodes;

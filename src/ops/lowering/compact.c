@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Appends the steps that find non-zero elements. See compact.h.
+ * Implements stream compaction (compact.h): sizes of blocks, and the arguments of the kernels.
  */
 #include "ops/lowering/compact.h"
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Appends steps that count non-zero elements and write their positions, as a part of NonZero,
- * Compress and others. See cl/lowering/compact.cl.
+ * Appends the steps of stream compaction, for NonZero, Compress and others: they count the non-zero
+ * elements and write their positions. Kernels: cl/lowering/compact.cl.
  */
 #ifndef CLG_OPS_COMPACT_H
 #define CLG_OPS_COMPACT_H
 
 #include "ops/core/op.h"
 
+/* What compact_append_write writes. COMPACT_COORDINATES: the coordinates of each non-zero element.
+ * COMPACT_LIST: the index of each. COMPACT_RANKS: for every element, the number of non-zero
+ * elements up to and including it, minus 1. */
 typedef enum compact_form { COMPACT_COORDINATES, COMPACT_LIST, COMPACT_RANKS } compact_form;
 
+/* The input and the intermediate result of a compaction. */
 typedef struct compaction {
     operand x; /* n elements of dtype, dense; NaN counts as non-zero, -0 as zero */
     clg_dtype dtype;
@@ -28,9 +32,9 @@ void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operan
 /* Appends the steps that count: they fill what->offsets and write the number of non-zero elements
  * to total (int64, one element). */
 void compact_append_count(lower_context *c, candidate *impl, const compaction *what, operand total);
-/* Appends the step that writes the positions to y, in the form described in the head of compact.cl;
- * to be called after compact_append_count. dims: the shape of x, and found: the number of non-zero
- * elements, for COMPACT_COORDINATES; otherwise NULL and 0. */
+/* Appends the step that writes the positions to y, in a layout described in the head of compact.cl;
+ * to be called after compact_append_count. For COMPACT_COORDINATES, dims is the shape of x and
+ * found the number of non-zero elements; otherwise they are NULL and 0. */
 void compact_append_write(lower_context *c, candidate *impl, const compaction *what,
                           compact_form form, const shape *dims, int64_t found, operand y);
 

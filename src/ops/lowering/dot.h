@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the dot product of 8-bit integers for a device. Kernels for CPUs (SIMD class) multiply
- * 32-bit words that hold one float, two int16 or four int8 values: P_UNIT and P_DOT of
- * cl/common/dot_simd.clh. Kernels for GPUs have P_DOT of cl/common/dot4.clh.
+ * Chooses how kernels compute dot products of 8-bit integers on a device. Kernels for CPUs (SIMD
+ * class) multiply 32-bit words that contain one float, two int16 or four int8 values: parameters
+ * P_UNIT and P_DOT of cl/common/dot_simd.clh. Kernels for GPUs use P_DOT of cl/common/dot4.clh.
  */
 #ifndef CLG_OPS_DOT_H
 #define CLG_OPS_DOT_H
 
 #include "ops/lowering/work.h"
 
+/* What a 32-bit word contains (P_UNIT): one float, two int16 or four int8 values. */
 typedef enum dot_unit { DOT_NONE = 0, DOT_FLOAT = 1, DOT_SHORT = 2, DOT_BYTE = 4 } dot_unit;
 
-/* Returns P_DOT: whether the device has an instruction for dot products of this unit, as a probe
- * showed. False while a crashed compiler is being avoided (c->caution). */
+/* Returns P_DOT: whether a probe showed that the device has a dot-product instruction for this
+ * unit. False while a crashed compiler is being avoided (c->caution). */
 static inline bool dot_is_proved(const lower_context *c, dot_unit unit)
 {
     if (c->caution > LOWER_AS_USUAL) return false;
@@ -41,8 +42,7 @@ static inline int dot4_best(const lower_context *c)
 }
 
 /* Returns the parameters of the register tile for words of this unit, for example "P_UNIT=4 P_DOT=1
- * P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2".
- */
+ * P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2". */
 static inline const char *dot_prelude(lower_context *c, dot_unit unit)
 {
     const char *text =

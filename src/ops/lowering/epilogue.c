@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of activations that can be fused, and the parameters and arguments of the fused
- * epilogue. See epilogue.h.
+ * Implements epilogue.h: the table of activations that can be fused, and the parameters and
+ * arguments of the fused epilogue.
  */
 #include "ops/lowering/epilogue.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The epilogue that may be fused into a matrix product or convolution:
+ * Reads and lowers the epilogue that may be fused into a matrix product or convolution:
  *
  *     y = activation(alpha * gemm + beta * bias + residual)
  *
@@ -24,27 +24,31 @@ typedef struct epilogue_activation {
     float alpha, beta; /* defaults */
 } epilogue_activation;
 
-/* The activations that can be fused; the last row has name NULL. alpha and beta are, for LeakyRelu
- * and Elu, the slope (beta unused); for HardSigmoid, slope and offset; for Clip, minimum and
- * maximum. The others use neither. */
+/* The activations that can be fused; the last entry has name NULL. alpha and beta are, for
+ * LeakyRelu and Elu, the slope (beta unused); for HardSigmoid, slope and offset; for Clip, minimum
+ * and maximum. The others use neither. */
 extern const epilogue_activation epilogue_activations[];
-/* Returns the row of an activation; NULL when it cannot be fused. */
+/* Returns the entry of an activation; NULL when it cannot be fused. */
 const epilogue_activation *epilogue_find(const char *name);
 
-/* The attributes of an epilogue, for the attribute tables of op_rows. */
+/* The attributes of an epilogue, for the attribute tables of the operator table. */
 #define EPILOGUE_ATTRIBUTES                                                                        \
     {"activation", ATTRIBUTE_STRING, false}, {"activation_alpha", ATTRIBUTE_FLOAT, false},         \
         {"activation_beta", ATTRIBUTE_FLOAT, false},
 
+/* The kind of bias. */
 typedef enum epilogue_bias {
     BIAS_NONE,
-    BIAS_COLUMN,
-    BIAS_ROW,
-    BIAS_MATRIX
+    BIAS_COLUMN, /* one element per column of the result */
+    BIAS_ROW,    /* one element per row; for convolutions, per output channel */
+    BIAS_MATRIX  /* an element for each result, or broadcast by strides of 0 */
 } epilogue_bias; /* P_BIAS */
 
+/* The epilogue of a node. Strides of the bias are in elements: of rows, columns, outer and inner
+ * batch; 0 broadcasts. The residual has the layout of the output. act_a, act_b: alpha and beta of
+ * the activation. */
 typedef struct epilogue_ops {
-    int activation; /* P_ACT */
+    int activation; /* P_ACT; 0: none */
     float act_a, act_b, alpha, beta;
     epilogue_bias bias;
     operand bias_at;
@@ -53,7 +57,7 @@ typedef struct epilogue_ops {
     operand residual;
 } epilogue_ops;
 
-/* Checks that the node's activation can be fused. Called by the check function of an op_row. */
+/* Checks that the node's activation can be fused. For the check functions of operators. */
 clg_status epilogue_check(const node *n);
 /* Reads the activation and the residual (input 3) of a node; sets alpha = beta = 1 and no bias. */
 void epilogue_read(const lower_context *c, epilogue_ops *out);

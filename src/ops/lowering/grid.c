@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merges dimensions and computes kernels' NDRanges; see grid.h.
+ * Implements grid.h: merges dimensions of index spaces and computes the NDRanges of kernels.
  */
 #include "ops/lowering/grid.h"
 
@@ -39,8 +39,8 @@ static void move_dim(grid_dims *g, int from, int to)
     for (size_t k = 0; k < g->n_operands; k++) g->strides[k][to] = g->strides[k][from];
 }
 
-/* Returns whether, for every operand, dimension `outer` continues where `inner`, to its right,
- * ends. */
+/* Returns whether dimensions `outer` and `inner`, to its right, can be merged: for every operand,
+ * the stride of `outer` is the stride of `inner` times its size. */
 static bool continues(const grid_dims *g, int outer, int inner)
 {
     for (size_t k = 0; k < g->n_operands; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Index spaces of kernels that process tensors element by element: dimensions that are contiguous
- * for all operands are merged, and NDRanges are limited to what the device accepts.
+ * Computes the index spaces of element-wise kernels: merges adjacent dimensions that are contiguous
+ * for all operands, and sets NDRanges within the limits of the device.
  */
 #ifndef CLG_OPS_GRID_H
 #define CLG_OPS_GRID_H
@@ -25,10 +25,12 @@ grid_dims *grid_create(arena *memory, const shape *over, size_t n_operands);
 /* Sets the strides of an operand that is broadcast to the grid as in numpy: its dimensions are
  * right-aligned, with stride 0 where a dimension is 1 or absent. */
 void grid_set_operand(grid_dims *g, size_t which, const lower_operand *what);
+/* Sets the strides of an operand, one per dimension of the grid. */
 void grid_set_strides(grid_dims *g, size_t which, const int64_t *strides);
 /* Drops dimensions of 1 and merges adjacent ones that are contiguous for every operand. The result
  * may have rank 0. */
 void grid_collapse(grid_dims *g);
+/* Returns the number of elements of the index space. */
 int64_t grid_n_elements(const grid_dims *g);
 /* Returns whether this operand is stored contiguously in row-major order of the grid. */
 bool grid_is_dense(const grid_dims *g, size_t which);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the tile of GEMM kernels for GPUs.
+ * Implements simt_tile.h: the tiles for GPUs, and the choice among them.
  */
 #include "ops/lowering/simt_tile.h"
 
@@ -12,9 +12,9 @@ static const simt_tile large = {16, 16, 8, 8, 8};    /* 64 accumulators per work
 /* 16 accumulators: more work-groups in flight */
 static const simt_tile usual = {16, 16, 4, 4, 16};
 static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
-/* rows up to which few_rows is used: with `usual`, most work-items would be idle */
+/* maximum number of rows for few_rows: with `usual`, most work-items would be idle */
 #define FEW_ROWS 8
-/* rows and columns from which on `large` tiles give 64 work-groups or more */
+/* minimum number of rows and columns for `large`, which then has at least 64 work-groups */
 #define LARGE_SIDE 1024
 
 #define N_SMALLER (sizeof smaller / sizeof *smaller)

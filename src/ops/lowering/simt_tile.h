@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the tile of GEMM kernels for GPUs: parameters of gemm_simt, conv_simt, qgemm_simt and
- * qconv_simt.
+ * Chooses the tile sizes of tiled matrix-product kernels for GPUs: gemm_simt, conv_simt, qgemm_simt
+ * and qconv_simt.
  */
 #ifndef CLG_OPS_SIMT_TILE_H
 #define CLG_OPS_SIMT_TILE_H

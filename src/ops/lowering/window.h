@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sliding window of convolutions and pools: kernel, strides, dilations and padding along one to
- * three axes.
+ * Reads and checks the sliding window of convolutions and pooling: kernel, strides, dilations and
+ * padding along one to three axes; infers output shapes.
  */
 #ifndef CLG_OPS_WINDOW_H
 #define CLG_OPS_WINDOW_H
@@ -10,12 +10,14 @@
 
 #define WINDOW_MAX_AXES 3
 
+/* The window along one axis. */
 typedef struct window_axis {
-    int64_t in, out; /* lengths; DIM_UNKNOWN where shape inference does not know them */
+    int64_t in, out; /* lengths; DIM_UNKNOWN in shape inference if unknown */
     int64_t kernel, stride, dilation;
     int64_t pad_begin, pad_end; /* explicit or computed from auto_pad, where `in` is known */
 } window_axis;
 
+/* A window of n_axes axes. */
 typedef struct window_desc {
     int n_axes;
     window_axis axes[WINDOW_MAX_AXES];
@@ -26,9 +28,10 @@ typedef struct window_desc {
 clg_status window_check(const node *n);
 /* Like window_check; checks the number of groups of a convolution as well. */
 clg_status window_check_conv(const node *n);
-/* Reads the attributes for an input of shape `in` ([N, C, axes...], rank known). `kernel`: [M,
- * C/group, axes...] of a weight that gives the kernel's size where the attribute does not; NULL:
- * the attribute must. Errors name the node: SHAPE, INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
+/* Reads the attributes for an input of shape `in`, [N, C, axes...], of known rank. kernel: shape of
+ * the weight, [M, C/group, axes...], which has the kernel's size if the attribute kernel_shape is
+ * absent; NULL: the attribute is required. Errors, which name the node: SHAPE, INVALID_MODEL,
+ * UNSUPPORTED_ATTRIBUTE. */
 clg_status window_read(const node *n, const shape *in, const shape *kernel,
                        window_desc *out_window);
 /* Like window_read, for a convolution of x with weight w; checks also that their ranks are equal
@@ -42,8 +45,9 @@ void window_shape(const window_desc *w, int64_t batch, int64_t channels, shape *
 /* Returns the extent along an axis, in input pixels including padding, that `outputs` adjacent
  * outputs read. */
 int64_t window_seen(const window_axis *a, int64_t outputs);
-/* Convert the dims of a channels-last tensor to [N, C, axes...], and back. */
+/* Converts a shape [N, axes..., C] to [N, C, axes...]. */
 shape window_channels_first(const shape *dims);
+/* Converts a shape [N, C, axes...] to [N, axes..., C]. */
 shape window_channels_last(const shape *dims);
 /* Expands the axes to three, W last, with leading axes of length 1. Only for known sizes. */
 void window_fill(const window_desc *w, window_axis out_axes[WINDOW_MAX_AXES]);

@@ -14,13 +14,14 @@
 /* The most work-groups along the second and third dimension: what NVIDIA's GPUs accept. */
 #define WORK_MAX_GROUPS 65535
 
-/* Returns an error if the device lacks the dtype, which only float64 can be. */
+/* Returns an error if the device lacks the dtype; only float64 can be missing. */
 static inline clg_status work_check_dtype(const lower_context *c, clg_dtype dtype)
 {
     if (dtype != CLG_FLOAT64 || c->caps->fp64) return CLG_OK;
     return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "the device has no float64 arithmetic");
 }
 
+/* Returns whether the node has output i and does not omit it. */
 static inline bool work_has_output(const lower_context *c, size_t i)
 {
     return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
@@ -76,7 +77,7 @@ static inline uint64_t work_group_local(const lower_context *c, int64_t n)
     return work_local(c, n > 32 ? n : 32, 256);
 }
 
-/* Sets an error (SHAPE) if n exceeds the 32-bit counters of kernels. */
+/* Sets an error (SHAPE) if n exceeds INT32_MAX, the maximum of the kernels' counters. */
 static inline void work_check_work(lower_context *c, const step *s, int64_t n)
 {
     if (n > INT32_MAX && c->build.status == CLG_OK)
@@ -111,6 +112,7 @@ static inline void work_range_2d(lower_context *c, step *s, int64_t n0, uint64_t
     work_range(c, s, 2, (int64_t[]){n0, n1}, (uint64_t[]){local0, local1});
 }
 
+/* Sets a one-dimensional NDRange: n pieces of work in work-groups of `local`. */
 static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t local)
 {
     work_check_work(c, s, n);
@@ -156,8 +158,8 @@ static inline int64_t work_units(const lower_context *c)
 /* Returns P_FMA: whether fma() is an instruction. Only software renderers lack it. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
-/* Return the register tile of GEMMs in the SIMD class: lanes (elements) of a vector, and rows. The
- * tile is two vectors wide. */
+/* Return the sizes of the register tile of GEMMs in the SIMD class: the number of lanes (elements)
+ * of a vector, and the number of rows. The tile is two vectors wide. */
 static inline int work_simd_lanes(const lower_context *c) { return caps_simd_lanes(c->caps); }
 static inline int work_simd_rows(const lower_context *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Det: determinants of square matrices in the last two dimensions. See cl/math/det.cl for the
- * kernel.
+ * Lowers Det (ONNX 11): determinants of the square matrices in the last two dimensions. Kernel:
+ * cl/math/det.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -23,7 +23,8 @@ static clg_status det_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Matrices up to this size are too small for a work-group. */
+/* On a GPU, matrices up to this size are computed by single work-items, larger ones by work-groups.
+ */
 #define SMALL 4
 
 static clg_status det_lower(lower_context *c)

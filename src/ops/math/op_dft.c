@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DFT and STFT: transforms lines by the passes of cl/math/dft.cl, one for each factor of the length
- * n. The work is n * (sum of n's prime factors): n log n for powers of two and other smooth
- * lengths, n^2 for a prime.
+ * Lowers DFT (ONNX 17 and 20) and STFT (ONNX 17) to Stockham's mixed-radix FFT: one launch of
+ * cl/math/dft.cl for each factor of the transform's length n. A pass does n operations per unit of
+ * its radix, so that the work is n * (sum of n's factors): n log n for powers of two and other
+ * smooth lengths, n^2 for a prime.
  */
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -11,7 +12,18 @@
 
 #define MAX_LENGTH ((int64_t)1 << 27) /* positions and angles of a line fit 32 bits */
 
-/* The lines of a signal and of its transform, as dft_pass reads and writes them. */
+/* A batch of one-dimensional transforms of length n: `lines` of them, line i at outer index i /
+ * inner and inner index i % inner. Strides are in real or complex elements, as x_parts and y_parts
+ * say.
+ *
+ *   inverse   an inverse transform, which divides by n
+ *   mirror    the input has only elements 0 to n / 2; the others are their conjugates
+ *   windowed  the input is multiplied by `window`
+ *   n_in      elements of an input line; zeros follow up to n
+ *   n_out     elements of an output line that are written
+ *   x_parts, y_parts  1 for real elements, 2 for complex ones
+ *   x_outer, x_inner, x_step  input strides of the outer index, the inner index and the element
+ *   y_outer, y_inner, y_step  the same for the output */
 typedef struct dft_job {
     clg_dtype dtype;
     int64_t lines, inner, n;
@@ -41,7 +53,8 @@ static clg_dtype number_dtype(clg_dtype dtype)
     return dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
 }
 
-/* Returns the radix of the next pass: fours, a two, then primes. 1 for a length of 1. */
+/* Returns the radix of the next pass for the remaining factor `rest` of the length: 4 while it
+ * divides, then 2, then the smallest odd prime; 1 if rest is 1. */
 static int64_t next_radix(int64_t rest)
 {
     if (rest % 4 == 0) return 4;
@@ -58,7 +71,8 @@ static const char *dft_prelude(lower_context *c, const dft_job *j, int64_t radix
                         radix == 2 || radix == 4 ? (int)radix : 0, first, last, (int)j->dtype);
 }
 
-/* Adds one pass from `from` to `to`; l is the length already transformed. */
+/* Appends one pass, which reads `from` and writes `to`; l is the product of the radices of the
+ * earlier passes. */
 static void add_pass(lower_context *c, candidate *impl, const dft_job *j, operand from, operand to,
                      operand table, int64_t l, int64_t radix)
 {
@@ -116,8 +130,9 @@ static clg_status add_transform(lower_context *c, const dft_job *j)
 
 /* ---- DFT ------------------------------------------------------------------------------------- */
 
-/* Reads input i, a scalar that shapes depend on, or `fallback` if it is absent. Returns false while
- * it is unknown, or after an error. */
+/* Sets *out to the scalar in input i, on whose value the output's shape depends, or to `fallback`
+ * if the input is absent. Returns false while the value is unknown, or with *status set after an
+ * error. */
 static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out, clg_status *status)
 {
     *out = fallback;
@@ -131,8 +146,8 @@ static bool need_scalar(op_context *c, size_t i, int64_t fallback, int64_t *out,
     return *status == CLG_OK;
 }
 
-/* Reads the axis: an attribute before opset 20, an input since. Returns false while it is unknown,
- * or after an error. */
+/* Reads the axis of a DFT: an attribute before opset 20, an input since. Returns false while it is
+ * unknown, or with *status set after an error. */
 static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
 {
     int64_t given = node_int(c->node, "axis", 1);
@@ -145,8 +160,8 @@ static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
     return true;
 }
 
-/* Reads the axis and the length of the transform; returns false while they are unknown, or after an
- * error. */
+/* Reads the axis and the length of the transform. Returns false while they are unknown, or with
+ * *status set after an error. */
 static bool dft_read(op_context *c, int *out_axis, int64_t *out_n, clg_status *status)
 {
     const shape *x = &op_input(c, 0)->dims;
@@ -188,8 +203,8 @@ static clg_status dft_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns an inference context for lowering, which reads inputs as infer did: their contents are
- * still known. */
+/* Returns an inference context over the inputs of a lowering context, so that lowering reads axis
+ * and lengths by the functions of inference. facts: storage for the inputs of the result. */
 static op_context look_again(const lower_context *c, value_fact facts[4])
 {
     for (size_t i = 0; i < c->n_inputs && i < 4; i++)
@@ -235,8 +250,8 @@ static clg_status dft_lower(lower_context *c)
 
 /* ---- STFT ------------------------------------------------------------------------------------ */
 
-/* Reads the step between frames and their length; returns false while they are unknown, or after an
- * error. */
+/* Reads the number of elements from frame to frame (hop) and that of a frame. Returns false while
+ * they are unknown, or with *status set after an error. */
 static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_status *status)
 {
     const shape *x = &op_input(c, 0)->dims, *window = &op_input(c, 2)->dims;
@@ -307,7 +322,7 @@ static clg_status stft_lower(lower_context *c)
     return add_transform(c, &j);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dropout. In inference it is a view of its input, unless a mask is requested. In training, with a
- * non-zero ratio, it draws at random which elements to keep.
+ * Lowers Dropout. In inference it is a view of its input, or a copy if the mask is requested. In
+ * training, with a non-zero ratio, cl/math/random.cl draws which elements to keep.
  */
 #include "ops/math/random.h"
 
-/* Returns t, or NULL if it is unknown, absent or empty. */
+/* Returns t; NULL if it is NULL (unknown or absent) or has no elements. */
 static const tensor *single(const tensor *t) { return t && t->n_elements > 0 ? t : NULL; }
 
-/* Returns the share of elements to drop: 0 in inference. ratio, training: contents of inputs 1 and
- * 2. */
+/* Returns the probability with which an element is dropped; 0 in inference. ratio, training: the
+ * values of inputs 1 and 2, NULL where unknown or absent. */
 static double dropped(const node *n, const tensor *ratio, const tensor *training)
 {
     if (n->opset < 7)
@@ -88,7 +88,7 @@ static clg_status dropout_lower(lower_context *c)
     return random_append(c, step_candidate(&c->build, "random"), &j);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'R', DTYPES_FLOAT}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};

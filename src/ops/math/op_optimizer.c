@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent. The
- * inputs of a node are the learning rate, the count of updates, and, for any number n of tensors,
- * groups of n inputs: the tensors, their gradients, their states.
+ * Lowers Adagrad, Adam and Momentum of ai.onnx.preview.training: one step of gradient descent on n
+ * tensors. Inputs: the learning rate, the number of updates so far, then groups of n inputs: the
+ * tensors, their gradients, and one or two groups of optimizer states. Kernel:
+ * cl/math/optimizer.cl.
  */
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* P_OP of cl/math/optimizer.cl. */
+/* P_OP of cl/math/optimizer.cl; NESTEROV is Momentum with mode "nesterov". */
 typedef enum optimizer_method { ADAGRAD, ADAM, MOMENTUM, NESTEROV } optimizer_method;
 
 #define MAX_COEFFICIENTS 5
@@ -64,7 +65,7 @@ static clg_status optimizer_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Appends the step that updates tensor i of n. */
+/* Appends the step that updates tensor i of n with its gradient and states. */
 static void update(lower_context *c, candidate *impl, optimizer_method method, uint32_t n,
                    uint32_t i)
 {
@@ -113,7 +114,7 @@ static clg_status optimizer_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define DOUBLES (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
 static const op_types types[] = {{'R', DOUBLES}, {'I', DTYPE_BIT(CLG_INT64)}, {'X', DOUBLES}, {0}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random operators: RandomUniform, RandomNormal and their Like forms, whose shape is that of an
- * input; Bernoulli and Multinomial.
+ * Lowers random operators to cl/math/random.cl: RandomUniform and RandomNormal, RandomUniformLike
+ * and RandomNormalLike (whose shape is that of an input), Bernoulli and Multinomial.
  */
 #include "ops/math/random.h"
 
@@ -68,7 +68,7 @@ clg_status random_append(lower_context *c, candidate *impl, const random_job *j)
 
 typedef struct random_kind {
     random_op op;
-    const char *a, *b; /* names of the attributes that give random_job.a and b */
+    const char *a, *b; /* attributes with the values of random_job.a and .b */
 } random_kind;
 
 static clg_status wrong_dtype(const node *n, int64_t dtype)
@@ -107,7 +107,8 @@ static clg_status uniform_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Infers a Like form or Bernoulli: the dtype is the attribute's, or the input's. */
+/* Infers RandomUniformLike, RandomNormalLike or Bernoulli: the input's shape; the dtype of
+ * attribute dtype, by default the input's. */
 static clg_status like_infer(op_context *c)
 {
     const int64_t dtype = node_int(c->node, "dtype", c->inputs[0].dtype);
@@ -192,7 +193,7 @@ static clg_status multinomial_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const random_kind uniform = {RANDOM_UNIFORM, "low", "high"},
                          normal = {RANDOM_NORMAL, "mean", "scale"};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HannWindow, HammingWindow, BlackmanWindow and MelWeightMatrix. See cl/math/signal.cl.
+ * Lowers HannWindow, HammingWindow, BlackmanWindow and MelWeightMatrix (ONNX 17). Kernels:
+ * cl/math/signal.cl.
  */
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
@@ -8,7 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Coefficients of a window function: (a + b cos(x) + c cos(2x)) / over, x from 0 to 2 pi. */
+/* A window function: (a + b cos(x) + c cos(2x)) / over, for x from 0 to 2 pi. */
 typedef struct window_row {
     int a, b, c, over;
 } window_row;
@@ -67,7 +68,7 @@ static clg_status window_lower(lower_context *c)
 /* ---- MelWeightMatrix ------------------------------------------------------------------------- */
 
 enum mel_input { MEL_COLUMNS, DFT_LENGTH, SAMPLE_RATE, LOW_EDGE, HIGH_EDGE, N_MEL_INPUTS };
-#define MEL_AT_ONCE 16 /* columns of a launch; each launch has two more edges */
+#define MEL_AT_ONCE 16 /* columns (bands) per launch; it has two edges more */
 
 static clg_status mel_infer(op_context *c)
 {
@@ -98,7 +99,8 @@ static clg_status mel_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns the spectrum's bin of edge i, of all columns + 2 edges. */
+/* Returns the DFT bin of edge i, 0 to columns + 1: column i is a triangle that rises from edge i to
+ * edge i + 1 and falls to edge i + 2. Edges are equally spaced on the mel scale. */
 static int64_t mel_edge(const lower_context *c, int64_t i)
 {
     const tensor *t[N_MEL_INPUTS];
@@ -133,7 +135,7 @@ static clg_status mel_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define INDEX (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
 static const op_types types[] = {{'I', INDEX}, {'F', DTYPES_FLOAT}, {0}};

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A term as written in the equation, before "..." is expanded. */
+/* An operand or result ("term") as written in the equation, before "..." is expanded. */
 typedef struct written_term {
     int n_before, n; /* letters before "...", all letters */
     bool dots;
@@ -29,7 +29,7 @@ static clg_status bad(const char *equation, const char *what)
                      what);
 }
 
-/* Reads a term, up to a comma, an arrow or the end. */
+/* Parses a term at *at, up to a comma, an arrow or the end, and advances *at past its letters. */
 static clg_status read_term(const char *equation, const char **at, written_term *out)
 {
     *out = (written_term){0};
@@ -53,7 +53,8 @@ static clg_status read_term(const char *equation, const char **at, written_term 
     return CLG_OK;
 }
 
-/* Sets the labels of a term whose "..." stands for the last n_dots of `all_dots` dimensions. */
+/* Sets the labels of a term. The equation has all_dots dimensions for "..."; in this term it stands
+ * for the last n_dots of them. */
 static clg_status set_labels(const char *equation, const written_term *w, int n_dots, int all_dots,
                              einsum_term *out)
 {
@@ -66,7 +67,7 @@ static clg_status set_labels(const char *equation, const written_term *w, int n_
     return CLG_OK;
 }
 
-/* Merges a dimension into its label's size; dimensions of 1 broadcast. */
+/* Merges a dimension of an operand into the size of its label. A dimension of 1 broadcasts. */
 static clg_status merge_size(int64_t *size, int64_t dim)
 {
     if (dim == 1 || *size == dim) return CLG_OK;
@@ -78,7 +79,8 @@ static clg_status merge_size(int64_t *size, int64_t dim)
     return CLG_OK;
 }
 
-/* Sets the result of an equation without an arrow: "...", then the letters that occur once. */
+/* Sets the implicit result of an equation without "->": the dimensions of "...", then the letters
+ * that occur once, in the order of their character codes. */
 static clg_status usual_result(const char *equation, const einsum_equation *e, int all_dots,
                                written_term *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the candidates of a matrix product: chooses implementations by dtype and kernel class.
+ * Adds the candidates of a GEMM: chooses the implementations by dtype and kernel class. See gemm.h.
  */
 #include "ops/matmul/gemm.h"
 

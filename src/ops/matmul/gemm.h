@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds candidates for a matrix product, on behalf of MatMul, Gemm, 1x1 convolutions and others.
- * Callers describe the product as a gemm_job; how each kernel is called stays private to
- * src/ops/matmul.
+ * Adds candidates for batched GEMMs with an epilogue, for MatMul, Gemm, 1x1 convolutions and
+ * others:
  *
  *     C[z] = activation(alpha * A[z] x B[z] + beta * bias + residual), z = z0 * batch_in + z1
+ *
+ * Callers describe the product as a gemm_job; the kernels' arguments stay private to
+ * src/ops/matmul.
  */
 #ifndef CLG_OPS_GEMM_H
 #define CLG_OPS_GEMM_H
@@ -16,12 +18,13 @@
 typedef struct gemm_matrix {
     operand at;
     int64_t rs, cs, b0, b1;
-    bool constant; /* a weight of the model, which is packed once, before the first run */
+    bool constant; /* a constant of the model, which may be packed once, before the first run */
 } gemm_matrix;
 
+/* A [m, k] x B [k, n] -> C [m, n] in this dtype, for each of `batch` matrices. */
 typedef struct gemm_job {
     clg_dtype dtype;
-    int64_t m, n, k, batch, batch_in; /* batch_in >= 1 divides batch */
+    int64_t m, n, k, batch, batch_in; /* batch_in, the range of z1, divides batch */
     gemm_matrix a, b, c;
     epilogue_ops epilogue;
 } gemm_job;

@@ -8,8 +8,8 @@
 #include "ops/matmul/gemm_step.h"
 #include "tensor/dtype.h"
 
-/* Describes a matrix as BLAS does, by transposition and leading dimension: contiguous rows or
- * contiguous columns. Returns false when it has neither. */
+/* Sets the transposition and leading dimension by which BLAS describes a matrix with contiguous
+ * rows or contiguous columns. Returns false if it has neither. */
 static bool blas_layout(const gemm_matrix *x, int64_t rows, int64_t cols, bool *out_trans,
                         int64_t *out_ld)
 {

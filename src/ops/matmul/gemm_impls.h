@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implementations of a matrix product. Each *_steps function appends the steps of one GEMM to a
- * candidate; gemm.c decides for which dtypes and devices each is used.
+ * Declares the implementations of a GEMM. Each *_steps function appends the steps of one product to
+ * a candidate; gemm.c decides for which dtypes and devices each is used.
  */
 #ifndef CLG_OPS_GEMM_IMPLS_H
 #define CLG_OPS_GEMM_IMPLS_H
@@ -9,8 +9,8 @@
 #include "ops/lowering/simt_tile.h"
 #include "ops/matmul/gemm.h"
 
-/* Appends the SIMD (CPU) implementation. pack: pack a constant B, or else a constant A, before the
- * first run. */
+/* Appends gemm_simd, the implementation for CPUs. With `pack`, a constant B, or else a constant A,
+ * is packed once, before the first run. */
 void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool pack);
 void gemm_simt_steps(lower_context *c, candidate *impl, const gemm_job *j, simt_tile t);
 /* Appends a call of CLBlast and the epilogue. Requires gemm_fits_blas(j). */
@@ -19,7 +19,7 @@ void gemm_blas_steps(lower_context *c, candidate *impl, const gemm_job *j);
  * compute one of them. */
 void gemm_blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs);
 void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j);
-/* Returns CLG_OK if gemm_plain can compute the GEMM, else UNSUPPORTED_DTYPE or
+/* Returns CLG_OK if gemm_plain can compute the GEMM; else UNSUPPORTED_DTYPE or
  * UNSUPPORTED_ATTRIBUTE. */
 clg_status gemm_plain_check(const lower_context *c, const gemm_job *j);
 

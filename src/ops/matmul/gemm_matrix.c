@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers GEMMs of 16-bit floats to matrix units. The candidate is the last one of a GEMM, so that
- * it is not chosen by default: until it has been measured, it is used only where a session prefers
- * it or `cltool tune` found it to be faster, and after its self-test (docs/decisions/0029).
+ * Lowers GEMMs of float16 and bfloat16 to matrix units, the implementation gemm_matrix. It is the
+ * last candidate of a GEMM, so that it is not chosen by default: until it has been measured, it is
+ * used only where a session prefers it or `cltool tune` found it to be faster, and after its
+ * self-test (docs/decisions/0029).
  */
 #include "ops/matmul/gemm_matrix.h"
 
@@ -28,7 +29,7 @@ typedef struct unit_tile {
 
 /* Sizes of tiles. Estimated, not measured (decision 29); checked by: tests/bench/gpu/run.sh */
 #define TILE_K 32 /* P_TK: two instructions along k, of 16 elements each */
-/* rows and columns from which on the large tile, 128 x 128, gives 64 work-groups or more */
+/* With this many rows and columns, the large tile of 128 x 128 gives 64 work-groups. */
 #define LARGE_SIDE 1024
 
 static unit_tile plan_tile(const gemm_job *j)
@@ -42,7 +43,7 @@ static int64_t count_items(const unit_tile *t, const unit_row *unit)
     return (int64_t)t->warps_m * t->warps_n * unit->items;
 }
 
-/* The largest length: the kernel counts up to the end of its last tile in 32 bits. */
+/* The largest m, n or k: the kernel counts in int32 up to the end of the last tile. */
 #define MAX_LENGTH (INT32_MAX - 1024)
 
 static bool fits(const lower_context *c, const gemm_job *j)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Candidate for GEMMs of float16 and bfloat16 on matrix units (instructions that multiply small
- * matrices, such as NVIDIA's tensor cores): cl/matmul/gemm_matrix.cl.
+ * Adds the candidate for GEMMs of float16 and bfloat16 on matrix units, instructions that multiply
+ * small matrices, such as those of NVIDIA's tensor cores. Kernel: cl/matmul/gemm_matrix.cl.
  */
 #ifndef CLG_OPS_GEMM_MATRIX_H
 #define CLG_OPS_GEMM_MATRIX_H

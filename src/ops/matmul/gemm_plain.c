@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a GEMM of any dtype to one work-item per result: the implementation gemm_plain. Kernel:
+ * Lowers a GEMM of any dtype to gemm_plain, with one work-item per element of the result. Kernel:
  * cl/matmul/gemm_plain.cl.
  */
 #include "ops/lowering/work.h"

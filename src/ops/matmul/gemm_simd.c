@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a matrix product for CPUs: tiling, packing of constants and kernel arguments of the
- * implementation gemm_simd. Kernel: cl/matmul/gemm_simd.cl.
+ * Lowers a GEMM to gemm_simd, the implementation for CPUs: chooses the tiling, packs constants and
+ * adds the kernel's arguments. Kernel: cl/matmul/gemm_simd.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"
@@ -26,35 +26,35 @@ static const struct {
     int64_t groups_per_unit, many_groups_per_unit, group_operations;
     double operations_per_lane_ns, bytes_per_ns, waking_ns;
 } cost = {
-    /* work-groups per core. With 8 the rate was 0.88 to 1.02 of that with 4, with 16 it was 0.79 to
-     * 1.02: PoCL 3.1 assigns half of the work-groups to its first thread */
+    /* work-groups per core. The rate was 0.88 to 1.02 of this with 8, and 0.79 to 1.02 with 16:
+     * PoCL 3.1 assigns half of the work-groups to its first thread */
     .groups_per_unit = 4,
-    /* work-groups per core from which on PoCL assigns them dynamically, which balances the load:
-     * 1024^3 keeps one panel per work-group */
+    /* from this many work-groups per core on, PoCL assigns them dynamically, which balances the
+     * load: 1024^3 then has one panel per work-group */
     .many_groups_per_unit = 64,
-    /* operations of a work-group at least, where k is one block: 0.6 us at the peak; estimated, not
-     * measured */
+    /* minimum of operations per work-group where k is one block: 0.6 us at the peak rate;
+     * estimated, not measured */
     .group_operations = 100000,
-    /* operations per ns of a core and lane (element of a vector): 60 % of a peak of 157 GFLOP/s
-     * with 16 lanes; estimated, not measured */
+    /* operations per ns, per core and lane (vector element): 60 % of a peak of 157 GFLOP/s with 16
+     * lanes; estimated, not measured */
     .operations_per_lane_ns = 6.0,
     /* bytes of B that a core reads per ns; estimated, not measured */
     .bytes_per_ns = 50.0,
-    /* time until a second thread has woken up; estimated, not measured: it was about 35 us in a
-     * virtual machine (decision 31) */
+    /* time until a second thread has woken up. Estimated, not measured for this model: in a virtual
+     * machine it was about 35 us (decision 31) */
     .waking_ns = 12000.0,
 };
 
-/* The register tile for this device and the tiling of the matrices: tile_m rows and nr columns (nrv
- * vectors of vec lanes) of a register tile, `tiles` of them along m, `panels` along n; a work-group
- * computes group_tiles x group_panels of them. */
+/* The tiling of a GEMM. A register tile has tile_m rows (mr at most) and nr = nrv * vec columns;
+ * `tiles` of them cover m, and `panels` of them cover n. A work-group computes group_tiles x
+ * group_panels register tiles. */
 typedef struct simd_tile {
     int vec, mr, nrv;
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } simd_tile;
 
-/* Returns whether one thread computes the GEMM faster than a second thread wakes up: then the GEMM
- * is one work-group. */
+/* Returns whether, by the cost model, one thread computes the GEMM before a second thread has woken
+ * up. Such a GEMM is one work-group. */
 static bool is_over_at_once(const gemm_job *j, int lanes)
 {
     const double b = (double)j->batch * (double)j->n * (double)j->k;
@@ -78,15 +78,15 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
     int64_t max = SIMD_MAX_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
-    /* With k of one block, sums are not kept in memory between blocks, so that the number of rows
-     * is not limited by SIMD_MAX_ROWS. */
+    /* If k is a single block, sums are not stored between blocks, so that SIMD_MAX_ROWS does not
+     * limit the rows of a work-group. */
     const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
     if (j->k <= SIMD_KC && max < evened) max = evened;
     rows = rows < max ? rows : max;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
-    /* Merge panels into a work-group where work-groups would be so short that launching them
-     * dominates. Where k has several blocks, all panels of a work-group reuse a block of A from the
-     * cache; where there are many work-groups, more of them balance the load better. */
+    /* If work-groups would be so short that launching them dominates, each computes several panels.
+     * Where k has several blocks, all panels of a work-group reuse a block of A from the cache.
+     * Otherwise more work-groups balance the load better. */
     const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
     const int64_t spare = groups / wanted, many = groups / (cost.many_groups_per_unit * units);
     const int64_t fit = j->k > SIMD_KC ? SIMD_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
@@ -110,8 +110,8 @@ static const char *simd_prelude(lower_context *c, const gemm_job *j, const simd_
         epilogue);
 }
 
-/* Numbers of distinct matrices along the batch dimensions: with a stride of 0, one matrix is packed
- * once. */
+/* The number of distinct matrices along the two batch dimensions; 1 where the stride is 0, so that
+ * a matrix that is broadcast is packed once. */
 typedef struct packed_batch {
     int64_t outer, inner;
 } packed_batch;
@@ -122,8 +122,8 @@ static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
     return (packed_batch){x->b0 != 0 ? outer : 1, x->b1 != 0 ? j->batch_in : 1};
 }
 
-/* Finds the packed form of an input that the candidate has requested already, for an earlier
- * GEMM. */
+/* Returns whether the candidate already packs this input in the same way, for an earlier GEMM, and
+ * sets *out to the packed operand. */
 static bool find_packing(const candidate *impl, uint32_t input, const char *recipe, operand *out)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++) {
@@ -135,7 +135,8 @@ static bool find_packing(const candidate *impl, uint32_t input, const char *reci
     return false;
 }
 
-/* The packing of a matrix into tiles (A) or panels (B) of `line` x k elements. */
+/* The packing of a matrix: A into tiles of `line` rows, B into panels of `line` columns, each over
+ * all of k. */
 typedef struct pack_job {
     const gemm_job *job;
     const gemm_matrix *matrix;
@@ -143,16 +144,16 @@ typedef struct pack_job {
     const char *prelude;
     packed_batch batches;
     bool is_a;
-    int64_t line, length; /* m or n: the total length of all lines */
+    int64_t line, length; /* length: m of A or n of B, which lines divide */
     int64_t line_stride, k_stride, tile_m;
 } pack_job;
 
-/* Bytes of a constant that one packing step reads, where rows are contiguous: bounds memory, not
- * time; small compared with large weights. */
+/* Bytes that one packing step reads of a constant with contiguous rows. Limits the memory in use,
+ * not the time. */
 #define PACK_PIECE_BYTES ((int64_t)8 << 20)
 
-/* Appends the packing of a part of a matrix: `length` elements along m or n from `at` on, and k
- * elements along k from k0 on. */
+/* Appends the packing of elements at .. at + length - 1 along m or n, and k0 .. k0 + k - 1 along k.
+ */
 static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, int64_t at,
                         int64_t length, int64_t k0, int64_t k)
 {
@@ -178,8 +179,8 @@ static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, in
     return s;
 }
 
-/* Appends the packing of a matrix; a large one whose rows are contiguous is packed in several
- * steps, so that only a part of it is in memory in both layouts at once. */
+/* Appends the packing of a matrix. A large one with contiguous rows is packed in several steps, so
+ * that only a part of it is in memory in both layouts at once. */
 static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
 {
     const int64_t size = (int64_t)dtype_size(p->job->dtype), k = p->job->k;

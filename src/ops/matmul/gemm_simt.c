@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a GEMM for GPUs: the implementation gemm_simt. Kernel: cl/matmul/gemm_simt.cl.
+ * Lowers a GEMM to gemm_simt, the tiled implementation for GPUs. Kernel: cl/matmul/gemm_simt.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Infers shapes of numpy's matrix product; see matmul_shape.h.
+ * Infers the shapes of numpy's matmul. See matmul_shape.h.
  */
 #include "ops/matmul/matmul_shape.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Einsum. Contracts its operands ("terms") in pairs, the pair with the fewest multiplications
- * first. A pair with labels to sum over, and with rows and columns, becomes a matrix product
- * (gemm.h), with as few copies before it as its strides allow; labels that only one term has are
- * summed first; a pair with nothing to sum over, or without rows or columns, is a broadcast
- * multiplication. A diagonal (a repeated label) is read through the sum of both strides.
+ * Lowers Einsum (ONNX 12): contracts its operands ("terms") in pairs, the pair with the fewest
+ * multiplications first.
  *
- * Labels of size 1 are ignored: a dimension of 1 broadcasts along its label.
+ * Labels that only one term has are summed first. A pair with labels to sum over, and with rows and
+ * columns, becomes a GEMM (gemm.h), after copies of operands whose strides a GEMM does not support;
+ * any other pair becomes a broadcast multiplication. A diagonal (a repeated label) is read with the
+ * sum of both strides. Labels of size 1 are dropped: a dimension of 1 broadcasts.
  */
 #include "base/checked.h"
 #include "ops/lowering/work.h"
@@ -23,7 +23,7 @@ typedef struct label_list {
     uint8_t labels[EINSUM_LABELS];
 } label_list;
 
-/* A term: its memory, its labels and their strides. */
+/* A term: its memory, its labels, and the strides by label, in elements. */
 typedef struct term {
     operand at;
     clg_dtype dtype;
@@ -69,8 +69,8 @@ static clg_status einsum_infer(op_context *c)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Sets *out_n to the number of elements that these labels span, none of size 0; returns false on
- * overflow. */
+/* Sets *out_n to the product of the labels' sizes, none of which is 0. Returns false on overflow.
+ */
 static bool span(const einsum *e, const label_list *list, int64_t *out_n)
 {
     *out_n = 1;
@@ -79,7 +79,7 @@ static bool span(const einsum *e, const label_list *list, int64_t *out_n)
     return true;
 }
 
-/* Orders labels by stride, largest first. */
+/* Returns the labels of a set, sorted by descending stride. */
 static label_list by_stride(label_set set, const int64_t *strides)
 {
     label_list list = {0};
@@ -116,7 +116,7 @@ static label_list list_join(const label_list *a, const label_list *b, const labe
 
 /* ---- terms ----------------------------------------------------------------------------------- */
 
-/* Returns a dense term with labels in this order. */
+/* Returns a term that is dense with labels in this order. */
 static term term_dense(const einsum *e, operand at, clg_dtype dtype, const label_list *list)
 {
     term t = {.at = at, .dtype = dtype};
@@ -144,8 +144,8 @@ static clg_status term_scratch(einsum *e, const label_list *list, term *out)
     return CLG_OK;
 }
 
-/* Sets *out to a term for a result: in the node's output if it is the last one and has the final
- * labels and dtype, else in scratch. */
+/* Sets *out to a dense term for a result with these labels: the node's output if `last`, and labels
+ * and dtype are the output's; else new scratch memory. */
 static clg_status term_result(einsum *e, const label_list *list, bool last, term *out)
 {
     bool same = last && e->dtype == e->context->outputs[0].dtype && list->n == e->out.n;
@@ -213,7 +213,8 @@ static clg_status rearrange(einsum *e, term *t, const label_list *list)
     return CLG_OK;
 }
 
-/* Sums *t over some of its labels. */
+/* Replaces *t by its sum over these labels, in the node's output if `last` and it fits, else in
+ * scratch. */
 static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
 {
     bool reduced[CLG_MAX_RANK];
@@ -232,8 +233,8 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
 
 /* ---- matrix products ------------------------------------------------------------------------- */
 
-/* Returns whether these labels are contiguous in the term, so that a GEMM sees one dimension; sets
- * *out_stride to its stride. */
+/* Returns whether the labels are contiguous in the term, so that they are one dimension of a GEMM,
+ * and sets *out_stride to its stride. */
 static bool is_one(const einsum *e, const term *t, const label_list *list, int64_t *out_stride)
 {
     *out_stride = list->n > 0 ? t->strides[list->labels[list->n - 1]] : 1;
@@ -255,8 +256,8 @@ typedef struct product {
     label_list batch, rows, cols, sum;
 } product;
 
-/* Groups the batch labels into dimensions that are contiguous in a, b and c. Returns their number;
- * ends[i] is the position in p->batch of the last label of dimension i. */
+/* Merges batch labels that are contiguous in a, b and c into one dimension each. Returns the number
+ * of dimensions; ends[i] is the position in p->batch of the last label of dimension i. */
 static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABELS])
 {
     int n = 0;
@@ -271,7 +272,8 @@ static int batch_blocks(const einsum *e, const product *p, int ends[EINSUM_LABEL
     return n;
 }
 
-/* Copies operands whose strides a GEMM does not support, and moves such a result to scratch. */
+/* Copies operands whose strides a GEMM does not support to scratch, and lets such a result be
+ * computed in scratch. *out_blocks: the number of batch dimensions, as returned by batch_blocks. */
 static clg_status make_matrices(einsum *e, product *p, int ends[EINSUM_LABELS], int *out_blocks)
 {
     const label_list a = list_join(&p->batch, &p->rows, &p->sum),
@@ -310,7 +312,7 @@ static void exchange(int64_t *a, int64_t *b)
     *b = t;
 }
 
-/* Transposes the GEMM: columns of c become rows. */
+/* Transposes the product: c^T = b^T x a^T, so that rows and columns of c are swapped. */
 static void transpose(gemm_job *j)
 {
     const gemm_matrix a = j->a;
@@ -345,7 +347,7 @@ static clg_status multiply(einsum *e, product *p)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Returns the labels that the result, or a term other than i and j, still has. */
+/* Returns the labels of the result and of all terms other than i and j: those that must be kept. */
 static label_set wanted_beside(const einsum *e, size_t i, size_t j)
 {
     label_set set = 0;
@@ -355,8 +357,8 @@ static label_set wanted_beside(const einsum *e, size_t i, size_t j)
     return set;
 }
 
-/* Replaces term i by the product of terms i and j; labels that only one of both has, and that are
- * not needed later, are summed already. */
+/* Replaces term i by the product of terms i and j. Labels that only one of the two has, and that
+ * are not needed later, have been summed before. */
 static clg_status contract(einsum *e, size_t i, size_t j)
 {
     const bool last = e->n_terms == 2;
@@ -391,7 +393,7 @@ static clg_status contract(einsum *e, size_t i, size_t j)
     return CLG_OK;
 }
 
-/* Finds the pair with the fewest multiplications; the first of equal ones. */
+/* Sets *out_i and *out_j to the pair with the fewest multiplications, the first of equal ones. */
 static void cheapest(const einsum *e, size_t *out_i, size_t *out_j)
 {
     double min = 0;
@@ -498,7 +500,7 @@ static clg_status einsum_lower(lower_context *c)
     return add_impl(c, &equation, false);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {{'T', DTYPES_NUMERIC}, {0}};
 static const op_attribute attributes[] = {{"equation", ATTRIBUTE_STRING, true}, {0}};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gemm and MatMul, and the fused operators FusedGemm and FusedMatMul that passes create. Each
- * becomes one matrix product with at most two batch dimensions; larger batches are divided into
- * several products.
+ * Lowers Gemm and MatMul, and the operators clgraph.FusedGemm and FusedMatMul, which passes create,
+ * to GEMMs with at most two batch dimensions (gemm.h). MatMuls with more become several GEMMs.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -12,7 +11,7 @@
 
 /* ---- Gemm ------------------------------------------------------------------------------------ */
 
-/* Sets the rows and columns of an operand after transposition by the attribute `trans`. */
+/* Sets *out_rows and *out_cols of an operand, after transposition if attribute `trans` is set. */
 static void gemm_sides(const node *n, const shape *x, const char *trans, int64_t *out_rows,
                        int64_t *out_cols)
 {
@@ -93,8 +92,8 @@ static clg_status gemm_op_lower(lower_context *c)
 
 /* ---- MatMul ---------------------------------------------------------------------------------- */
 
-/* Returns the shape of an operand after its transposition, which com.microsoft.FusedMatMul may
- * have. */
+/* Returns the shape of an operand, with its last two dimensions swapped where transA or transB of
+ * com.microsoft.FusedMatMul says so. */
 static shape as_operand(const node *n, const shape *x, bool is_left)
 {
     shape s = matmul_as_matrix(x, is_left);
@@ -128,7 +127,7 @@ typedef struct matmul_batch {
     int64_t dims[CLG_MAX_RANK], a[CLG_MAX_RANK], b[CLG_MAX_RANK], c[CLG_MAX_RANK];
 } matmul_batch;
 
-/* Sets the strides of x's leading dimensions over `over`, 0 where x broadcasts. */
+/* Sets *out to the strides of x's batch dimensions along those of `over`; 0 where x broadcasts. */
 static void batch_strides(const shape *x, const shape *over, int64_t *out)
 {
     int64_t stride = x->dims[x->rank - 2] * x->dims[x->rank - 1];
@@ -168,7 +167,8 @@ static void batch_collapse(matmul_batch *g)
     g->rank = rank;
 }
 
-/* Stacks the rows of A over all batches into one tall matrix if all batches have the same B. */
+/* Turns the batch into one product with batch * m rows, if all batches have the same B and their
+ * rows of A and C are contiguous with each other. */
 static void stack_rows(matmul_batch *g, gemm_job *j)
 {
     if (g->rank != 1 || g->b[0] != 0 || j->epilogue.bias == BIAS_ROW ||
@@ -191,7 +191,7 @@ static void matmul_bias(const lower_context *c, int64_t n, epilogue_ops *e)
     if (count != n) e->bias = BIAS_MATRIX;
 }
 
-/* Lowers a batch of any rank: one GEMM for each index of the dimensions beyond the last two. */
+/* Lowers a batch of any rank: one GEMM for each index of all but the last two batch dimensions. */
 static clg_status lower_batches(lower_context *c, const matmul_batch *g, const gemm_job *one)
 {
     const int outer = g->rank > 2 ? g->rank - 2 : 0;
@@ -278,7 +278,7 @@ static clg_status matmul_lower(lower_context *c)
     return lower_batches(c, &g, &j);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define TILED (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 #define WHOLE                                                                                      \

@@ -95,8 +95,8 @@ static clg_status take_dense(const tensor *keys, const tensor *values, tensor **
     return status;
 }
 
-/* Writes a sparse map as a vector: the value of key k at index k. Keys below 0, or of max_map
- * and more, are ignored. */
+/* Creates a vector of max_map values from a map: the value of key k at index k, elsewhere 0 (the
+ * string "0" for strings). Keys below 0, or of max_map and more, are ignored. */
 static clg_status take_sparse(const node *n, const tensor *keys, const tensor *values,
                               tensor **out_tensor)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Table look-ups of ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and OneHotEncoder (1).
- * They run on the host, except for a OneHotEncoder of numbers, which a pass decomposes into other
- * operators.
+ * Defines the table look-ups of ai.onnx.ml: LabelEncoder (1, 2, 4), CategoryMapper (1) and
+ * OneHotEncoder (1). They run on the host, except for a OneHotEncoder of numbers, which a pass
+ * decomposes into other operators.
  */
 #include "base/hash_map.h"
 #include "ops/ml/strings.h"
@@ -34,7 +34,7 @@ static list list_of(const node *n, const char *name)
     return l;
 }
 
-/* Returns the first list that is present, of several names that end with NULL. */
+/* Returns the first of these attributes that is present; the names end with NULL. */
 static list first_of(const node *n, const char *const *names)
 {
     list l = {.attribute = NULL};
@@ -42,8 +42,8 @@ static list first_of(const node *n, const char *const *names)
     return l;
 }
 
-/* Returns string i of a list; "" for a list without an attribute, which stands for the integers
- * from 0. */
+/* Returns string i of a list. A list without an attribute stands for the integers from 0; its
+ * strings are "". */
 static const char *string_at(const list *l, int64_t i)
 {
     if (!l->attribute) return "";
@@ -68,8 +68,8 @@ static int64_t int_at(const list *l, int64_t i)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* A key of a hash map, as bytes: data points to a string, or to i or f. All zeros are equal, and
- * all NaNs. */
+/* A key of the hash map, as bytes: data points to a string, or to i or f. 0 and -0 are the same
+ * key, and so are all NaNs. */
 typedef struct key {
     const void *data;
     size_t n_bytes;
@@ -112,7 +112,7 @@ static void key_of_tensor(key *k, const tensor *t, int64_t i)
     }
 }
 
-/* Maps keys to indices; of equal keys the first one counts. */
+/* Fills a hash map from the keys of a list to their indices; of equal keys the first one counts. */
 static clg_status map_keys(const list *l, hash_map *out)
 {
     for (int64_t i = 0; i < l->n; i++) {
@@ -132,8 +132,9 @@ static const char *const value_names[] = {"values_strings", "values_int64s", "va
                                           "values_tensor", NULL};
 static const char *const category_names[] = {"cats_int64s", "cats_strings", NULL};
 
-/* Selects keys and values by the dtype of the input: LabelEncoder 1 and CategoryMapper map in
- * either direction. A list without an attribute stands for the integers from 0. */
+/* Sets *keys and *values by the dtype of the input: LabelEncoder 1 and CategoryMapper map strings
+ * to integers, or integers to strings. A list without an attribute stands for the integers from 0.
+ */
 static void find_table(const node *n, clg_dtype from, list *keys, list *values)
 {
     const bool is_mapper = strcmp(n->op_type, "CategoryMapper") == 0;
@@ -255,7 +256,8 @@ static clg_status onehot_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Computes a OneHotEncoder of strings; declines numbers, for which a pass decomposes it. */
+/* Evaluates a OneHotEncoder of strings. Returns no tensor for numbers: a pass decomposes those
+ * nodes. */
 static clg_status onehot_eval(op_context *c, tensor **out_tensors)
 {
     const list categories = first_of(c->node, category_names);
@@ -283,7 +285,7 @@ static clg_status onehot_lower(lower_context *c)
                        "it is supported outside of branches and loops, with inputs of known rank");
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define WORD_TYPES                                                                                 \
     DTYPE_BIT(CLG_STRING) | DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on maps of ai.onnx.ml: ZipMap (1), which pairs labels with the scores of classes,
- * DictVectorizer (1) and CastMap (1), which convert maps to tensors. The planner executes them
- * (plan/control/map_type.c): these rows declare them, their attributes and results.
+ * Defines the operators on maps of ai.onnx.ml 1: ZipMap, which pairs class labels with scores, and
+ * DictVectorizer and CastMap, which convert maps to tensors. This file checks their attributes and
+ * infers their results; the planner executes them (plan/control/map_type.c).
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/maps.h"
@@ -11,8 +11,8 @@
 
 /* ---- ZipMap ---------------------------------------------------------------------------------- */
 
-/* Infers ZipMap: a sequence of maps, one per row. The number of keys is checked against the scores
- * when a run is planned. */
+/* Infers ZipMap: a sequence of maps, one per row of the input. The number of labels is compared
+ * with that of scores when a run is planned. */
 static clg_status zipmap_infer(op_context *c)
 {
     const shape none = shape_unknown();
@@ -41,7 +41,8 @@ static clg_status dict_check(const node *n)
                      node_text(n, shown));
 }
 
-/* Checks the declared key dtype of a map; a run's map is checked when the run is planned. */
+/* Checks the key dtype that the model declares for the input map. The map that a run gets is
+ * checked when the run is planned. */
 static clg_status check_map(const op_context *c, clg_dtype keys)
 {
     const value_fact *m = &c->inputs[0];
@@ -101,7 +102,7 @@ static clg_status cast_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types zipmap_types[] = {{'F', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 static const op_attribute zipmap_attributes[] = {{"classlabels_strings", ATTRIBUTE_STRINGS, false},

@@ -23,14 +23,14 @@ static size_t count_of(const node *n, const char *name)
     return a ? a->count : 0;
 }
 
-/* Reports a node that no pass decomposed. */
+/* Lowers a node that a pass should have decomposed: returns an error. */
 static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
                        "it is supported outside of branches and loops, with inputs of known rank");
 }
 
-/* Returns the number of rows of the input; 1 for a vector. */
+/* Returns the number of rows of an input [N, F]; 1 for a vector [F]. */
 static int64_t rows_of(const shape *x)
 {
     return x->rank == 2 ? x->dims[0] : x->rank == 1 ? 1 : DIM_UNKNOWN;
@@ -216,7 +216,7 @@ static clg_status vectorizer_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define NUMBERS                                                                                    \
     DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on strings: StringNormalizer (ONNX 10), StringConcat, StringSplit and RegexFullMatch
- * (ONNX 20). They run on the host, during planning (strings.h).
+ * Evaluates operators on strings: StringNormalizer (ONNX 10), StringConcat, StringSplit and
+ * RegexFullMatch (ONNX 20). They run on the host while a run is planned (strings.h).
  */
 #include "base/strbuf.h"
 #include "ops/ml/regex.h"
@@ -143,9 +143,9 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
 /* ---- StringSplit ----------------------------------------------------------------------------- */
 
 typedef struct splitter {
-    const char *rest; /* NULL: at the end */
+    const char *rest; /* rest of the string; NULL at the end */
     const char *delimiter;
-    int64_t splits_left; /* below 0: any number */
+    int64_t splits_left; /* negative: unlimited */
 } splitter;
 
 #define WHITE_SPACE " \t\n\r\v\f"
@@ -160,7 +160,7 @@ static splitter split_start(const node *n, const char *s)
                       .splits_left = node_int(n, "maxsplit", -1)};
 }
 
-/* Sets the next part and its length; returns false at the end. */
+/* Sets the next part and its length in bytes. Returns false at the end of the string. */
 static bool split_next(splitter *w, const char **out_part, size_t *out_bytes)
 {
     const bool by_space = *w->delimiter == '\0', last = w->splits_left == 0;
@@ -254,7 +254,7 @@ static clg_status regex_eval(op_context *c, tensor **out_tensors)
     return op_prefix(c, status);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'S', DTYPE_BIT(CLG_STRING)}, {'B', DTYPE_BIT(CLG_BOOL)}, {'L', DTYPE_BIT(CLG_INT64)}, {0}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass decomposes
- * into other operators (passes/decompose/decompose_svm.c), and the internal operators of the
- * decomposition: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
+ * Defines SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass decomposes
+ * (passes/decompose/decompose_svm.c), and lowers the internal operators of the decomposition:
+ * clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels: cl/ml/svm.cl.
  */
 #include "ops/core/op.h"
 #include "ops/lowering/work.h"
@@ -178,7 +178,7 @@ static clg_status votes_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
                                            DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TfIdfVectorizer (ONNX 9): counts how often each n-gram of a list occurs in a row of strings or
- * integers; items of an n-gram may be 1 to max_skip_count + 1 positions apart. Runs on the host,
- * with a hash table.
+ * Evaluates TfIdfVectorizer (ONNX 9) on the host: counts how often each n-gram of a given list
+ * occurs in a row of strings or integers. Items of an n-gram may be 1 to max_skip_count + 1
+ * positions apart. N-grams are found by a hash table.
  */
 #include "base/hash_map.h"
 #include "base/strbuf.h"
@@ -14,11 +14,13 @@
 typedef struct pool {
     const node *node;
     const graph_attribute *strings, *numbers; /* one of the two is present */
-    const int64_t *counts, *indexes; /* where n-grams of each length start; columns of the output */
-    const float *weights;            /* NULL: all 1 */
+    /* counts: ngram_counts, where the n-grams of each length start in the pool; indexes:
+     * ngram_indexes, the output column of each n-gram */
+    const int64_t *counts, *indexes;
+    const float *weights; /* NULL: all 1 */
     size_t n_lengths, n_grams, n_weights;
     int64_t min, max, skips, columns;
-    hash_map grams; /* the items of an n-gram -> its index */
+    hash_map grams; /* from the items of an n-gram to its index */
 } pool;
 
 static clg_status pool_error(const node *n, const char *what)
@@ -32,8 +34,8 @@ static size_t pool_size(const pool *p)
     return p->strings ? p->strings->count : p->numbers->count;
 }
 
-/* Returns where n-grams of length i + 1 start in the pool; they end where those of length i + 2
- * start. */
+/* Returns the index in the pool at which n-grams of length i + 1 start, which is also the end of
+ * those of length i. */
 static size_t start_of(const pool *p, size_t i)
 {
     return i < p->n_lengths ? (size_t)p->counts[i] : pool_size(p);
@@ -141,7 +143,8 @@ static void count_gram(const pool *p, weighing how, size_t gram, float *row)
         *y += how == WEIGHT_TF ? 1.0f : weight;
 }
 
-/* Counts all n-grams that start at item `from` of a row of n, with items `step` apart. */
+/* Counts all n-grams that start at item `from` of a row of n items and whose items are `step`
+ * positions apart. */
 static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_t n, int64_t from,
                              int64_t step, strbuf *key, float *y)
 {

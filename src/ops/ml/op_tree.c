@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decision trees on the device: clgraph.TreeEnsemble, to which a pass reduces the operators of
- * ai.onnx.ml (pass_ml.c), and clgraph.Scores, the final step of classifiers and regressors.
- * Kernels: cl/ml/tree.cl, cl/ml/scores.cl.
+ * Lowers clgraph.TreeEnsemble, to which a pass decomposes the tree operators of ai.onnx.ml
+ * (pass_ml.c), and clgraph.Scores, the last step of classifiers and regressors. Kernels:
+ * cl/ml/tree.cl, cl/ml/scores.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/ml/tree.h"
@@ -27,13 +27,14 @@ static clg_status tree_infer(op_context *c)
     return CLG_OK;
 }
 
-/* How trees are divided. Estimated, not measured; checked by: cltool profile MODEL */
+/* How trees are divided among work-items. Estimated, not measured; checked by: cltool profile MODEL
+ */
 #define SIMD_ITEMS_PER_UNIT 4   /* work-items per core, at least: they balance the load */
 #define SIMT_ITEMS_PER_UNIT 256 /* work-items per compute unit of a GPU, at least */
-#define MAX_BLOCKS 32           /* blocks of trees, at most: one work-item sums those of a row */
+#define MAX_BLOCKS 32           /* blocks of a row, at most: a single work-item sums them */
 
-/* Returns the number of blocks into which the trees are divided for each row, so that few rows also
- * keep the device busy. */
+/* Returns the number of blocks into which the trees of each row are divided, so that the device is
+ * busy even with few rows. */
 static int64_t blocks_of(const lower_context *c, int64_t rows, int64_t trees)
 {
     const int64_t wanted =
@@ -113,7 +114,7 @@ static clg_status scores_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types tree_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
                                                 DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regular expressions by PCRE2, with the library's allocator, and with limits on time and memory,
- * since expressions come from model files. PCRE2's other matcher, which never backtracks, would
- * need no limits, but that of 10.42 lets repeated groups end before the end of an anchored string,
- * and ignores $ before a line's end with PCRE2_DOLLAR_ENDONLY.
+ * Matches regular expressions by PCRE2, with the library's allocator, and with limits on time and
+ * memory, since expressions come from model files. PCRE2's other matcher (pcre2_dfa_match), which
+ * never backtracks, would need no limits, but that of version 10.42 lets repeated groups end before
+ * the end of an anchored string, and with PCRE2_DOLLAR_ENDONLY ignores a $ before the end of a
+ * line.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "ops/ml/regex.h"
@@ -13,7 +14,8 @@
 #include <pcre2.h>
 #include <string.h>
 
-/* A step is a position that is tried; the heap stores positions to backtrack to. */
+/* Limits of a match: MAX_STEPS is PCRE2's match limit, the number of positions that are tried;
+ * MAX_HEAP_KIB limits the memory for positions to backtrack to. */
 enum { MAX_STEPS = 10000000, MAX_HEAP_KIB = 64 << 10 };
 
 struct regex_program {

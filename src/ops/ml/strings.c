@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes operators on strings: moving elements, Equal and Cast; reads and writes UTF-8
- * characters.
+ * Evaluates operators on strings on the host: those that only move elements, Equal and Cast;
+ * decodes and encodes UTF-8. See strings.h.
  */
 #include "ops/ml/strings.h"
 
@@ -31,7 +31,8 @@ void strings_need(op_context *c)
 
 /* ---- moving elements ------------------------------------------------------------------------- */
 
-/* Makes a tensor that has the index of each string, counted from `first`. */
+/* Creates a tensor of the shape of `strings` with the numbers first, first + 1, ..: an index for
+ * each string. */
 static clg_status number_strings(const tensor *strings, int64_t first, tensor **out_numbers)
 {
     CLG_TRY(tensor_create(CLG_INT64, &strings->dims, out_numbers));
@@ -61,7 +62,8 @@ static clg_status follow(const op_context *c, const tensor *numbers, tensor **ou
     return CLG_OK;
 }
 
-/* Converts indices in a row's outputs to the strings that they denote. */
+/* Replaces the indices in the outputs of an operator's eval function by the strings with these
+ * indices. */
 static clg_status follow_all(const op_context *c, tensor **moved, tensor **out_tensors)
 {
     for (size_t i = 0; i < c->n_outputs; i++) {
@@ -224,7 +226,7 @@ static clg_status string_of_int(int64_t i, bool is_unsigned, char text[NUMBER_BY
     return CLG_OK;
 }
 
-/* Returns whether the text, parsed in the precision of a dtype, is the number x. */
+/* Returns whether the text, parsed and rounded to a dtype, gives x again. */
 static bool parses_back_to(const char *text, double x, clg_dtype dtype)
 {
     double back;
@@ -343,8 +345,8 @@ size_t utf8_put(uint32_t c, char buffer[4])
     return n;
 }
 
-/* Ranges of letters whose lower case is `step` after the upper case or, with step 1, alternates
- * with it: even and odd. */
+/* Ranges of capital letters. The lower case of a letter is `step` after it. With step 1, capital
+ * and small letters alternate. */
 static const struct case_range {
     uint32_t first, last, step; /* of the capital letters */
 } case_ranges[] = {{'A', 'Z', 32},     {0xc0, 0xd6, 32},    {0xd8, 0xde, 32},   {0x100, 0x12f, 1},

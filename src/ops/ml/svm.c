@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define SVM_MAX_CLASSES 32768 /* pairs are counted in 32 bits */
+#define SVM_MAX_CLASSES 32768 /* pairs of classes are counted in 32 bits */
 
 static clg_status bad(const node *n, const char *what)
 {
@@ -39,7 +39,7 @@ static clg_status read_kernel(const node *n, svm_model *m)
     return CLG_OK;
 }
 
-/* Returns n_all / n; 0 when it is not a whole number. */
+/* Returns n_all / n if that is a positive integer; else 0. */
 static int64_t share(size_t n_all, int64_t n)
 {
     return n > 0 && n_all > 0 && n_all % (size_t)n == 0 ? (int64_t)(n_all / (size_t)n) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds forests from attributes; see tree.h. Attributes are not trusted: walking the result needs
- * no further checks.
+ * Builds a forest from the attributes of tree operators; see tree.h. Attributes are not trusted:
+ * they are checked so that a kernel can walk the result without further checks.
  */
 #include "ops/ml/tree.h"
 
@@ -11,7 +11,8 @@
 
 static const char *const mode_names[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                          "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
-/* The second word of a node (tree.h) by mode, in the order of mode_names. A NaN is unequal. */
+/* The relation word of a node (the second of tree.h) for each of mode_names. A NaN is unordered, so
+ * that only BRANCH_NEQ is true for it. */
 static const int32_t mode_words[] = {TREE_LESS | TREE_EQUAL,
                                      TREE_LESS,
                                      TREE_GREATER | TREE_EQUAL,
@@ -39,7 +40,7 @@ int ml_transform_of(const node *n)
 
 /* ---- lists of the attributes ----------------------------------------------------------------- */
 
-/* Floats of an attribute, or of the tensor attribute that replaces it. */
+/* A list of floats: a float attribute, or the tensor attribute that may replace it. */
 typedef struct number_list {
     const float *floats;
     const tensor *tensor;
@@ -54,9 +55,9 @@ typedef struct reader {
     number_list values, weights;
     const int64_t *vote_trees, *vote_nodes, *vote_ids;
     size_t n_nodes, n_votes;
-    hash_map index;                   /* (tree, node) -> index in the lists */
+    hash_map index;                   /* from (tree, node) to the index in the lists */
     uint32_t *parents;                /* number of parents of each node */
-    uint32_t *first_vote, *next_vote; /* linked votes of each leaf, in the model's order; 0: end */
+    uint32_t *first_vote, *next_vote; /* linked list of a leaf's votes; 0 ends it */
 } reader;
 
 static clg_status bad(const reader *r, const char *what)
@@ -79,7 +80,7 @@ static double number_at(const number_list *l, size_t i)
     return l->tensor ? tensor_get_float(l->tensor, (int64_t)i) : (double)l->floats[i];
 }
 
-/* Reads a list of n integers: one per node or vote. */
+/* Reads a list of n integers; INVALID_MODEL if it has another length. */
 static clg_status read_ints(const reader *r, const char *name, size_t n, const int64_t **out)
 {
     size_t count;
@@ -189,8 +190,8 @@ static void put_votes(reader *r, size_t from, int32_t *words)
     words[3] = (int32_t)f->n_votes - words[2];
 }
 
-/* Writes the tree below `root`, the true branch first. stack: pairs of a node and the word that
- * will link to it. */
+/* Writes the tree below `root` in depth-first order, the true branch first. stack: pairs of a
+ * node's index in the lists, and the word of the forest that gets its new index. */
 static void put_tree(reader *r, size_t root, size_t (*stack)[2])
 {
     tree_forest *f = r->forest;
@@ -242,8 +243,8 @@ static clg_status put_all(reader *r)
     return status;
 }
 
-/* Handles nodes whose two branches lead to the same node: the word for true is unset then, and is
- * copied from the one for false. */
+/* Sets the true branch of nodes whose two branches are the same node: put_tree visits such a child
+ * once, and sets only the false branch. */
 static void settle_single_impls(tree_forest *f)
 {
     for (size_t i = 0; i < f->n_nodes; i++) {

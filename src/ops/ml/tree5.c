@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads TreeEnsemble (ai.onnx.ml 5): nodes and leaves are separate lists, and a node may test
- * whether its feature is a member of a set. The result has the form that tree.c produces.
+ * Reads TreeEnsemble of ai.onnx.ml 5, where nodes and leaves are separate lists, and a node may
+ * test whether its feature is a member of a set. The result is a forest as tree.c builds it.
  */
 #include "ops/ml/tree.h"
 
@@ -16,12 +16,12 @@ typedef struct reader {
     const int64_t *features, *ids[2], *leafs[2], *nan_is_true, *roots, *leaf_targets;
     const tensor *modes, *splits, *leaf_weights, *members;
     size_t n_nodes, n_roots, n_leaves, n_packed;
-    int64_t *set_first, *set_count; /* of a node's set, in members */
-    bool *is_below;                 /* a node leads here, or it is a root */
+    int64_t *set_first, *set_count; /* [n_nodes]: a node's set, as a range of members */
+    bool *is_below;                 /* [n_nodes]: the node has a parent or is a root */
 } reader;
 
-/* A node or leaf still to be packed, and what links to it: the word `word` of `count` nodes from
- * `at` on. */
+/* A node or leaf that is still to be written. Its index will be stored in word `word` of the
+ * `count` nodes from `at` on. */
 typedef struct pending {
     int64_t id;
     bool is_leaf, is_root;
@@ -78,7 +78,8 @@ static clg_status read_lists(reader *r)
                                                       : bad(r, "it has no roots, or too many");
 }
 
-/* Finds the sets, which are listed in the order of their nodes, separated by NaNs. */
+/* Sets the set of each membership node: they are listed in the order of their nodes, separated by
+ * NaNs. Counts the nodes of the result. */
 static clg_status find_sets(reader *r)
 {
     int64_t at = 0;
@@ -96,8 +97,8 @@ static clg_status find_sets(reader *r)
     return CLG_OK;
 }
 
-/* Checks modes and ranges, and that each node has at most one parent and roots have none: then
- * there are no cycles below roots. */
+/* Checks modes and ranges, and that a node has at most one parent and a root none, so that there
+ * are no cycles below roots. */
 static clg_status check_nodes(reader *r)
 {
     for (size_t i = 0; i < r->n_nodes; i++) {
@@ -140,8 +141,8 @@ static int32_t word_of(int64_t mode)
     return words[mode];
 }
 
-/* Writes a node. A set membership node becomes `count` nodes, one per member: false leads to the
- * next one, true to the same node for all. */
+/* Writes a node. A membership node becomes `count` nodes, one for each member of its set: each has
+ * the next one as its false branch, and all have the same true branch. */
 static void put_node(reader *r, size_t from, size_t at, size_t count)
 {
     tree_forest *f = r->forest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that compute each element from its position: Range, EyeLike, Trilu, OneHot. See
- * cl/movement/fill.cl.
+ * Lowers operators that compute each element from its position: Range, EyeLike, Trilu, OneHot.
+ * Kernels: cl/movement/fill.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
+/* Elements per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of fill) */
 #define SIMD_CHUNK 4096 /* elements */
 
@@ -30,7 +30,8 @@ typedef struct fill_step {
     int64_t n, chunk;
 } fill_step;
 
-/* Creates a step over all elements of the output. dtype: P_T, parameter: P_VALUE. */
+/* Starts a step that writes all elements of the output. dtype and parameter are P_T and P_VALUE of
+ * the kernel. */
 static fill_step start_step(lower_context *c, const char *entry, int dtype, int parameter)
 {
     const lower_operand *out = &c->outputs[0];
@@ -69,7 +70,7 @@ static clg_status range_count(const tensor *start, const tensor *limit, const te
         const int64_t by = tensor_get_int(delta, 0), first = tensor_get_int(start, 0),
                       last = tensor_get_int(limit, 0);
         if (by == 0) return error_set(CLG_ERROR_SHAPE, "delta is 0");
-        /* Unsigned: the distance of two int64 always fits. */
+        /* Unsigned, since the difference of two int64 always fits uint64. */
         const bool ahead = by > 0 ? last > first : last < first;
         const uint64_t distance =
             by > 0 ? (uint64_t)last - (uint64_t)first : (uint64_t)first - (uint64_t)last;
@@ -248,7 +249,7 @@ static clg_status onehot_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute eye_attributes[] = {
     {"dtype", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};

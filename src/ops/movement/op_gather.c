@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gather, GatherElements, GatherND. Indices are checked where they are read: by the kernel at run
- * time, or on the host when they are known. Gather with a single known index is a view.
+ * Lowers Gather, GatherElements and GatherND. Out-of-range indices are detected by the kernel at
+ * run time, or on the host where indices are known. A Gather with a single known index is a view.
+ * Kernels: cl/movement/gather.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -11,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
+/* Work per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of gather) */
 #define SIMD_CHUNK 16384 /* elements (64 KiB of float32): copying outweighs starting a work-item */
 #define SIMD_ROWS 1024   /* rows, at most, where they are short: each reads an index */
@@ -25,7 +26,7 @@ typedef struct gather_step {
     bool wide_index;
 } gather_step;
 
-/* Creates a step for rows of `inner` elements. */
+/* Starts a step that copies rows of `inner` elements. */
 static gather_step start_step(lower_context *c, const char *entry, int rank, int64_t inner)
 {
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1], *out = &c->outputs[0];
@@ -53,8 +54,8 @@ static void buffers(lower_context *c, step *s)
     step_arg_fault(&c->build, s, STEP_FAULT_INDEX);
 }
 
-/* Sets the NDRange, and the arguments that describe it, of a step that copies rows of `inner`
- * elements. */
+/* Sets the NDRange of a step that copies rows of `inner` elements, and adds the arguments that
+ * describe the NDRange. */
 static void range_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
 {
     const bool simd = lower_is_simd(c);
@@ -110,7 +111,7 @@ static clg_status gather_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns the index as a position from 0, or -1 if it is out of range. */
+/* Returns index i of an axis of length n as a number from 0 to n - 1; -1 if it is out of range. */
 static int64_t place_of(int64_t i, int64_t n) { return i < -n || i >= n ? -1 : i < 0 ? i + n : i; }
 
 static clg_status gather_eval(op_context *c, tensor **out_tensors)
@@ -273,7 +274,7 @@ static clg_status nd_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                                {NULL, ATTRIBUTE_NONE, false}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pad: constant, edge, reflect and wrap. Negative pads crop; the crop is applied before the
- * padding. CenterCropPad is a Pad whose pads follow from the requested shape.
+ * Lowers Pad, with modes constant, edge, reflect and wrap, and CenterCropPad, which becomes a Pad
+ * with pads computed from the requested shape. Negative pads crop; cropping comes before padding.
+ * Kernel: cl/movement/pad.cl.
  */
 #include "base/checked.h"
 #include "ops/lowering/grid.h"
@@ -11,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
+/* Work per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of pad) */
 #define SIMD_CHUNK 16384 /* elements (64 KiB of float32): copying outweighs starting a work-item */
 
@@ -65,7 +66,7 @@ static clg_status spread(const int64_t *numbers, size_t n, const int64_t *axes, 
     return CLG_OK;
 }
 
-/* Reads pads from attributes (opset 2), or from the contents of inputs 1 and 3. */
+/* Reads the pads: attribute pads (opset 2), or the values of inputs 1 (numbers) and 3 (axes). */
 static clg_status read_pads(const node *n, const tensor *numbers, const tensor *axes, int rank,
                             pads *out)
 {
@@ -82,8 +83,8 @@ static clg_status read_pads(const node *n, const tensor *numbers, const tensor *
                   axes ? (size_t)axes->n_elements : (size_t)rank, rank, out);
 }
 
-/* Computes the pads of CenterCropPad: both ends share the difference in length; an odd element goes
- * to the end. */
+/* Computes the pads of CenterCropPad: half of the difference in length at each end, with the odd
+ * element at the end of the axis. */
 static clg_status centre_pads(const node *n, const shape *in, const int64_t *sizes, size_t n_sizes,
                               pads *out)
 {
@@ -169,15 +170,15 @@ static clg_status centre_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* One dimension of the index space: lengths of output and input, elements padded before, stride of
- * the input. */
+/* One dimension of the index space: lengths of output and input, number of elements padded before,
+ * and the input's stride. */
 typedef struct pad_dim {
     int64_t m, n, before, stride;
 } pad_dim;
 
-/* Sets the dimensions of the index space; merges adjacent ones without pads that are contiguous in
- * the input. Adds the offset of the cropped input to *out_offset. Returns the number of dimensions,
- * at least 1. */
+/* Sets out to the dimensions of the index space: those of the output, where adjacent ones are
+ * merged if they have no pads and are contiguous in the input. Adds the offset of the cropped input
+ * to *out_offset. Returns the number of dimensions, at least 1. */
 static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX_RANK],
                       int64_t *out_offset)
 {
@@ -201,7 +202,7 @@ static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX
     return n;
 }
 
-/* Returns the bits in memory of an opset 2 constant, whose dtype is a float. */
+/* Returns the memory representation, in this floating-point dtype, of the constant of opset 2. */
 static int64_t bits_of(float number, clg_dtype dtype)
 {
     union {
@@ -295,7 +296,7 @@ static clg_status centre_lower(lower_context *c)
     return lower_pads(c, PAD_CONSTANT, &p);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false},
                                           {"pads", ATTRIBUTE_INTS, true},

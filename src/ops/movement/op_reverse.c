@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ReverseSequence: reverses the first elements of each sequence, as many as its length says; see
- * cl/movement/reverse.cl.
+ * Lowers ReverseSequence (ONNX 10): reverses the first sequence_lens[b] elements of sequence b.
+ * Kernel: cl/movement/reverse.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: copies the data, then
- * writes updates into it by a kernel. Reductions are done in the order of the updates, so results
- * are the same in each run.
+ * Lowers ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: copies the data,
+ * then writes updates into the copy (cl/movement/scatter.cl). Reductions apply updates in their
+ * order, so that results are bit-identical in each run.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -11,13 +11,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
+/* Work per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of scatter) */
 #define SIMD_CHUNK 16384 /* elements (64 KiB of float32): copying outweighs starting a work-item */
 #define SIMD_ROWS 1024   /* rows, at most, where they are short: each reads an index */
-/* Owners per compute unit: work-items among which the positions of a reducing scatter are divided.
- * Each reads all indices, so that there are no more than keep the device busy. Estimated, not
- * measured. */
+/* Owners per compute unit. The output positions of a scatter with a reduction are divided among
+ * work-items, their owners, each of which reads all indices and applies the updates of its
+ * positions. Therefore there are only as many as keep the device busy. Estimated, not measured. */
 #define SIMD_OWNERS_PER_UNIT 2
 #define SIMT_OWNERS_PER_UNIT 128
 
@@ -56,8 +56,8 @@ static clg_status scatter_check(const node *n)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* The step of a scatter kernel, and the indices of the inputs `updates` and `indices`, whose order
- * differs in TensorScatter. */
+/* The step of a scatter kernel under construction. updates and indices: their indices among the
+ * node's inputs, which differ in TensorScatter. */
 typedef struct scatter_step {
     step *step;
     bool wide_index, reduces;
@@ -72,7 +72,7 @@ static clg_status check_reduced(const lower_context *c, clg_dtype dtype)
     return work_check_dtype(c, dtype);
 }
 
-/* Appends the copy of the data, and starts the step that writes the updates. */
+/* Appends the copy of the data to the output, and starts the step that writes the updates. */
 static clg_status start_step(lower_context *c, const char *entry, int rank, scatter_reduction r,
                              scatter_step *out)
 {
@@ -131,8 +131,8 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
     work_range(c, g->step, 2, pieces, local);
 }
 
-/* Returns the number of owners among which n positions are divided, enough that the device is busy
- * with `others` work-items per owner. */
+/* Returns the number of owners among which n positions are divided, enough to keep the device busy
+ * if each owner has `others` work-items. */
 static int64_t count_owners(const lower_context *c, int64_t n, int64_t others)
 {
     const int64_t per_unit = lower_is_simd(c) ? SIMD_OWNERS_PER_UNIT : SIMT_OWNERS_PER_UNIT;
@@ -234,7 +234,8 @@ static clg_status nd_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Computes ScatterND on the host, for shape arithmetic; declines reductions. */
+/* Evaluates ScatterND on the host, for shape arithmetic. Returns no tensor for a node with a
+ * reduction. */
 static clg_status nd_eval(op_context *c, tensor **out_tensors)
 {
     tensor *t;
@@ -362,7 +363,7 @@ static clg_status tensor_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute elements_11[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute elements_16[] = {

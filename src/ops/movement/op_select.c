@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonZero and Compress: a dimension of the output is the number of non-zero elements of an input.
- * Both are planned in two stages (op_row.stages): the first counts, the second writes. See
- * cl/lowering/compact.cl.
+ * Lowers NonZero and Compress. One dimension of their output is the number of non-zero elements of
+ * an input, so that both are planned in two stages (op_row.stages): the first counts, the second
+ * writes. Kernels: cl/lowering/compact.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -19,7 +19,7 @@ static shape at_least_rank_1(const shape *dims)
     return dims->rank == 0 ? (shape){.rank = 1, .dims = {1}} : *dims;
 }
 
-/* Returns the count that stage 0 made, or DIM_UNKNOWN while it is unknown. */
+/* Returns the count that stage 0 computed, which is input i; DIM_UNKNOWN before it has run. */
 static int64_t counted(op_context *c, size_t i)
 {
     const tensor *t = op_need(c, i);
@@ -100,8 +100,8 @@ static clg_status nonzero_write_lower(lower_context *c)
 
 /* ---- Compress -------------------------------------------------------------------------------- */
 
-/* Sets the sizes of the input seen as [outer, n, inner] around the axis, or as a list, [1, n, 1],
- * if the node has no axis: *out_axis is then -1. */
+/* Describes the input as [outer, n, inner] around the axis that is compressed; as [1, n, 1] with an
+ * *out_axis of -1 if the node has no axis and compresses the flattened input. */
 static clg_status compress_walk(const node *n, const shape *in, int64_t *out_outer, int64_t *out_n,
                                 int64_t *out_inner, int *out_axis)
 {
@@ -174,7 +174,7 @@ static clg_status compress_pick_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute compress_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_types types[] = {{'T', DTYPES_ALL_FIXED},

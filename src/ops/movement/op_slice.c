@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slice and Split, which return parts of a tensor: views, but for a Slice with negative steps.
+ * Lowers Slice and Split to views of their input; a Slice with a negative step becomes a copy.
  */
 #include "base/checked.h"
 #include "ops/movement/strided.h"
@@ -39,7 +39,7 @@ static slice_range slice_axis(int64_t start, int64_t end, int64_t by, int64_t di
     return r;
 }
 
-/* The node's starts, ends, axes and steps. */
+/* Starts, ends, axes and steps of a node, from attributes or inputs. */
 typedef struct slice_numbers {
     int64_t starts[OP_MAX_INTS], ends[OP_MAX_INTS], axes[OP_MAX_INTS], steps[OP_MAX_INTS];
     size_t n_starts, n_ends, n_axes, n_steps;
@@ -66,7 +66,7 @@ static void attributes_of(const node *n, slice_numbers *s)
     s->n_axes = copy_ints(n, "axes", s->axes, &s->has_axes);
 }
 
-/* Computes the ranges of all axes of `in`; n is DIM_UNKNOWN where the dimension is. */
+/* Sets out to the range of each axis of `in`; its n is DIM_UNKNOWN if the dimension is unknown. */
 static clg_status slice_ranges(const slice_numbers *s, const shape *in,
                                slice_range out[CLG_MAX_RANK])
 {
@@ -144,8 +144,8 @@ static clg_status slice_walk(strided_walk *w)
 
 /* ---- Split ----------------------------------------------------------------------------------- */
 
-/* Splits dimension `dim`, which may be unknown, in equal parts; from opset 18 the last one may be
- * smaller. */
+/* Sets *out_sizes to equal sizes of the parts of a dimension of length `dim`, which may be
+ * DIM_UNKNOWN; from opset 18 on the last part may be smaller. */
 static clg_status split_equally(const node *n, int64_t dim, int64_t *out_sizes)
 {
     const int64_t count = (int64_t)n->n_outputs, wanted = node_int(n, "num_outputs", count);
@@ -175,8 +175,8 @@ static clg_status check_sizes(int64_t dim, const int64_t *sizes, size_t n)
     return CLG_OK;
 }
 
-/* Sets *out_sizes to the sizes of all parts, from the attribute, the content of input 1, or equal;
- * the caller frees it with memory_free. */
+/* Sets *out_sizes to the sizes of all parts: from the attribute, from the values of input 1, or
+ * equal ones. The caller frees it with memory_free. */
 static clg_status split_sizes(const node *n, const tensor *input, int64_t dim, int64_t **out_sizes)
 {
     size_t n_given;
@@ -263,7 +263,7 @@ static clg_status split_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute slice_attributes[] = {{"starts", ATTRIBUTE_INTS, true},
                                                 {"ends", ATTRIBUTE_INTS, true},

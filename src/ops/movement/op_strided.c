@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that only move elements: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth, Concat,
- * and the internal clgraph.Copy. Each describes how output elements map to input elements
- * (strided.h); the copy itself, or the view, is shared. Slice and Split are in op_slice.c.
+ * Lowers operators that only move elements: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth,
+ * Concat, and the internal clgraph.Copy. Each describes which input element an output element is
+ * (strided.h), from which a common function makes a view or a copy. Slice and Split are in
+ * op_slice.c.
  */
 #include "base/checked.h"
 #include "ops/movement/strided.h"
@@ -158,8 +159,8 @@ static clg_status block_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Describes DepthToSpace: output [N, C, H, b, W, b] from channels that are (block row, block
- * column, C) or (C, block row, block column). */
+/* Describes DepthToSpace with block size b: output [N, C, H, b, W, b] from input channels that are
+ * [b, b, C] (mode DCR) or [C, b, b] (CRD). */
 static clg_status depth_to_space_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
@@ -177,8 +178,8 @@ static clg_status depth_to_space_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* Describes SpaceToDepth: output channels are (block row, block column, C) or (C, block row, block
- * column). */
+/* Describes SpaceToDepth with block size b: output channels are [b, b, C] (mode DCR) or [C, b, b]
+ * (CRD), with rows of a block before columns. */
 static clg_status space_to_depth_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
@@ -228,7 +229,7 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Sets the grid of the copy of an input into its part of the output. */
+/* Sets the grid of the copy of one input into its part of the output. */
 static void concat_grid(grid_dims *g, const shape *in, const int64_t *in_strides,
                         const int64_t *out_strides)
 {
@@ -261,7 +262,7 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* Returns whether each part is contiguous in the output. */
+/* Returns whether each input's part of the output is contiguous in it. */
 static bool parts_are_whole(const shape *dims, int axis)
 {
     for (int i = 0; i < axis; i++)
@@ -303,7 +304,7 @@ static clg_status copy_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Copies packed sub-byte elements, which are always dense. */
+/* Appends the copy of a tensor of sub-byte elements, which is always dense. */
 static clg_status copy_packed(lower_context *c)
 {
     int64_t n;
@@ -330,7 +331,7 @@ clg_status ops_lower_copy(lower_context *c)
     return c->build.status;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute transpose_attributes[] = {{"perm", ATTRIBUTE_INTS, false},
                                                     {NULL, ATTRIBUTE_NONE, false}};

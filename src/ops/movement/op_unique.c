@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unique: the distinct rows along an axis, or distinct elements; the index of their first
- * occurrence, the inverse mapping, and counts. Rows are sorted, stably, on the device, so that
- * equal ones are adjacent. Their number is known after that: the row is planned in two stages
- * (op_row.stages). See cl/movement/unique.cl.
+ * Lowers Unique (ONNX 11): the distinct elements, or distinct slices along an axis, with the index
+ * of their first occurrence, the inverse mapping, and counts. Slices ("rows") are sorted stably on
+ * the device, so that equal ones are adjacent. Their number is known only then: the operator is
+ * planned in two stages (op_row.stages). Kernels: cl/movement/unique.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -14,8 +14,8 @@
 
 #define SORT_WIDTH 16 /* elements that a work-item sorts by insertion; estimated, not measured */
 
-/* The sizes of x seen as [outer, n, inner] around the axis, or as a list, [1, n, 1], without
- * one. */
+/* The input as [outer, n, inner] around the axis, or as [1, n, 1] without an axis; row i is x[:, i,
+ * :]. */
 typedef struct rows {
     int64_t outer, n, inner;
     int axis; /* -1: none */
@@ -64,8 +64,9 @@ static clg_status unique_infer(op_context *c)
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-/* Infers the outputs of stage 0: the number of distinct rows; by position in the sorted order, the
- * row and its group; by row, its rank among first occurrences, if the outputs are not sorted. */
+/* Infers the four outputs of stage 0: the number of distinct rows; for each position in the sorted
+ * order its row, and the index of its group of equal rows; if the result is not to be sorted, for
+ * each row its rank among first occurrences. */
 static clg_status sort_infer(op_context *c)
 {
     rows r;
@@ -97,7 +98,8 @@ static uint64_t local_of(const lower_context *c, int64_t n)
     return lower_is_simd(c) ? 1 : work_group_local(c, n);
 }
 
-/* Sorts blocks, then merges them pairwise; the last merge writes to output 1. */
+/* Appends a merge sort: sorts blocks of SORT_WIDTH rows, then merges them pairwise. The last merge
+ * writes output 1. */
 static void append_sort(lower_context *c, candidate *impl, const rows *r)
 {
     step_builder *b = &c->build;
@@ -184,7 +186,7 @@ static clg_status write_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute attributes[] = {
     {"axis", ATTRIBUTE_INT, false}, {"sorted", ATTRIBUTE_INT, false}, {0}};

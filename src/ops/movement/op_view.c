@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Identity, BitCast, Reshape, Flatten, Squeeze and Unsqueeze, whose outputs are views of their
- * inputs.
+ * Lowers Identity, BitCast, Reshape, Flatten, Squeeze and Unsqueeze to views of their input.
  */
 #include "base/checked.h"
 #include "ops/core/op.h"
@@ -26,9 +25,9 @@ static clg_status lower_same_axes(lower_context *c)
     return CLG_OK;
 }
 
-/* Computes the strides with which another shape reads the elements of `in` in the same order;
- * returns false where there are none. Splits both shapes in the smallest groups of axes with
- * equally many elements: the axes of `in` in a group must be contiguous with each other. */
+/* Computes strides such that shape `to` addresses the elements of `in`, which may be strided, in
+ * row-major order; returns false if there are none. Both shapes are split into the smallest groups
+ * of axes with equally many elements: within a group, the axes of `in` must be contiguous. */
 static bool split_strides(const lower_operand *in, const shape *to, int64_t *strides)
 {
     int64_t dims[CLG_MAX_RANK], at[CLG_MAX_RANK];
@@ -124,14 +123,14 @@ static clg_status bitcast_eval(op_context *c, tensor **out_tensors)
 
 /* ---- Reshape, Flatten ------------------------------------------------------------------------ */
 
-/* The requested shape, classified: dimensions copied from the input (0), the one to be computed
- * (-1), and the others. */
+/* The shape that a Reshape requests: dimensions that are copied from the input (0), one that is to
+ * be computed (-1), and given ones. */
 typedef struct reshaping {
     shape dims;
     bool copied[CLG_MAX_RANK];
     int open;                /* axis of the -1; -1: no such axis */
     int64_t placed;          /* product of the given dimensions */
-    bool has_zero;           /* a 0 that means 0 */
+    bool has_zero;           /* a given dimension is 0 (allowzero) */
     bool copies_maybe_empty; /* a copied dimension that is 0 or not known */
 } reshaping;
 
@@ -166,7 +165,7 @@ static clg_status parse_reshape(const op_context *c, const shape *wanted, reshap
     return CLG_OK;
 }
 
-/* Counts the elements of the input, without the copied axes, which cancel out. */
+/* Computes the product of the input's dimensions without the copied ones, which cancel out. */
 static clg_status count_left(const op_context *c, const reshaping *r, int64_t *out_left)
 {
     const shape *in = &c->inputs[0].dims;
@@ -260,7 +259,8 @@ static clg_status read_axes(op_context *c, axis_list *list)
     return CLG_OK;
 }
 
-/* Marks the listed axes of a shape of this rank; an axis that is listed twice is an error. */
+/* Sets marks for the listed axes of a shape of this rank. An axis that is listed twice is an error.
+ */
 static clg_status mark_axes(const op_context *c, const axis_list *list, int rank,
                             bool marks[CLG_MAX_RANK])
 {
@@ -273,7 +273,7 @@ static clg_status mark_axes(const op_context *c, const axis_list *list, int rank
     return CLG_OK;
 }
 
-/* Marks every axis of length 1, for a Squeeze without axes; returns false if a length is
+/* Sets marks for all axes of length 1, for a Squeeze without axes. Returns false if a length is
  * unknown. */
 static bool mark_ones(const shape *in, bool marks[CLG_MAX_RANK])
 {
@@ -329,7 +329,7 @@ static clg_status unsqueeze_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define VIEWABLE (DTYPES_ALL_FIXED | DTYPES_NARROW)
 static const op_types viewed[] = {{'T', VIEWABLE}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
@@ -340,7 +340,7 @@ static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0
 static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
 static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
 
-/* A row for opset versions `from` to `to` (0: no end). */
+/* An entry of the operator table for opsets `from` to `to` (0: no upper limit). */
 #define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
         .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \

@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-/* Sizes that decide how a CPU copies. Up to DRIVER_COPY_BYTES, dense copies are left to the driver;
- * larger ones use a kernel, which runs on all threads. Estimated, not measured; checked by:
+/* Sizes for CPUs. Dense copies of up to DRIVER_COPY_BYTES are left to the driver; larger ones use a
+ * kernel, which runs on all threads. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of its copies) */
 #define SIMD_CHUNK 16384 /* elements of a work-item per iteration: 64 KiB of float32 */
 #define DRIVER_COPY_BYTES (256 * 1024)
-/* edge of a tile in the SIMD class: EDGE in strided.cl */
+/* edge of a tile in the SIMD class, in elements: EDGE in strided.cl */
 #define SIMD_EDGE 64
 
 grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
@@ -28,7 +28,7 @@ grid_dims *strided_grid(arena *memory, int rank, const int64_t *dims)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Returns the lanes of vectors for runs of n elements. */
+/* Returns the vector width for copying runs of n adjacent elements. */
 static int lanes(const lower_context *c, int64_t n)
 {
     return lower_is_simd(c) ? work_lanes(c, n) : 1;
@@ -88,8 +88,8 @@ static int dense_dim(const grid_dims *g, size_t which)
     return -1;
 }
 
-/* Returns whether source and destination are dense along two different dimensions, *out_a and
- * *out_b, that are long enough for tiles. */
+/* Returns whether source and destination are contiguous along two different dimensions, *out_a and
+ * *out_b, both long enough for tiles. */
 static bool find_tiles(const grid_dims *g, int *out_a, int *out_b)
 {
     *out_a = dense_dim(g, STRIDED_FROM);
@@ -235,7 +235,8 @@ clg_status strided_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
-/* The minimum run of adjacent elements in a view that reorders dimensions; shorter are copied. */
+/* The shortest run of adjacent elements for which a view may reorder dimensions; with shorter runs
+ * the elements are copied. */
 #define VIEW_RUN 16
 
 static bool is_good_view(const strided_walk *w)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pointwise operators of ONNX and com.microsoft, and clgraph.Pointwise, into which a pass fuses
- * several: the instructions (pointwise_table.c) that each consists of. Shapes, host arithmetic and
- * lowering are the same for all (pointwise_node.c).
+ * Defines the pointwise operators of ONNX and com.microsoft, and clgraph.Pointwise, into which a
+ * pass fuses several of them: how each expands to instructions (the expressions of
+ * pointwise_table.c). Inference, host evaluation and lowering are the same for all
+ * (pointwise_node.c).
  */
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/narrow.h"
@@ -20,8 +21,8 @@ static clg_status expand_mean(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, "DivScalar", out, &n, out);
 }
 
-/* Expands Clip of opset 11: bounds are optional inputs; the upper one takes precedence if they
- * cross. */
+/* Expands Clip of opset 11 and later, whose bounds are optional inputs. The upper bound takes
+ * precedence if it is below the lower one. */
 static clg_status expand_clip(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out)
 {
@@ -48,7 +49,8 @@ static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s
     return pointwise_add_cast(g, s->registers[0], pointwise_dtype(g, s->registers[1]), out);
 }
 
-/* Returns the instruction that replaces Pow for a known exponent; NULL when there is none. */
+/* Returns the name of the instruction that computes Pow with its exponent, if that is known and has
+ * one; else NULL. */
 static const char *known_power(const pointwise_source *s)
 {
     static const struct {
@@ -93,7 +95,7 @@ static clg_status expand_shift(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, left ? "ShiftLeft" : "ShiftRight", s->registers, NULL, out);
 }
 
-/* Expands SwiGLU: Swish of the gate, times the other input. */
+/* Expands SwiGLU: Swish(gate) times the other input. */
 static clg_status expand_swiglu(pointwise_group *g, const pointwise_source *s,
                                 pointwise_register *out)
 {
@@ -131,8 +133,8 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
     return pointwise_add(g, op->def, out, NULL, out);
 }
 
-/* Expand clgraph.Dequantized and clgraph.Quantized: DequantizeLinear and QuantizeLinear with a
- * single known scale, from and to int8 or uint8. */
+/* Expand clgraph.Dequantized and clgraph.Quantized: DequantizeLinear from, and QuantizeLinear to,
+ * int8 or uint8 with a single known scale. */
 static clg_status expand_dequantized(pointwise_group *g, const pointwise_source *s,
                                      pointwise_register *out)
 {
@@ -192,7 +194,7 @@ static clg_status check_gelu(const node *n)
                      approximate);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define BOOL_ONLY DTYPE_BIT(CLG_BOOL)
 #define FLOAT_SIGNED (DTYPES_FLOAT | DTYPES_SIGNED)
@@ -267,7 +269,7 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
 #define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
 #define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
-/* A row for versions before opset 7, which broadcast by attributes. */
+/* An entry for opsets before 7, whose inputs are broadcast as attributes say. */
 #define ALIGNED(name, since, in, out, set, how)                                                    \
     ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name, .shapes = how),                        \
         .attributes = aligned_attributes)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pointwise operators: every one is a row with an expression, and nodes are groups of instructions
- * that refer to rows. A group reads its inputs once, keeps intermediate results in registers and
- * writes its outputs; one ONNX node is a small group, the internal operator clgraph.Pointwise a
- * larger one that a pass has fused. All of them become OpenCL C here (pointwise_codegen.c,
- * pointwise_lower.c), and all can be computed on the host for shape arithmetic (pointwise_eval.c).
+ * Pointwise operators as groups of instructions.
+ *
+ * An instruction applies an expression of the table pointwise_defs to registers. A group reads its
+ * inputs once, keeps intermediate results in registers, and writes its outputs. A single ONNX node
+ * is a small group; the internal operator clgraph.Pointwise is a larger one, which a pass has
+ * fused. A group becomes an OpenCL C kernel (pointwise_codegen.c, pointwise_lower.c), or is
+ * evaluated on the host for shape arithmetic (pointwise_eval.c).
  *
  * Inputs are broadcast to the shape of the outputs, which is the same for all outputs of a group.
  */
@@ -21,64 +23,69 @@
 #define POINTWISE_MAX_SCALARS 24
 #define POINTWISE_MAX_OPERANDS 3
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- table of expressions -------------------------------------------------------------------- */
 
 typedef enum pointwise_flags {
-    POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool, whatever the operands are */
-    POINTWISE_LANES_INT = 1u << 1,  /* integer expressions process one lane at a time */
-    POINTWISE_LANES_ALL = 1u << 7,  /* all expressions process one lane at a time */
-    POINTWISE_MOVES_BITS = 1u << 2, /* the content of elements does not matter, only their size */
+    POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool for operands of any dtype */
+    POINTWISE_LANES_INT = 1u << 1,  /* evaluate integer expressions lane by lane */
+    POINTWISE_LANES_ALL = 1u << 7,  /* evaluate all expressions lane by lane */
+    POINTWISE_MOVES_BITS = 1u << 2, /* bitwise copy: depends on the element size only */
     POINTWISE_KIND_OF_B =
-        1u << 3, /* the dtype of the result is operand b's, and chooses the expression */
-    POINTWISE_HEAVY = 1u << 4, /* tens of cycles a vector */
+        1u << 3,               /* operand b's dtype is the result's, and selects the expression */
+    POINTWISE_HEAVY = 1u << 4, /* takes tens of cycles per vector */
     POINTWISE_CAST = 1u << 5,  /* converts to the dtype of the result; has no expression */
     POINTWISE_MIXED = 1u << 6  /* operand b may have another dtype */
 } pointwise_flags;
 
-/* An expression over registers. Tokens of the text:
+/* An entry of the table of expressions: an OpenCL C expression for each kind of dtype, NULL where
+ * the kind is not supported. Registers of float16 and bfloat16 hold float, those of bool uchar 0 or
+ * 1. Tokens in an expression:
  *   $a $b $c    operands
  *   $p $q       scalars of the instruction, in the type of the operands
- *   $T $U $M    vector type of the operands; the same, unsigned; type of its comparisons
+ *   $T          vector type of the operands
+ *   $U          the same, unsigned
+ *   $M          type of comparisons of $T
  *   $S $V       one lane of $T, of $U
  *   $bits       bits of a lane
- *   $k(x)       a constant, as precise as $T
+ *   $k(x)       the constant x as a literal of the operands' type
  *   $t( $u( $m( conversion to $T, $U, $M, wrapping
- * An expression that gives bool from something else (POINTWISE_TO_BOOL) is a comparison. NULL:
- * not supported for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar
- * 0 or 1. */
+ * With POINTWISE_TO_BOOL, an expression for operands other than bool must be a comparison. */
 typedef struct pointwise_def {
     const char *name; /* unique; in the attribute `ops` of clgraph.Pointwise */
     uint8_t n_operands, n_scalars;
     uint8_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
-    /* Host functions, for shape arithmetic; NULL: not needed there. Operands, then scalars;
-     * booleans are 0 and 1; integers of any width as int64, whose result is truncated to the dtype.
-     */
+    /* Host functions for shape arithmetic; NULL where it does not need them. Arguments: the
+     * operands, then the scalars; booleans are 0 and 1. Integers of any width are passed as int64,
+     * and the result is truncated to its dtype. */
     double (*eval_float)(double a, double b, double c);
     int64_t (*eval_int)(int64_t a, int64_t b, int64_t c);
 } pointwise_def;
 
 extern const pointwise_def pointwise_defs[];
 extern const size_t n_pointwise_defs;
-/* Returns the row of this name; NULL when there is none. */
+/* Returns the table's entry of this name; NULL when there is none. */
 const pointwise_def *pointwise_find(const char *name);
-/* Returns the expression for operands of a dtype, NULL when there is none. */
+/* Returns the entry's expression for operands of this dtype; NULL if it does not support the dtype.
+ */
 const char *pointwise_expression(const pointwise_def *def, clg_dtype dtype);
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* The number of a register: i for input i, POINTWISE_RESULT(j) for the result of instruction j. */
+/* A register: i for input i, POINTWISE_RESULT(j) for the result of instruction j. */
 typedef uint16_t pointwise_register;
 #define POINTWISE_RESULT(j) ((pointwise_register)(POINTWISE_MAX_INPUTS + (j)))
 #define POINTWISE_NONE ((pointwise_register)UINT16_MAX)
 
+/* One instruction: def's expression, applied to registers. */
 typedef struct pointwise_instruction {
     const pointwise_def *def;
     pointwise_register operands[POINTWISE_MAX_OPERANDS];
     clg_dtype dtype;       /* of the result */
-    uint16_t first_scalar; /* into the group's scalars */
+    uint16_t first_scalar; /* index of its first scalar in the group's */
 } pointwise_instruction;
 
+/* A group. inputs: the dtypes of input registers; outputs: the registers that are written. */
 typedef struct pointwise_group {
     size_t n_inputs, n_instructions, n_scalars, n_outputs;
     clg_dtype inputs[POINTWISE_MAX_INPUTS];
@@ -89,20 +96,21 @@ typedef struct pointwise_group {
 
 clg_dtype pointwise_dtype(const pointwise_group *g, pointwise_register r);
 
-/* Build groups. UNSUPPORTED_OPERATOR when the group is full, on which a pass stops fusing;
- * UNSUPPORTED_DTYPE for operands that the row does not support. scalars: as many as the def has. */
+/* Append an input, an instruction or an output to a group; *out is the new register. Errors:
+ * UNSUPPORTED_OPERATOR when the group is full, on which a pass stops fusing; UNSUPPORTED_DTYPE for
+ * operands that the expression does not support. scalars: def->n_scalars values. */
 clg_status pointwise_add_input(pointwise_group *g, clg_dtype dtype, pointwise_register *out);
 clg_status pointwise_add(pointwise_group *g, const char *def, const pointwise_register *operands,
                          const float *scalars, pointwise_register *out);
 clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
                               pointwise_register *out);
 clg_status pointwise_add_output(pointwise_group *g, pointwise_register r);
-/* Drops inputs that no instruction reads; moved[i] is the new register of input i, POINTWISE_NONE
- * if dropped. */
+/* Removes inputs that no instruction reads, and renumbers the others: moved[i] is the new register
+ * of input i, POINTWISE_NONE if it was removed. */
 void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWISE_MAX_INPUTS]);
 
-/* A node to be computed in a group: registers[i] has its input i, POINTWISE_NONE where absent;
- * known[i] its content or NULL (known itself may be NULL). */
+/* A node to be added to a group. registers[i] is its input i, POINTWISE_NONE where absent; known[i]
+ * is that input's value on the host, NULL where unknown; known may be NULL. */
 typedef struct pointwise_source {
     const node *node;
     const op_row *row;
@@ -111,36 +119,39 @@ typedef struct pointwise_source {
     size_t count; /* of registers */
 } pointwise_source;
 
-/* Returns whether a node (resolved) is a pointwise operator that can be added to a group; false for
- * clgraph.Pointwise, and for versions that broadcast by attributes (before opset 7). */
+/* Returns whether a resolved node is a pointwise operator that pointwise_add_node accepts: not
+ * clgraph.Pointwise, and not a version before opset 7 that broadcasts as attributes say. */
 bool pointwise_is(const node *n);
 /* Appends the instructions of a pointwise node. The group is unchanged on failure. */
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
                               pointwise_register *out);
 
-/* Write a group as attributes of a clgraph.Pointwise node that has none yet, and read it back. */
+/* pointwise_write stores a group as attributes of a clgraph.Pointwise node, which must have none
+ * yet; pointwise_read parses and checks them, for inputs of these dtypes. */
 clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n);
 clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_group *out_group);
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* How a kernel iterates: along rows of the last dimension, or over single elements where rows are
+/* How a kernel iterates: along rows of the last dimension, or over single elements if rows are
  * short. */
 typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
 
-/* How a kernel reads inputs; inputs with the same strides share a pattern. */
+/* How a kernel reads an input. Inputs with equal strides share an access pattern. NEXT, SAME and
+ * LANES occur in row mode only. */
 typedef enum pointwise_access {
     POINTWISE_DENSE,  /* element i of the output is element i of the input */
     POINTWISE_SCALAR, /* one element for the whole output */
-    POINTWISE_NEXT,   /* rows: adjacent elements */
-    POINTWISE_SAME,   /* rows: one element for a whole row */
-    POINTWISE_LANES,  /* rows: one vector, repeated */
-    POINTWISE_STRIDED /* rows: a stride from element to element; single: any strides */
+    POINTWISE_NEXT,   /* adjacent elements of a row */
+    POINTWISE_SAME,   /* one element for a whole row */
+    POINTWISE_LANES,  /* one vector, repeated along a row */
+    POINTWISE_STRIDED /* in row mode a stride along the row, else any strides */
 } pointwise_access;
 
 #define POINTWISE_MAX_PATTERNS (POINTWISE_MAX_INPUTS)
 
-/* The properties of a launch that determine the kernel's text, which never includes sizes. */
+/* The properties of a launch by which its kernel's source is generated; no sizes are among them.
+ * pattern_of: the access pattern of each input. */
 typedef struct pointwise_layout {
     pointwise_mode mode;
     int rank; /* of the grid, at least 1 */
@@ -149,15 +160,19 @@ typedef struct pointwise_layout {
     uint8_t pattern_of[POINTWISE_MAX_INPUTS];
 } pointwise_layout;
 
-/* Writes the OpenCL C of a group; its entry is "pointwise". Arguments: for each dimension its
- * length (idx); chunk (int: elements of the last dimension, or of all, for one iteration of a
- * work-item) and in rows mode of rank 2 and more block (int: rows per iteration); for each pattern
- * that is neither dense nor scalar its strides (idx, one a dimension); buffers of inputs, of
- * outputs; scalars (float). */
+/* Writes the OpenCL C source of a group's kernel, which is called "pointwise". Its arguments, in
+ * this order; idx is int, or long for large tensors:
+ *   length of each dimension (idx)
+ *   chunk (int): elements per iteration of a work-item; in row mode along the last dimension
+ *   block (int), only in row mode with rank 2 or more: rows per iteration
+ *   strides (idx), one per dimension, of each pattern that is neither dense nor scalar
+ *   buffers of the inputs, buffers of the outputs
+ *   scalars (float) */
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
 /* Writes the names of a group's instructions: "Add+Relu". */
 void pointwise_label(const pointwise_group *g, strbuf *out_text);
-/* Return both strings, generated once for each string pool; the label is "pointwise Add+Relu". */
+/* Returns the source and a label such as "pointwise Add+Relu", generated once for each string pool.
+ */
 clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
                                 const pointwise_layout *layout, const char **out_text,
                                 const char **out_label);
@@ -172,8 +187,9 @@ typedef struct pointwise_binding {
 clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *g,
                            const pointwise_binding *inputs, const pointwise_binding *outputs);
 
-/* Computes the register `result` of a group on the host from known contents; *out_tensor stays NULL
- * when the host cannot compute the group. */
+/* Evaluates register `result` of a group on the host, from known inputs that are broadcast to
+ * `dims`. *out_tensor stays NULL when the host cannot evaluate the group; else the caller owns it.
+ */
 clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
                           pointwise_register result, tensor **out_tensor);
 
@@ -183,33 +199,34 @@ clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs,
 typedef enum pointwise_shapes {
     POINTWISE_BROADCAST,
     POINTWISE_ALIKE,       /* all inputs have the output's shape */
-    POINTWISE_OF_FIRST,    /* that of input 0; others broadcast to it */
-    POINTWISE_FIRST_ALONE, /* that of input 0; others have no influence */
-    /* before opset 7: attribute `axis` is the position in input 0 at which the second input is
-     * aligned */
+    POINTWISE_OF_FIRST,    /* the shape of input 0, to which the others broadcast */
+    POINTWISE_FIRST_ALONE, /* the shape of input 0, whatever the others have */
+    /* before opset 7: the second input is aligned with input 0 from dimension `axis` (an attribute)
+     * on */
     POINTWISE_ALIGNED,
-    /* likewise for PRelu, by default at axis 1; the output has the shape of input 0 */
+    /* the same for PRelu, with an axis of 1 by default; the output has the shape of input 0 */
     POINTWISE_ALIGNED_SLOPE
 } pointwise_shapes;
 
-/* op_row.param of a row of op_pointwise.c: the instructions of the operator. */
+/* op_row.param of the operators of op_pointwise.c: their instructions. */
 typedef struct pointwise_op {
     const char *def; /* the only instruction, or one that `expand` uses */
     struct {
         const char *attribute;
         float fallback;
     } scalars[2];
-    /* Appends the instructions. NULL: the single instruction, inputs in order. */
+    /* Appends the node's instructions to a group. NULL: appends `def`, with the inputs in order. */
     clg_status (*expand)(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
     pointwise_shapes shapes;
-    bool to; /* the dtype is given by attribute `to` */
+    bool to; /* the result's dtype is given by attribute `to` */
 } pointwise_op;
 
-/* The functions of these rows, and of clgraph.Pointwise, whose param is NULL (pointwise_node.c). */
+/* The functions infer, eval and lower of these operators and of clgraph.Pointwise, which has no
+ * param (pointwise_node.c). */
 clg_status pointwise_infer_node(op_context *c);
 clg_status pointwise_eval_node(op_context *c, tensor **out_tensors);
 clg_status pointwise_lower_node(lower_context *c);
-/* An `expand` function: combines all inputs with def from the left, as for Sum, Min and Max. */
+/* An `expand` function for Sum, Min and Max: applies def to the inputs pairwise, from the left. */
 clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Generates OpenCL C for a group of pointwise instructions. The text depends on dtypes, expressions
- * and the layout (which inputs are dense, scalar, along rows or strided), never on sizes: those are
- * arguments. It follows cl/pointwise/pointwise.clh, which has the loads and stores.
+ * Generates the OpenCL C source of a group of pointwise instructions. The source depends on dtypes,
+ * expressions and the layout (which inputs are dense, scalar, constant along rows or strided),
+ * never on sizes: those are arguments. It is compiled with cl/pointwise/pointwise.clh, which
+ * defines the loads and stores.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -13,7 +14,7 @@
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* The register type of a dtype. */
+/* The OpenCL C types of a register for a dtype. */
 typedef struct reg_type {
     dtype_kind kind;
     const char *lane, *unsigned_lane, *mask_lane; /* OpenCL C types; masks of scalars are int */
@@ -76,8 +77,8 @@ static void emit_scalar(const emitter *e, int k)
                   e->instruction->first_scalar + k);
 }
 
-/* Emits the x of $k(x) as a literal of the operands' type. `at` is at x; returns the position after
- * ")". */
+/* Emits the constant x of $k(x) as a literal of the operands' type. `at` points to x; returns the
+ * position after ")". */
 static const char *emit_number(const emitter *e, const char *at)
 {
     const size_t n = strcspn(at, ")");
@@ -126,8 +127,8 @@ static void emit_expression(const emitter *e, const char *expression)
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-/* Returns whether an instruction reads register r. A float16 or bfloat16 result that is read must
- * be rounded to its dtype; the store rounds one that is only stored. */
+/* Returns whether an instruction reads register r. If so, a float16 or bfloat16 result, which is a
+ * float in its register, must be rounded to its dtype; otherwise the store rounds it. */
 static bool is_computed_with(const pointwise_group *g, pointwise_register r)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
@@ -238,7 +239,8 @@ static void emit_scalar_inputs(const pointwise_group *g, const pointwise_layout 
                           i, dtype_find(g->inputs[i])->name, i);
 }
 
-/* Emits the loads of one iteration. `at` is the index in the output, `i` that in the row. */
+/* Emits the loads of one iteration. In the generated code, `at` is the index in the output and `i`
+ * the index in the row. */
 static void emit_loads(const pointwise_group *g, const pointwise_layout *l, strbuf *out)
 {
     for (size_t i = 0; i < g->n_inputs; i++) {
@@ -275,8 +277,8 @@ static void emit_body(const pointwise_group *g, const pointwise_layout *l, strbu
                       dtype_find(pointwise_dtype(g, g->outputs[i]))->name, i, g->outputs[i]);
 }
 
-/* Emits code that splits index `from` into coordinates d0.. of the first `rank` dimensions and
- * computes offsets o<pattern>. */
+/* Emits code that splits the linear index `from` into coordinates d0, d1, .. of the first `rank`
+ * dimensions, and computes the offset o<p> of each pattern p from them. */
 static void emit_places(const pointwise_layout *l, const char *from, int rank, strbuf *out)
 {
     strbuf_printf(out, "        idx rest = %s;\n", from);
@@ -318,8 +320,8 @@ static void emit_rows(const pointwise_group *g, const pointwise_layout *l, strbu
     strbuf_append(out, "        }\n    }\n");
 }
 
-/* Emits the step to the next element: increments coordinates like an odometer, and offsets with
- * them. */
+/* Emits the step to the next element: increments the coordinates with carry, last dimension first,
+ * and updates the offsets. */
 static void emit_step(const pointwise_layout *l, strbuf *out)
 {
     for (int d = l->rank - 1; d >= 0; d--) {

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The value of a register: f for all dtypes, i for integers and bool only. */
+/* The value of a register: f for all dtypes, i only for integers and bool. */
 typedef struct number {
     double f;
     int64_t i;
@@ -51,7 +51,8 @@ static double round_float(double x, clg_dtype dtype)
     }
 }
 
-/* Converts x to dtype. Reads x.f (is_float) or x.i; floats saturate in integers, integers wrap. */
+/* Converts x to dtype: x.f if is_float, else x.i. Conversion from floats to integers saturates,
+ * that between integers wraps. */
 static number as_dtype(number x, bool is_float, clg_dtype dtype)
 {
     const dtype_info *to = dtype_find(dtype);
@@ -110,7 +111,8 @@ static number read_number(const tensor *t, int64_t at)
     return x;
 }
 
-/* Returns the index in t of element `at` after broadcasting to dims. */
+/* Returns the index in t, which is broadcast to `dims`, of the element for position `at` of the
+ * result. */
 static int64_t broadcast_place(const tensor *t, const shape *dims, int64_t at)
 {
     int64_t place = 0, stride = 1;

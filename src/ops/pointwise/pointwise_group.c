@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds groups of pointwise instructions, and writes and reads them as attributes of
- * clgraph.Pointwise:
+ * Builds groups of pointwise instructions, and stores them as attributes of clgraph.Pointwise:
  *
- *   ops     strings, one per instruction: names of rows
- *   wiring  ints, five per instruction: operands (0..15 inputs, 16.. results, -1 none), dtype of
- *           the result, first scalar
- *   scalars floats
- *   outputs ints, registers
+ *   ops      strings, one per instruction: names of pointwise_defs
+ *   wiring   five ints per instruction: three operands (0..15 an input, 16.. the result of an
+ *            instruction, -1 none), dtype of the result, index of its first scalar
+ *   scalars  floats
+ *   outputs  ints, registers
  */
 #include "ops/pointwise/pointwise.h"
 #include "ops/quant/narrow.h"

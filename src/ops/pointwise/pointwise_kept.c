@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Caches kernel texts of groups by the properties that determine them: planning a new shape then
- * generates no text.
+ * Caches the sources of groups' kernels by the properties that determine them, so that planning for
+ * a new shape generates no source.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -16,8 +16,8 @@ typedef struct text_key {
 
 static void add(text_key *k, size_t word) { k->words[k->count++] = (uint32_t)word; }
 
-/* Writes the key: all fields that pointwise_text and pointwise_label read, word by word, since
- * structs have padding. */
+/* Writes the key of the cache: all fields that pointwise_text and pointwise_label read. They are
+ * written one by one, since the bytes of a struct include padding. */
 static void make_key(const pointwise_group *g, const pointwise_layout *l, bool label, text_key *k)
 {
     k->count = 0;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers a group and its operands to kernel steps: finds inputs with equal strides, chooses the
- * iteration, sets the arguments.
+ * Lowers a group of pointwise instructions and its operands to kernel steps: finds inputs with
+ * equal strides, chooses how the kernel iterates, and sets the arguments.
  */
 #include "ops/pointwise/pointwise.h"
 
 #include <string.h>
 
-/* Elements of a chunk, which a work-item of the SIMD class processes at a time: enough that
- * scheduling costs little, few enough that all threads get work. Estimated, not measured; checked
- * by: cltool profile MODEL    (GB/s of pointwise) */
+/* Elements that a work-item of the SIMD class processes at a time: enough that scheduling costs
+ * little, few enough that all threads get work. Estimated, not measured; checked by:
+ *     cltool profile MODEL    (GB/s of pointwise) */
 #define SIMD_CHUNK 16384      /* 64 KiB of float32 */
-#define SIMD_CHUNK_HEAVY 4096 /* of exponentials, divisions and the like, which take longer */
+#define SIMD_CHUNK_HEAVY 4096 /* for groups with POINTWISE_HEAVY instructions */
 
 typedef struct launch {
     pointwise_layout layout;
-    grid_dims *grid; /* operand p: pattern p */
+    grid_dims *grid; /* one operand per pattern */
     int vec;
     bool wide_index;
-    bool lanes[POINTWISE_MAX_INPUTS + 1]; /* by pattern: one vector for a whole row */
+    bool lanes[POINTWISE_MAX_INPUTS + 1]; /* by pattern: one vector, repeated along rows */
     int64_t chunk, block;
 } launch;
 
@@ -31,8 +31,8 @@ static bool same_walk(const grid_dims *g, size_t a, size_t b)
     return true;
 }
 
-/* Builds the grid over the output's dims, with one operand for each distinct stride pattern of the
- * inputs. */
+/* Builds the grid over the output's dimensions, with one operand for each distinct pattern of input
+ * strides. */
 static clg_status find_patterns(lower_context *c, const pointwise_group *g,
                                 const pointwise_binding *inputs, const lower_operand *output,
                                 launch *out)
@@ -88,8 +88,8 @@ static bool is_heavy(const pointwise_group *g)
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
-/* Merges rows of a single vector, as channel-blocked layouts have them, with the dimension before
- * them, if each operand is contiguous across both or repeats the vector. */
+/* Merges a last dimension of one vector, as channel-blocked layouts have it, with the dimension
+ * before it, if each operand is contiguous across both or repeats the vector. */
 static void join_vectors(launch *l)
 {
     grid_dims *g = l->grid;
@@ -190,8 +190,8 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
     return c->build.status;
 }
 
-/* Replaces dtypes by unsigned integers of their size where only the size matters: float64 then
- * needs no device with double. */
+/* If the whole group only copies bits, replaces float16, bfloat16 and float64 by unsigned integers
+ * of the same size, so that float64 works on devices without double. */
 static void forget_meaning(pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
@@ -206,8 +206,8 @@ static void forget_meaning(pointwise_group *g)
     }
 }
 
-/* Copies one input to scratch in the output's shape, for groups whose inputs have too many stride
- * patterns. */
+/* Copies one input to dense scratch memory of the output's shape, for groups whose inputs have too
+ * many stride patterns. */
 static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding *input,
                              const lower_operand *output, lower_operand *out_operand)
 {
@@ -249,8 +249,8 @@ static bool may_split(const pointwise_group *g)
     return g->n_instructions > 1;
 }
 
-/* Makes instruction i a separate group; `from` gets the registers of the whole group that it reads.
- */
+/* Copies instruction i into a group of its own, *out; from[k] is the register, in the whole group,
+ * of its input k. */
 static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
                        pointwise_register from[POINTWISE_MAX_OPERANDS])
 {
@@ -269,7 +269,8 @@ static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
     out->outputs[0] = POINTWISE_RESULT(0);
 }
 
-/* Assigns memory to the result of instruction i: an output, or scratch in the output's shape. */
+/* Chooses the memory of the result of instruction i: its output, or scratch of the output's shape.
+ */
 static clg_status place_result(lower_context *c, candidate *to, const pointwise_group *g, size_t i,
                                const pointwise_binding *outputs, pointwise_binding *out)
 {

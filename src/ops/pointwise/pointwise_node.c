@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Infers, evaluates and lowers a node as a group of instructions, in the same way for every
- * pointwise operator; the differences are in its row (op_pointwise.c).
+ * Infers, evaluates and lowers a node as a group of instructions. This is the same for all
+ * pointwise operators; op_pointwise.c has their differences.
  */
 #include "ops/lowering/work.h"
 #include "ops/ml/strings.h"
@@ -12,7 +12,8 @@
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* Returns how shapes combine; clgraph.Pointwise, whose row has no param, broadcasts. */
+/* Returns how the output's shape follows from the inputs'; clgraph.Pointwise, which has no param,
+ * broadcasts. */
 static pointwise_shapes shapes_of(const op_row *row)
 {
     const pointwise_op *op = row->param;
@@ -177,8 +178,8 @@ clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Binds inputs, and drops those that no instruction reads: absent ones, known exponents, CastLike's
- * second. */
+/* Binds the group's inputs to the node's, and drops inputs that no instruction reads: absent ones,
+ * known exponents, the second input of CastLike. */
 static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwise_binding *bound)
 {
     pointwise_register moved[POINTWISE_MAX_INPUTS];
@@ -189,7 +190,8 @@ static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwi
             bound[moved[i]] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
 }
 
-/* Lowers a Sum, Mean, Min or Max of more inputs than a group takes: accumulates in the output. */
+/* Lowers a Sum, Mean, Min or Max with more inputs than a group can have: several groups, which
+ * accumulate in the output. */
 static clg_status lower_many(lower_context *c, candidate *to)
 {
     const pointwise_binding output = {operand_output(0), &c->outputs[0]};
@@ -218,7 +220,7 @@ static clg_status lower_many(lower_context *c, candidate *to)
     return CLG_OK;
 }
 
-/* Returns whether the group only copies its input, so that a view suffices. */
+/* Returns whether the group copies its input without changing anything, so that a view suffices. */
 static bool is_nothing(const lower_context *c, const pointwise_group *g,
                        const pointwise_binding *bound)
 {

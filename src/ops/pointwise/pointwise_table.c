@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of pointwise expressions. To add an operator, add its rows here (unless existing ones
- * suffice) and its ONNX row in op_pointwise.c. Formulas are those of the ONNX operators of the same
- * name; all propagate NaN unless ONNX defines otherwise, and no integer operation traps.
+ * Defines the table of pointwise expressions. A new operator needs an entry of op_pointwise.c and,
+ * unless existing expressions suffice, entries here. Formulas are those of the ONNX operators of
+ * the same name. NaNs propagate unless ONNX defines otherwise, and no integer operation traps.
  */
 #include "ops/pointwise/pointwise.h"
 
@@ -45,7 +45,7 @@ static int64_t modulo(int64_t a, int64_t b)
     return r != 0 && (r ^ b) < 0 ? r + b : r;
 }
 
-/* Computes a modulo b with the sign of the divisor, also of a zero result. */
+/* Computes a modulo b with the sign of b, which a zero result has too. */
 static double modulo_of(double a, double b)
 {
     const double r = fmod(a, b);
@@ -98,13 +98,14 @@ EVAL_INT(complement, ~a)
 EVAL(where, a != 0 ? b : c, a != 0 ? b : c)
 EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- table of expressions -------------------------------------------------------------------- */
 
 #define ON_HOST(name) .eval_float = name##_float, .eval_int = name##_int
 #define BY_FLOAT(name) .eval_float = name##_float
 #define BY_INT(name) .eval_int = name##_int
 
-/* Set one expression for several kinds of dtype: floats; integers; both; both and bool. */
+/* Set one expression for all dtypes of a kind: FLOATS for floats, INTEGERS for integers, NUMBERS
+ * for both, ALL also for bool. */
 #define FLOATS(x) .on_float = x
 #define INTEGERS(x) .on_signed = x, .on_unsigned = x
 #define NUMBERS(x) FLOATS(x), INTEGERS(x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers casts from and to storage types of one byte or less.
+ * Lowers casts from and to dtypes of one byte or less. See narrow.h.
  */
 #include "ops/quant/narrow.h"
 
@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-/* Returns P_SATURATE: 0 without `saturate`; 2 in ONNX's domain before opset 24: infinity becomes
- * NaN in the types without -0; else 1: it saturates like other values. */
+/* Returns 0 if attribute `saturate` is 0. Else returns 2 in ONNX's domain before opset 24, where
+ * infinity becomes NaN in the types without -0; otherwise 1: infinity saturates like other values.
+ */
 int narrow_saturation(const node *n)
 {
     if (node_int(n, "saturate", 1) == 0) return 0;
@@ -26,7 +27,7 @@ bool narrow_round_mode(const node *n, int *out_mode)
     return false;
 }
 
-/* Copies input 0 to dense scratch, *out_where, unless it is dense already. */
+/* Sets *out_where to input 0 if that is dense, else to a dense copy in scratch. */
 static clg_status make_dense(lower_context *c, candidate *impl, operand *out_where)
 {
     lower_operand from = c->inputs[0], to = from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Casts from and to storage types of one byte or less (DTYPES_NARROW), whose elements are converted
- * by look-up and not computed with. See cl/quant/narrow.cl and
- * docs/decisions/0022-narrow-types-are-packed.md.
+ * Casts from and to dtypes of one byte or less (DTYPES_NARROW), which are for storage only:
+ * elements are converted by look-up tables, and are not computed with. Kernels: cl/quant/narrow.cl.
+ * See docs/decisions/0022-narrow-types-are-packed.md.
  */
 #ifndef CLG_OPS_NARROW_H
 #define CLG_OPS_NARROW_H

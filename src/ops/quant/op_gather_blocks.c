@@ -12,7 +12,7 @@ enum { DATA, INDICES, SCALES, ZEROS };
 
 typedef struct table {
     int64_t rows, cols, block, blocks;
-    int bits, per; /* per: quantised values in one element of the data */
+    int bits, per; /* per: quantised elements per element of the data tensor */
 } table;
 
 static table read_table(const node *n, clg_dtype dtype, const shape *data)

@@ -78,8 +78,8 @@ static clg_status nbits_lower(lower_context *c)
     const int64_t block_bytes = s.block * s.bits / 8;
     int vec = simd ? work_lanes(c, block_bytes) : 4;
     if (vec < 4) vec = 4;
-    /* P_ROWS, P_COLS: a block of B is unpacked once for four rows of A; four columns give a core
-     * enough accumulators to cover the latency of multiply-adds. Estimated, not measured. */
+    /* P_ROWS: each block of B is unpacked once for four rows of A. P_COLS: four columns give a core
+     * enough accumulators to hide the latency of multiply-adds. Estimated, not measured. */
     const int rows = m >= 4 ? 4 : 1, cols = simd ? 4 : 1;
     const int64_t shares = (s.k + vec * 8 / s.bits - 1) / (vec * 8 / s.bits);
     uint64_t local = simd ? 1 : work_group_local(c, shares);

@@ -9,7 +9,7 @@
 #include "ops/quant/qconv.h"
 #include "ops/quant/quantize.h"
 
-#define LINE 256 /* P_LINE: pixels per work-item of the SIMD class; sums take 1 KiB; estimated */
+#define LINE 256 /* P_LINE: pixels per work-item in SIMD; 1 KiB of sums; estimated, not measured */
 
 static const qconv_inputs integer_inputs = {.x = 0, .w = 1, .x_zero = 2, .w_zero = 3};
 static const qconv_inputs linear_inputs = {.x = 0,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lowers com.microsoft's quantised operators other than GEMMs and convolutions: QLinearAdd,
- * QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool,
- * QLinearGlobalAveragePool. They dequantise to float32, compute, and quantise, in one pointwise
- * group where the operator is pointwise. A pass makes channels-last QLinearAveragePool
- * channels-first (passes/quant/pass_quantized.c).
+ * QLinearMul, QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool and
+ * QLinearGlobalAveragePool. They dequantise to float32, compute, and quantise; pointwise operators
+ * do so in one kernel. A pass makes channels-last QLinearAveragePool channels-first
+ * (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-/* A group under construction, with the node inputs that its registers read. */
+/* A pointwise group under construction, and the node inputs that are its inputs. */
 typedef struct qlinear {
     lower_context *context;
     pointwise_group group;
@@ -23,7 +23,7 @@ typedef struct qlinear {
     lower_operand operands[POINTWISE_MAX_INPUTS];
 } qlinear;
 
-/* op_row.param of the unary and binary rows: the operation. */
+/* op_row.param of the unary and binary operators: the instruction that they compute. */
 typedef struct qlinear_op {
     const char *def;
     int n_operands;
@@ -43,7 +43,7 @@ static clg_status add_input(qlinear *q, operand where, const lower_operand *what
     return CLG_OK;
 }
 
-/* Adds input i of the node, a scalar, as float32. */
+/* Adds input i of the node, a scalar, to the group, converted to float32. */
 static clg_status add_number(qlinear *q, uint32_t i, pointwise_register *out)
 {
     lower_operand one = *lower_input(q->context, i);
@@ -59,8 +59,8 @@ static clg_status combine(qlinear *q, const char *def, pointwise_register a, poi
     return pointwise_add(&q->group, def, (pointwise_register[]){a, b}, NULL, out);
 }
 
-/* Computes (x - zero) * scale; scale is input `at`, the zero point the input after it, which may be
- * absent. */
+/* Appends (x - zero) * scale. The scale is input `at`; the zero point is the input after it, or 0
+ * if that is absent. */
 static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, pointwise_register *out)
 {
     pointwise_register scale, zero;
@@ -75,7 +75,8 @@ static clg_status dequantize(qlinear *q, pointwise_register x, uint32_t at, poin
     return combine(q, "Mul", *out, scale, out);
 }
 
-/* Makes saturate(round(x / scale) + zero) the group's output. */
+/* Appends saturate(round(x / scale) + zero) and makes it the group's output. The scale is input
+ * `at`, the zero point the input after it. */
 static clg_status quantize(qlinear *q, pointwise_register x, uint32_t at)
 {
     const clg_dtype dtype = q->context->outputs[0].dtype;
@@ -109,7 +110,8 @@ static qlinear *start(lower_context *c)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Checks that scale `at` is present, and that it and the zero point after it are scalars. */
+/* Checks that input `at`, a scale, is present, and that it and the zero point after it are scalars.
+ */
 static clg_status check_numbers(const op_context *c, size_t at)
 {
     if (!op_has_input(c, at))
@@ -221,7 +223,8 @@ static clg_status window_pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Allocates scratch for a dense float32 tensor of the shape of `like`: *out, described by *what. */
+/* Allocates scratch for a dense float32 tensor of the shape of `like`. *out is its memory, *what
+ * its description. */
 static clg_status float_scratch(lower_context *c, candidate *impl, const lower_operand *like,
                                 lower_operand *what, operand *out)
 {
@@ -268,7 +271,8 @@ static clg_status window_pool_lower(lower_context *c)
 
 static bool is_quantized(clg_dtype dtype) { return dtype == CLG_INT8 || dtype == CLG_UINT8; }
 
-/* The input of QLinearConcat that has part i; its scale and zero point are the next two. */
+/* Index of the input of QLinearConcat that is part i. Its scale and zero point are the two inputs
+ * after it. */
 #define PART(i) (2 + 3 * (i))
 
 static clg_status concat_infer(op_context *c)
@@ -305,8 +309,8 @@ static clg_status concat_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Requantises part k in scratch, copies it to index *place along the output's axis, and advances
- * *place. */
+/* Requantises part k in scratch, copies it to index *place of the output's axis, and increases
+ * *place by the part's length. */
 static clg_status concat_part(lower_context *c, candidate *impl, uint32_t k, int axis,
                               int64_t *place)
 {
@@ -347,7 +351,7 @@ static clg_status concat_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const qlinear_op add = {"Add", 2, NULL, 0}, mul = {"Mul", 2, NULL, 0},
                         sigmoid = {"Sigmoid", 1, NULL, 0},

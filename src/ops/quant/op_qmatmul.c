@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers MatMulInteger and QLinearMatMul: products of 8-bit matrices with exact int32 sums; see
- * cl/quant/qmatmul.cl. Also com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a
- * bias, and DynamicQuantizeMatMul, which first quantises its first operand.
+ * Lowers MatMulInteger and QLinearMatMul, GEMMs of 8-bit integers with exact int32 accumulation,
+ * and com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a bias, and
+ * DynamicQuantizeMatMul, which first quantises its first operand. See qmatmul.h.
  */
 #include "ops/matmul/matmul_shape.h"
 #include "ops/quant/qmatmul.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lowers QuantizeLinear and DequantizeLinear with scales per tensor, per axis or per block, and
- * DynamicQuantizeLinear, which first computes scale and zero point. See cl/quant/quantize.cl.
+ * DynamicQuantizeLinear, which first computes scale and zero point. Kernels: cl/quant/quantize.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/quant/narrow.h"
@@ -10,14 +10,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The mapping of scales to elements: x is [outer, n, inner], the scale of (o, a) is at o * s_outer
- * + a / block * s_n; with `step`, the scale of (o, a, i) is i entries after that. */
+/* The mapping of scales to elements (o, a, i) of x, which is [outer, n, inner]: the index of the
+ * scale is o * s_outer + a / block * s_n and, if `step` is set, + i. */
 typedef struct quantize_shape {
     int64_t outer, n, inner, s_outer, s_n, block;
     bool step;
 } quantize_shape;
 
-/* The dtypes of unquantised values and scales, and of quantised values. */
+/* SCALES: dtypes of unquantised values and of scales; QUANTIZED: dtypes of quantised values. */
 #define SCALES (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 #define QUANTIZED                                                                                  \
     (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16) |   \
@@ -149,8 +149,8 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
     return CLG_OK;
 }
 
-/* The operands and dtypes of QuantizeLinear or DequantizeLinear; `zero` is valid with has_zero
- * only. */
+/* The operands and dtypes of QuantizeLinear or DequantizeLinear; `zero` is only set with has_zero.
+ */
 typedef struct quantize_operands {
     operand x, y, scale, zero;
     clg_dtype in, out, scale_dtype;
@@ -209,8 +209,8 @@ static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
     work_range_1d(c, s, (total + 7) / 8, lower_is_simd(c) ? 16 : 64);
 }
 
-/* Returns the dtype to which x / scale is rounded: attribute `precision`, or from opset 23 that of
- * the scale, else float32. */
+/* Returns the dtype to which x / scale is rounded: that of attribute `precision`, else from opset
+ * 23 on that of the scale, before that float32. */
 static clg_dtype quotient_dtype(const lower_context *c)
 {
     const int64_t requested = node_int(c->node, "precision", 0);
@@ -258,9 +258,9 @@ clg_status quantize_check_list(const op_context *c, uint32_t input, int64_t n, c
                     what, count, n);
 }
 
-/* How the search for minimum and maximum is divided. Estimated, not measured; checked by:
+/* How the reduction of x to minimum and maximum is divided. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of a model with DynamicQuantizeLinear) */
-#define PART_ELEMENTS 4096    /* minimum of a part: 16 KiB */
+#define PART_ELEMENTS 4096    /* fewest elements of a part: 16 KiB */
 #define SIMD_PARTS_PER_UNIT 4 /* parts per core, to balance the load */
 #define SIMT_MAX_PARTS 64     /* a single work-item combines the parts */
 
@@ -310,7 +310,7 @@ static clg_status dynamic_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 /* float8e8m0 is supported for scales only. */
 #define ALL_SCALES (SCALES | DTYPE_BIT(CLG_FLOAT8E8M0))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks and infers operators of com.microsoft, written by ONNX Runtime's quantiser, that are
+ * Checks and infers operators of com.microsoft that ONNX Runtime's quantiser writes and that are
  * compositions of other operators: QGemm, QLinearSoftmax, QLinearWhere, QEmbedLayerNormalization,
  * DynamicQuantizeLSTM, NhwcMaxPool. They have no kernels: a pass that always runs decomposes them
  * (passes/quant/pass_quantized.c).
@@ -140,7 +140,8 @@ static clg_status lstm_check(const node *n)
     return recurrent_read(n, &r);
 }
 
-/* Checks that an input has one value per direction, [n_dirs], or per column, [n_dirs, columns]. */
+/* Checks that an input has one value per direction, [n_dirs], or one per direction and column,
+ * [n_dirs, columns]. */
 static clg_status check_columns(const op_context *c, size_t input, int64_t n_dirs, int64_t columns)
 {
     const shape *s = &op_input(c, input)->dims;
@@ -185,7 +186,7 @@ static clg_status max_pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 static const op_types types[] = {{'A', BYTES},

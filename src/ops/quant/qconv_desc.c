@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the kernel arguments common to 8-bit convolutions, and counts their operations.
+ * Adds the kernel arguments that 8-bit convolutions have in common, and counts their operations.
  */
 #include "ops/quant/qconv.h"
 
@@ -17,7 +17,7 @@ void qconv_size_args(step_builder *b, step *s, const qconv_job *j)
     window_args(b, s, j->axes);
 }
 
-/* Adds an input as an argument; `unused` for an absent one. */
+/* Adds an input as an argument, or input `unused` in place of an absent one. */
 static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused, clg_dtype dtype)
 {
     step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);

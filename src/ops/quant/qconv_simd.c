@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers 8-bit convolutions to cl/quant/qconv_simd.cl: tiling, packing, and the kernels' arguments.
+ * Lowers 8-bit convolutions for CPUs: chooses the tiling, packs weights and adds arguments.
+ * Kernels: cl/quant/qconv_simd.cl.
  */
 #include "ops/conv/conv_tiling.h"
 #include "ops/lowering/dot.h"
@@ -8,18 +9,20 @@
 
 #include <stdio.h>
 
-/* Sizes of the kernels' private memory per work-group, compiled into them as in conv_simd.c; it
- * should stay in an L2 cache of 1 MB. A word is 32 bits: one float, two int16 or four int8 channels
- * of a pixel. Estimated, not measured. */
+/* Sizes of a work-group's private arrays, compiled into the kernels as in conv_simd.c. Together
+ * they should fit an L2 cache of 1 MB. A word has 32 bits: one float, two int16 or four int8
+ * channels of a pixel. Estimated, not measured. */
 #define PATCH 65536 /* P_PATCH: words of copied pixels, 256 KiB */
 #define SUMS 32768  /* P_ACC: accumulators kept while the patch is refilled, 128 KiB */
-/* DOT_DEPTH: kernel elements of a depthwise convolution whose sums are exact in float */
+/* DOT_DEPTH: the largest kernel volume of a depthwise convolution, whose sums are then exact in
+ * float */
 #define MAX_TAPS 256
 
-/* Cost models of qconv_simd_float, _short and _byte, used to compare tilings only: the choice among
- * the three does not depend on them. Written on x86-64 with AVX-512 and VNNI (vectors of 16 lanes),
- * PoCL 3.1, 2026-11-21; the constants are estimates, not measured individually. Checked by:
- * build/tests/bench/cost_model qconv */
+/* Cost models of qconv_simd_float, _short and _byte, which compare tilings of each kernel; the
+ * choice among the kernels does not depend on them. Written for x86-64 with AVX-512 and VNNI
+ * (vectors of 16 lanes), PoCL 3.1, 2026-11-21; the constants are estimates, not measured
+ * individually. Checked by:
+ *     build/tests/bench/cost_model qconv */
 static const conv_tiling_costs cost_of_floats = {
     .row_cycles = 1,            /* two multiply-adds start in a cycle */
     .register_tile_cycles = 30, /* clear, and store accumulators */
@@ -53,8 +56,8 @@ static bool is_depthwise(const qconv_job *j)
     return j->ic == 1 && j->groups > 1 && j->oc <= 4 && window_count_taps(j->axes) <= MAX_TAPS;
 }
 
-/* Returns whether the sizes fit the 32-bit counters of these kernels; larger problems use the plain
- * kernel. */
+/* Returns whether the sizes fit the 32-bit counters of these kernels. Larger convolutions use
+ * cl/quant/qconv.cl. */
 static bool counts_fit(const qconv_job *j)
 {
     const window_axis *a = j->axes;
@@ -68,7 +71,7 @@ static bool counts_fit(const qconv_job *j)
     return j->groups <= WORK_MAX_ITEMS && j->batch <= max / j->groups && j->oc <= max / j->groups;
 }
 
-/* Joins the lines of an image into one if the kernel is 1x1, with stride 1 and without padding. */
+/* Turns the image into a single line if the kernel is 1x1, with stride 1 and no padding. */
 static void join_lines(qconv_job *j)
 {
     int64_t pixels = 1;
@@ -119,8 +122,8 @@ static bool count_bytes(const qconv_job *j, const conv_tiling *t, dot_unit unit,
     return rows <= INT32_MAX && dtype_bytes(CLG_INT32, rows * words, out);
 }
 
-/* Packs the weights for qconv_simd by qconv_pack_w: a separate program, the same for all epilogues.
- */
+/* Appends the packing of the weights for qconv_simd, by qconv_pack_w: its program is the same for
+ * all epilogues. */
 static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *j,
                             const conv_tiling *t, dot_unit unit, size_t size_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers 8-bit convolutions to cl/quant/qconv_simt.cl: the implementations qconv_simt and
- * qconv_dot.
+ * Lowers 8-bit convolutions for GPUs: the implementations qconv_simt and qconv_dot. Kernels:
+ * cl/quant/qconv_simt.cl.
  */
 #include "ops/lowering/dot.h"
 #include "ops/lowering/work.h"
@@ -10,15 +10,15 @@
 
 #include <stdio.h>
 
-/* Sizes of a convolution over 32-bit words of four 8-bit channels. */
+/* Sizes of a convolution whose channels are packed in 32-bit words of four. */
 typedef struct conv_words {
     /* depth: words for a group's channels; pixels: output pixels of all images */
     int64_t depth, taps, volume, pixels;
     int64_t x_bytes, w_bytes; /* sizes after packing */
 } conv_words;
 
-/* Computes the sizes; returns false when they are too large, and for depthwise convolutions, which
- * have no sum over channels to pack. */
+/* Computes the sizes. Returns false if they are too large, and for depthwise convolutions, which
+ * have only one channel per group to pack. */
 static bool measure_words(const qconv_job *j, conv_words *out)
 {
     const window_axis *a = j->axes;

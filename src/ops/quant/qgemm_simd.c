@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers products of 8-bit matrices to cl/quant/qgemm_simd.cl: tiling, packing, and the kernels'
- * arguments.
+ * Lowers 8-bit GEMMs for CPUs: chooses the tiling, packs matrices and adds arguments. Kernels:
+ * cl/quant/qgemm_simd.cl.
  */
 #include "ops/quant/qmatmul.h"
 
 #include <stdio.h>
 
-/* Sizes of the kernel, compiled into it, and of work-groups, chosen as in gemm_simd.c; estimated,
- * not measured. There is no benchmark for single shapes; checked by: cltool profile MODEL, with a
- * quantized model (GFLOP/s of qgemm_simd). */
-/* P_KC: depth of a block in 32-bit words along k; a panel of B, 256 x 32 words, is 32 KiB: L1 */
+/* Sizes that are compiled into the kernel, and work-groups per compute unit, all chosen as in
+ * gemm_simd.c; estimated, not measured. There is no benchmark for single shapes; checked by:
+ *     cltool profile MODEL    (of a quantised model, GFLOP/s of qgemm_simd) */
+/* P_KC: words of 32 bits along k of a block; a panel of B of 256 x 32 words is 32 KiB, an L1 */
 #define DEPTH 256
 #define ROWS 96           /* P_MC: rows of A copied at a time, 8 register tiles: 96 KiB, in an L2 */
 #define SUMS 32768        /* P_ACC: accumulators of a work-group, 128 KiB, in an L2 */
@@ -20,8 +20,8 @@ typedef struct tile_plan {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } tile_plan;
 
-/* Chooses the tiling: several groups per core, which balances the load; in a group, many panels
- * share its copy of A. */
+/* Chooses the tiling: several work-groups per core, to balance the load, each with as many panels
+ * as possible, for which it copies its rows of A once. */
 static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
 {
     const int64_t wanted = GROUPS_PER_UNIT * work_units(c), batch = grid_n_elements(z->batches);

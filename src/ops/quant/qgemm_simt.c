@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers products of 8-bit matrices to cl/quant/qgemm_simt.cl: the implementations qgemm_simt and
- * qgemm_dot.
+ * Lowers 8-bit GEMMs for GPUs: the implementations qgemm_simt and qgemm_dot. Kernels:
+ * cl/quant/qgemm_simt.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/quant/qmatmul.h"
@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Counts the matrices of B, which are stored contiguously; returns false if there are more than
- * QTILE_MAX_COUNT. */
+/* Sets *out to the number of matrices in B, which are stored contiguously. Returns false if there
+ * are more than QTILE_MAX_COUNT. */
 static bool count_matrices(const qmatmul_job *j, int64_t *out)
 {
     return qtile_fits((size_t)(j->b_dims.rank > 2 ? j->b_dims.rank - 2 : 0), j->b_dims.dims,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers matrix products of 8-bit integers with int32 accumulation: lists the implementations for a
- * device, and appends the steps of the product and of scaling the sums.
+ * Lowers GEMMs of 8-bit integers with int32 accumulation: lists the implementations for a device,
+ * and appends the steps of the product and of scaling its sums. See qmatmul.h.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -36,7 +36,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     work_range(c, s, 3, pieces, local);
 }
 
-/* Returns an operand with the batch dimensions of x and their strides. */
+/* Returns an operand that has only the batch dimensions of x, with their strides. */
 static lower_operand batches_of(const shape *x)
 {
     lower_operand o = {.dims = matmul_leading(x)};
@@ -71,7 +71,7 @@ static clg_status add_gemm(lower_context *c, candidate *impl, const qmatmul_job 
     return CLG_OK;
 }
 
-/* Returns the job of the node's inputs, with sums or bytes in output 0. */
+/* Returns the job for the node's inputs, with output 0 as y: int32 sums or requantized bytes. */
 static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
 {
     return (qmatmul_job){.a = operand_input(at->a),
@@ -91,7 +91,8 @@ static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
                          .b_scale = qmatmul_list(c, at->b_scale)};
 }
 
-/* Casts a scale to float32, the dtype that the kernel reads, if it has another one. */
+/* Replaces *at, a scale, by a copy in float32, the dtype that the kernels read, if it has another
+ * one. */
 static clg_status widen_scale(lower_context *c, candidate *impl, uint32_t input, operand *at)
 {
     const lower_operand *given = lower_input(c, input);
@@ -128,8 +129,8 @@ clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul
 
 /* ---- GEMMs with float32 results -------------------------------------------------------------- */
 
-/* Adds a scale, zero point or bias to a pointwise group as an input: along the last axis, or a
- * scalar. */
+/* Adds a scale, zero point or bias as an input of a pointwise group: a scalar, or a list along the
+ * last axis. */
 static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_operand *what,
                            number_list list, int64_t n, pointwise_register *out)
 {

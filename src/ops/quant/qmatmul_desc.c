@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the kernel arguments common to 8-bit matrix products, and counts their operations.
+ * Adds the kernel arguments that 8-bit GEMMs have in common, and counts their operations.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -12,8 +12,8 @@ number_list qmatmul_list(const lower_context *c, uint32_t input)
         operand_input(input)};
 }
 
-/* Adds a scale or zero point as arguments: its buffer, and the step between its entries, 0 for a
- * scalar; the buffer `unused` for an absent one. */
+/* Adds a scale or zero point as two arguments: its buffer (`unused` if it is absent), and the
+ * stride between its values, 0 for a scalar. */
 static void list_args(lower_context *c, step *s, number_list list, clg_dtype dtype, operand unused)
 {
     step_arg_buffer(&c->build, s, list.given ? list.at : unused, dtype);

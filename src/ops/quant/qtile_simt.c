@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes preludes and NDRanges for the tiled kernels of 8-bit GEMMs and convolutions. See
+ * Sets parameters and NDRanges of the tiled kernels of 8-bit GEMMs and convolutions. See
  * qtile_simt.h.
  */
 #include "ops/quant/qtile_simt.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks and infers RNN, GRU and LSTM. A sequence of length 0 keeps its state: Y_h is initial_h.
- * `clip` limits the input of every activation, as ONNX defines, including LSTM's last one.
+ * Checks and infers RNN, GRU and LSTM (ONNX 7 and later). A sequence of length 0 keeps its state:
+ * Y_h is initial_h. `clip` limits the input of every activation, as ONNX defines, also that of
+ * LSTM's activation h.
  */
 #include "ops/recurrent/recurrent.h"
 
@@ -15,16 +16,17 @@ static clg_status recurrent_check(const node *n)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* What a dimension of an input counts. */
+/* What a dimension of an input counts: time steps, batch, channels of X, hidden units, directions.
+ */
 typedef enum length_name { TIMES, PLACES, CHANNELS, UNITS, DIRECTIONS, N_LENGTHS } length_name;
 
 typedef struct input_shape {
     int rank;
     length_name names[3];
-    int per[3]; /* size / count; GATES: the number of gates, 2 * GATES: twice that */
+    int per[3]; /* size of a dimension / its count; see GATES */
 } input_shape;
 
-#define GATES (-1)
+#define GATES (-1) /* in per: the number of gates; 2 * GATES: twice that */
 static const input_shape input_shapes[] = {
     [IN_X] = {3, {TIMES, PLACES, CHANNELS}, {1, 1, 1}},
     [IN_W] = {3, {DIRECTIONS, UNITS, CHANNELS}, {1, GATES, 1}},
@@ -36,8 +38,8 @@ static const input_shape input_shapes[] = {
     [IN_P] = {2, {DIRECTIONS, UNITS}, {1, 3}},
 };
 
-/* Returns the axis of dimension i of input_shapes: 0 and 1 are swapped in X and the initial states
- * if the batch comes first. */
+/* Returns the axis that dimension i of input_shapes has in this input: with batch_first, axes 0 and
+ * 1 of X and of the initial states are swapped. */
 static int axis_of(size_t input, int i, bool batch_first)
 {
     const bool transposes = input == IN_X || input == IN_H0 || input == IN_C0;
@@ -94,7 +96,7 @@ static clg_status recurrent_infer(op_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const recurrent_kind rnn = {CELL_RNN, 1, 1, {"Tanh"}};
 static const recurrent_kind gru = {CELL_GRU, 3, 2, {"Sigmoid", "Tanh"}};

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the attributes of RNN, GRU and LSTM. See recurrent.h.
+ */
 #include "ops/recurrent/recurrent.h"
 
 #include <math.h>
@@ -28,8 +31,8 @@ static int find_activation(const char *name)
     return code;
 }
 
-/* The list activation_alpha or activation_beta, whose entries belong to the activations that have
- * such a parameter, in order. */
+/* A list attribute, activation_alpha or activation_beta. Its values belong, in order, to those
+ * activations that have such a parameter. */
 typedef struct number_list {
     const float *numbers;
     size_t count, next;

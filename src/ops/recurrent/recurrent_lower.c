@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers RNN, GRU and LSTM: X W + biases for all gates, directions and many time steps is one
- * matrix product; the rest runs in one launch over these steps. Time is divided into chunks only
- * where the product would take too much memory; only then, or where directions differ in their
- * activations, are directions launched separately.
+ * Lowers RNN, GRU and LSTM. X W + biases, for all gates, directions and many time steps, is one
+ * GEMM; a second kernel then iterates over these time steps. Time is divided into chunks only if
+ * the GEMM's result would take too much memory. Directions are launched separately only then, or if
+ * their activations differ.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -13,17 +13,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Limits of memory and registers, some of them estimated, not measured. Checked by:
+/* Limits of memory and registers. Those without a source are estimated, not measured. Checked by:
  *     cltool profile MODEL    (of a model with LSTM, GRU or RNN) */
-#define MAX_GEMM_BYTES ((int64_t)16 << 20)  /* of a chunk's product: small beside the weights */
+#define MAX_GEMM_BYTES ((int64_t)16 << 20)  /* result of a chunk's GEMM: small beside the weights */
 #define MAX_LOCAL_BYTES ((int64_t)32 << 10) /* guaranteed by OpenCL's full profile */
-#define ACCUMULATORS_OF_32 24 /* vectors of a tile in 32 registers: weights use the others */
-#define ACCUMULATORS_OF_16 8  /* the same in 16 registers */
+#define ACCUMULATORS_OF_32 24 /* vectors of a tile with 32 registers; the others hold weights */
+#define ACCUMULATORS_OF_16 8  /* the same with 16 registers */
 #define SIMT_LOCAL 256        /* work-items of a GPU's work-group, which share the hidden state */
-#define SIMT_LOCAL_SMALL 64   /* the same, for hidden sizes up to this one */
+#define SIMT_LOCAL_SMALL 64   /* for hidden sizes up to this one */
 #define SIMT_MAX_ROWS 4       /* batch rows of a work-group, which share its loads of R */
 
-/* Bits of `parts` in cl/recurrent/cell.clh. */
+/* Bits of the kernels' argument `parts` (cl/recurrent/cell.clh): existing inputs and outputs, and
+ * whether the launch is the first or last in time. */
 enum {
     HAS_LENS = 1,
     HAS_H0 = 2,
@@ -37,28 +38,30 @@ enum {
     IS_LAST = 512
 };
 
+/* Sizes, tiling and memory of a node's lowering. input and hidden: features of X and of the state.
+ */
 typedef struct recurrent_plan {
     recurrent_desc desc;
     clg_dtype dtype, state_dtype;
     int64_t length, batch, input, hidden;
-    int64_t width;   /* gates * hidden: columns of the product of a direction */
+    int64_t width;   /* gates * hidden: columns of a direction's GEMM */
     int64_t chunk;   /* time steps of a launch */
     bool one_launch; /* one launch computes all directions */
     bool simd, blas;
     candidate *impl;
     operand product, bias, weights, state;
-    /* simd */
+    /* SIMD class only */
     int lanes, tile_vectors, tile_rows_max;
-    /* both */
+    /* both classes */
     int64_t slice_rows, padded, weights_dir;
-    /* simt */
+    /* SIMT class only */
     uint64_t local;
     bool state_is_global;
 } recurrent_plan;
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Returns whether both directions have equal activations and so run in one launch. */
+/* Returns whether both directions have equal activations, so that one launch can compute both. */
 static bool directions_agree(const recurrent_desc *r)
 {
     for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
@@ -88,8 +91,8 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->chunk = max < 1 ? 1 : max < p->length ? max : p->length;
 }
 
-/* Sets the tiling for CPUs: the batch is divided into slices, one per compute unit; rows of a slice
- * share loads of R, slices run concurrently. */
+/* Sets the tiling for CPUs. The batch is divided into slices, one per compute unit, which run
+ * concurrently; the sequences of a slice share loads of R. */
 static void size_simd(const lower_context *c, recurrent_plan *p)
 {
     static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
@@ -139,8 +142,8 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
     return s;
 }
 
-/* Packs `gates` gates of R from gate0 on to offset `at`, as panels of tile_vectors / gates vectors
- * of hidden units. */
+/* Packs `gates` gates of R, from gate0 on, to element offset `at`, as panels of tile_vectors /
+ * gates vectors of hidden units. */
 static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, int gate0, int gates)
 {
     const int units = p->tile_vectors / gates;
@@ -179,8 +182,8 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
                   work_ceil_div(p->hidden, 4), 1, p->desc.n_gates);
 }
 
-/* Packs Wb + Rb; only Wb for the h gate of GRU with linear_before_reset, whose Rb is added
- * separately. */
+/* Packs the sum of the biases Wb and Rb. For the h gate of GRU with linear_before_reset, packs only
+ * Wb: its Rb is added separately. */
 static void pack_bias(lower_context *c, recurrent_plan *p)
 {
     step_builder *b = &c->build;
@@ -204,8 +207,8 @@ typedef struct launch {
     int64_t t0, n;
 } launch;
 
-/* Returns the job of product = X W + bias: [t][b] or, batch first, [b][t] rows of n_dirs * width
- * columns. */
+/* Returns the GEMM product = X W + bias with n_dirs * width columns. Its rows are [time][batch], or
+ * [batch][time] if the batch comes first. */
 static gemm_job gemm_job_of(const lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const int64_t columns = l->n_dirs * p->width;
@@ -249,7 +252,8 @@ static int parts_of(const lower_context *c, const recurrent_plan *p, const launc
     return parts;
 }
 
-/* Adds the buffers of RECURRENT_PARAMS; the product is passed in place of absent ones. */
+/* Adds the buffers of RECURRENT_PARAMS (cl/recurrent/cell.clh). The product is passed in place of
+ * absent inputs and outputs. */
 static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
@@ -269,7 +273,7 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_arg_long(b, s, p->desc.n_dirs * p->batch * p->padded);
 }
 
-/* Adds the remaining arguments of RECURRENT_PARAMS. */
+/* Adds the scalar arguments of RECURRENT_PARAMS. */
 static void number_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
 {
     static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */
@@ -367,7 +371,7 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
     const int64_t dirs = p->one_launch ? p->desc.n_dirs : 1;
     const int64_t product = p->chunk * p->batch * dirs * p->width;
     p->impl = step_candidate(b, variant);
-    /* A sequence of length 0 has no product, but the kernel needs a buffer. */
+    /* With no time steps there is no product, but the kernel needs a buffer. */
     p->product =
         step_scratch(b, p->impl, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
     p->state = step_scratch(b, p->impl,

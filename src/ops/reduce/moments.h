@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalises channels by their mean and variance over a whole batch: MeanVarianceNormalization, and
- * BatchNormalization in training mode.
+ * Appends the normalisation of channels by their mean and variance over the whole batch to a
+ * candidate: for MeanVarianceNormalization, and for BatchNormalization in training mode.
  */
 #ifndef CLG_OPS_MOMENTS_H
 #define CLG_OPS_MOMENTS_H
 
 #include "ops/core/op.h"
 
-/* P_KIND of cl/reduce/moments.cl. */
+/* P_KIND of cl/reduce/moments.cl: MeanVarianceNormalization, BatchNormalization. */
 typedef enum moments_kind { MOMENTS_PLAIN, MOMENTS_BATCH } moments_kind;
 
-/* A normalisation of x to y, both [outer, channels, inner] of input 0's dtype. MOMENTS_BATCH reads
- * inputs 1 to 4 and writes those of the outputs 1 to 4 that the node has. */
+/* A normalisation of x to y, both dense [outer, channels, inner] with the dtype of input 0.
+ * MOMENTS_BATCH also reads inputs 1 to 4 of BatchNormalization, and writes its outputs 1 to 4 as
+ * far as the node has them. */
 typedef struct moments_job {
     moments_kind kind;
     operand x, y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers operators along one axis whose result depends on the order of elements: ArgMax, ArgMin,
- * CumSum, CumProd. See cl/reduce/arg.cl.
+ * Lowers ArgMax, ArgMin, CumSum and CumProd: reductions and scans along one axis. Kernels:
+ * cl/reduce/arg.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -10,7 +10,7 @@
 #define SIMD_LANES 16       /* P_LANES: adjacent columns per work-item */
 #define GROUP_MIN_LENGTH 64 /* shortest row for a GPU's work-group; estimated, not measured */
 
-/* The input's shape as [outer, n, inner], with the axis in the middle. */
+/* The input's shape as [outer, n, inner], where n is the length of the axis. */
 typedef struct axis_walk {
     int64_t outer, n, inner;
 } axis_walk;
@@ -111,7 +111,7 @@ static clg_status scan_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute arg_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                               {"keepdims", ATTRIBUTE_INT, false},

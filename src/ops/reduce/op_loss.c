@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct loss_op {
-    bool of_scores; /* input: logits, not log-probabilities */
+    bool of_scores; /* the input is logits, not log-probabilities */
 } loss_op;
 
 static const char *reduction_of(const node *n) { return node_string(n, "reduction", "mean"); }
@@ -68,7 +68,7 @@ static step *loss_step(lower_context *c, const loss_job *j, const char *entry)
                                     whole == CLG_INT32 ? 32 : 64, lower_has_input(c, 2)));
 }
 
-/* Adds the arguments of LOSS_PARAMS. */
+/* Adds the arguments LOSS_PARAMS of the kernels. */
 static void loss_args(lower_context *c, const loss_job *j, step *k)
 {
     step_builder *b = &c->build;
@@ -90,14 +90,14 @@ static void lower_each(lower_context *c, const loss_job *j)
     work_range_1d(c, k, j->positions, lower_is_simd(c) ? 16 : 64);
 }
 
-/* How a sum of losses is divided. Estimated, not measured; checked by:
+/* How the sum of all losses is divided into partial sums. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of a model with SoftmaxCrossEntropyLoss) */
-#define SIMD_PARTS_PER_UNIT 4    /* most work-items per core, to balance the load */
+#define SIMD_PARTS_PER_UNIT 4    /* at most, per core; balances the load */
 #define SIMT_MAX_PARTS 4096      /* a single work-item adds them up */
-#define SIMD_PART_POSITIONS 1024 /* minimum of a part, whose reads are scattered */
+#define SIMD_PART_POSITIONS 1024 /* fewest positions of a part; reads are scattered */
 #define SIMT_PART_POSITIONS 8
 
-/* Appends the sums of parts and their total. On a CPU a part is contiguous; on a GPU adjacent
+/* Appends the partial sums and their total. On a CPU a part is contiguous; on a GPU adjacent
  * work-items read adjacent elements. */
 static void lower_reduced(lower_context *c, const loss_job *j)
 {
@@ -149,7 +149,7 @@ static clg_status loss_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers MeanVarianceNormalization, and appends the steps that it shares with BatchNormalization in
- * training: partial statistics, their total as a table by channel, and its application.
+ * Lowers MeanVarianceNormalization, and appends the steps that it and BatchNormalization in
+ * training have in common (moments.h): partial statistics, a table of factor and shift per channel,
+ * and its application.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -27,15 +28,15 @@ static step *moments_step(lower_context *c, const moments_plan *p, const char *e
                                     (int)p->scale, (int)p->mean));
 }
 
-/* How the statistics of a channel are divided. Estimated, not measured; checked by:
+/* How the elements of a channel are divided into parts. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of a model with MeanVarianceNormalization) */
 #define SIMD_PARTS_PER_UNIT 4    /* target of work-items per core, to balance the load */
 #define SIMT_PARTS_PER_UNIT 64   /* target of work-groups per compute unit of a GPU */
-#define SIMD_PART_ELEMENTS 16384 /* minimum of a part: 64 KiB of float32 */
+#define SIMD_PART_ELEMENTS 16384 /* fewest elements of a part: 64 KiB of float32 */
 #define SIMT_PART_ELEMENTS 4096
 #define MAX_PARTS 256 /* of a channel: a single work-item adds them up */
 
-/* Returns the number of parts of a channel: several where channels are too few to keep all of the
+/* Returns the number of parts of a channel: several if there are too few channels to keep the
  * device busy. */
 static int64_t count_parts(const lower_context *c, const moments_job *j)
 {
@@ -152,8 +153,8 @@ static clg_status mvn_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Describes the reduction as [outer, channels, inner]; returns false if kept dimensions are not
- * adjacent. */
+/* Describes the reduction over the axes in `reduced` as [outer, channels, inner], where channels
+ * are the axes that are kept. Returns false if those are not adjacent. */
 static bool measure(const shape *x, const bool *reduced, moments_job *j)
 {
     j->outer = j->channels = j->inner = 1;
@@ -174,8 +175,8 @@ static bool measure(const shape *x, const bool *reduced, moments_job *j)
     return true;
 }
 
-/* Returns a grid between x, on `side`, and a dense tensor that has the kept dimensions first; NULL
- * if memory is exhausted. */
+/* Returns a grid to copy between x, as operand `side`, and a dense tensor whose first dimensions
+ * are those that are kept. NULL if memory is exhausted. */
 static grid_dims *gathering(lower_context *c, const bool *reduced, size_t side)
 {
     const shape *x = &c->inputs[0].dims;
@@ -226,7 +227,7 @@ static clg_status mvn_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
 static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers normalisations: BatchNormalization (in training by moments.h); LayerNormalization,
- * InstanceNormalization and GroupNormalization, by mean and variance of rows; LRN, across channels.
+ * Lowers BatchNormalization (in training mode by moments.h), LayerNormalization,
+ * InstanceNormalization, GroupNormalization and LRN. Kernels: cl/reduce/norm.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/moments.h"
 
 #include <string.h>
 
-/* P_FORM of cl/reduce/norm.cl. */
+/* P_FORM of cl/reduce/norm.cl, which kernel is compiled. */
 typedef enum norm_form { FORM_BATCH, FORM_ROWS, FORM_GROUPS, FORM_LRN } norm_form;
-/* P_SCALE: what selects the element of scale and bias: the column, the row or both. */
+/* P_SCALE: whether column, row or both determine the element of scale and bias; see norm_rows. */
 typedef enum scale_rule { SCALE_BY_COL, SCALE_BY_ROW, SCALE_BY_BOTH } scale_rule;
 
 static const char *norm_prelude(lower_context *c, norm_form form, scale_rule rule, uint64_t local,
@@ -41,8 +41,8 @@ static bool asks_for_statistics(const node *n)
     return false;
 }
 
-/* Returns whether the node is in training mode: by training_mode from opset 14, before that by its
- * training-only outputs (batch_check rejects is_test that contradicts them). */
+/* Returns whether the node is in training mode: by training_mode from opset 14 on; before that, by
+ * the outputs that only training has (batch_check rejects an is_test that contradicts them). */
 static bool batch_trains(const node *n)
 {
     return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
@@ -58,8 +58,8 @@ static clg_status batch_check(const node *n)
                      node_text(n, shown), is_test, is_test ? "has" : "none of the");
 }
 
-/* Returns the number of channels with separate statistics: C, or before opset 9 with spatial = 0
- * every element of a sample. */
+/* Returns the number of channels with own statistics: C, or before opset 9 with spatial = 0 every
+ * element of a sample. */
 static int64_t batch_channels(const node *n, const shape *x)
 {
     int64_t channels = x->rank > 1 ? x->dims[1] : 1;
@@ -117,7 +117,7 @@ static clg_status batch_lower(lower_context *c)
     STEP_INTS(b, k, planes, channels, inner);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
     if (simd) {
-        /* Long planes are one work-item each, several short ones share a group. */
+        /* A long plane has a work-item of its own; several short ones are in one work-group. */
         work_range_2d(c, k, inner > 0 ? 1 : 0, 1, planes, inner < 256 ? 16 : 1);
     } else {
         work_range_rows(c, k, inner, planes);
@@ -127,8 +127,11 @@ static clg_status batch_lower(lower_context *c)
 
 /* ---- normalisation of rows ------------------------------------------------------------------- */
 
-/* x as [rows, cols], of which each row is normalised. The element of scale and bias for (row, col):
- * by rule col, row % row_mod, or row % row_mod * row_mul + col / col_div. */
+/* x as [rows, cols], where each row is normalised by its mean and variance. Index of scale and bias
+ * for (row, col), by rule:
+ *   SCALE_BY_COL   col
+ *   SCALE_BY_ROW   row % row_mod
+ *   SCALE_BY_BOTH  row % row_mod * row_mul + col / col_div */
 typedef struct norm_rows {
     int64_t rows, cols, row_mod, row_mul, col_div;
     scale_rule rule;
@@ -213,7 +216,8 @@ static clg_status layer_lower(lower_context *c)
 
 /* ---- InstanceNormalization, GroupNormalization ----------------------------------------------- */
 
-/* Returns the number of scales: one per channel, or one per group (GroupNormalization 18). */
+/* Returns the number of elements of scale: one per channel, or one per group (GroupNormalization
+ * 18). */
 static int64_t n_scales(const node *n, int64_t channels)
 {
     return strcmp(n->op_type, "GroupNormalization") == 0 && n->opset < 21
@@ -298,7 +302,7 @@ static clg_status lrn_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'S', DTYPES_FLOAT}, {'M', DTYPES_FLOAT}, {0}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Infers, evaluates and lowers reductions: ReduceSum and the like, the global pools, and
- * LpNormalization, which divides by a reduction. Each is a row of map, combine and finish; shapes,
- * host arithmetic and lowering are the same for all. See cl/reduce/reduce.cl for the kernels.
+ * LpNormalization, which divides by a reduction. A reduction is described by its functions map,
+ * combine and finish; all else is the same for all. Kernels: cl/reduce/reduce.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Values are those of P_MAP, P_COMBINE, P_FINISH. */
+/* The functions of a reduction, finish(combine(map(x), ..)): P_MAP, P_COMBINE, P_FINISH. */
 typedef enum reduce_map { TAKE_NONE, TAKE_ABS, TAKE_SQUARE, TAKE_EXP, TAKE_POWER } reduce_map;
 typedef enum reduce_combine {
     COMBINE_SUM,
@@ -33,12 +33,12 @@ typedef struct reduce_op {
     reduce_map map;
     reduce_combine combine;
     reduce_finish finish;
-    bool is_global; /* over all axes from 2 on, which are kept */
+    bool is_global; /* over all axes from 2 on, with keepdims */
 } reduce_op;
 
 /* ---- axes and shapes ------------------------------------------------------------------------- */
 
-/* Finds the reduced axes. given: the content of the axes input, NULL where absent. */
+/* Finds the reduced axes. given: the value of the axes input, NULL if absent. */
 static clg_status find_axes(const node *n, const tensor *given, int rank,
                             bool out_reduced[CLG_MAX_RANK])
 {
@@ -99,7 +99,8 @@ static total combine(reduce_combine how, total a, total b)
     }
 }
 
-/* Evaluates sums, products, maxima and minima of shape arithmetic; not of empty sets. */
+/* Evaluates sums, products, maxima and minima on the host for shape arithmetic, except those of no
+ * elements. */
 static clg_status reduce_eval(op_context *c, tensor **out_tensors)
 {
     bool reduced[CLG_MAX_RANK];
@@ -165,7 +166,7 @@ typedef struct reduce_launch {
     operand x, shift, y;
     float parameter;
     int64_t count;
-    /* chosen by size_launch */
+    /* set by size_launch */
     int group, vec;
     int64_t chunk, parts, units;
     bool wide_index;
@@ -191,7 +192,7 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 #define LARGE_GROUP 128          /* number of its work-items */
 #define SIMD_ITEMS_PER_UNIT 4    /* target of work-items per core, to balance the load */
 #define SIMT_ITEMS_PER_UNIT 1024 /* the same per compute unit of a GPU: its threads */
-#define SIMD_PART_ELEMENTS 16384 /* minimum of a part: 64 KiB of float32 */
+#define SIMD_PART_ELEMENTS 16384 /* fewest elements of a part: 64 KiB of float32 */
 #define SIMT_PART_ELEMENTS 1024
 #define SIMD_ALONE_ELEMENTS 65536 /* below this the second launch costs more than parts save */
 #define SIMT_ALONE_ELEMENTS 4096
@@ -292,7 +293,7 @@ static clg_status scratch(lower_context *c, candidate *to, clg_dtype dtype, int6
     return CLG_OK;
 }
 
-/* Appends the reduction in one launch, or in parts and a second launch that combines them. */
+/* Appends the reduction: one launch, or one over parts and a second that combines their results. */
 static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
 {
     size_launch(c, &l);
@@ -326,8 +327,8 @@ static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
     return CLG_OK;
 }
 
-/* Sorts the input's dimensions into kept and reduced ones, and merges adjacent contiguous ones of a
- * kind. Returns false if the last one is not contiguous. */
+/* Separates the input's dimensions into kept and reduced ones, and merges adjacent contiguous ones
+ * of a kind. Returns false if the last one is not contiguous. */
 static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launch *l)
 {
     reduce_dim dims[CLG_MAX_RANK + 1];
@@ -358,7 +359,7 @@ static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launc
     return dims[n - 1].stride == 1;
 }
 
-/* Copies a strided input to dense scratch, *out, and makes the strides of `in` dense. */
+/* Appends a copy of a strided input to dense scratch, *out, and makes the strides of `in` dense. */
 static clg_status densify(lower_context *c, candidate *to, lower_operand *in, operand from,
                           operand *out)
 {
@@ -518,7 +519,7 @@ static clg_status normalize_lower(lower_context *c)
     return pointwise_lower(c, to, &g, inputs, &output);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false},
                                             {"keepdims", ATTRIBUTE_INT, false},
@@ -543,7 +544,7 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
     .infer = reduce_infer, .eval = reduce_eval, .lower = reduce_lower, .flags = OP_STRIDED_INPUTS
 #define OP(...)                                                                                    \
     .param = &(const reduce_op) { __VA_ARGS__ }
-/* A reduction whose axes are an attribute up to opset `last`, then an input. */
+/* Entries for a reduction whose axes are an attribute up to opset `last`, then an input. */
 #define REDUCE(op_name, last, set, ...)                                                            \
     {.name = op_name,                                                                              \
      .since = 1,                                                                                   \

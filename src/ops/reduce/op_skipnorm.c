@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers RMSNormalization and com.microsoft's SimplifiedLayerNormalization, and the normalisations
- * of sums: SkipLayerNormalization, SkipSimplifiedLayerNormalization, EmbedLayerNormalization. See
- * cl/reduce/skipnorm.cl.
+ * Lowers RMSNormalization (ONNX 23) and com.microsoft's SimplifiedLayerNormalization,
+ * SkipLayerNormalization, SkipSimplifiedLayerNormalization and EmbedLayerNormalization; the last
+ * three normalise a sum of inputs. Kernels: cl/reduce/skipnorm.cl.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
@@ -11,6 +11,13 @@
 
 /* ---- normalisation of rows ------------------------------------------------------------------- */
 
+/* y = normalised (x + skip + bias) * gamma + beta over rows of `cols` elements.
+ *
+ *   simple     RMS normalisation: without subtracting the mean
+ *   has_*      the operand exists
+ *   sum        output: x + skip + bias
+ *   skip_rows  rows of skip, which repeats over x
+ *   n_gamma    elements of gamma, which repeats along a row */
 typedef struct skip_norm {
     clg_dtype dtype;
     bool simple, has_skip, has_bias, has_beta, has_sum;
@@ -95,7 +102,7 @@ static clg_status rms_lower(lower_context *c)
 
 /* ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization -------------------------------- */
 
-/* Indices of the inputs; 0 for those that the operator does not have. */
+/* Indices of the operator's inputs; 0 for those that it does not have. */
 typedef struct skip_inputs {
     uint32_t gamma, beta, bias;
 } skip_inputs;
@@ -269,7 +276,7 @@ static clg_status embed_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},
@@ -292,7 +299,7 @@ static const op_attribute embed_attributes[] = {
 
 const op_row op_rows_skipnorm[] = {
     {.name = "RMSNormalization", .since = 23, RMS},
-    /* ONNX Runtime registers it in ONNX's own domain. */
+    /* ONNX Runtime registers this operator in ONNX's own domain. */
     {.name = "SimplifiedLayerNormalization", .since = 1, RMS},
     {.name = "SimplifiedLayerNormalization", MICROSOFT, RMS},
     {.name = "SkipLayerNormalization",

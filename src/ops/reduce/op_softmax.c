@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers Softmax, LogSoftmax and Hardmax: from opset 13 along one axis; before, over all axes from
- * `axis` on, which form the rows of a matrix.
+ * Lowers Softmax, LogSoftmax and Hardmax: from opset 13 on along one axis; before that over all
+ * axes from `axis` on, as rows of a matrix. Kernels: cl/reduce/softmax.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/reduce/softmax.h"
@@ -32,7 +32,7 @@ static clg_status softmax_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Sets *out to the input's shape as [outer, cols, inner], with the axis in the middle. */
+/* Sets *out to the input's shape as [outer, cols, inner], where cols are normalised. */
 static clg_status collapse_shape(const lower_context *c, softmax_shape *out)
 {
     const softmax_kind *kind = c->row->param;
@@ -51,7 +51,10 @@ static clg_status collapse_shape(const lower_context *c, softmax_shape *out)
     return CLG_OK;
 }
 
-/* The kernel's form (P_FORM), which determines the work-group. */
+/* P_FORM of the kernel, for rows of `cols` elements:
+ *   ROWS    a work-item per row; rows are contiguous
+ *   GROUPS  a work-group per row
+ *   LANES   a work-item for one or more adjacent rows, one per lane of its vectors */
 typedef enum softmax_form { ROWS, GROUPS, LANES } softmax_form;
 
 static void add_step(lower_context *c, candidate *impl, const softmax_job *j, softmax_form form)
@@ -79,9 +82,9 @@ static void add_step(lower_context *c, candidate *impl, const softmax_job *j, so
     }
 }
 
-/* The form for GPUs: a work-item per vector along the axis (LANES), where adjacent work-items read
- * adjacent elements, or a work-group per vector (GROUPS). Estimated, not measured; checked by:
- * cltool profile MODEL on a GPU */
+/* Choice of the form for GPUs: LANES, if adjacent work-items then read adjacent elements, or if
+ * rows are short; else GROUPS. Estimated, not measured; checked by: cltool profile MODEL on a GPU
+ */
 #define LANES_MIN_INNER 32 /* adjacent work-items then read whole lines of memory */
 #define LANES_MAX_COLS 8   /* shorter rows leave a work-group idle */
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers TopK: the k largest or smallest elements along an axis and their indices, best first;
- * equal elements are in the order of their indices. See cl/reduce/topk.cl.
+ * Lowers TopK: the k largest or smallest elements along an axis and their indices, in order of
+ * rank; equal elements are in the order of their indices. Kernels: cl/reduce/topk.cl.
  */
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
 
-/* Reads k, an attribute before opset 10, then an input; returns false while it is unknown, or with
- * an error in *status. */
+/* Reads k: an attribute before opset 10, an input since. Returns false while it is unknown, or with
+ * *status set after an error. */
 static bool find_k(op_context *c, int64_t *out_k, clg_status *status)
 {
     int64_t values[OP_MAX_INTS];
@@ -69,7 +69,7 @@ static clg_status topk_lower(lower_context *c)
                                        (int)x->dtype));
     s->label = "topk";
     s->bytes = (double)rows * (double)n * (double)dtype_size(x->dtype);
-    /* The kernels work in both outputs: an absent one becomes scratch. */
+    /* The kernels use both outputs as working memory: scratch replaces an absent one. */
     const size_t count = (size_t)(rows * k);
     const operand y = work_output_or_scratch(c, impl, 0, count * dtype_size(x->dtype));
     const operand index = work_output_or_scratch(c, impl, 1, count * sizeof(int64_t));
@@ -83,7 +83,7 @@ static clg_status topk_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute attributes_1[] = {
     {"axis", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, true}, {0}};

@@ -13,11 +13,12 @@ typedef enum softmax_op {
     HARDMAX
 } softmax_op; /* P_OP of cl/reduce/softmax.cl */
 
-/* The input as [outer, cols, inner]; probabilities along cols sum to 1. */
+/* A tensor as [outer, cols, inner]. Probabilities sum to 1 along cols. */
 typedef struct softmax_shape {
     int64_t outer, cols, inner;
 } softmax_shape;
 
+/* An operator of this file, from x to y. */
 typedef struct softmax_job {
     softmax_op op;
     clg_dtype dtype; /* a float dtype, of x and y */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers NonMaxSuppression: chooses the boxes of best score, without those that overlap a better
- * one. Their number is known only after they are chosen: the row is planned in two stages
- * (op_row.stages). See cl/vision/nms.cl.
+ * Lowers NonMaxSuppression: for each batch and class, selects boxes by descending score, without
+ * those that overlap a selected one. Their number is known only then: the operator is planned in
+ * two stages (op_row.stages). Kernels: cl/vision/nms.cl.
  */
 #include "ops/lowering/compact.h"
 #include "ops/lowering/work.h"
@@ -12,7 +12,8 @@
 
 enum { BOXES, SCORES, MAX_PER_CLASS, IOU, SCORE, N_INPUTS };
 
-/* Checks that a limit or threshold is one number, as a scalar or a list. */
+/* Checks that input i, a limit or threshold, is a scalar or a list of one element. `what` names it
+ * in the error message. */
 static clg_status check_number(op_context *c, size_t i, const char *what)
 {
     const shape *dims = &op_input(c, i)->dims;
@@ -60,8 +61,8 @@ static clg_status nms_check(const node *n)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Infers the outputs of stage 0: the number of boxes; those chosen for each batch and class; where
- * each batch and class starts among all. */
+/* Infers the outputs of stage 0: the number of selected boxes; the boxes selected for each batch
+ * and class; for each batch and class the number of boxes selected before it. */
 static clg_status choose_infer(op_context *c)
 {
     const shape *scores = &c->inputs[SCORES].dims;
@@ -117,7 +118,7 @@ static clg_status write_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute attributes[] = {{"center_point_box", ATTRIBUTE_INT, false}, {0}};
 static const op_types types[] = {

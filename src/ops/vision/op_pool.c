@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers MaxPool, AveragePool and LpPool over one to three axes. Global pools are reductions
- * (op_reduce.c).
+ * Lowers MaxPool, AveragePool and LpPool over one to three axes. Kernels: cl/vision/pool.cl. Global
+ * pools are reductions (op_reduce.c).
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
@@ -27,7 +27,7 @@ static clg_status pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns P_P of the kernel: p of an LpPool where it is 1 or 2, which need no pow(); else 0. */
+/* Returns P_P of the kernel: p if it is an LpPool's and 1 or 2, which need no pow(); else 0. */
 static int power_form(pool_op op, int64_t p)
 {
     return op == POOL_LP && (p == 1 || p == 2) ? (int)p : 0;
@@ -41,7 +41,7 @@ static void add_sizes(step_builder *b, step *k, const window_axis *axes)
     }
 }
 
-/* The operands of a pool. indices: output 1, of MaxPool only, is written. */
+/* A pooling of x to y, in this dtype. indices: also writes output 1, which only MaxPool has. */
 typedef struct pool_job {
     pool_op op;
     operand x, y;
@@ -49,13 +49,13 @@ typedef struct pool_job {
     bool indices;
 } pool_job;
 
-/* How pool_rows is divided. Estimated, not measured; checked by:
+/* How the kernel pool_rows is divided. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of GoogLeNet, GB/s of its pools) */
 #define LINE_ROOM 4096    /* P_LINE: floats of a work-item's rows: 16 KiB, half of an L1 */
-#define GROUPS_PER_UNIT 8 /* minimum of work-items per core, to balance the load */
+#define GROUPS_PER_UNIT 8 /* at least this many work-items per core; balances the load */
 
-/* Returns how many rows of outputs a work-item computes, in vectors of `lanes`; 0 if not even one
- * fits P_LINE. Keeps enough groups for all compute units. */
+/* Returns how many output rows a work-item computes, with vectors of `lanes` elements: as many as
+ * fit P_LINE, but few enough to keep all compute units busy; 0 if not even one fits. */
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
     const int64_t length = window_seen(w, w->out) + lanes;
@@ -64,7 +64,7 @@ static int64_t rows_at_once(const lower_context *c, const window_axis *w, int la
     return share < max && share > 0 ? share : max;
 }
 
-/* Adds the step of a pool to `impl`, or to a new candidate if that is NULL. */
+/* Appends the step of a pool to `impl`, or to a new candidate if impl is NULL. */
 static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
 {
     static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};

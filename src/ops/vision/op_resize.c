@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9). Each resized axis has a table on
- * the device (the elements and their weights); runs of up to three adjacent axes are resized in one
- * pass.
+ * Lowers Resize (opsets 10, 11, 13, 18, 19) and Upsample (7, 9). Every resized axis has a table on
+ * the device: for each output, the index of its first input element and the weights. One pass
+ * resizes up to three adjacent axes. Kernels: cl/vision/resize.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/vision/resize_axis.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Values are P_MODE and P_NEAREST of cl/vision/resize.cl. */
+/* Values of P_MODE (resize_mode) and P_NEAREST (nearest_mode) of cl/vision/resize.cl. */
 typedef enum resize_mode { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC, N_MODES } resize_mode;
 typedef enum nearest_mode { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, N_NEAREST } nearest_mode;
 typedef enum aspect_policy { STRETCH, NOT_LARGER, NOT_SMALLER, N_POLICIES } aspect_policy;
@@ -21,18 +21,18 @@ static const char *const nearest_words[] = {"round_prefer_floor", "round_prefer_
                                             "ceil"};
 static const char *const policy_words[] = {"stretch", "not_larger", "not_smaller"};
 
-/* The attributes of all versions. */
+/* The attributes of Resize and Upsample in all versions. */
 typedef struct resize_setting {
     resize_mode mode;
     nearest_mode nearest;
     resize_coordinates coordinates;
     aspect_policy policy;
     bool exclude_outside, antialias;
-    bool simple_nearest; /* opset 10: ceil where it shrinks, floor where it grows */
+    bool simple_nearest; /* opset 10: ceil to shrink, floor to enlarge */
     float cubic_a, extrapolation;
 } resize_setting;
 
-/* Indices of the inputs in a version. */
+/* Indices of the inputs in an operator version. */
 typedef struct resize_inputs {
     size_t roi, scales, sizes; /* NO_INPUT: not in this version */
 } resize_inputs;
@@ -43,7 +43,7 @@ static const resize_inputs upsample_7 = {NO_INPUT, NO_INPUT,
 static const resize_inputs resize_10 = {NO_INPUT, 1, NO_INPUT}; /* and Upsample 9 */
 static const resize_inputs resize_11 = {1, 2, 3};
 
-/* Returns the index of a word in a list, n when it is not found. */
+/* Returns the index of a word in a list of n; n if it is not in the list. */
 static int find_word(const char *word, const char *const *words, int n)
 {
     int i = 0;
@@ -104,7 +104,7 @@ static clg_status resize_check(const node *n)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* The scales, output sizes and region that inputs and attributes request, for each axis of x. */
+/* The scales, output sizes and regions that inputs and attributes request, by axis of x. */
 typedef struct resize_request {
     int rank;
     float scales[CLG_MAX_RANK]; /* 1 where an axis is not named or sizes are given */
@@ -112,14 +112,14 @@ typedef struct resize_request {
     float roi[2 * CLG_MAX_RANK]; /* starts, ends */
     bool from_sizes;
     int64_t ratio_num,
-        ratio_den; /* from sizes with an aspect policy: the scale of all given axes; else 0 */
+        ratio_den; /* scale of all named axes, given sizes and an aspect policy; else 0 */
     bool named[CLG_MAX_RANK];
 } resize_request;
 
-/* The contents of the inputs other than the image; NULL where absent. */
+/* The values of the inputs other than the image; NULL where absent. */
 typedef struct resize_contents {
     const tensor *roi, *scales, *sizes;
-    const float *scale_list; /* Upsample 7 */
+    const float *scale_list; /* attribute scales (Upsample 7) */
     size_t n_scale_list;
 } resize_contents;
 
@@ -218,7 +218,7 @@ static clg_status take_roi(const node *n, const axis_list *list, const tensor *r
     return CLG_OK;
 }
 
-/* Reads the request for an input of shape x, which must be known. */
+/* Reads the request of a node for an input of shape x, whose dimensions must be known. */
 static clg_status read_request(const node *n, const shape *x, const resize_setting *setting,
                                const resize_contents *from, resize_request *out)
 {
@@ -268,22 +268,24 @@ static clg_status resize_infer(op_context *c)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* A run of adjacent resized axes: [outer, axes, inner]. */
+/* One pass: a run of n_axes adjacent resized axes from `first` on; the tensor is [outer, these
+ * axes, inner]. */
 typedef struct resize_pass {
     int first, n_axes;
     int64_t outer, inner;
 } resize_pass;
 
-/* The state that all passes of a node share. */
+/* The state of a node's lowering, which its passes use one after the other. */
 typedef struct resize_job {
     resize_setting setting;
     resize_axis axes[CLG_MAX_RANK];
-    int64_t dims[CLG_MAX_RANK]; /* before the next pass */
+    int64_t dims[CLG_MAX_RANK]; /* of the input of the next pass */
     int rank;
     clg_dtype dtype;
 } resize_job;
 
-/* Taps of an axis: their number, how many come before the position, and the filter's scale. */
+/* The filter of an axis: n taps (input elements) per output, `before` of which precede its
+ * position; `shrink` is the scale of the filter's argument, below 1 with antialias. */
 typedef struct resize_taps {
     int64_t n, before;
     double shrink;
@@ -310,8 +312,8 @@ static const char *resize_prelude(lower_context *c, const resize_job *job, int n
         s->coordinates == COORDINATES_CROP, (int)job->dtype);
 }
 
-/* The tables of a pass: index of the first element and weights, by output, one axis after the
- * other. */
+/* The tables of a pass: for each output of an axis, the index of its first input element and its
+ * weights; one axis after the other. */
 typedef struct resize_tables {
     operand firsts, weights;
     clg_dtype weight_dtype;
@@ -377,8 +379,8 @@ static void add_pass(lower_context *c, candidate *impl, const resize_job *job, c
     work_range_rows(c, k, out[2] * p->inner, p->outer * out[0] * out[1]);
 }
 
-/* Returns the next run of at most three resized axes from axis `from`; n_axes is 0 if there is
- * none. */
+/* Returns the next run of one to three adjacent resized axes at or after `from`; n_axes is 0 if
+ * there is none. */
 static resize_pass next_pass(const resize_job *job, int from)
 {
     resize_pass p = {.first = from, .outer = 1, .inner = 1};
@@ -469,7 +471,7 @@ static clg_status resize_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define RESIZABLE (DTYPES_ALL_FIXED & ~DTYPE_BIT(CLG_BFLOAT16))
 #define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))

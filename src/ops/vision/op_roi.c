@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers RoiAlign and MaxRoiPool, which pool regions of images to a fixed size. See
+ * Lowers RoiAlign and MaxRoiPool, which pool regions of images to a fixed size. Kernels:
  * cl/vision/roi.cl.
  */
 #include "ops/lowering/work.h"
@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define MAX_EXTENT ((int64_t)1 << 24)
-/* P_BLOCK: channels per work-item of roi_align, which share the positions of a bin's samples: a
- * vector's lanes on CPUs, on GPUs what registers hold. Estimated, not measured. */
+/* P_BLOCK: channels per work-item of roi_align, which computes the sample positions of a bin once
+ * for all of them: a vector's lanes on CPUs, as many as fit the registers on GPUs. Estimated, not
+ * measured. */
 #define SIMD_BLOCK 16
 #define SIMT_BLOCK 4
 
@@ -59,7 +60,7 @@ static clg_status align_check(const node *n)
     return CLG_OK;
 }
 
-/* Infers [n_rois, channels, height, width] for regions that are rows of `columns` numbers. */
+/* Infers [n_rois, channels, height, width] from regions [n_rois, columns]. */
 static clg_status parts_infer(op_context *c, int columns, int64_t height, int64_t width)
 {
     const shape *x = &op_input(c, 0)->dims, *rois = &op_input(c, 1)->dims;
@@ -83,7 +84,7 @@ static clg_status align_infer(op_context *c)
                        node_int(c->node, "output_width", 1));
 }
 
-/* Adds the sizes that both kernels have as arguments. */
+/* Adds the sizes that are arguments of both kernels. */
 static void size_args(lower_context *c, step *s)
 {
     const shape *x = &lower_input(c, 0)->dims, *y = &c->outputs[0].dims;
@@ -158,7 +159,7 @@ static clg_status pool_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},

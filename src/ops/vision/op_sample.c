@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lowers GridSample, which samples images of one to three axes at positions given by a tensor, and
- * AffineGrid, which computes such positions for two or three axes. See cl/vision/sample.cl.
+ * Lowers GridSample, which interpolates images of one to three axes at positions given by a tensor,
+ * and AffineGrid, which computes such positions for two or three axes. Kernels:
+ * cl/vision/sample.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -9,12 +10,14 @@
 #include <string.h>
 
 #define MAX_AXES 3
-/* How grid_sample is divided. Estimated, not measured; checked by: cltool profile MODEL */
+/* How the kernel grid_sample is divided. Estimated, not measured; checked by: cltool profile MODEL
+ */
 #define SIMD_BLOCK 16            /* P_BLOCK: positions per work-item, shared by its channels */
 #define SIMD_ITEMS_PER_UNIT 4    /* target of work-items per core, to balance the load */
 #define SIMT_ITEMS_PER_UNIT 2048 /* the same per compute unit of a GPU: its threads, and latency */
 
-/* Return P_MODE and P_PAD of the kernel; -1 for an unknown word. */
+/* find_mode and find_padding return P_MODE and P_PAD of the kernel; -1 for an unknown attribute
+ * value. */
 static int find_mode(const node *n)
 {
     const char *word = node_string(n, "mode", "linear");
@@ -89,8 +92,8 @@ static clg_status sample_lower(lower_context *c)
     const int64_t batch = x->dims.dims[0], channels = x->dims.dims[1],
                   points = shape_product(&g->dims, 1, g->dims.rank - 1),
                   plane = shape_product(&x->dims, 2, x->dims.rank);
-    /* A work-item computes all channels of a position; where positions are few, channels are
-     * divided. */
+    /* A work-item computes all channels of its positions or, if positions are few, a part of them.
+     */
     const int64_t blocks = (points + block - 1) / block * batch,
                   wanted = (simd ? SIMD_ITEMS_PER_UNIT : SIMT_ITEMS_PER_UNIT) * work_units(c);
     int64_t per_part = channels;
@@ -166,7 +169,7 @@ static clg_status affine_lower(lower_context *c)
     return CLG_OK;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- operator table -------------------------------------------------------------------------- */
 
 #define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
 static const op_types sample_types[] = {

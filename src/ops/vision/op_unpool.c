@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lowers MaxUnpool: writes each element of a MaxPool's result to the position given by its index,
- * and zeros elsewhere. Indices refer to the smallest tensor that the windows cover; output_shape
- * may be larger, which adds zeros at the end of each axis.
+ * and zeros elsewhere. Indices refer to the smallest tensor that the windows cover. output_shape
+ * may be larger, which appends zeros to each axis.
  */
 #include "ops/lowering/grid.h"
 #include "ops/lowering/window.h"
@@ -10,13 +10,13 @@
 
 #include <inttypes.h>
 
-/* Work of a work-item of the SIMD class. Estimated, not measured; checked by:
+/* Work per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of max_unpool) */
 #define SIMD_CHUNK 4096 /* elements, which are scattered */
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-/* Returns the size of a spatial axis that the windows cover, DIM_UNKNOWN where the input's is; -2
- * if it would be negative or too large. */
+/* Returns the length of a spatial axis that windows cover, for an input of length `in`: DIM_UNKNOWN
+ * if that is unknown, -2 if the result would be negative or too large. */
 static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
 {
     size_t n_kernel, n_strides, n_pads;

@@ -7,8 +7,8 @@
 
 #include "ops/core/op.h"
 
-/* Appends AveragePool, with the node's window attributes, from x, dense float32 of input 0's
- * shape, to y, of output 0's. */
+/* Appends AveragePool with the node's window attributes. x is dense float32 of input 0's shape, y
+ * of output 0's. */
 clg_status pool_append_average(lower_context *c, candidate *impl, operand x, operand y);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Computes output positions of a resized axis in rational arithmetic. See resize_axis.h.
+ */
 #include "ops/vision/resize_axis.h"
 
 #include "base/checked.h"
@@ -10,7 +13,8 @@ const char *const resize_coordinate_words[N_COORDINATES] = {
     "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
 };
 
-/* A rational number, and a double near it that is used where 64 bits do not suffice. */
+/* A rational number num / den, and the nearest double, which is used where 64 bits do not suffice.
+ */
 typedef struct quotient {
     double near;
     int64_t num, den; /* den > 0 */
@@ -44,7 +48,7 @@ static quotient of_ratio(int64_t num, int64_t den)
 }
 static quotient of_int(int64_t i) { return of_ratio(i, 1); }
 
-/* Converts a float: an integer times a power of two, exactly where that fits 64 bits. */
+/* Converts a float, an integer times a power of two: exactly, if that fits 64 bits. */
 static quotient of_float(float value)
 {
     int exponent;
@@ -81,8 +85,8 @@ static quotient over(quotient a, quotient b)
     return times(a, inverse);
 }
 
-/* Sets the line from doubles, in units of a power of two: 2^-40, or coarser where positions need
- * more than 62 bits. */
+/* Sets step, shift and unit from doubles. unit is a power of two: 2^40, or less where positions
+ * would exceed 62 bits. */
 static void place_near(resize_axis *a, double step, double shift)
 {
     const double reach = fabs(step) * (double)a->out + fabs(shift) + 1.0;
@@ -123,7 +127,7 @@ void resize_axis_place(resize_axis *a, resize_coordinates mode)
     const quotient half = of_ratio(1, 2), zero = of_int(0), one = of_int(1),
                    span = of_int(a->in - 1);
     const quotient scale = scale_of(a), step = over(one, scale);
-    const quotient length = times(scale, of_int(a->in)); /* of the output, before it was rounded */
+    const quotient length = times(scale, of_int(a->in)); /* length of the output before rounding */
     const quotient corner_step = over(span, minus(length, one));
     const quotient first = times(half, step); /* the middle of output 0 */
     const quotient start = of_float(a->roi_start), end = of_float(a->roi_end);
@@ -149,6 +153,6 @@ void resize_axis_place(resize_axis *a, resize_coordinates mode)
     case COORDINATES_ASYMMETRIC:
     case N_COORDINATES: place(a, step, zero); break;
     }
-    /* A single element has one position, whatever the line's slope. */
+    /* With one input and one output element, the output is the input, whatever the line. */
     if (a->in == 1 && a->out == 1 && mode != COORDINATES_CROP) a->identity = true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the positions of a resized axis' outputs in the input: Resize's coordinate
- * transformations as a line (o * step + shift) / unit in integers, exact wherever the numbers allow
- * it. With floating-point rounding, it would be arbitrary whether an output lies on an element or
- * between two.
+ * Computes the positions in the input of the outputs of a resized axis: a coordinate transformation
+ * of Resize as the line (o * step + shift) / unit for output o, in integers, and exactly wherever
+ * these fit 64 bits. With floating-point rounding it would be arbitrary whether a position is at an
+ * element or between two.
  */
 #ifndef CLG_OPS_RESIZE_AXIS_H
 #define CLG_OPS_RESIZE_AXIS_H
@@ -23,13 +23,16 @@ typedef enum resize_coordinates {
 
 extern const char *const resize_coordinate_words[N_COORDINATES]; /* as ONNX names them */
 
+/* An axis of in elements that is resized to out elements. Output o is at position (o * step +
+ * shift) / unit of the input. */
 typedef struct resize_axis {
     int64_t in, out;
-    int64_t scale_num, scale_den; /* the scale when it is a ratio of sizes; den 0: it is `scale` */
+    /* the scale as a ratio of sizes; if scale_den is 0, it is `scale` */
+    int64_t scale_num, scale_den;
     float scale;
     float roi_start, roi_end;  /* COORDINATES_CROP */
-    int64_t step, shift, unit; /* filled by resize_axis_place; unit > 0 */
-    bool identity;             /* output o is element o */
+    int64_t step, shift, unit; /* set by resize_axis_place; unit > 0 */
+    bool identity;             /* every output is the input element of the same index */
 } resize_axis;
 
 /* Sets step, shift, unit and identity. in and out must be at least 1, scale positive, roi finite

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds nodes and constants for decompositions of ai.onnx.ml operators. See decompose.h.
+ * Adds nodes and constants to the graph for decompositions of ai.onnx.ml operators. See
+ * decompose.h.
  */
 #include "passes/decompose/decompose.h"
 
@@ -102,8 +103,8 @@ clg_status decompose_rows(decomposition *w, value_id *out)
 
 /* ---- scores and labels ----------------------------------------------------------------------- */
 
-/* Detaches output i from the node so that another node can produce it. *out is a new value if the
- * output is omitted. */
+/* Detaches output i from the node, so that another node can produce it: *out is that value, or a
+ * new one if the output is omitted. */
 static clg_status take_output(decomposition *w, size_t i, value_id *out)
 {
     node *n = &w->graph->nodes[w->id];

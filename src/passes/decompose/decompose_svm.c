@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decomposes support vector machines: the kernel function of each row and support vector (a GEMM
- * and a function of it, or clgraph.SvmRbf), a decision for each pair of classes
- * (clgraph.SvmDecide), and the votes (clgraph.SvmVotes).
+ * Decomposes SVMClassifier and SVMRegressor: kernel function values of each row and support vector
+ * (a GEMM followed by pointwise operators, or clgraph.SvmRbf), a decision for each pair of classes
+ * (clgraph.SvmDecide), and votes and probabilities (clgraph.SvmVotes).
  */
 #include "ops/ml/svm.h"
 #include "passes/decompose/decompose.h"
 
 #include "ops/ml/tree.h"
 
-/* Adds the support vectors as columns, [F,V]. */
+/* Adds the support vectors as the columns of a constant [F, V]. */
 static clg_status add_vectors(decomposition *w, const svm_model *m, value_id *out)
 {
     size_t n;
@@ -38,7 +38,7 @@ static clg_status add_gemm(decomposition *w, const svm_model *m, value_id x, val
                  : node_set_float(w->graph, decompose_producer(w, *out), "alpha", m->gamma);
 }
 
-/* Adds the kernel function of rows and support vectors, [N,V]. */
+/* Adds the values of the kernel function for each row and support vector, [N, V]. */
 static clg_status add_likeness(decomposition *w, const svm_model *m, value_id *out)
 {
     value_id in[2], k = VALUE_NONE;
@@ -68,8 +68,8 @@ static clg_status add_lines(decomposition *w, const svm_model *m, value_id x, va
     return node_set_int(w->graph, decompose_producer(w, *out), "transB", 1);
 }
 
-/* Adds the index of each class's first support vector, and at the end the number of vectors:
- * [classes + 1]. */
+/* Adds a constant [classes + 1]: the index of each class's first support vector, then the number of
+ * vectors. */
 static clg_status add_starts(decomposition *w, const svm_model *m, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {m->n_classes + 1}};
@@ -80,7 +80,8 @@ static clg_status add_starts(decomposition *w, const svm_model *m, value_id *out
     return decompose_tensor(w, t, out);
 }
 
-/* Adds a score for each pair of classes, [N,P]: above 0 for the first of the two. */
+/* Adds a score for each pair of classes, [N, P]. A positive score is a decision for the first class
+ * of the pair. */
 static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *out)
 {
     value_id in[4];
@@ -93,9 +94,9 @@ static clg_status add_decisions(decomposition *w, const svm_model *m, value_id *
     return decompose_own(w, "SvmDecide", 4, in, 1, out, &n);
 }
 
-/* Returns how scores are finished. With two classes and without probabilities, ONNX Runtime derives
- * both scores from the one decision: the second with the opposite sign or, with a post_transform,
- * as its difference to 1. */
+/* Returns how scores become outputs. With two classes and without probabilities, both scores follow
+ * from the one decision as in ONNX Runtime: the other one is the negated decision or, with a
+ * post_transform, 1 minus it. */
 static decompose_finish check_scores(const decomposition *w, const svm_model *m)
 {
     const bool is_pair = m->n_classes == 2 && !m->has_probabilities;
@@ -127,7 +128,7 @@ clg_status decompose_svm_classifier(decomposition *w)
     return decompose_finish_labels(w, out[0]);
 }
 
-/* Makes the output of a one-class model: 1 for scores above 0, else -1. */
+/* Turns the node of a one-class model into its output: 1 for positive scores, else -1. */
 static clg_status finish_one_class(decomposition *w, value_id score)
 {
     value_id zero, one, minus, is_in;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decomposes FlexAttention: two GEMMs, a Softmax, and the graphs of its attributes between them.
- * Heads that share keys and values are an axis of their group, [batch, heads of K, heads that share
- * one, positions, size], so that keys and values are not repeated. Always runs: the operator has no
- * kernel (ops/attention/op_flex.c).
+ * Decomposes FlexAttention into two GEMMs with a Softmax between them, and inlines the graphs of
+ * its attributes, which modify scores and probabilities. Query heads that share a head of keys and
+ * values become an axis of their own, [batch, KV heads, query heads per KV head, positions, size],
+ * so that keys and values are not repeated. Always runs: the operator has no kernel
+ * (ops/attention/op_flex.c).
  */
 #include "passes/rewrite.h"
 
@@ -14,7 +15,7 @@ typedef struct flex {
     node_id id;
     node node; /* a copy from before the decomposition */
     clg_dtype dtype, precision;
-    value_id heads, minus_one; /* [heads of K], [-1] */
+    value_id heads, minus_one; /* constants [heads of K] and [-1] */
 } flex;
 
 enum { Q, K, V };
@@ -27,7 +28,7 @@ static clg_status add(const flex *f, const char *op, int64_t opset, size_t n,
 
 static node_id producer(const flex *f, value_id v) { return f->graph->values[v].producer; }
 
-/* Adds a list of dimensions `from` to `to` - 1 of an input. */
+/* Adds dimensions `from` to `to` - 1 of an input, as a value of shape [to - from]. */
 static clg_status add_dims(const flex *f, size_t input, int64_t from, int64_t to, value_id *out)
 {
     CLG_TRY(add(f, "Shape", 15, 1, &f->node.inputs[input], out));
@@ -47,7 +48,7 @@ static clg_status add_input(const flex *f, size_t i, value_id *out)
     return f->dtype == f->precision ? CLG_OK : add_cast(f, *out, f->precision, out);
 }
 
-/* Adds a Reshape of v to the concatenation of lists of dimensions. */
+/* Adds a Reshape of v to the concatenation of n lists of dimensions. */
 static clg_status add_reshaped(const flex *f, value_id v, size_t n, const value_id *lists,
                                value_id *out)
 {
@@ -85,7 +86,8 @@ static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
     return add(f, "Mul", 14, 2, (value_id[]){scores, by}, out);
 }
 
-/* Inlines the graph of an attribute on v; *out is v itself if the attribute is absent. */
+/* Inlines the graph in attribute `name` with v as its input. *out is its result; v itself if the
+ * node has no such attribute. */
 static clg_status add_changed(const flex *f, const char *name, value_id v, value_id *out)
 {
     const graph_attribute *a = node_attribute(&f->node, name);

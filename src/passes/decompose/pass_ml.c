@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decomposes operators of ai.onnx.ml: arithmetic becomes operators of ONNX, trees become
- * clgraph.TreeEnsemble with their lists as constants, and labels are looked up from the scores.
- * Always runs, first: these operators have no kernels (ops/ml/op_ml.c). See decision 21.
+ * Decomposes operators of ai.onnx.ml: arithmetic becomes ONNX operators, trees become
+ * clgraph.TreeEnsemble with their lists as constants, and labels are looked up by the winning
+ * class. Always runs, before other passes: these operators have no kernels (ops/ml/op_ml.c). See
+ * decision 21.
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
@@ -34,9 +35,9 @@ static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *o
     return node_set_int(w->graph, n, "targets", f->n_targets);
 }
 
-/* Returns how the scores of two classes are finished when all votes are for one class: as in ONNX
- * Runtime, the sum is the score of the second class, compared with 1/2 where no vote is negative,
- * else with 0. */
+/* Returns how scores become outputs. If a classifier has two classes and all votes are for one of
+ * them, then, as in ONNX Runtime, their sum is the score of the second class, which wins above 1/2
+ * if no vote is negative, else above 0. */
 static decompose_finish check_classes(tree_forest *f)
 {
     decompose_finish how = {0, f->is_never_negative ? 0.5f : 0.0f};
@@ -71,8 +72,8 @@ static clg_status decompose_tree_regressor(decomposition *w)
     return status == CLG_OK ? decompose_finish_regressor(w, scores) : status;
 }
 
-/* Decomposes TreeEnsemble (ai.onnx.ml 5). Scores are float32; float64 inputs give float64 outputs.
- */
+/* Decomposes TreeEnsemble (ai.onnx.ml 5). Scores are computed in float32, also for float64 inputs,
+ * whose outputs are float64. */
 static clg_status decompose_tree(decomposition *w)
 {
     tree_forest f;
@@ -159,8 +160,8 @@ static clg_status decompose_binarizer(decomposition *w)
     return node_set_int(w->graph, w->id, "to", dtype);
 }
 
-/* Divides rows by their norm; rows whose norm is 0 are unchanged. MAX is the largest element, with
- * its sign. */
+/* Decomposes Normalizer: divides rows by their norm; rows whose norm is 0 are unchanged. For MAX
+ * the norm is the largest element, with its sign. */
 static clg_status decompose_normalizer(decomposition *w)
 {
     const char *norm = node_string(&w->node, "norm", "MAX");
@@ -221,8 +222,8 @@ static clg_status decompose_extractor(decomposition *w)
     return node_set_int(w->graph, w->id, "axis", -1);
 }
 
-/* Adds a check: an input that is not a category makes a Gather read index 1 of a list of one, which
- * is reported as invalid data. */
+/* Adds a check that every element is a category of a OneHotEncoder: for any other element a Gather
+ * reads index 1 of a list of one element, which is reported as invalid data. */
 static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
 {
     value_id zero, one, nothing, found;
@@ -292,8 +293,9 @@ static const struct {
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
-/* Returns whether the inputs' dtypes are known. The rank may be unknown, which counts as rows
- * [N,F], except for ArrayFeatureExtractor. */
+/* Returns whether the node can be decomposed: the dtypes of its inputs are known and, for
+ * ArrayFeatureExtractor, the rank. For others an unknown rank is assumed to be that of rows [N, F].
+ */
 static bool is_known(const graph_info *s, const node *n)
 {
     const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the state of the pass `blocked`: which nodes are in a channel-blocked region
- * (blocked_choice.c), and the blocked form of their values (pass_blocked.c).
+ * Declares the state of the pass `blocked`: the nodes that it rewrites to channel-blocked layout
+ * (blocked_choice.c), and the rewritten values (pass_blocked.c).
  */
 #ifndef CLG_PASSES_BLOCKED_H
 #define CLG_PASSES_BLOCKED_H
 
 #include "passes/rewrite.h"
 
+/* How a node is rewritten to channel-blocked layout; ROLE_NONE: not at all. */
 typedef enum blocked_role {
     ROLE_NONE,
     ROLE_CONV,
@@ -18,25 +19,27 @@ typedef enum blocked_role {
     ROLE_CONCAT
 } blocked_role;
 
+/* The state of the pass. Arrays [node] and [value] are indexed by node_id and value_id. lanes:
+ * channels per block. */
 typedef struct blocking {
     graph *graph;
     graph_info info;
     int64_t lanes;
-    blocked_role *roles; /* by node; ROLE_NONE: not rewritten */
-    value_id *in_blocks; /* by value: its channel-blocked form, or VALUE_NONE */
-    value_id *plain;     /* by node: its output before it was rewritten */
-    uint32_t *region;    /* by node: union-find parent within the region, or itself */
-    double *saved;       /* by root node of a region: its gain, in operations */
+    blocked_role *roles; /* [node]; ROLE_NONE if it is not rewritten */
+    value_id *in_blocks; /* [value]: the same in blocked layout, or VALUE_NONE */
+    value_id *plain;     /* [node]: its output before it was rewritten */
+    uint32_t *region;    /* [node]: parent in a union-find forest; a root is its own */
+    double *saved;       /* [root]: what its region saves, in operations */
 } blocking;
 
-/* Assigns roles to nodes: finds those that can be channel-blocked, and keeps the regions that save
- * more than the transposes at their borders cost. */
+/* Sets roles: finds the nodes that can be channel-blocked, and keeps those connected regions that
+ * save more time than the transposes at their borders cost. */
 clg_status blocked_choose(blocking *b);
-/* Returns whether node n is in a region; false for NODE_NONE. */
+/* Returns whether node n has a role; false for NODE_NONE. */
 bool blocked_is_eligible(const blocking *b, node_id n);
-/* Returns whether node `id`, which is in a region, reads input i in channel-blocked layout. */
+/* Returns whether node `id`, which has a role, reads input i in channel-blocked layout. */
 bool blocked_reads(const blocking *b, node_id id, size_t i);
-/* Returns the number of channel blocks of a feature map; the last one may be partly filled. */
+/* Returns the number of channel blocks of a feature map; the last one may be padded. */
 int64_t blocked_count(const blocking *b, value_id v);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the nodes that compute in channel-blocked layout: first finds all that can, then
- * connected regions of them, and keeps the regions that save more than the transposes at their
+ * Chooses the nodes that compute in channel-blocked layout: finds all that can, then the connected
+ * regions of these nodes, and keeps the regions that save more time than the transposes at their
  * borders cost.
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/pointwise/pointwise.h"
 #include "passes/layout/blocked.h"
 
-/* Cost model of the channel-blocked layout: an element transposed at a border of a region takes the
- * time that the layout saves in this many operations of convolutions. An estimate from profiles of
- * ResNet-50 (`cltool profile`), not tuned, on x86-64 with AVX-512 (vectors of 16 lanes), PoCL 3.1,
- * 2026-11-22 (decision 30). Checked by:
+/* Cost model of the channel-blocked layout. A transpose at a region's border takes, per element,
+ * the time that the layout saves in this many operations of convolutions. An estimate from profiles
+ * of ResNet-50 (`cltool profile`), not tuned, on x86-64 with AVX-512 (vectors of 16 lanes), PoCL
+ * 3.1, 2026-11-22 (decision 30). Checked by:
  *     cltool bench MODEL, and again with --disable-pass blocked */
 #define OPERATIONS_OF_ELEMENT 1200.0
-/* What a depthwise convolution saves per output element: half as much, since it is bound by memory
- * more than by arithmetic. Estimated, not measured. */
+/* Operations that a depthwise convolution is assumed to save per output element: half as many,
+ * since memory limits it more than arithmetic. Estimated, not measured. */
 #define OPERATIONS_OF_DEPTHWISE (OPERATIONS_OF_ELEMENT / 2)
 
-#define MAX_PLANES 4 /* most input channels that a convolution reads in NCHW layout: images */
+#define MAX_PLANES 4 /* most channels of an NCHW input that a ROLE_CONV reads: images */
 
 /* ---- nodes that can be channel-blocked ------------------------------------------------------- */
 
-/* Kernels count channels, and elements of a plane of blocks, in 32 bits. */
+/* Kernels count channels, and elements of one block of channels, in 32 bits. */
 #define MAX_CHANNELS ((int64_t)1 << 30)
 #define MAX_PIXELS ((int64_t)1 << 24)
 
@@ -54,14 +54,15 @@ bool blocked_is_eligible(const blocking *b, node_id n)
     return n != NODE_NONE && b->roles[n] != ROLE_NONE;
 }
 
-/* Returns whether v is a feature map that can be channel-blocked, whichever node produces it. */
+/* Returns whether v is a feature map that can be channel-blocked, whichever node produces it: its
+ * last block of channels is full. */
 static bool is_map(const blocking *b, value_id v)
 {
     return is_float_map(b, v) && fills_blocks(b, v);
 }
 
-/* As is_map, but allows lanes of zeros after the last channel. Convolutions write these zeros, and
- * sums, means and maxima over pixels of zeros are zeros too. */
+/* As is_map, but the last block may be padded with lanes of zeros. Convolutions write such zeros,
+ * and sums, means and maxima of zeros over pixels are zeros too. */
 static bool is_filled_map(const blocking *b, value_id v)
 {
     if (!is_float_map(b, v)) return false;
@@ -71,8 +72,8 @@ static bool is_filled_map(const blocking *b, value_id v)
                                  b->roles[from] == ROLE_REDUCE);
 }
 
-/* Returns whether the padding lanes cost little: at most half as many again as the channels, or a
- * feature map of one pixel. */
+/* Returns whether padding lanes cost little: they are at most half as many as the channels, or the
+ * feature map has a single pixel. */
 static bool is_worth_filling(const blocking *b, value_id v)
 {
     const int64_t *d = b->info.facts[v].dims.dims;
@@ -93,8 +94,8 @@ static bool is_image(const blocking *b, value_id v)
            f->dims.dims[1] <= MAX_PLANES;
 }
 
-/* Returns whether the groups can be blocked: one group, or depthwise with one output for each
- * channel. */
+/* Returns whether the convolution's groups are supported: one group, or a depthwise convolution
+ * with one output channel per input channel. */
 static bool groups_can(const blocking *b, const node *n, const shape *w)
 {
     const int64_t groups = node_int(n, "group", 1);
@@ -120,8 +121,8 @@ static bool conv_can(const blocking *b, const node *n)
     return !node_has_input(n, 3) || is_filled_map(b, n->inputs[3]);
 }
 
-/* Returns whether each window of a max pool contains a pixel. An empty window gives the lowest
- * number, also in the lanes after the last channel, which must stay zero. */
+/* Returns whether each window of a max pool contains a pixel. The maximum of an empty window is the
+ * lowest number, but padding lanes must stay zero. */
 static bool windows_have_pixels(const node *n)
 {
     size_t n_pads;
@@ -138,8 +139,8 @@ static bool pool_can(const blocking *b, const node *n)
             (fills_blocks(b, n->outputs[0]) || windows_have_pixels(n)));
 }
 
-/* Returns whether the node is a mean or maximum over all pixels, the reductions that can be
- * blocked. */
+/* Returns whether the node reduces over all pixels by mean or maximum, the only reductions that are
+ * supported. */
 static bool reduce_can(const node *n)
 {
     if (node_is(n, "GlobalAveragePool") || node_is(n, "GlobalMaxPool")) return true;
@@ -150,7 +151,7 @@ static bool reduce_can(const node *n)
            ((axes[0] == 2 && axes[1] == 3) || (axes[0] == -2 && axes[1] == -1));
 }
 
-/* Returns whether a constant is a scalar or one value per channel. */
+/* Returns whether v is a constant that is a scalar or has one value per channel. */
 static bool is_by_channel(const blocking *b, value_id v)
 {
     const shape *x = &b->info.facts[v].dims;
@@ -160,8 +161,9 @@ static bool is_by_channel(const blocking *b, value_id v)
     return true;
 }
 
-/* Returns whether a pointwise node can be blocked: its inputs are feature maps with the channels of
- * its output, perhaps of one pixel (squeeze and excitation), or constants, scalar or by channel. */
+/* Returns whether a pointwise node can be channel-blocked: each input is a feature map with the
+ * output's channels, perhaps of a single pixel (squeeze and excitation), or a constant that is a
+ * scalar or has one value per channel. */
 static bool pointwise_can(const blocking *b, const node *n)
 {
     if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
@@ -222,8 +224,8 @@ bool blocked_reads(const blocking *b, node_id id, size_t i)
     }
 }
 
-/* Sets the roles of nodes. Only convolutions start regions; other nodes join when their inputs are
- * blocked already. */
+/* Sets the role of each node that can be channel-blocked. Convolutions can be so by themselves,
+ * other nodes only if their inputs are already. */
 static void find_roles(blocking *b)
 {
     for (node_id i = 0; i < b->graph->n_nodes; i++) {
@@ -248,8 +250,8 @@ static node_id region_of(blocking *b, node_id n)
     return n;
 }
 
-/* Returns, by value, how often nodes of regions read it in blocked layout; NULL if memory is
- * exhausted. Freed by the caller with memory_free. */
+/* Returns an array [value]: how often nodes with a role read the value in blocked layout. The
+ * caller frees it with memory_free. NULL if memory is exhausted. */
 static uint32_t *count_readings(const blocking *b)
 {
     uint32_t *count = memory_zalloc(b->info.n_values + 1, sizeof *count);
@@ -259,16 +261,16 @@ static uint32_t *count_readings(const blocking *b)
     return count;
 }
 
-/* Returns the elements per image that a transpose of v moves; 0 for a feature map of one pixel,
- * which is the same in both layouts. */
+/* Returns the number of elements per image that a transpose of v moves; 0 for a feature map of one
+ * pixel, which is the same in both layouts. */
 static double transposed_elements(const blocking *b, value_id v)
 {
     const int64_t *d = b->info.facts[v].dims.dims;
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
-/* Returns the operations per image of a convolution, or those that a depthwise one is estimated to
- * save. */
+/* Returns the number of operations per image of a convolution; for a depthwise one, what it is
+ * assumed to save. */
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rewrites regions around convolutions to channel-blocked layout: feature maps [N, C, H, W] become
- * [N, C / lanes, H, W, lanes], where a vector has adjacent channels of a pixel. Convolutions become
- * clgraph.BlockedConv (ops/conv/op_conv_blocked.c), which reads and writes whole vectors; pools,
- * reductions over pixels, pointwise operators and Concats stay ONNX's operators, with rank 5. At a
- * region's borders feature maps are transposed by a Reshape and a Transpose. See decision 30.
+ * Rewrites regions of nodes around convolutions to channel-blocked layout (nChw16c): feature maps
+ * [N, C, H, W] become [N, C / lanes, H, W, lanes], so that a vector has adjacent channels of a
+ * pixel. Convolutions become clgraph.BlockedConv (ops/conv/op_conv_blocked.c), which reads and
+ * writes whole vectors; pools, reductions over pixels, pointwise operators and Concats stay ONNX
+ * operators, with rank 5. At a region's borders feature maps are transposed by a Reshape and a
+ * Transpose. See decision 30.
  */
 #include "passes/layout/blocked.h"
 
@@ -71,7 +72,8 @@ static clg_status input_in_blocks(blocking *b, node_id whole, value_id v, value_
     return CLG_OK;
 }
 
-/* Reshapes a constant by channel from [C, 1, 1] or [1, C, 1, 1] to [C / lanes, 1, 1, lanes]. */
+/* Reshapes a constant with one value per channel from [C, 1, 1] or [1, C, 1, 1] to [C / lanes, 1,
+ * 1, lanes]. */
 static clg_status channels_in_blocks(blocking *b, node_id whole, value_id v, value_id *out)
 {
     const shape *x = &b->info.facts[v].dims;
@@ -81,8 +83,8 @@ static clg_status channels_in_blocks(blocking *b, node_id whole, value_id v, val
                        out);
 }
 
-/* Appends `third`, the entry of the lanes' axis, to each pair of entries of a list attribute of two
- * axes (begins and ends of pads are two pairs). */
+/* Extends a list attribute from two spatial axes to three, by `third` for the axis of lanes. Pads
+ * have two such lists, begins and ends. */
 static clg_status widen(blocking *b, node_id id, const char *name, int64_t third)
 {
     size_t n;
@@ -154,7 +156,8 @@ static clg_status rewrite_by_role(blocking *b, node_id id)
     }
 }
 
-/* Replaces inputs and output of node `id` by channel-blocked ones, and rewrites its operator. */
+/* Replaces the node's inputs and output by their channel-blocked values, and its operator by one
+ * that computes them. */
 static clg_status rewrite_one(blocking *b, node_id id)
 {
     const value_id v = b->graph->nodes[id].outputs[0];

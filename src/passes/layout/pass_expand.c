@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuses a channel-blocked 1x1 convolution with the depthwise one that is its only reader: the
- * feature map between them, often several times as large as those around it, then does not go
- * through memory (BlockedConv with inputs 4 and 5, ops/conv/op_conv_blocked.c). Their activations
- * must be the same, or one has none. See decision 34.
+ * Fuses a channel-blocked 1x1 convolution with a depthwise one that is the only consumer of its
+ * result: the feature map between them, often several times as large as those around it, then stays
+ * in the cache (BlockedConv with inputs 4 and 5, ops/conv/op_conv_blocked.c). Both must have the
+ * same activation, or one of them none. See decision 34.
  */
 #include "ops/conv/conv_blocked.h"
 #include "passes/rewrite.h"
@@ -28,8 +28,8 @@ static bool all_are(const node *n, const char *name, int64_t value)
     return true;
 }
 
-/* Returns whether the node is a blocked 1x1 convolution without strides and padding; auto_pad pads
- * nothing then. */
+/* Returns whether the node is a channel-blocked 1x1 convolution with strides of 1 and no padding
+ * (auto_pad adds none then). */
 static bool is_point(const graph_info *s, const node *n)
 {
     if (!is_blocked(n) || node_int(n, "group", 1) != 1 || s->facts[n->inputs[0]].dims.rank != 5)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Marks 3x3 convolutions with constant weights for which Winograd's minimal filtering may be used:
- * in float32 throughout, also with float16 tensors, with the wider error bound of docs/numerics.md.
- * With this pass disabled every convolution is summed directly.
+ * Marks 3x3 convolutions with constant weights that may be computed by Winograd's minimal
+ * filtering: in float32 throughout, also for float16 tensors, with the wider error bound of
+ * docs/numerics.md. With this pass disabled, all convolutions are computed directly.
  */
 #include "passes/rewrite.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Converts models in QDQ form (float operators between DequantizeLinear and QuantizeLinear) to
- * integer arithmetic: moves DequantizeLinear and QuantizeLinear next to operators that compute
- * (qdq_moves.c), and replaces the operators between them by quantised ones (qdq_take.c).
+ * integer arithmetic: moves DequantizeLinear and QuantizeLinear past operators that only move
+ * elements (qdq_moves.c), then replaces operators between them by quantised ones (qdq_take.c).
  */
 #include "passes/quant/qdq.h"
 
@@ -31,5 +31,5 @@ clg_status pass_qdq(graph *g, const pass_options *options)
     CLG_TRY(run(g, qdq_climb));
     CLG_TRY(run(g, qdq_sink));
     CLG_TRY(run(g, qdq_take_all));
-    return pass_dead(g, options); /* dequantised weights without readers */
+    return pass_dead(g, options); /* weights whose dequantised values are unused now */
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rewrites DequantizeLinear and QuantizeLinear with one scale as pointwise operators, so that they
- * fuse with adjacent pointwise operators into one kernel that reads and writes bytes. Each
- * pointwise reader gets its own DequantizeLinear. The arithmetic is the same, in float32. Constants
- * are not rewritten: they are dequantised once. Runs late, since other passes recognise activations
- * by values with two readers.
+ * Rewrites DequantizeLinear and QuantizeLinear with a single scale as pointwise operators, so that
+ * they can be fused with adjacent pointwise operators into one kernel that reads and writes bytes.
+ * Each pointwise consumer gets its own DequantizeLinear. The arithmetic is unchanged, in float32.
+ * Constants are not rewritten: they are dequantised once. Runs late, since other passes recognise
+ * activations by the number of consumers of a value.
  */
 #include "ops/pointwise/pointwise.h"
 #include "passes/quant/qdq.h"
@@ -18,7 +18,7 @@ static clg_status set_numbers(graph *g, node_id n, const qdq_pair *p, clg_dtype 
     return node_set_int(g, n, "to", to);
 }
 
-/* Returns whether v is the output of a DequantizeLinear that can be rewritten, and not a constant.
+/* Returns whether v is the output of a DequantizeLinear that can be rewritten and is not constant.
  */
 static bool is_source(const graph_info *s, value_id v, qdq_pair *out)
 {
@@ -48,8 +48,8 @@ static clg_status decompose_quantize(const graph_info *s, const qdq_pair *q)
     return dequantize_inputs(s, q->node);
 }
 
-/* Rewrites the readers of DequantizeLinears before these: pointwise operators and QuantizeLinear
- * search for a DequantizeLinear at their inputs. */
+/* Rewrites consumers before the DequantizeLinears themselves: pointwise operators and
+ * QuantizeLinear are rewritten by the DequantizeLinear at their inputs. */
 static clg_status decompose_readers(const graph_info *s, size_t n_nodes)
 {
     qdq_pair q;
@@ -82,5 +82,5 @@ clg_status pass_qdq_chains(graph *g, const pass_options *options)
     CLG_TRY(graph_info_make(g, &s));
     const clg_status status = decompose_all(&s);
     graph_info_deinit(&s);
-    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count readers */
+    return status == CLG_OK ? pass_dead(g, options) : status; /* the next passes count consumers */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decomposes quantised operators of com.microsoft (ops/quant/op_quantized.c). Always runs, also in
- * branches and loop bodies: only attributes and the presence of inputs matter, no shapes.
- * Channels-last convolutions and pools become channels-first between two Transposes;
- * pass_transpose.c removes Transposes that cancel out.
+ * Decomposes quantised operators of com.microsoft that have no kernels (ops/quant/op_quantized.c).
+ * Always runs, also in subgraphs of If and Loop, since it needs only attributes and the presence of
+ * inputs, no shapes. Convolutions and pools in channels-last layout become channels-first between
+ * two Transposes; pass_transpose.c removes Transposes that cancel out.
  */
 #include "passes/rewrite.h"
 
@@ -29,7 +29,7 @@ static value_id input(const decomposition *w, size_t i)
     return i < w->node.n_inputs ? w->node.inputs[i] : VALUE_NONE;
 }
 
-/* Replaces the node itself by the last operator of its decomposition. */
+/* Turns the decomposed node into `op`, the last one of its decomposition. */
 static clg_status become(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                          const value_id *inputs)
 {
@@ -103,8 +103,8 @@ static clg_status decompose_gemm(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){sums, input(w, 7), input(w, 8)});
 }
 
-/* Adds an LSTM's weights [directions, rows, columns] from the quantised [directions, columns,
- * rows]. Scales and zero points are lists of directions, or [directions, columns]. */
+/* Adds an LSTM's weights [directions, rows, columns] from quantised ones [directions, columns,
+ * rows]. Scales and zero points are [directions] or [directions, columns]. */
 static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scale, value_id *out)
 {
     static const int64_t transposed_axes[3] = {0, 2, 1};
@@ -121,8 +121,8 @@ static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scal
     return add_transposed(w, v, 3, transposed_axes, out);
 }
 
-/* Decomposes DynamicQuantizeLSTM. Activations stay float32; ONNX Runtime quantises them again in
- * each step. */
+/* Decomposes DynamicQuantizeLSTM into an LSTM with dequantised weights. Activations stay float32,
+ * while ONNX Runtime quantises them in each step. */
 static clg_status decompose_lstm(decomposition *w)
 {
     value_id in[8];
@@ -132,7 +132,7 @@ static clg_status decompose_lstm(decomposition *w)
     CLG_TRY(rewrite_inputs(w->graph, w->id, 8, in));
     node *n = &w->graph->nodes[w->id];
     n->domain = "";
-    n->op_type = "LSTM"; /* its attributes stay */
+    n->op_type = "LSTM"; /* keeps its attributes */
     n->opset = 14;
     n->op = NULL;
     return CLG_OK;
@@ -153,7 +153,8 @@ enum {
     ZEROS = SCALES + 5
 };
 
-/* Adds `rows`, an embedding table (WORDS to BETA) or rows of it, dequantised to float32. */
+/* Adds `rows`, which is input `table` (WORDS to BETA) or some rows of it, dequantised to float32.
+ */
 static clg_status add_table(const decomposition *w, size_t table, value_id rows, value_id *out)
 {
     const size_t i = table - WORDS;
@@ -177,8 +178,7 @@ static clg_status add_positions(const decomposition *w, value_id *out)
     return add_table(w, POSITIONS, *out, out);
 }
 
-/* Adds the number of ones in each row of the mask, for the node's second output; 0 without a mask.
- */
+/* Makes the node's second output: the number of ones in each row of the mask; 0 without a mask. */
 static clg_status decompose_count(const decomposition *w)
 {
     graph *g = w->graph;
@@ -188,7 +188,8 @@ static clg_status decompose_count(const decomposition *w)
     node_id n;
     CLG_TRY(rewrite_ints(g, 1, (int64_t[]){1}, &axis));
     CLG_TRY(add_cast(w, axis, CLG_INT32, &other));
-    /* Without a mask: a number never differs from itself, which makes zeros of the right shape. */
+    /* Without a mask: Not(Equal(v, v)) is false for every integer, which makes zeros of the right
+     * shape. */
     CLG_TRY(add(w, "Equal", 13, 2, (value_id[]){v, has_mask ? other : v}, &v));
     if (!has_mask) CLG_TRY(add(w, "Not", 1, 1, &v, &v));
     CLG_TRY(add_cast(w, v, CLG_INT32, &v));
@@ -223,8 +224,8 @@ static clg_status decompose_embed(decomposition *w)
 
 #define MAX_AXES 8
 
-/* Replaces the node by `op` on channels-first tensors, between a Transpose of input 0 and one that
- * produces its output. */
+/* Replaces the node by `op` on channels-first tensors, between a Transpose of input 0 and one of
+ * its result. */
 static clg_status transpose_window(decomposition *w, const char *domain, const char *op,
                                    int64_t opset, size_t rank)
 {
@@ -261,8 +262,8 @@ static clg_status transpose_window(decomposition *w, const char *domain, const c
     return node_attribute(n, "channels_last") ? node_set_int(g, w->id, "channels_last", 0) : CLG_OK;
 }
 
-/* Returns the rank of the input (batch, channels and spatial axes): from kernel_shape, or from the
- * weights where the attribute is missing; 0 if it is unknown or more than MAX_AXES. */
+/* Returns the rank of the input (batch, channels and spatial axes) by kernel_shape, or else by the
+ * rank of input `weights`; 0 if it is unknown or there are more than MAX_AXES axes. */
 static size_t window_rank(const decomposition *w, size_t weights)
 {
     size_t axes;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads DequantizeLinear and QuantizeLinear. See qdq.h.
+ * Reads the parameters of DequantizeLinear and QuantizeLinear. See qdq.h.
  */
 #include "passes/quant/qdq.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Outside these bounds the product of two scales, or the reciprocal of a scale, may leave float32's
- * normal range. */
+/* Limits of a scale. Beyond them the product of two scales, or the reciprocal of one, may leave
+ * float32's normal range. */
 #define MIN_SCALE 1e-15
 #define MAX_SCALE 1e15
 
@@ -29,8 +29,8 @@ bool qdq_is_sound(const qdq_pair *p)
     return p->scales->n_elements > 0;
 }
 
-/* Returns whether the attributes say what early opsets imply: no blocks, float32 precision and
- * output. */
+/* Returns whether the attributes have their defaults or equivalent values: no blocks, float32
+ * precision and output. */
 static bool is_ordinary(const node *n)
 {
     const int64_t to = node_int(n, "output_dtype", 0), precision = node_int(n, "precision", 0);

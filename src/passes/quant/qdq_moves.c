@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves DequantizeLinear and QuantizeLinear past operators that only move elements or select
- * maxima: with a single scale these give the same result before and after, and then process bytes.
- * All moves are exact. See qdq.h.
+ * Moves DequantizeLinear and QuantizeLinear past operators that only move elements or select maxima
+ * or minima: with a single scale, quantisation commutes with them exactly, and they then process
+ * bytes. See qdq.h.
  */
 #include "passes/quant/qdq.h"
 
@@ -11,10 +11,11 @@
 
 #define MAX_PIECES 64
 
+/* An operator past which DequantizeLinear or QuantizeLinear may move. */
 typedef struct mover {
     const char *op_type;
-    bool all;    /* all inputs are data; else only the first */
-    bool climbs; /* has as many output elements as inputs or fewer, and reads all of them */
+    bool all;    /* all inputs hold elements that are moved; else only input 0 */
+    bool climbs; /* QuantizeLinear may move before it: it uses each input element */
 } mover;
 
 static const mover movers[] = {
@@ -34,7 +35,7 @@ static bool takes(const node *n, clg_dtype dtype)
     return row && (op_row_types(row, row->input_types[0]) & DTYPE_BIT(dtype)) != 0;
 }
 
-/* Returns whether the node's attributes and other outputs permit bytes as data. */
+/* Returns whether attributes and other outputs of the node permit bytes as its elements. */
 static bool is_fit(const node *n)
 {
     if (node_is(n, "MaxPool")) return n->n_outputs == 1 || n->outputs[1] == VALUE_NONE;
@@ -66,7 +67,7 @@ static void give(graph *g, node_id n, size_t output, value_id v)
 
 /* ---- QuantizeLinear up ----------------------------------------------------------------------- */
 
-/* Reads the bounds of Relu and Clip; false when they are not known. */
+/* Sets out to the bounds of a Relu or Clip. Returns false for other nodes and unknown bounds. */
 static bool find_bounds(const graph_info *s, const node *n, double out[2])
 {
     static const char *const names[] = {"min", "max"};
@@ -84,7 +85,7 @@ static bool find_bounds(const graph_info *s, const node *n, double out[2])
     return out[0] <= out[1];
 }
 
-/* Returns whether the bounds have no effect, since q saturates at them or earlier. */
+/* Returns whether the bounds change nothing, since q saturates at them or within them. */
 static bool are_void(const qdq_pair *q, const double bounds[2])
 {
     return qdq_quantized(q, bounds[0]) == qdq_lowest(q->dtype) &&
@@ -104,14 +105,14 @@ static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
     if (m) return m->climbs && takes(n, q->dtype) ? id : NODE_NONE;
     if (!find_bounds(s, n, bounds)) return NODE_NONE;
     const node_id from = s->graph->values[n->inputs[0]].producer;
-    /* Bounds after a pointwise operator are fused with it: leave them there, unless they have no
-     * effect. */
+    /* A Clip after a pointwise operator is fused with it: q does not move before it, unless the
+     * bounds change nothing. */
     const bool stays = from != NODE_NONE && qdq_is_pointwise(&s->graph->nodes[from]);
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
-/* Returns whether v is a Concat, read once, of values that come from DequantizeLinears, or that are
- * read once and come from operators that can quantise their result. */
+/* Returns whether v is the result of a Concat with one consumer, all of whose inputs are results of
+ * DequantizeLinears, or results with one consumer of operators that can quantise them. */
 static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
@@ -130,8 +131,9 @@ static bool is_joined(const graph_info *s, value_id v)
     return takes(n, CLG_INT8) && takes(n, CLG_UINT8);
 }
 
-/* Returns whether q gains at v: a DequantizeLinear that it cancels produces v, or a node that will
- * be quantised, a pointwise node that can quantise its result, or a Concat of such values. */
+/* Returns whether quantising v makes integer arithmetic possible: v is the result of a
+ * DequantizeLinear that q cancels, of a node that will be quantised, of a pointwise node, which can
+ * quantise its result, or of a Concat of such values. */
 static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
 {
     qdq_pair p;
@@ -146,8 +148,8 @@ static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
     return true;
 }
 
-/* Swaps QuantizeLinear q and the node `passed` before it: q reads the input of `passed`, which then
- * reads bytes and produces q's output. */
+/* Swaps QuantizeLinear q and the node `passed` before it: q gets the input of `passed`, which then
+ * processes bytes and produces q's output. */
 static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
 {
     value_id inner;
@@ -161,8 +163,8 @@ static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
     return CLG_OK;
 }
 
-/* Moves QuantizeLinear past Relu or Clip. Quantising is monotonic: the bounds are quantised as
- * well, and are dropped where they are the limits of the dtype. */
+/* Moves QuantizeLinear before a Relu or Clip. Quantising is monotonic, so that a Clip with
+ * quantised bounds is equivalent; it is omitted if these are the limits of the dtype. */
 static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const double *bounds)
 {
     value_id in[3];
@@ -178,8 +180,8 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
     return rewrite_become(g, passed, "", "Clip", 13, 3, in);
 }
 
-/* Moves QuantizeLinear q before a Concat: quantises each input, and the Concat produces q's output.
- */
+/* Moves QuantizeLinear q before a Concat: quantises each of its inputs, and makes it produce q's
+ * output. */
 static clg_status quantize_parts(const graph_info *s, const qdq_pair *q)
 {
     graph *g = s->graph;
@@ -223,8 +225,8 @@ clg_status qdq_climb(const graph_info *s)
 
 /* ---- DequantizeLinear down ------------------------------------------------------------------- */
 
-/* Returns whether the node can read this input as bytes; a node that moves elements can if its
- * outputs are wanted as bytes. */
+/* Returns whether the node can process this input as bytes. A node that only moves elements can if
+ * bytes are wanted for all its outputs. wanted: [value], as set by find_wanted. */
 static bool is_taker(const node *n, size_t input, const bool *wanted)
 {
     const mover *m = find_mover(n);
@@ -236,8 +238,8 @@ static bool is_taker(const node *n, size_t input, const bool *wanted)
     return true;
 }
 
-/* Finds, by value, whether all readers can read bytes. Walks from the last node to the first. *out
- * is freed by the caller with memory_free, also on failure. */
+/* Sets *out to an array [value]: whether all consumers can process the value as bytes. Visits nodes
+ * in reverse topological order. The caller frees *out with memory_free, also on failure. */
 static clg_status find_wanted(const graph_info *s, bool **out)
 {
     const graph *g = s->graph;
@@ -261,8 +263,8 @@ static clg_status find_wanted(const graph_info *s, bool **out)
     return CLG_OK;
 }
 
-/* Returns whether all data inputs of the node come from DequantizeLinears with equal parameters.
- * Lists of scales can only pass Transpose. */
+/* Returns whether the inputs with elements of the node come from DequantizeLinears with equal
+ * parameters. Lists of scales can only move past Transpose. */
 static bool find_sources(const graph_info *s, const node *n, const mover *m, qdq_pair *pairs)
 {
     const size_t count = m->all ? n->n_inputs : 1;
@@ -287,8 +289,8 @@ static int moved_axis(const graph_info *s, const node *n, int axis)
     return axis;
 }
 
-/* Sets *out to the value with which Pad pads, quantised; returns false if it is not exactly
- * representable. */
+/* Sets *out to the quantised value with which Pad pads. Returns false if that value cannot be
+ * represented exactly. */
 static bool find_padding(const graph_info *s, const node *n, const qdq_pair *p, int64_t *out)
 {
     double real = 0;
@@ -318,7 +320,7 @@ static clg_status read_padding(graph *g, node_id id, const qdq_pair *p, int64_t 
     return rewrite_inputs(g, id, n, in);
 }
 
-/* Makes the node process bytes, and dequantises each of its outputs. */
+/* Makes the node process bytes, and adds a DequantizeLinear of each of its outputs. */
 static clg_status sink(const graph_info *s, node_id id, const qdq_pair *pairs, size_t n_pairs)
 {
     graph *g = s->graph;
@@ -349,15 +351,15 @@ static clg_status sink_node(const graph_info *s, node_id id, const bool *wanted)
     const mover *m = find_mover(n);
     qdq_pair pairs[MAX_PIECES];
     if (!m || n->inputs[0] == VALUE_NONE || !find_sources(s, n, m, pairs)) return CLG_OK;
-    /* A Gather from a constant table also gains: dequantising its rows is cheaper than the whole
-     * table. */
+    /* A Gather from a constant table is moved in any case: dequantising the gathered rows costs
+     * less than dequantising the table. */
     bool gains = node_is(n, "Gather") && qdq_content(s, pairs[0].bytes);
     for (size_t i = 0; i < n->n_outputs; i++)
         gains |= n->outputs[i] != VALUE_NONE && wanted[n->outputs[i]];
     return gains ? sink(s, id, pairs, m->all ? n->n_inputs : 1) : CLG_OK;
 }
 
-/* Removes a QuantizeLinear that cancels a DequantizeLinear: its readers read the bytes. */
+/* Removes a QuantizeLinear that cancels a DequantizeLinear: its consumers get the bytes instead. */
 static clg_status undo(const graph_info *s, const qdq_pair *q)
 {
     qdq_pair p;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replaces operators between DequantizeLinear and QuantizeLinear by integer ones: QLinearConv,
- * QLinearMatMul and com.microsoft's. Their sums are exact, and rounded once, where the model's
- * float32 rounds at each step: results differ by one quantisation step at most, in rare ties.
- * Scales and zero points must be constants, one for a tensor, or one for each output channel of
- * weights. Other readers of a DequantizeLinear are unaffected. Softmax is not replaced:
- * QLinearSoftmax is itself decomposed into DequantizeLinear, Softmax and QuantizeLinear
- * (pass_quantized.c).
+ * Replaces float operators between DequantizeLinear and QuantizeLinear (QDQ format) by integer
+ * operators: Conv by QLinearConv or ConvInteger, MatMul and Gemm by QLinearMatMul or
+ * com.microsoft's MatMulIntegerToFloat, average pools by com.microsoft's QLinearAveragePool and
+ * QLinearGlobalAveragePool. Integer sums are exact and rounded once, where the model's float32
+ * rounds at each step: results differ by at most one quantisation step, in rare ties. Scales and
+ * zero points must be constants: one per tensor or, for weights, one per output channel. Other
+ * consumers of a DequantizeLinear are unaffected. Softmax is not replaced: QLinearSoftmax is itself
+ * decomposed into DequantizeLinear, Softmax and QuantizeLinear (pass_quantized.c).
  */
 #include "passes/quant/qdq.h"
 
@@ -17,9 +18,10 @@
 
 #define MICROSOFT "com.microsoft"
 #define OPSET 13
-/* The largest error of a result, in quantisation steps of the result, that rounding the bias to
- * integers may cause. */
+/* The largest error, in quantisation steps of the result, that rounding the bias to integers may
+ * cause. */
 #define MAX_BIAS_ERROR (1.0 / 128)
+/* The largest magnitude of an integer bias: half the range of int32. */
 #define MAX_BIAS ((double)(1 << 30))
 
 /* A node with the DequantizeLinears of its operands and the QuantizeLinear of its result. */
@@ -27,7 +29,7 @@ typedef struct qdq_pattern {
     const graph_info *info;
     graph *graph;
     node_id id;
-    qdq_pair x[2]; /* all or the first two of its operands */
+    qdq_pair x[2]; /* the first n_x operands, dequantised */
     size_t n_x;
     bool has_y;
     qdq_pair y;
@@ -41,7 +43,7 @@ static clg_status add(const qdq_pattern *w, const char *domain, const char *op, 
     return rewrite_part(w->graph, w->id, domain, op, domain[0] ? 1 : OPSET, n, inputs, out);
 }
 
-/* Replaces the node by another operator, keeping its attributes. */
+/* Replaces the node by another operator with these inputs, and keeps its attributes. */
 static clg_status become(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                          const value_id *inputs)
 {
@@ -63,7 +65,7 @@ static clg_status become_quantized(const qdq_pattern *w, const char *domain, con
     return CLG_OK;
 }
 
-/* Lists bytes, scale and zero point, in the order of these operators' inputs. */
+/* Lists an operand as the integer operators take it: quantised tensor, scale, zero point. */
 static clg_status list_operand(const qdq_pattern *w, const qdq_pair *p, value_id out[3])
 {
     out[0] = p->bytes;
@@ -71,6 +73,7 @@ static clg_status list_operand(const qdq_pattern *w, const qdq_pair *p, value_id
     return qdq_zero_value(w->graph, p, &out[2]);
 }
 
+/* Lists scale and zero point of the result. */
 static clg_status list_result(const qdq_pattern *w, value_id out[2])
 {
     out[0] = w->y.scale;
@@ -91,8 +94,8 @@ static double reach(const qdq_pair *p)
     return max;
 }
 
-/* Returns whether int32 holds sums of k products and the bias without overflow; float32 would only
- * round. */
+/* Returns whether int32 holds sums of k products and the bias without overflow. (float32 would not
+ * overflow, only round.) */
 static bool fits_sums(const qdq_pattern *w, int64_t k, double max_bias)
 {
     return k != DIM_UNKNOWN &&
@@ -108,7 +111,7 @@ static bool is_whole_or_along(const qdq_pair *p, int axis)
 
 /* ---- bias ------------------------------------------------------------------------------------ */
 
-/* A constant list of n biases, quantised or not. */
+/* A constant bias vector, quantised or not. */
 typedef struct bias_list {
     const tensor *numbers;
     bool is_quantized;
@@ -129,8 +132,9 @@ static double bias_real(const bias_list *b, int64_t i)
     return (double)(tensor_get_int(b->numbers, i) - qdq_zero(&b->pair, i)) * qdq_scale(&b->pair, i);
 }
 
-/* Converts the bias to int32, in units of the sums; false when the rounding error exceeds
- * MAX_BIAS_ERROR. *out_max: the largest magnitude. */
+/* Converts the bias to int32, in units of x_scale * w_scale[i], the scale of the integer sums.
+ * Returns false if the rounding error exceeds MAX_BIAS_ERROR or a value exceeds MAX_BIAS. *out_max:
+ * the largest magnitude. */
 static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, double *out_max)
 {
     const double unit = qdq_scale(&w->y, 0);
@@ -146,8 +150,9 @@ static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, d
     return true;
 }
 
-/* Adds input v, a bias, as int32 in units of the sums; reuses the model's own constant if it is
- * that already. VALUE_NONE: the operator cannot be replaced. */
+/* Sets *out to a constant with the bias v as int32 in units of the sums (see count_steps), for sums
+ * of k products; reuses the model's own constant if it is equal. VALUE_NONE: the operator cannot be
+ * replaced. */
 static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t k, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {n}};
@@ -263,7 +268,7 @@ static clg_status take_matmul(qdq_pattern *w)
     return take_matmul_of(w, a, b, VALUE_NONE);
 }
 
-/* Returns whether a Gemm's C is a scalar, or one value for each column. */
+/* Returns whether a Gemm's C has one element, or one for each of the n columns. */
 static bool is_row(const qdq_pattern *w, value_id v, int64_t n)
 {
     const value_fact *f = &w->info->facts[v];
@@ -297,8 +302,9 @@ static clg_status take_gemm(qdq_pattern *w)
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
-/* Replaces an operator by one of com.microsoft that lists bytes, scale and zero point of each
- * operand, then of the result. All have one dtype, each has one scale. */
+/* Replaces an operator by `op` of com.microsoft, whose inputs are quantised tensor, scale and zero
+ * point of each operand, then scale and zero point of the result. All tensors must have one dtype
+ * and one scale each. */
 static clg_status take_elements(qdq_pattern *w, const char *op)
 {
     value_id in[8];
@@ -326,7 +332,7 @@ static clg_status take_pool(qdq_pattern *w)
 
 static const struct {
     const char *op_type;
-    size_t n_operands; /* that must be dequantised */
+    size_t n_operands; /* operands that must be dequantised */
     clg_status (*take)(qdq_pattern *w);
 } takers[] = {
     {"Conv", 2, take_conv},        {"MatMul", 2, take_matmul},

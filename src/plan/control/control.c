@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans branches and loops. A condition whose content is known selects a branch, and the walk
- * continues inside it; one that only the device knows ends the segment first. Loops are unrolled:
- * each iteration's steps follow the previous one's in the plan, and loop-carried values are
- * ordinary values. See decision 14.
+ * Plans If and Loop, and the iterations that all loops share. If the host knows a condition's
+ * value, it selects a branch, whose nodes are planned next; a condition that only the device knows
+ * ends the segment first, so that the host can read it. Loops are unrolled: the steps of each
+ * iteration follow those of the previous one, and loop-carried values are ordinary values. See
+ * decision 14.
  */
 #include "plan/state.h"
 
 #include <string.h>
 
-#define MAX_LOOP_STEPS 1000000 /* steps and iterations that loops may add to a plan */
+#define MAX_LOOP_STEPS 1000000 /* limit of the steps of a segment and of all iterations */
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -52,7 +53,8 @@ clg_status control_settle(plan_state *s, value_id v, plan_value *out_value)
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
-/* Copies the nodes of a graph with the state's ids. */
+/* Copies the nodes of the scope's graph, with inputs and outputs renumbered to the state's value
+ * ids. */
 static clg_status copy_nodes(plan_state *s, plan_scope *scope)
 {
     const graph *g = scope->graph;
@@ -79,7 +81,7 @@ static clg_status copy_nodes(plan_state *s, plan_scope *scope)
     return CLG_OK;
 }
 
-/* Resets the values of a scope: constants are known, the others are not computed yet. */
+/* Resets the values of a scope: its constants are set, all others become "not computed". */
 static void reset_values(plan_state *s, const plan_scope *scope)
 {
     for (size_t v = 0; v < scope->graph->n_values; v++) {
@@ -93,6 +95,7 @@ static void reset_values(plan_state *s, const plan_scope *scope)
     }
 }
 
+/* Begins planning graph g, a branch or body of node `owner`: assigns ids to its values. */
 static clg_status push_scope(plan_state *s, const graph *g, const node *owner)
 {
     const plan_scope *outside = state_scope(s);
@@ -116,7 +119,7 @@ static clg_status push_scope(plan_state *s, const graph *g, const node *owner)
     return CLG_OK;
 }
 
-/* Removes the scope and its values; the control node that it belongs to is complete. */
+/* Removes the innermost scope and its values; its control node is complete then. */
 static void pop_scope(plan_state *s)
 {
     s->n_values = state_scope(s)->base;
@@ -193,8 +196,8 @@ clg_status control_start_loop(plan_state *s, const graph *body, const node *n, p
     return runs ? start_iteration(s) : finish_loop(s);
 }
 
-/* Makes a scan output of a loop without iterations: zero rows of the shape that the body declares.
- */
+/* Makes a stacked output of a loop without iterations: a tensor with length 0 along the stacking
+ * axis and otherwise the shape that the body declares (unknown dimensions become 0). */
 static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
                              value_id to)
 {
@@ -239,8 +242,8 @@ clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, in
     return sequence_join(s, items, n, axis, true, to, scope->owner);
 }
 
-/* Stores the results of an iteration: carried values for the next one, rows of the stacked outputs.
- */
+/* Stores the results of an iteration: the carried values for the next one, and its slices of the
+ * stacked outputs. */
 static clg_status keep_iteration(plan_state *s, plan_scope *scope)
 {
     const plan_loop *old = scope->loop;
@@ -263,6 +266,8 @@ static clg_status keep_iteration(plan_state *s, plan_scope *scope)
     return CLG_OK;
 }
 
+/* Ends an iteration, and starts the next one or finishes the loop. *out_read: the condition, if the
+ * host must read it first. */
 static clg_status leave_loop(plan_state *s, value_id *out_read)
 {
     plan_scope *scope = state_scope(s);

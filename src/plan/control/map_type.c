@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans operators on maps (ai.onnx.ml 1). ZipMap only associates labels with scores, which are not
- * copied: its maps are created when the output is read, and no operator reads them. DictVectorizer
- * and CastMap read maps that are inputs of the model, whose keys and values are known contents. See
- * decision 24.
+ * Plans operators on maps: ZipMap, DictVectorizer and CastMap (ai.onnx.ml 1). ZipMap does no work
+ * on the device: it pairs labels with the tensor of scores, and the maps are created when the
+ * caller reads the output; no operator consumes them. DictVectorizer and CastMap take maps that are
+ * inputs of the model, whose keys and values the host knows. See decision 24.
  */
 #include "plan/state.h"
 
@@ -26,7 +26,7 @@ static clg_status check_scores(const node *n, const value_fact *x, const tensor 
                      node_text(n, text), (long long)labels->n_elements, (long long)columns);
 }
 
-/* Views scores [C] as [1,C]; leaves [N,C] as they are. */
+/* Makes scores of shape [C] a view of shape [1,C]; leaves [N,C] unchanged. */
 static void make_row(plan_value *v)
 {
     if (v->fact.dims.rank == 2) return;
@@ -35,6 +35,7 @@ static void make_row(plan_value *v)
     v->strides[0] = v->strides[1] * v->fact.dims.dims[1];
 }
 
+/* Plans ZipMap: the output is a pair of keys (the labels) and values (the scores). */
 static clg_status zip(plan_state *s, const node *n)
 {
     tensor *labels;
@@ -68,6 +69,7 @@ static clg_status zip(plan_state *s, const node *n)
 
 /* ---- maps become tensors --------------------------------------------------------------------- */
 
+/* Plans DictVectorizer and CastMap, which the host computes. */
 static clg_status read_map(plan_state *s, const node *n)
 {
     const plan_value *m = &s->values[n->inputs[0]];

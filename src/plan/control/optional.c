@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans operators on optionals, which are lists of at most one value. Creating one and reading its
- * element move no data.
+ * Plans Optional, OptionalHasElement and OptionalGetElement. An optional is a list of at most one
+ * value in the planner; none of these operators copies data.
  */
 #include "plan/state.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans Scan and SequenceMap: loops whose iterations read successive slices or items of the inputs.
- * Slices of tensors are views; results are stacked after the last iteration, or become a sequence.
+ * Plans Scan and SequenceMap: loops whose iterations take successive slices of tensors or items of
+ * sequences. Slices are views, without copies. After the last iteration, Scan concatenates the
+ * results along a new axis, and SequenceMap puts them into sequences.
  */
 #include "plan/state.h"
 
@@ -13,7 +14,7 @@ static clg_status fault(const node *n, clg_status status, const char *what)
     return error_set(status, "%s: %s", node_text(n, text), what);
 }
 
-/* Returns entry i of a list attribute, `fallback` when it is absent. */
+/* Returns entry i of attribute `name`, a list of integers; `fallback` if there is no such entry. */
 static int64_t entry(const node *n, const char *name, size_t i, int64_t fallback)
 {
     size_t n_list;
@@ -21,8 +22,8 @@ static int64_t entry(const node *n, const char *name, size_t i, int64_t fallback
     return i < n_list ? list[i] : fallback;
 }
 
-/* Stores the node's inputs for the iterations; tensors of which iterations take slices, from index
- * n_whole on, get device memory. */
+/* Stores the node's inputs from index `first` on. Tensors of which iterations take slices, from
+ * index n_whole of these on, get device memory. */
 static clg_status keep_inputs(plan_state *s, const node *n, size_t first, size_t n_whole,
                               plan_value **out_values)
 {
@@ -85,8 +86,8 @@ static const plan_loop_kind kind_scan = {0, start_scan, scan_result};
 
 /* ---- Scan of opset 8: every input has a batch axis first ------------------------------------- */
 
-/* Starts the next batch with its own initial states; stores the states that the previous batch
- * carried. */
+/* Stores the final states of the previous batch item, and sets the initial states of the next
+ * one. */
 static clg_status next_batch(plan_state *s, plan_loop *loop)
 {
     arena *memory = &s->segment->memory;
@@ -125,7 +126,7 @@ static clg_status start_scan_8(plan_state *s)
     return CLG_OK;
 }
 
-/* Views [batches * length, ...] as [batches, length, ...]. */
+/* Makes value v of shape [batches * length, ...] a view of shape [batches, length, ...]. */
 static clg_status split_batches(plan_state *s, const plan_loop *loop, value_id v, const node *n)
 {
     plan_value *value = &s->values[v];
@@ -164,8 +165,8 @@ static clg_status scan_8_result(plan_state *s, const plan_scope *scope, size_t i
 
 static const plan_loop_kind kind_scan_8 = {0, start_scan_8, scan_8_result};
 
-/* Determines the number of iterations from the scanned tensors; in opset 8 also the number of
- * batches. */
+/* Sets loop->length, the iterations per batch item, and loop->trip, the iterations in all, from the
+ * shapes of the scanned tensors. batched: Scan of opset 8. */
 static clg_status scan_length(const node *n, plan_loop *loop, bool batched)
 {
     int64_t length = DIM_UNKNOWN, batches = batched ? DIM_UNKNOWN : 1;

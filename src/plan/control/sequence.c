@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans operators on sequences. A sequence is a list of values; creating one, reading its items and
- * its length move no data on the device. Only ConcatFromSequence copies. Strings have no device
- * memory: their content is known on the host, and so are their parts.
+ * Plans the operators on sequences. A sequence is a list of values in the planner: creating one,
+ * reading an item or the length, and splitting a tensor into views copy no data on the device. Only
+ * ConcatFromSequence copies. Strings have no device memory: the host holds them and copies them
+ * when splitting.
  */
 #include "plan/state.h"
 
@@ -37,7 +38,8 @@ static clg_status new_items(plan_state *s, size_t n, plan_value **out_items)
     return *out_items ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Makes input i an element of a sequence: gives it memory now, since an element has no id. */
+/* Sets *out_value to input i as an element of a sequence. An element has no value id, so a weight
+ * gets its memory now. */
 static clg_status element(plan_state *s, const node *n, size_t i, plan_value *out_value)
 {
     value_id v = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
@@ -61,8 +63,9 @@ static clg_status sequence_input(const plan_state *s, const node *n,
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", describe(n, text));
 }
 
-/* Reads input i, a position that must be below `limit`; a negative one counts from the end of
- * n_items. *out_position is `fallback` if the input is absent. */
+/* Reads input i, a position that must be below `limit`; a negative one counts from the end of a
+ * sequence of n_items. *out_position is `fallback` if the input is absent; if the host does not
+ * know it, its bit in *needs is set. */
 static clg_status position(const plan_state *s, const node *n, size_t i, size_t n_items,
                            size_t limit, size_t fallback, uint32_t *needs, size_t *out_position)
 {
@@ -127,6 +130,7 @@ static clg_status erase(plan_state *s, const node *n, uint32_t *needs)
     return CLG_OK;
 }
 
+/* Plans SequenceAt. */
 static clg_status take(plan_state *s, const node *n, uint32_t *needs)
 {
     const plan_value *from;
@@ -148,8 +152,8 @@ static clg_status length(plan_state *s, const node *n)
 
 /* ---- splitting ------------------------------------------------------------------------------- */
 
-/* Computes the lengths of a split along an axis of length `total`; *out_squeeze: each part has
- * length one and loses the axis. */
+/* Computes the lengths of the parts of SplitToSequence along an axis of length `total`.
+ * *out_squeeze: each part has length one and loses the axis. */
 static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint32_t *needs,
                                int64_t **out_lengths, size_t *out_n, bool *out_squeeze)
 {
@@ -202,8 +206,8 @@ static bool is_dense(const plan_value *v)
     return true;
 }
 
-/* Views `length` elements along an axis from `start`; squeeze: length is one, and the axis is
- * removed. */
+/* Sets *out_part to a view of `length` slices along an axis from `start`. squeeze: length is 1, and
+ * the axis is removed. */
 static void slice_tensor(const plan_value *whole, int axis, int64_t start, int64_t length,
                          bool squeeze, plan_value *out_part)
 {
@@ -220,7 +224,7 @@ void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *ou
     slice_tensor(whole, axis, at, 1, true, out_part);
 }
 
-/* Copies the strings of a slice: `length` along an axis from `start`. */
+/* Copies the strings of `length` slices along an axis from `start` into a new tensor of `part`. */
 static clg_status slice_strings(plan_state *s, const plan_value *whole, int axis, int64_t start,
                                 int64_t length, plan_value *part)
 {
@@ -278,7 +282,7 @@ static void unsqueeze_axis(plan_value *v, int axis)
     d->rank++;
 }
 
-/* Inserts an axis of length one. A known content is replaced by one of the new shape. */
+/* Inserts an axis of length one into v, a tensor in memory or of strings known to the host. */
 static clg_status add_axis(plan_state *s, value_id v, int axis)
 {
     const tensor *known = s->values[v].fact.known;

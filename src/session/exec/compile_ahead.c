@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles the kernels of a plan ahead, several in parallel in compile helpers. During planning,
- * kernels are tested and weights packed sequentially, and each would wait for its own compile. So
- * when the first kernel is found that the device has never run, the same plan is made dry (nothing
- * is tested, packed or launched), and all its kernels are compiled. Planning takes milliseconds, a
- * compile 0.1 s. This is an optimisation only: if it fails, kernels are compiled when they are
- * needed.
+ * Compiles the kernels of a plan ahead of use, several in parallel in compile helper processes.
+ * Normal planning tests kernels and packs weights one after another, and each would wait for its
+ * own compile. So when planning meets the first kernel whose self-test must run, the same plan is
+ * first made dry (nothing is tested, packed or launched), and all its kernels are compiled.
+ * Planning takes milliseconds, a compile 0.1 s. This is an optimisation only: if it fails, kernels
+ * are compiled when they are needed.
  */
 #include "session/exec/exec.h"
 #include "session/run/launch.h"
 
 #include <string.h>
 
-/* A buffer that only has a size, for arguments of launches that are not executed. */
+/* A buffer that has a size but no memory, for arguments of launches that are not executed. */
 typedef struct draft_buffer {
     place_kind kind;
     uint32_t index;
     ocl_buffer *buffer;
 } draft_buffer;
 
+/* A packing that the dry plan requested. */
 typedef struct packed_draft {
     const step *steps;
     value_id weight;
@@ -26,6 +27,7 @@ typedef struct packed_draft {
     size_t weight_bytes, packed_bytes;
 } packed_draft;
 
+/* The state of exec_compile_ahead. */
 typedef struct ahead {
     session_exec *exec;
     arena memory; /* copies of packings' steps */
@@ -53,8 +55,8 @@ static size_t fact_bytes(const value_fact *f)
                : 0;
 }
 
-/* Implements plan_owner.pack: records the packing with copies of its steps, since the candidate is
- * temporary. */
+/* Implements plan_owner.pack: records the packing, with copies of its steps, since the candidate is
+ * freed after planning its node. */
 static clg_status note_packing(void *self, value_id weight, const value_fact *fact,
                                const candidate *c, const packing *p, uint32_t *out_index)
 {
@@ -106,6 +108,7 @@ static size_t place_bytes(const ahead *a, place_kind kind, uint32_t index)
     return 0;
 }
 
+/* Returns the draft buffer for this memory of the plan, created when first used. */
 static clg_status find_buffer(ahead *a, place_kind kind, uint32_t index, ocl_buffer **out_buffer)
 {
     for (size_t i = 0; i < a->n_buffers; i++)
@@ -174,8 +177,8 @@ typedef struct pack_binding {
     uint32_t index; /* of the packing in ahead->packed */
 } pack_binding;
 
-/* Implements launch_operand: binds a draft of the weight or of its packed form. A packing has no
- * scratch memory. */
+/* Implements launch_operand: binds the draft buffer of the weight or of its packed copy. A packing
+ * has no scratch memory. */
 static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
     pack_binding *b = self;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates, shares and frees execs, and caches their plans.
+ * Creates, shares and frees execs (the optimised graph, weights and plans that sessions of one
+ * model, context and options share; exec.h), and caches their plans.
  */
 #include "session/exec/exec.h"
 
@@ -9,8 +10,9 @@
 
 #include <string.h>
 
-/* Limits of the plans kept for different input shapes; the least recently used one is dropped. A
- * plan takes a kilobyte per step, more where its shapes depend on data. */
+/* Limits of the plans kept for different input shapes; the least recently used ones are dropped. At
+ * least MIN_PLANS are kept, whatever their size. A plan takes a kilobyte per step, more where its
+ * shapes depend on data. */
 #define MAX_PLANS 64
 #define MIN_PLANS 4
 #define MAX_PLAN_BYTES ((size_t)32 << 20)
@@ -48,7 +50,8 @@ static clg_status copy_names(arena *memory, name_list *list)
 
 /* ---- the graph to run ------------------------------------------------------------------------ */
 
-/* Clones the model's graph and makes the values to keep outputs. */
+/* Clones the model's graph and makes outputs of the values that options.keep and keep_all
+ * select. */
 static clg_status keep_values(const session_exec *e, graph **out_graph)
 {
     graph *g;
@@ -76,6 +79,7 @@ static clg_status keep_values(const session_exec *e, graph **out_graph)
     return CLG_OK;
 }
 
+/* Sets e->graph to the model's graph after the optimisation passes. */
 static clg_status optimise(session_exec *e)
 {
     pass_options options = {.kernel_class = e->options.kernel_class,
@@ -92,6 +96,7 @@ static clg_status optimise(session_exec *e)
     return status;
 }
 
+/* Allocates the arrays by value, node and input, and sets the facts of constants. */
 static clg_status set_constants(session_exec *e)
 {
     size_t n = e->graph->n_values;
@@ -112,8 +117,8 @@ static clg_status set_constants(session_exec *e)
     return CLG_OK;
 }
 
-/* Implements impl_validator.passes. Before the first test of a kernel, compiles the kernels of the
- * whole plan. */
+/* Implements impl_validator.passes. Before the first self-test that must run, compiles the kernels
+ * of the whole plan ahead. */
 static clg_status validator(void *self, const lower_context *lc, const candidate *impl,
                             bool *out_passes)
 {
@@ -225,8 +230,8 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     return CLG_OK;
 }
 
-/* Returns a reference to the registry's exec with this model, these options and the current
- * choices; if there is none, adds a new one, which is not built yet. */
+/* Sets *out_exec to a reference to the registry's exec with this model, these options and the
+ * current tuning table; if there is none, adds a new one, which is not built yet. */
 static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
                               session_exec **out_exec)
 {
@@ -261,8 +266,8 @@ static void leave_registry(session_exec *e)
         }
 }
 
-/* Builds e unless that was done before. *out_again: another thread failed to build e, and the
- * caller needs another exec. */
+/* Builds e unless that was done before. *out_again: another thread tried and failed, so that the
+ * caller must find or add another exec. */
 static clg_status build_once(session_exec *e, clg_progress_callback progress, void *user,
                              bool *out_again)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec: the state that sessions of one model, context and options share, which does not change
- * observably: the optimised graph, the weights on the device in all their packed forms, and the
- * cache of plans.
+ * exec: what sessions of one model, context and options share: the optimised graph, the weights on
+ * the device, plain and packed for kernels, and the cache of plans. It changes internally (caches),
+ * but not observably.
  *
- * Locks: build_lock is held while the exec is made; plan_lock guards plans (planning may pack),
- * weights_lock guards weights. They are taken in this order; the context's registry_lock may be
- * taken under any of them, its selftest_records_lock under the first two: planning may test
- * kernels.
+ * Locks: build_lock is held while the exec is built; plan_lock guards plans, and is held while
+ * planning and packing; weights_lock guards weights. They are taken in this order. The context's
+ * registry_lock may be taken while any of them is held, its selftest_records_lock while the first
+ * two are: planning may test kernels.
  */
 #ifndef CLG_SESSION_EXEC_H
 #define CLG_SESSION_EXEC_H
@@ -17,17 +17,20 @@
 #include "session/context.h"
 #include "session/exec/model.h"
 
+/* What a session's options mean for its graph and plans. Execs are shared by sessions with equal
+ * ones. */
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* simd or simt */
-    bool no_blas, strict;
-    bool fp16; /* precision fp16, except at the nodes named in keep_fp32 */
+    bool no_blas, strict;          /* do not use CLBlast; reject operators computed on the host */
+    bool fp16;                     /* precision fp16, except at the nodes named in keep_fp32 */
     name_list keep_fp32;
     name_list disabled;  /* names of passes that do not run */
     name_list preferred; /* names of implementations, the best first */
     name_list keep;      /* values to keep as extra outputs */
-    bool keep_all;
+    bool keep_all;       /* keep all named values */
 } exec_options;
 
+/* A weight on the device, packed for a kernel. */
 typedef struct exec_packed {
     ocl_buffer *buffer;
 } exec_packed;
@@ -39,15 +42,15 @@ typedef struct session_exec {
     clg_context *context;
     clg_model *model;
     exec_options options;
-    arena memory; /* copies of option strings, and arrays by value, node or input */
-    graph *graph;
-    bool *node_is_init;
-    value_fact *weights; /* facts of constants and results of the init plan, by value_id */
-    value_id *init_outputs;
+    arena memory;           /* copies of option strings, and arrays by value, node or input */
+    graph *graph;           /* the model's graph after the passes */
+    bool *node_is_init;     /* by node: depends on constants only */
+    value_fact *weights;    /* facts of constants and results of the init plan, by value_id */
+    value_id *init_outputs; /* results of the init plan that other nodes use */
     size_t n_init_outputs;
-    node_id *init_parts; /* by node: the first node of its part (init.c) */
-    uint8_t *n_readers;  /* by value_id: number of readers; 2: several, or not a node */
-    plan_context planning;
+    node_id *init_parts;   /* by node: the first node of its connected part (init.c) */
+    uint8_t *n_readers;    /* by value_id: consumers; 2: several, a graph output, a capture */
+    plan_context planning; /* for all plans of this exec */
     struct tuning_table *choices; /* the context's when the exec was created; a reference */
     step_texts texts;             /* texts of kernels in plans */
 
@@ -59,12 +62,12 @@ typedef struct session_exec {
     bool *weight_is_bound; /* by value_id: a session's frame uses the buffer, which must stay */
     /* by value_id: was released after packing, so that a recomputed copy may be released again */
     bool *weight_may_go;
-    exec_packed *packed;
+    exec_packed *packed; /* by index of PLACE_PACKED */
     size_t n_packed, packed_capacity;
-    hash_map packed_keys;
-    ocl_buffer *staging; /* the memory from which packings read, during planning; else NULL */
-    uint64_t weight_bytes;
-    tensor **held; /* contents of init results known on the host */
+    hash_map packed_keys;  /* "value_id|recipe" -> index in packed */
+    ocl_buffer *staging;   /* weight being packed, during planning; else NULL */
+    uint64_t weight_bytes; /* of all weight buffers on the device, packed or not */
+    tensor **held;         /* results of the init plan known on the host */
     size_t n_held, held_capacity;
 
     mutex plan_lock;
@@ -73,67 +76,74 @@ typedef struct session_exec {
     const value_fact *
         /* inputs of the plan being made, while its kernels may be compiled ahead; else NULL */
         ahead_of;
-    bool *host_inputs;         /* by input: shapes depend on its content; set while planning */
+    bool *host_inputs;         /* by input: shapes depend on its elements; set in planning */
     struct session_exec *next; /* in the context's registry */
 } session_exec;
 
-/* Returns a reference to the exec for these arguments: an existing one, or a new one (runs passes
- * and the init plan). */
+/* Sets *out_exec to a reference to the exec for these arguments: an existing one, or a new one, for
+ * which it runs the passes and the init plan. progress may be NULL. */
 clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
                     clg_progress_callback progress, void *user, session_exec **out_exec);
 session_exec *exec_retain(session_exec *e);
 void exec_free(session_exec *e);
 
-/* Returns the plan for these input facts (one per input of the graph); a reference. *out_plan is
- * NULL with CLG_OK when the contents of more inputs are needed: e->host_inputs says which; call
- * again with these known. */
+/* Sets *out_plan to a reference to the plan for these input facts (one per input of the graph), or
+ * to NULL with CLG_OK if the elements of more inputs are needed (exec_needs_content): call again
+ * with these known. */
 clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
-/* compile_ahead.c: compiles, in helpers, the kernels of the plan for these inputs. Call with
- * plan_lock held. Fails only when host memory runs out. */
+/* Compiles the kernels of the plan for these inputs in helper processes (compile_ahead.c). Call
+ * with plan_lock held. Fails only when host memory runs out. */
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);
 /* Drops the cached plans, because a kernel of one cannot be compiled: later runs plan again. Plans
  * in use stay valid. */
 void exec_forget_plans(session_exec *e);
-/* Returns the child of a segment for these contents of its reads; *out_child is a reference. */
+/* Sets *out_child to a reference to the child of a segment for these tensors of its reads. */
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);
-/* Appends the text of plan p; segments that no run has reached are not planned yet and are missing.
- */
+/* Appends plan p as text. Segments that no run has reached are not planned yet and are missing. */
 void exec_dump_plan(session_exec *e, const plan *p, struct strbuf *out_text);
+/* Returns where node n of plan p is computed; CLG_PLACE_LOAD for nodes of the init plan. */
 clg_place exec_node_place(session_exec *e, const plan *p, node_id n);
-/* Returns whether planning needs the content of input i. */
+/* Returns whether planning needs the elements of input i, as far as plans so far have shown. */
 bool exec_needs_content(session_exec *e, size_t i);
 
-/* weights.c. Buffers are borrowed; they live as long as the exec. */
-/* Returns the buffer of a constant for the init plan, whose frame is temporary; the buffer lives
- * until exec_drop_constants. */
+/* The following functions are in weights.c. Buffers that they return are borrowed, and live as long
+ * as the exec, or for literals the segment, unless stated otherwise. */
+
+/* Finds the buffer of constant v for the init plan, whose frame is temporary; it lives until
+ * exec_drop_constants. */
 clg_status exec_init_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
+/* Releases the buffers of constants that no session's frame has bound. */
 void exec_drop_constants(session_exec *e);
 /* Stores result v of the init plan as a weight; retains the buffer. */
 void exec_keep_weight(session_exec *e, value_id v, ocl_buffer *b);
 /* Returns whether v is a result of the init plan that was released. Call with plan_lock held. */
 bool exec_is_gone(session_exec *e, value_id v);
+/* Finds packed weight `index` (PLACE_PACKED). */
 clg_status exec_packed_buffer(session_exec *e, uint32_t index, ocl_buffer **out_buffer);
+/* Finds the buffer of a segment's literals, uploaded at the first call. */
 clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **out_buffer);
+/* Frees everything that weights.c and packing.c allocated. */
 void exec_free_weights(session_exec *e);
 /* Returns the bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(session_exec *e);
-/* packing.c. Finds the buffer of weight v, uploaded or recomputed if necessary. Borrowed; it lives
+/* Finds the buffer of weight v, uploaded or recomputed if necessary (packing.c). Borrowed; it lives
  * as long as the exec. Call without plan_lock. */
 clg_status exec_weight_buffer(session_exec *e, value_id v, ocl_buffer **out_buffer);
-/* Implements plan_owner.pack: packs a weight, once per recipe, and returns its index in e->packed.
- */
+/* Implements plan_owner.pack: packs a weight, once per packing recipe (layout and its parameters as
+ * text); *out_index is its index in e->packed. */
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index);
 /* Releases memory that only packing needed. Call with plan_lock held. */
 void exec_end_planning(session_exec *e);
-/* init.c: finds the nodes that depend on constants only, plans and runs them, keeps the results as
- * weights. */
+/* Finds the nodes that depend on constants only, the values to keep of them, and their parts
+ * (init.c). */
 clg_status exec_find_init(session_exec *e);
+/* Plans and runs those nodes, and keeps the results as weights. */
 clg_status exec_run_init(session_exec *e);
-/* Recomputes result v of the init plan, and with it the other released results of its part, since
- * these are likely to be needed next; otherwise they are released at the end of planning. Call with
- * plan_lock held. */
+/* Recomputes result v of the init plan, and the other released results of its part, which are
+ * likely to be needed next; those that are not needed are released at the end of planning. Call
+ * with plan_lock held. */
 clg_status exec_restore(session_exec *e, value_id v);
 
 #endif

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The init plan: computes the nodes that depend on constants only, on the device, when a session is
- * created. Their results are weights like any other; small ones are read back, since shapes may
- * depend on them. It runs part by part, so that the constants that it reads are not all on the
- * device at once; a part runs again when its result, which was released after packing, is needed
- * once more. See decision 8.
+ * created. Results that other nodes use are kept as weights; small ones are also read back, since
+ * shapes may depend on them. To limit the constants that are on the device at once, the nodes are
+ * divided into parts that share no large values, and run in batches of parts. A part runs again if
+ * its result is needed after it was released (weights are released after packing). See decision 8.
  */
 #include "session/exec/exec.h"
 #include "session/run/frame.h"
 
-#define MAX_READ_BACK_FLOATS 64 /* enough for scales of Resize */
-#define SMALL_CONSTANT_BYTES ((size_t)64 << 10)
+#define MAX_READ_BACK_FLOATS 64 /* elements of a float result; enough for the scales of Resize */
+#define SMALL_CONSTANT_BYTES ((size_t)64 << 10) /* smaller constants do not connect parts */
 #define INIT_BYTES                                                                                 \
-    ((uint64_t)32 << 20) /* of constants that are on the device for the init plan at a time */
-#define MANY_READERS 2   /* or a reader that is not a node */
+    ((uint64_t)32 << 20) /* limit of constants on the device at a time; one part may exceed it */
+#define MANY_READERS 2   /* counting stops here; an output or capture counts as this */
 
+/* Returns whether v is absent, a constant, or depends on constants only. */
 static bool is_weight(const session_exec *e, const bool *from_init, value_id v)
 {
     return v == VALUE_NONE || e->graph->values[v].constant || from_init[v];
 }
 
+/* Adds n consumers of v; the count saturates. */
 static void count_reader(uint8_t *n_readers, value_id v, uint8_t n)
 {
     if (v != VALUE_NONE && n_readers[v] < MANY_READERS) n_readers[v] += n;
 }
 
-/* Counts node n as a reader of its inputs; values that its subgraphs capture count as read by
- * several. */
+/* Counts node n as a consumer of its inputs. Values that its subgraphs capture count as consumed by
+ * several nodes. */
 static void count_inputs(const node *n, uint8_t *n_readers)
 {
     for (size_t i = 0; i < n->n_inputs; i++) count_reader(n_readers, n->inputs[i], 1);
@@ -41,14 +43,14 @@ static void count_inputs(const node *n, uint8_t *n_readers)
 
 /* ---- parts: nodes of the init plan that share values ----------------------------------------- */
 
-/* Returns the first node of n's part (union-find, with path halving). */
+/* Returns the first node of n's part, which represents it (union-find with path halving). */
 static node_id find_part(node_id *parts, node_id n)
 {
     for (; parts[n] != n; n = parts[n]) parts[n] = parts[parts[n]];
     return n;
 }
 
-/* Joins the parts of node n and of the last node that met v, as input or output. */
+/* Unites the parts of node n and of the last node before it that has v as an input or output. */
 static void meet(session_exec *e, node_id *met, value_id v, node_id n)
 {
     const node_id other = met[v];
@@ -58,14 +60,15 @@ static void meet(session_exec *e, node_id *met, value_id v, node_id n)
     e->init_parts[a > b ? a : b] = a > b ? b : a;
 }
 
-/* Returns whether the nodes that read or write v belong to one part. A small constant does not
- * connect them: it is uploaded for each part. */
+/* Returns whether all nodes that have v as an input or output must be in one part. Not for a small
+ * constant: it is uploaded for each part. */
 static bool binds(const session_exec *e, value_id v)
 {
     const tensor *t = v == VALUE_NONE ? NULL : e->graph->values[v].constant;
     return v != VALUE_NONE && (!t || t->size_bytes > SMALL_CONSTANT_BYTES);
 }
 
+/* Sets e->init_parts to the connected components of the init nodes, by values that bind them. */
 static void find_parts(session_exec *e, node_id *met)
 {
     const graph *g = e->graph;
@@ -86,7 +89,7 @@ clg_status exec_find_init(session_exec *e)
     const graph *g = e->graph;
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
     uint8_t *wanted =
-        memory_zalloc(g->n_values + 1, sizeof *wanted); /* readers outside of the init plan */
+        memory_zalloc(g->n_values + 1, sizeof *wanted); /* uses outside of the init plan */
     node_id *met = memory_zalloc(g->n_values + 1, sizeof *met);
     e->init_outputs = arena_alloc(&e->memory, g->n_values + 1, sizeof *e->init_outputs);
     e->init_parts = arena_alloc(&e->memory, g->n_nodes + 1, sizeof *e->init_parts);
@@ -121,6 +124,7 @@ clg_status exec_find_init(session_exec *e)
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
+/* Adds t to e->held, taking ownership of the reference, also on failure. */
 static clg_status hold(session_exec *e, tensor *t)
 {
     clg_status status = MEMORY_RESERVE(e->held, e->held_capacity, e->n_held + 1);
@@ -132,6 +136,7 @@ static clg_status hold(session_exec *e, tensor *t)
     return CLG_OK;
 }
 
+/* Reads a value from the device into a new tensor. */
 static clg_status read_port(frame *f, const plan_segment *segment, const plan_port *port,
                             tensor **out_tensor)
 {
@@ -151,8 +156,8 @@ static clg_status read_port(frame *f, const plan_segment *segment, const plan_po
     return CLG_OK;
 }
 
-/* Reads the values that the host needs after a segment, one per read; the caller frees the tensors,
- * also on failure. */
+/* Sets contents[i] to the tensor of each of the segment's reads. The caller frees the tensors, also
+ * on failure. */
 static clg_status read_contents(frame *f, const plan_segment *segment, tensor **contents)
 {
     for (size_t i = 0; i < segment->n_reads; i++) {
@@ -172,7 +177,7 @@ static clg_status reserve_outputs(frame *f, const plan_segment *segment)
     return CLG_OK;
 }
 
-/* Runs one segment and waits for it. */
+/* Runs one segment, waits for it and checks for faults. */
 static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
 {
     frame_segment *prepared;
@@ -186,6 +191,7 @@ static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
     return frame_check_fault(f, fault);
 }
 
+/* Reads what planning needs after a segment, and plans the next one. */
 static clg_status next_segment(const plan_context *context, frame *f, plan_segment *segment,
                                plan_segment **out_next)
 {
@@ -196,7 +202,7 @@ static clg_status next_segment(const plan_context *context, frame *f, plan_segme
     return status;
 }
 
-/* Runs all segments of a plan. *out_last is a reference, also on failure. */
+/* Runs all segments of a plan. *out_last is a reference to the last one run, also on failure. */
 static clg_status run_segments(const plan_context *context, frame *f, plan *p,
                                plan_segment **out_last)
 {
@@ -211,6 +217,7 @@ static clg_status run_segments(const plan_context *context, frame *f, plan *p,
     }
 }
 
+/* Returns whether a result is small enough to be read back for shape inference. */
 static bool worth_reading(const plan_port *port)
 {
     int64_t n;
@@ -218,6 +225,8 @@ static bool worth_reading(const plan_port *port)
     return n <= (dtype_is_float(port->dtype) ? MAX_READ_BACK_FLOATS : OP_MAX_KNOWN_ELEMENTS);
 }
 
+/* Keeps result `index` of the init plan as a weight: its fact, its buffer, and its elements if
+ * small. */
 static clg_status keep_result(session_exec *e, frame *f, const plan_segment *last, size_t index)
 {
     const plan_port *port = &last->outputs[index];
@@ -241,7 +250,7 @@ static clg_status keep_result(session_exec *e, frame *f, const plan_segment *las
 
 static const frame_owner of_init_plan = {false, exec_init_buffer};
 
-/* Runs the nodes of a mask that these outputs need; the outputs become weights. */
+/* Plans and runs the nodes of a mask, and keeps the outputs as weights. */
 static clg_status run_part(session_exec *e, const bool *mask, const value_fact *weights,
                            const value_id *outputs, size_t n_outputs)
 {
@@ -267,9 +276,10 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
 
 /* ---- part by part ---------------------------------------------------------------------------- */
 
+/* Parts that are run together. */
 typedef struct batch {
     bool *in_mask, *done; /* by node; by index of init_outputs */
-    uint64_t *part_bytes; /* of the constants that a part reads, by the part's first node */
+    uint64_t *part_bytes; /* by first node of a part: bytes of its constant inputs */
     value_id *outputs;
     size_t n_outputs;
 } batch;
@@ -286,8 +296,8 @@ static void sum_bytes(const session_exec *e, batch *b)
     }
 }
 
-/* Selects the next parts for one run: as many as read at most INIT_BYTES of constants together, at
- * least one. */
+/* Selects the next parts to run together: at least one, and more as long as their constants have at
+ * most INIT_BYTES together. */
 static void next_batch(const session_exec *e, batch *b)
 {
     const graph *g = e->graph;
@@ -310,8 +320,8 @@ static void next_batch(const session_exec *e, batch *b)
         if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
 }
 
-/* Runs the parts of a batch, and again after the driver's compiler crashed on a kernel: candidates
- * are then chosen without it. */
+/* Runs a batch, and again after the driver's compiler crashed on a kernel, which is then excluded.
+ * The loop terminates because each retry excludes at least one more kernel. */
 static clg_status rerun_part(session_exec *e, const batch *b)
 {
     ocl_context *ocl = e->context->ocl;
@@ -350,7 +360,7 @@ clg_status exec_run_init(session_exec *e)
 /* ---- recomputing ----------------------------------------------------------------------------- */
 
 /* Sets mask to the nodes of a part, and weights to the facts of all weights except the part's
- * results, which are computed again. */
+ * results, which are to be computed again. */
 static void mask_part(const session_exec *e, node_id part, bool *mask, value_fact *weights)
 {
     const graph *g = e->graph;
@@ -363,6 +373,7 @@ static void mask_part(const session_exec *e, node_id part, bool *mask, value_fac
     }
 }
 
+/* Lists the results of a part that are not on the device; returns their number. */
 static size_t find_gone(session_exec *e, node_id part, value_id *outputs)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates models from graphs, imported or built. Checks everything once, so that sessions need no
- * checks.
+ * Creates models (clg_model) from imported or built graphs: checks the graph, resolves its
+ * operators and infers the outputs, once, so that sessions need not check again.
  */
 #include "session/exec/model.h"
 
@@ -24,8 +24,8 @@ static void fill_port(clg_port *port, const value *v, clg_value_kind kind, clg_d
     }
 }
 
-/* Fills in an output port from the inferred fact, completed by the model's declaration; an error
- * when the two contradict. */
+/* Fills in an output port from the inferred fact, completed by the model's declaration. Returns
+ * INVALID_MODEL if dtypes contradict each other. */
 static clg_status output_port(clg_port *port, const value *v, const value_fact *fact)
 {
     char shown[NAME_TEXT_BYTES];
@@ -50,7 +50,7 @@ static clg_status output_port(clg_port *port, const value *v, const value_fact *
     return CLG_OK;
 }
 
-/* Fills in all ports as the model declares them. */
+/* Allocates the ports and fills them in as the model declares them. */
 static clg_status make_ports(clg_model *m)
 {
     const graph *g = m->graph;
@@ -81,15 +81,15 @@ static clg_status infer_outputs(clg_model *m)
     return status;
 }
 
-/* Records an error about missing support in the model, instead of returning it, if the model is
- * loaded for inspection only. */
+/* Records an "unsupported" error in the model, instead of returning it, if the model is loaded for
+ * inspection only. */
 static clg_status tolerate(clg_model *m, bool allow_unsupported, clg_status status)
 {
     bool is_support = status == CLG_ERROR_UNSUPPORTED_OPERATOR ||
                       status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
                       status == CLG_ERROR_UNSUPPORTED_DTYPE;
     if (!allow_unsupported || !is_support) return status;
-    if (m->refusal) return CLG_OK; /* the first says more */
+    if (m->refusal) return CLG_OK; /* keep the first error */
     m->refusal = memory_alloc(sizeof *m->refusal);
     if (!m->refusal) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     error_save(status, m->refusal);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation of clg_model: a checked graph with its ports, shared and immutable.
- * Independent of devices.
+ * The implementation of clg_model: a checked graph and the description of its inputs and outputs.
+ * Shared, immutable, and independent of devices.
  */
 #ifndef CLG_SESSION_MODEL_H
 #define CLG_SESSION_MODEL_H
@@ -11,10 +11,10 @@
 
 struct clg_model {
     refcount refs;
-    graph *graph; /* checked, sorted, resolved (as far as it is supported) */
+    graph *graph; /* checked, in topological order; operators resolved if supported */
     error_record
-        *refusal; /* why sessions cannot be created, if loaded for inspection; NULL: they can */
-    clg_port *inputs, *outputs; /* one per port of the graph, which owns the names */
+        *refusal; /* why the model can only be inspected, if loaded for that; NULL: it can run */
+    clg_port *inputs, *outputs; /* by graph input and output; names belong to the graph */
 };
 
 /* Creates a model: checks the graph, resolves its operators and infers the outputs' dtypes and

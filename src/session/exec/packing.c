@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs (reorders) weights into the layout that a kernel reads, once per (weight, recipe), and
- * computes results of the init plan again that were released after packing.
+ * Packs weights: reorders them on the device into the layout that a kernel needs, once for each
+ * weight and packing recipe (layout and parameters as text). Releases results of the init plan
+ * after packing, and has them recomputed when they are needed again.
  */
 #include "session/exec/weights.h"
 #include "session/run/launch.h"
 
 #include <stdio.h>
 
-/* Recomputes v if it was released. Call with plan_lock held. */
+/* Recomputes result v of the init plan if it was released. Call with plan_lock held. */
 static clg_status restore_if_gone(session_exec *e, value_id v)
 {
     return exec_is_gone(e, v) ? exec_restore(e, v) : CLG_OK;
@@ -30,9 +31,9 @@ typedef struct pack_work {
     const packing *packing;
     const candidate *candidate;
     ocl_buffer *packed;
-    ocl_buffer *raw;       /* borrowed */
-    const tensor *content; /* of which a window is in raw; NULL: raw has it all */
-    size_t window_offset, window_bytes;
+    ocl_buffer *raw;                    /* borrowed */
+    const tensor *content;              /* if not NULL, raw holds only a window of this constant */
+    size_t window_offset, window_bytes; /* of the window */
 } pack_work;
 
 /* Reserves the staging memory that all packings of a plan share. */
@@ -62,8 +63,8 @@ void exec_end_planning(session_exec *e)
     mutex_unlock(&e->weights_lock);
 }
 
-/* Uploads the input bytes that the step reads. The in-order queue ensures that earlier steps have
- * finished with the memory. */
+/* Uploads the part of the weight that step s reads, its window, unless it is in raw. Earlier steps
+ * cannot be disturbed, since the queue executes in order. */
 static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
 {
     if (!w->content) return CLG_OK;
@@ -80,6 +81,7 @@ static clg_status bring_window(session_exec *e, const step *s, pack_work *w)
     return weights_upload(e, w->raw, w->content, offset, n);
 }
 
+/* Implements launch_operand. */
 static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
     const pack_work *w = self;
@@ -96,6 +98,7 @@ static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *
     return CLG_OK;
 }
 
+/* Runs the steps of a packing into a new buffer, and waits. */
 static clg_status run_packing(session_exec *e, pack_work *w)
 {
     CLG_TRY(
@@ -111,8 +114,8 @@ static clg_status run_packing(session_exec *e, pack_work *w)
     return status == CLG_OK ? finished : status;
 }
 
-/* Releases the buffer of v if it is a result of the init plan that only the node for which it was
- * packed reads. */
+/* Releases the unpacked buffer of v if it is a result of the init plan with a single consumer, the
+ * node for which it was packed, and no session's frame uses it. */
 static void release(session_exec *e, value_id v)
 {
     if (!weights_is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;

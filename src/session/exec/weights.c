@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Manages the buffers of weights: uploads constants when they are first needed, keeps results of
- * the init plan, and uploads literals of a segment. packing.c packs them.
+ * Manages the device buffers of weights: uploads constants when they are first needed, keeps
+ * results of the init plan, and uploads the literals (small tensors known to the planner) of a
+ * segment. packing.c packs weights.
  */
 #include "session/exec/weights.h"
 
-#define UPLOAD_BYTES ((size_t)8 << 20)
+#define UPLOAD_BYTES ((size_t)8 << 20) /* bytes per write */
 
 clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_t offset_bytes,
                           size_t size_bytes)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions on weights that weights.c and packing.c share.
+ * Functions on the device buffers of weights that weights.c and packing.c share.
  */
 #ifndef CLG_SESSION_WEIGHTS_H
 #define CLG_SESSION_WEIGHTS_H
 
 #include "session/exec/exec.h"
 
-/* Uploads size_bytes of a constant from offset_bytes to the start of b. In pieces, so that little
- * of a mapped file is in memory twice. */
+/* Uploads size_bytes of a constant from offset_bytes to the start of b, in pieces, each of which is
+ * unloaded from host memory after its upload if it belongs to a mapped file. */
 clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_t offset_bytes,
                           size_t size_bytes);
-/* Finds the content of constant v, borrowed; an error if it has none or consists of strings. */
+/* Sets *out_content to the tensor of constant v, borrowed. Returns an error if the host does not
+ * have it or it holds strings. */
 clg_status weights_content(const session_exec *e, value_id v, const tensor **out_content);
-/* Returns whether v is a result of the init plan whose content the host does not have. */
+/* Returns whether v is a result of the init plan that is only on the device. */
 bool weights_is_computed(const session_exec *e, value_id v);
 /* Finds the buffer of v, uploaded if necessary; it then lives as long as the exec. */
 clg_status weights_bind(session_exec *e, value_id v, ocl_buffer **out_buffer);
-/* Releases the buffer of v. With weights_lock held. */
+/* Releases the buffer of v. Call with weights_lock held. */
 void weights_drop(session_exec *e, value_id v);
 
 #endif

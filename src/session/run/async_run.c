@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a session asynchronously: one thread per session, started by its first such run. An error is
- * moved to the thread that waits.
+ * Runs a session asynchronously, in one thread per session that its first asynchronous run starts.
+ * An error message is passed from that thread to the one that waits.
  */
 #include "session/session.h"
 
-/* Completes the user event of this run, on which other commands may wait. Call with the worker
- * locked. */
+/* Completes the OpenCL user event of this run, if the application requested one. Call with the
+ * worker's lock held. */
 static void complete_event(session_worker *w, clg_status status)
 {
     if (w->event) ocl_event_complete(w->event, status != CLG_OK);
     w->event = NULL;
 }
 
+/* The thread: runs the session whenever there is work. */
 static void *work(void *argument)
 {
     clg_session *s = argument;
@@ -57,7 +58,7 @@ clg_status session_wait(clg_session *s)
     session_worker *w = &s->worker;
     mutex_lock(&w->lock);
     while (w->has_work && !w->done) condition_wait(&w->changed, &w->lock);
-    if (!w->done) { /* no run was started, or another thread has taken its result */
+    if (!w->done) { /* no run started, or another thread has its result */
         mutex_unlock(&w->lock);
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "no asynchronous run was started");
     }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binds the inputs of a run: finds their shapes and, where shapes depend on them, contents; then
- * their memory.
+ * Binds the inputs of a run: determines their shapes and, where shapes depend on them, their
+ * elements; finds the plan for these; then places the inputs in device memory.
  */
 #include "session/run/run_state.h"
 
 #include <string.h>
 
-/* Returns whether this run is a preparation that uses the shape set for input i, rather than the
- * value set before it. */
+/* Returns whether this is a preparation and input i has a shape set by clg_session_set_input_shape,
+ * which then replaces its value. */
 static bool stands_for_shape(const run_state *r, size_t i)
 {
     const session_input *in = &r->session->inputs[i];
     return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
 }
 
-/* Returns the shape of an input in this run: that of the linked output, of the mapped memory, of
- * its value or, in a preparation, the one set for it, else the declared one with unknown dimensions
- * as 1. */
+/* Sets *out_dims to the shape of input i in this run, the first that applies: that of the linked
+ * output; of the mapped memory; in a preparation, the one set for it; of its value; in a
+ * preparation, the declared one with unknown dimensions as 1. */
 static clg_status input_dims(const run_state *r, size_t i, shape *out_dims)
 {
     const session_input *in = &r->session->inputs[i];
@@ -49,7 +49,7 @@ static clg_dtype input_dtype(const run_state *r, size_t i)
     return in->value ? in->value->dtype : session_input_port(r->session, i)->dtype;
 }
 
-/* Reads the content of an input into `to`, which holds zeros: they stay where the input has no
+/* Copies the elements of input i to `to`, which holds zeros; they stay if the input has no
  * value. */
 static clg_status read_content(run_state *r, size_t i, void *to, size_t size_bytes)
 {
@@ -65,8 +65,8 @@ static clg_status read_content(run_state *r, size_t i, void *to, size_t size_byt
     return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
 }
 
-/* Reads the content of an input that shapes depend on, or that has strings, and adds it to the
- * input's fact. */
+/* Fetches the elements of an input on which shapes depend, or of strings, to the host, and adds
+ * them to the input's fact. */
 static clg_status know_content(run_state *r, size_t i)
 {
     session_input *in = &r->session->inputs[i];
@@ -89,8 +89,8 @@ static clg_status know_content(run_state *r, size_t i)
     return CLG_OK;
 }
 
-/* Returns the fact of a value. Contents of strings, and of keys and values of maps, are known: they
- * are on the host. */
+/* Sets *out to the fact of a value. Strings, and keys and values of maps, are on the host, and so
+ * are known to the planner. in_map: v is the keys or values of a map. */
 static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_fact *out)
 {
     const size_t n = value_length(v);
@@ -110,8 +110,8 @@ static clg_status fact_of(run_state *r, const clg_value *v, bool in_map, value_f
     return CLG_OK;
 }
 
-/* Sets the fact of input i, which is not a tensor; without a value, in a preparation, it is empty.
- */
+/* Sets the fact of input i, a sequence, optional or map; an empty one in a preparation without a
+ * value. */
 static clg_status aggregate_fact(run_state *r, size_t i)
 {
     const value *port = session_input_port(r->session, i);
@@ -146,7 +146,7 @@ clg_status run_find_plan(run_state *r)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Copies a device value of another context to the input's memory, through the host. */
+/* Copies a device value of another context to the input's memory through the host. */
 static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, size_t size_bytes)
 {
     clg_value *host;
@@ -160,6 +160,7 @@ static clg_status bind_foreign_context(run_state *r, size_t i, clg_value *v, siz
     return status;
 }
 
+/* Gives input i memory filled with zeros. */
 static clg_status bind_zeros(run_state *r, size_t i, size_t size_bytes)
 {
     static const uint8_t zero[4] = {0};
@@ -172,7 +173,8 @@ static clg_status bind_zeros(run_state *r, size_t i, size_t size_bytes)
                                : CLG_OK;
 }
 
-/* Uploads the tensors of a host value, one after another, at the offsets of aggregate_offset. */
+/* Uploads the tensors of a host value one after another, at the offsets that aggregate_offset
+ * gives. */
 static clg_status write_items(run_state *r, size_t i, const clg_value *v, const value_fact *f,
                               size_t *end_bytes)
 {
@@ -204,11 +206,12 @@ static clg_status bind_aggregate(run_state *r, size_t i)
     return status;
 }
 
-/* Below this size a copy is not slower than creating a buffer. */
+/* For smaller inputs a copy is not slower than creating a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Returns whether the device shall read a host value's memory in place. Integrated GPUs are
- * excluded: their drivers copy memory that does not begin and end at a page boundary. */
+/* Returns whether the device is to read a host value's memory in place: on CPUs with a known
+ * driver. Integrated GPUs are excluded: their drivers copy memory that does not begin and end at a
+ * page boundary. */
 static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
 {
     const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);

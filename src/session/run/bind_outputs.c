@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binds the outputs of a run: their memory, downloads to the host, and the values that the session
- * returns afterwards.
+ * Binds the outputs of a run: gives them memory before the steps, enqueues their downloads to the
+ * host after the steps, and then creates the values that the session returns.
  */
 #include "session/run/run_state.h"
 
@@ -12,7 +12,7 @@ static const char *output_name(const clg_session *s, size_t i)
     return s->exec->graph->values[s->exec->graph->outputs[i]].name;
 }
 
-/* Returns the device memory to which the caller bound output i; NULL when there is none. */
+/* Returns the device buffer that the caller bound to output i; NULL if there is none. */
 static ocl_buffer *bound_device_memory(const clg_session *s, size_t i)
 {
     const clg_value *bound = s->outputs[i].bound;
@@ -43,7 +43,7 @@ static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const 
            b_offset < a_offset + a_bytes;
 }
 
-/* Returns an input of this run that overlaps this memory, or SIZE_MAX. */
+/* Returns the index of an input whose memory overlaps this memory, or SIZE_MAX. */
 static size_t input_within(const run_state *r, const ocl_buffer *b, size_t offset_bytes,
                            size_t size_bytes)
 {
@@ -80,8 +80,8 @@ static clg_status check_overlaps(const run_state *r, size_t i, const ocl_buffer 
     return status;
 }
 
-/* Reserves the frame's own memory for an output; new memory if the current one is an input of this
- * run. */
+/* Reserves the frame's own memory for an output; allocates anew if the current memory is that of an
+ * input of this run. */
 static clg_status reserve_output(run_state *r, size_t i, size_t size_bytes)
 {
     frame *f = r->session->frame;
@@ -119,8 +119,8 @@ clg_status run_bind_outputs(run_state *r, const plan_segment *segment)
 
 /* ---- after the last segment ------------------------------------------------------------------ */
 
-/* Returns a host tensor for output i: the last run's if it has the same dtype and shape and no
- * other reference. */
+/* Sets *out_tensor to a host tensor for output i: that of the last run if dtype and shape are equal
+ * and the caller has no reference to it, else a new one. */
 static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, tensor **out_tensor)
 {
     session_output *out = &s->outputs[i];
@@ -134,8 +134,8 @@ static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, t
     return tensor_create(port->dtype, &port->dims, out_tensor);
 }
 
-/* Uploads a content that was computed on the host: to the caller's buffer, or for the input that it
- * is linked to. */
+/* Uploads an output that the host computed: to the caller's buffer, or to the memory that becomes
+ * the linked input's. */
 static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 {
     const clg_session *s = r->session;
@@ -151,8 +151,8 @@ static clg_status upload_known(run_state *r, size_t i, const tensor *known)
 
 /* ---- sequences, optionals, maps -------------------------------------------------------------- */
 
-/* Creates the value of a tensor port, with a copy of a known content, since callers may write to
- * it. Strings are shared. */
+/* Creates a host value for a tensor port. A tensor that the planner computed is copied, since
+ * callers may write to it; strings are shared. */
 static clg_status make_tensor(const plan_port *port, clg_value **out_value)
 {
     tensor *t;
@@ -167,7 +167,7 @@ static clg_status make_tensor(const plan_port *port, clg_value **out_value)
 
 static void release_rows(void *rows) { tensor_free(rows); }
 
-/* Creates a view of row i of the values of maps; it keeps `rows` alive. */
+/* Creates a value that views row i of a [N,C] tensor and keeps the tensor alive. */
 static clg_status make_row(tensor *rows, int64_t i, clg_value **out_value)
 {
     const shape dims = {.rank = 1, .dims = {rows->dims.dims[1]}};
@@ -181,6 +181,7 @@ static clg_status make_row(tensor *rows, int64_t i, clg_value **out_value)
     return status;
 }
 
+/* Appends the map of keys and row i to a sequence. */
 static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, int64_t i)
 {
     clg_value *values, *map = NULL;
@@ -192,8 +193,8 @@ static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, in
     return status;
 }
 
-/* Creates a sequence of maps, one for each row of the values, with shared keys; values of rank 1
- * become a single map. */
+/* Creates a sequence of maps with shared keys, one for each row of a [N,C] tensor of values; or a
+ * single map if the values have shape [C]. */
 static clg_status make_maps(const plan_port *port, clg_value **out_value)
 {
     clg_value *keys = NULL, *values = NULL, *whole = NULL;
@@ -214,7 +215,7 @@ static clg_status make_maps(const plan_port *port, clg_value **out_value)
     return status;
 }
 
-/* Creates the value of a port; its tensors have no content yet unless it is known. */
+/* Creates the host value of a port; its tensors are uninitialised unless the planner knows them. */
 static clg_status make_whole(const plan_port *port, clg_value **out_value)
 {
     *out_value = NULL;
@@ -251,7 +252,7 @@ static clg_status read_tensor(run_state *r, const plan_port *port, void *to, siz
                           size_bytes, false);
 }
 
-/* Reads the values of all maps, which are contiguous, at once. */
+/* Reads the values of all maps in one transfer: they are rows of one tensor. */
 static clg_status read_maps(run_state *r, const plan_port *port, const clg_value *v)
 {
     if (value_length(v) == 0 || port->items[VALUE_VALUES].known) return CLG_OK;
@@ -260,6 +261,7 @@ static clg_status read_maps(run_state *r, const plan_port *port, const clg_value
                        first->size_bytes * value_length(v));
 }
 
+/* Enqueues the reads of all tensors in v, a value made by make_whole. */
 static clg_status read_whole(run_state *r, const plan_port *port, clg_value *v)
 {
     if (port->kind == CLG_VALUE_MAP) return read_maps(r, port, v);
@@ -281,8 +283,8 @@ static clg_status fetch_whole(run_state *r, size_t i, const plan_port *port)
     return read_whole(r, port, r->wholes[i]);
 }
 
-/* Fetches an output: known contents are copied to the caller's memory, others are read from the
- * device. */
+/* Fetches output i. One that the host computed is copied, or uploaded if it belongs on the device;
+ * one on the device is read, mapped or left there, as the caller wants it. */
 static clg_status fetch_output(run_state *r, size_t i)
 {
     clg_session *s = r->session;
@@ -325,8 +327,8 @@ clg_status run_fetch_outputs(run_state *r)
 
 /* ---- after the wait -------------------------------------------------------------------------- */
 
-/* Creates the value that wraps the fetched data; does everything that can fail, before results are
- * published. */
+/* Creates the host value of output i. Separate from publish_output, since it can fail: all outputs
+ * are published or none. */
 static clg_status make_host_value(run_state *r, size_t i)
 {
     session_output *out = &r->session->outputs[i];
@@ -338,6 +340,7 @@ static clg_status make_host_value(run_state *r, size_t i)
     return t ? value_create_host(t, &out->host) : CLG_OK;
 }
 
+/* Makes output i of this run available, and hands its memory to the input that is linked to it. */
 static void publish_output(run_state *r, size_t i)
 {
     clg_session *s = r->session;

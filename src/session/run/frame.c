@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames: reserves memory, creates kernel objects, binds their arguments.
+ * Implements frames (the device resources of a session, frame.h): reserves memory, creates and
+ * compiles kernels, sets their arguments, and enqueues the steps of a run.
  */
 #include "session/run/frame.h"
 
@@ -9,14 +10,14 @@
 
 #include <string.h>
 
-/* Limits of the plans whose kernel objects are kept; the least recently used one is dropped. A
- * driver's kernel objects take kilobytes each, so that fewer plans with many steps are kept. */
+/* Limits of the plans whose kernel objects a frame keeps; the least recently used ones are dropped.
+ * A driver's kernel objects take kilobytes each, so that fewer plans with many steps are kept. */
 #define MAX_FRAME_PLANS 16
 #define MIN_FRAME_PLANS 2
 #define MAX_FRAME_STEPS 4096
-#define MAX_ROOM_BYTES ((size_t)1 << 20)
+#define MAX_ROOM_BYTES ((size_t)1 << 20) /* slack of memory that grows */
 
-/* Returns a seed that differs for each frame. */
+/* Returns a seed for random numbers that differs for each frame. */
 static uint64_t fresh_seed(const frame *f)
 {
     static atomic_uint_least64_t n_frames;
@@ -55,8 +56,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     return CLG_OK;
 }
 
-/* Prefixes the message of an error with the step's node, unless the step belongs to none; returns
- * the status. */
+/* Prefixes the error message with the name of the step's node, if it has one; returns status. */
 static clg_status prefix_node(const frame *f, const plan_step *s, clg_status status)
 {
     char name[NODE_TEXT_BYTES];
@@ -108,6 +108,7 @@ void frame_free(frame *f)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Marks memory as changed, so that kernel arguments are set again. */
 static void touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
 
 void frame_drop(frame *f, frame_memory *m)
@@ -119,8 +120,8 @@ void frame_drop(frame *f, frame_memory *m)
     touch(f, m);
 }
 
-/* Returns the size to allocate, with slack for memory that has grown before: it is likely to grow
- * again. */
+/* Returns the size to allocate: with slack of 1/4, at most MAX_ROOM_BYTES, for memory that grows
+ * now, since it is likely to grow again. */
 static size_t with_room(const frame *f, const frame_memory *m, size_t size_bytes)
 {
     const uint64_t largest = ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
@@ -187,7 +188,7 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
             CLG_TRY(frame_reserve(f, m, segment->slab_bytes[i], OCL_BUFFER_DEVICE));
             continue;
         }
-        /* A later segment needs a larger slab: copy the contents that earlier ones left in it. */
+        /* A later segment needs a larger slab: copy the values that earlier ones left in it. */
         ocl_buffer *grown;
         CLG_TRY(ocl_buffer_create(f->exec->context->ocl, with_room(f, m, segment->slab_bytes[i]),
                                   OCL_BUFFER_DEVICE, &grown));
@@ -204,6 +205,7 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
+/* Returns the ancestor of a segment (or itself) at a depth. */
 static const plan_segment *segment_at(const plan_segment *segment, uint32_t depth)
 {
     while (segment && segment->depth > depth) segment = segment->parent;
@@ -238,6 +240,7 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
     return CLG_OK;
 }
 
+/* Sets the kernel arguments of a segment's steps that changed since the last time. */
 static clg_status bind_steps(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
@@ -260,6 +263,7 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     return CLG_OK;
 }
 
+/* Takes kernels from the pool, or creates ones that are not built yet (drafts). */
 static clg_status make_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
@@ -317,6 +321,7 @@ static void drop_old_plans(frame *f)
     }
 }
 
+/* Finds the frame's record of plan p, or adds one; it becomes the most recently used. */
 static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
 {
     for (frame_plan **link = &f->plans; *link; link = &(*link)->next) {
@@ -352,8 +357,8 @@ static void drop_detached(frame *f, frame_plan *owner)
     }
 }
 
-/* Compiles the kernels that are still drafts, with the arguments that were just bound, and has
- * helpers try calls of CLBlast, which compiles its kernels when it is called. */
+/* Compiles the kernels that are not built yet, with the arguments that were just set, and has
+ * helper processes try calls of CLBlast, which compiles its kernels when it is called. */
 static clg_status build_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
@@ -403,6 +408,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Records a step for the profile, and tags the commands enqueued next with its number. */
 static clg_status note_ran(frame *f, const plan_step *s)
 {
     CLG_TRY(MEMORY_RESERVE(f->ran, f->ran_capacity, f->n_ran + 1));
@@ -411,8 +417,9 @@ static clg_status note_ran(frame *f, const plan_step *s)
     return CLG_OK;
 }
 
-/* Returns whether a foreign output may share memory with another port, which plans do not consider:
- * the same buffer, or any buffer of the application, which may be a sub-buffer. */
+/* Returns whether an output in the caller's memory may share it with another input or output, of
+ * which the dependencies of a plan's steps know nothing: the same buffer, or any buffer of the
+ * application, which may be a sub-buffer. */
 static bool ports_may_alias(const frame *f)
 {
     for (size_t i = 0; i < f->n_outputs; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * frame: the device resources of one session: a queue, memory for inputs, outputs and intermediate
- * values, and a kernel object for each step with its arguments set. Between runs only arguments
+ * values, and a kernel object for each step with its arguments set. Between runs, only arguments
  * whose memory changed are set again. Not thread-safe.
  */
 #ifndef CLG_SESSION_FRAME_H
@@ -15,32 +15,35 @@
 typedef struct frame_memory {
     ocl_buffer *buffer;  /* owned reference; NULL when not allocated */
     size_t offset_bytes; /* where the tensor starts; 0 in the frame's own buffers */
-    bool foreign;        /* the caller's: bound to an output, or given as a device value */
-    bool is_zero_copy;   /* foreign for this run only: a host value's, released with the run */
+    bool foreign;        /* the caller's memory: a bound output, or a device value */
+    bool is_zero_copy;   /* host memory used in place; released after the run */
     uint64_t stamp;      /* changes whenever buffer or offset do */
 } frame_memory;
 
+/* A segment of a plan with its kernels and their arguments. */
 typedef struct frame_segment {
     plan_segment *segment; /* a reference */
     ocl_kernel **kernels;  /* one per step, NULL for copies and BLAS */
     bound_buffer *bound;   /* of all steps, in order */
     size_t n_bound;
     uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
-    /* frame->stamp when all kernels were built and the calls of CLBlast tried; 0: never */
+    /* frame->stamp when all kernels were built and the calls of CLBlast were tried; 0: never */
     uint64_t built_stamp;
-    bool has_gemms; /* calls of CLBlast, whose class depends on the operands' offsets */
+    bool has_gemms; /* has calls of CLBlast, whose kernel depends on operand offsets */
     struct frame_segment *next;
 } frame_segment;
 
+/* The prepared segments of a plan. */
 typedef struct frame_plan {
     plan *plan; /* a reference */
     frame_segment *segments;
     struct frame_plan *next;
 } frame_plan;
 
-/* The owner of a frame: a session, or the init plan. */
+/* What differs between the frames of sessions and of the init plan (constants). */
 typedef struct frame_owner {
-    bool is_session; /* works in the application's queue if the context was created with one */
+    bool is_session; /* uses the application's queue if the context has one */
+    /* Finds the buffer of a weight. */
     clg_status (*weight_buffer)(session_exec *e, value_id v, ocl_buffer **out_buffer);
 } frame_owner;
 
@@ -52,12 +55,13 @@ typedef struct frame {
     size_t n_inputs, n_outputs;
     frame_memory *slabs;
     size_t n_slabs, slabs_capacity;
-    ocl_buffer *fault; /* FAULT_WORDS ints, zero at the start of a run */
+    ocl_buffer *fault; /* FAULT_WORDS ints that kernels report faults in; 0 at start */
     bool fault_dirty;  /* fault may not be zero: clear it before a run */
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were released */
-    uint64_t stamp;
-    /* for steps that draw random numbers: the frame's seed, the number of such launches so far */
+    uint64_t stamp;    /* the last stamp given to a memory */
+    /* for steps that draw random numbers: the frame's seed, and the number of their launches so
+     * far */
     uint64_t seed, n_draws;
     struct frame_ran *ran; /* steps of the run in progress, by tag; with profiling only */
     size_t n_ran, ran_capacity;
@@ -65,15 +69,16 @@ typedef struct frame {
     void *progress_user;
 } frame;
 
+/* A step of the current run, for the profile. */
 typedef struct frame_ran {
     const plan_step *what;
 } frame_ran;
 
-/* Creates a frame. owner: borrowed, static. */
+/* Creates a frame. owner is borrowed and must be static. */
 clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
                         const frame_owner *owner, frame **out_frame);
 void frame_free(frame *f);
-/* Moves the queue and the memory of the inputs from a frame that is no longer used to a new one. */
+/* Moves queue and input memory from `old`, which is no longer used, to f, a new frame. */
 clg_status frame_take_over(frame *f, frame *old);
 
 /* Reserves the frame's own memory of at least size_bytes for an input, output or slab; keeps the
@@ -81,21 +86,23 @@ clg_status frame_take_over(frame *f, frame *old);
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);
 /* Releases the memory. */
 void frame_drop(frame *f, frame_memory *m);
-/* Sets foreign memory, which is retained. */
+/* Sets memory of the caller; retains b. */
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes);
-/* Swaps the memories of an output and an input: the output of this run is the input of the next. */
+/* Swaps the memory of an output and an input, so that this run's output is the next run's input. */
 void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 
-/* Reserves slabs, creates kernels, sets their arguments and compiles them, for a segment of plan p;
- * only what is missing or has changed. *out_prepared is borrowed. */
+/* Prepares a segment of plan p to run: reserves slabs, creates and compiles kernels, and sets their
+ * arguments, as far as not done or changed. *out_prepared is borrowed. */
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
-/* Enqueues all steps of a prepared segment. cancel may be NULL. */
+/* Enqueues all steps of a prepared segment. Stops with CANCELLED when *cancel is set; cancel may be
+ * NULL. */
 clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);
-/* Returns the current buffer and offset of a placement in this frame. */
+/* Sets *out to the current buffer and offset of a placement in this frame. */
 clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out);
-/* Converts a fault that a kernel reported to an error naming the node; call it after a finish.
- * words: FAULT_WORDS ints read from f->fault, which keeps them until frame_clear_fault. */
+/* Returns an error that names the node if a kernel reported a fault, else OK. Call it after the
+ * queue has finished. words: FAULT_WORDS ints read from f->fault, which keeps them until
+ * frame_clear_fault. */
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps kernels in slots that form linked stacks, one for each kernel text; slots without a kernel
- * are a separate stack.
+ * Implements the pool of spare kernel objects (kernel_pool.h): slots in an array, linked to one
+ * stack per kernel text, and one stack of empty slots.
  */
 #include "session/run/kernel_pool.h"
 
 #include "base/memory.h"
 
-#define MAX_KERNELS 2048
+#define MAX_KERNELS 2048 /* a full pool is emptied */
 
 typedef struct kernel_slot {
     ocl_kernel *kernel;
     size_t next; /* 1 + index of the next slot of the stack; 0: none */
 } kernel_slot;
 
+/* Identifies a kernel's text, by the addresses of its parts. */
 typedef struct kernel_key {
     const void *source, *entry, *prelude, *body, *packed;
 } kernel_key;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets kernel arguments and enqueues steps.
+ * Sets kernel arguments and enqueues steps (kernel launches, GEMMs by CLBlast, copies, fills);
+ * launches single steps outside of plans.
  */
 #include "session/run/launch.h"
 
@@ -8,8 +9,8 @@
 
 #include <string.h>
 
-/* The destination of a step's arguments: the kernel, one by one; or, for a kernel with packed
- * arguments (kernel_ref.packed), `scalars`, which pass_last passes as one argument if any of them
+/* Passes a step's arguments: one by one to the kernel; or, for a kernel with packed arguments
+ * (kernel_ref.packed), collects the scalars, which pass_last passes as one argument if any
  * changed. */
 typedef struct passing {
     ocl_kernel *kernel;
@@ -24,7 +25,8 @@ static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
     return is_new ? ocl_kernel_set_buffer(p->kernel, index, b) : CLG_OK;
 }
 
-/* Passes a scalar: in the size that the kernel declares, or packed in 64 bits. */
+/* Passes a scalar: `data` in the size that the kernel declares or, if packed, as 64 bits (wide).
+ * is_new: it differs from the previous launch. */
 static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const void *data,
                               int64_t wide)
 {
@@ -89,7 +91,7 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
             if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
             p.index++;
             break;
-        case ARG_KEY: /* launch_set_key sets it before each launch; never packed */
+        case ARG_KEY: /* set before each launch by launch_set_key; never packed */
             if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, sizeof no_key, &no_key));
             p.index++;
             break;
@@ -143,6 +145,7 @@ clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_b
 
 /* ---- without a plan -------------------------------------------------------------------------- */
 
+/* The buffers of a step's operands, found by `resolve`. */
 typedef struct binding {
     launch_operand resolve;
     void *self;
@@ -172,7 +175,7 @@ static clg_status bind_all(binding *b, const step *s)
     return CLG_OK;
 }
 
-/* Creates a kernel and sets its arguments; builds it only if its program is in memory or in the
+/* Creates a kernel and sets its arguments. It is built only if its program is in memory or in the
  * cache. */
 static clg_status make_draft(clg_context *context, const step *s, const bound_buffer *buffers,
                              ocl_buffer *fault, ocl_kernel **out_kernel)
@@ -205,8 +208,8 @@ static clg_status make_kernel(clg_context *context, const step *s, const bound_b
     return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
 }
 
-/* Has CLBlast's kernels for a call compiled, outside of the lock under which steps are enqueued,
- * since it may take long. */
+/* Has CLBlast's kernels for a call compiled, which may take long: before taking the lock under
+ * which the step is enqueued. */
 static clg_status try_gemm(clg_context *context, const step *s, const bound_buffer *buffers)
 {
     const ocl_launch launch = {.gemm = launch_gemm(s, buffers)};

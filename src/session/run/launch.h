@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Enqueues steps, given the memory of their operands: the only place where steps become OpenCL
- * calls.
+ * Turns steps into OpenCL calls: sets kernel arguments and enqueues steps, given the memory of
+ * their operands.
  */
 #ifndef CLG_SESSION_LAUNCH_H
 #define CLG_SESSION_LAUNCH_H
@@ -12,26 +12,27 @@
 typedef struct bound_buffer {
     ocl_buffer *buffer; /* borrowed */
     int64_t offset_bytes;
-    uint64_t stamp; /* of the frame's memory it was set from; see frame.c */
+    uint64_t stamp; /* frame_memory.stamp when it was set; compared to detect changes */
 } bound_buffer;
 
-/* Sets the arguments of a kernel step. previous: the buffers set before, so that only changes are
- * set; NULL: sets all arguments. */
+/* Sets the arguments of a kernel step. previous: the buffers of the last call, so that only changed
+ * arguments are set; NULL: sets all. fault, fault_node: the buffer and the node number for steps
+ * that report faults. */
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
                            const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node);
-/* Sets the key of the next launch of a step that draws random numbers, from a number that is unique
- * to the launch. */
+/* Sets the random key of the next launch of a step that draws random numbers; `number` must be
+ * unique to the launch. */
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
 /* Returns the call of CLBlast for a STEP_BLAS_GEMM. */
 ocl_gemm launch_gemm(const step *s, const bound_buffer *buffers);
-/* Enqueues a step; k is NULL but for kernel steps. */
+/* Enqueues a step. k: its kernel; NULL for other kinds of steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
 
-/* Fills in the memory of a step's operand, borrowed. The offset is initially the step's, and may be
- * changed. */
+/* Callback that sets to->buffer, borrowed, for operand o of a step. to->offset_bytes is initially
+ * the step's offset, and may be changed. */
 typedef clg_status (*launch_operand)(void *self, const operand *o, bound_buffer *to);
-/* Enqueues a step on the context's utility queue, outside of plans and frames. fault may be NULL
- * for steps that cannot report invalid data. */
+/* Enqueues a step on the context's utility queue, outside of plans and frames, with operands from
+ * `resolve`. fault may be NULL for steps that cannot report faults. */
 clg_status launch_once(clg_context *context, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault);
 
@@ -40,10 +41,10 @@ clg_status launch_once(clg_context *context, const step *s, launch_operand resol
 clg_status launch_draft(clg_context *context, const step *s, launch_operand resolve, void *self,
                         ocl_kernel **out_kernel);
 
-/* The parts of a fault word, as launch_set_args composes it. */
+/* A fault word: node number and the kernel's fault code, as launch_set_args composes it. */
 #define FAULT_CODE(node, kernel_code) ((int32_t)(((node) << 8) | ((kernel_code)&0xff)))
 #define FAULT_NODE(code) ((int32_t)(code) >> 8)
 #define FAULT_KERNEL_CODE(code) ((code)&0xff)
-#define FAULT_WORDS 4 /* code, offending value, two spare */
+#define FAULT_WORDS 4 /* fault word, offending value, two unused */
 
 #endif

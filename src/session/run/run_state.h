@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of one run of a session, shared by sync_run.c, bind_inputs.c and bind_outputs.c.
+ * The state of one run of a session, and the functions of bind_inputs.c and bind_outputs.c that
+ * sync_run.c calls in the course of a run.
  */
 #ifndef CLG_SESSION_RUN_STATE_H
 #define CLG_SESSION_RUN_STATE_H
@@ -19,26 +20,27 @@ typedef struct run_state {
     plan *plan;            /* a reference */
     plan_segment *segment; /* the last one reached; a reference, which keeps its ancestors too */
     int32_t fault[FAULT_WORDS];
-    tensor **pending;   /* host tensors being read, one per output; NULL: none */
-    clg_value **wholes; /* likewise, host values of sequences, optionals and maps */
+    tensor **pending;   /* by output: the host tensor being read into, or NULL */
+    clg_value **wholes; /* by output: the new sequence, optional or map, or NULL */
     arena memory;       /* items of facts */
 } run_state;
 
-/* bind_inputs.c: finds the facts of the inputs and the plan for them; then binds the inputs' memory
- * and enqueues uploads. */
+/* Determines the facts (dtype, shape, elements if needed) of the inputs, and finds or creates the
+ * plan for them (bind_inputs.c). */
 clg_status run_find_plan(run_state *r);
+/* Places the inputs in device memory; enqueues uploads. */
 clg_status run_bind_inputs(run_state *r);
-/* Releases memory borrowed from host values. Call after the wait, also of a failed run, and before
- * an output can become the input's next memory. */
+/* Releases host memory that inputs used in place. Call after the wait, also of a failed run, and
+ * before an output's memory becomes that of a linked input. */
 void run_return_inputs(run_state *r);
-/* Maps the memory of mapped inputs again, after the steps. */
+/* Enqueues the mapping of inputs that the caller wants to fill again, after the steps. */
 clg_status run_remap_inputs(run_state *r);
 
-/* bind_outputs.c: binds memory for the outputs that a segment writes, before it runs; enqueues
- * downloads after the last segment; after the wait, publishes the results in the session: all of
- * them or none. */
+/* Gives memory to the outputs that a segment writes, before it runs (bind_outputs.c). */
 clg_status run_bind_outputs(run_state *r, const plan_segment *segment);
+/* Enqueues downloads, after the last segment. */
 clg_status run_fetch_outputs(run_state *r);
+/* Makes the results available in the session, after the wait: all of them, or none on failure. */
 clg_status run_publish_outputs(run_state *r);
 
 #endif

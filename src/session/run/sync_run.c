@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a session: finds the facts of the inputs and their plan, enqueues uploads, steps and
- * downloads in one queue, and waits once, at the end. It waits more often only where the host needs
- * contents in between (plan segments).
+ * Runs a session synchronously: finds the plan for the inputs, enqueues uploads, steps and
+ * downloads in one queue, and waits once, at the end. It waits more often only where the host must
+ * read values to continue planning (plan segments). Also prepares sessions (compiles ahead) and
+ * keeps run profiles.
  */
 #include "session/run/run_state.h"
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-/* Resolves the memory of the values that the host reads after a segment. Called before its
- * launches: it may take the lock of weights, under which another thread may wait for these launches
- * to end (ocl/queue/launch_guard.h). */
+/* Finds the memory of the values that the host reads after a segment. Called before its launches,
+ * because it may take the weights lock, under which another thread may wait for these launches to
+ * end (ocl/queue/launch_guard.h). */
 static clg_status find_reads(run_state *r, bound_buffer *out_where)
 {
     for (size_t i = 0; i < r->segment->n_reads; i++) {
@@ -23,6 +24,7 @@ static clg_status find_reads(run_state *r, bound_buffer *out_where)
     return CLG_OK;
 }
 
+/* Creates a tensor for a value that the host reads after a segment, and enqueues the read. */
 static clg_status read_content(run_state *r, const plan_port *port, const bound_buffer *where,
                                tensor **out_content)
 {
@@ -36,8 +38,8 @@ static clg_status read_content(run_state *r, const plan_port *port, const bound_
                           (*out_content)->data, (*out_content)->size_bytes, false);
 }
 
-/* Checks for faults that kernels reported. A preparation ignores them: zeros may be invalid data,
- * and only its kernels matter. */
+/* Returns an error if a kernel reported a fault. A preparation ignores faults: zeros may be invalid
+ * data, and only compiling the kernels matters. */
 static clg_status check_fault(const run_state *r)
 {
     return r->mode == RUN_FOR_REAL ? frame_check_fault(r->session->frame, r->fault) : CLG_OK;
@@ -50,7 +52,8 @@ static clg_status read_fault(run_state *r)
                           sizeof r->fault, false);
 }
 
-/* Waits for a segment that is not the last one, reads the contents and finds the child. */
+/* Enqueues the reads after a segment that is not the last one, waits, and finds or plans the
+ * child. */
 static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_segment **out_child)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
@@ -66,8 +69,8 @@ static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_seg
     return status;
 }
 
-/* Returns whether a preparation ends here: contents computed from zeros may be invalid shapes, and
- * the rest cannot be prepared. */
+/* Returns whether a failed preparation ends here without an error: values computed from zeros may
+ * be invalid as shapes, so that the following segments cannot be prepared. */
 static bool is_end_of_zeros(const run_state *r, clg_status status)
 {
     return r->mode == RUN_ON_ZEROS && (status == CLG_ERROR_SHAPE || status == CLG_ERROR_DATA ||
@@ -115,7 +118,8 @@ static void fill_profile(const clg_session *s, const plan_step *what, clg_step_p
     out->bytes += what->what->bytes;
 }
 
-/* Stores the profile: adds up the samples of each step (CLBlast launches several kernels). */
+/* Stores the profile of the run. The times of a step's commands are added up, since CLBlast
+ * launches several kernels. */
 static clg_status keep_profile(clg_session *s)
 {
     ocl_sample *samples;
@@ -149,7 +153,7 @@ static clg_status keep_profile(clg_session *s)
     return CLG_OK;
 }
 
-/* Discards the time stamps of a failed run, so that they do not count for the next one. */
+/* Discards time stamps that a failed run left, so that they do not count for this one. */
 static void forget_samples(clg_session *s)
 {
     ocl_sample *samples;
@@ -160,6 +164,7 @@ static void forget_samples(clg_session *s)
 
 /* ---- whole runs ------------------------------------------------------------------------------ */
 
+/* Enqueues the whole run, except for waiting at the end. */
 static clg_status enqueue_all(run_state *r)
 {
     clg_session *s = r->session;
@@ -237,13 +242,14 @@ static clg_status try_run(clg_session *s, run_mode mode)
     return status;
 }
 
-/* Runs the session. Outputs have no content until a run succeeds. If the driver's compiler crashed
- * on a kernel, candidates are chosen again without it; this ends, since there are finitely many. */
+/* Runs the session. Its outputs are invalid until a run succeeds. If the driver's compiler crashed
+ * on a kernel, plans again without it; the loop terminates because each retry excludes at least one
+ * more kernel. */
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     ocl_context *ocl = s->exec->context->ocl;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
-    size_t n_refusals = 0; /* 0: retries also if the kernel was refused before this run */
+    size_t n_refusals = 0; /* 0, to retry also if the kernel was refused before this run */
     clg_status status = try_run(s, mode);
     while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals) {
         n_refusals = ocl_n_refusals(ocl);
@@ -270,12 +276,14 @@ clg_status session_plan(clg_session *s, plan **out_plan)
 
 /* ---- preparing ------------------------------------------------------------------------------- */
 
+/* A preparation with its caller's progress callback. */
 typedef struct preparation {
     clg_session *session;
     clg_progress_callback progress; /* may be NULL */
     void *user;
 } preparation;
 
+/* Implements clg_progress_callback: also stops when the session was cancelled. */
 static bool may_go_on(void *user, const char *what, size_t done, size_t total)
 {
     const preparation *p = user;
@@ -296,6 +304,7 @@ static clg_status build_programs(preparation *w, const plan *p)
     return status;
 }
 
+/* Compiles all kernels of the plan's first segment, in this process. */
 static clg_status build_ahead(preparation *w)
 {
     plan *p;
@@ -318,7 +327,7 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
         status = run_in_mode(s, RUN_ON_ZEROS);
         s->frame->progress = NULL;
     }
-    /* Strings are empty in a preparation, which is invalid data for some operators: not an error
+    /* Strings are empty in a preparation, which some operators reject as invalid data: no error
      * here. */
     return status == CLG_ERROR_DATA ? CLG_OK : status;
 }

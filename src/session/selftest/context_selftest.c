@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_context_selftest: runs the cases of the table with each of their implementations,
- * and reports the results. Without `all`, only cases with several implementations are run.
+ * Implements clg_context_selftest: runs the table of self-test cases, each with all implementations
+ * that may run on the device and in each floating-point dtype, and reports the results. Without
+ * `all`, only cases with several implementations are run.
  */
 #include "base/strbuf.h"
 #include "plan/plan.h"
@@ -9,7 +10,7 @@
 
 typedef struct report {
     clg_context *context;
-    plan_context planning; /* which implementations may run */
+    plan_context planning; /* determines which implementations may run */
     clg_selftest_case *items;
     size_t count, capacity;
     selftest_records records;
@@ -26,6 +27,7 @@ void selftest_free_report(clg_selftest_case *cases, size_t n)
     memory_free(cases);
 }
 
+/* Returns dtypes and shapes of the inputs as allocated text; NULL when memory runs out. */
 static char *problem_text(const selftest_problem *p)
 {
     char dims[SHAPE_TEXT_BYTES], *line = NULL;
@@ -60,8 +62,8 @@ static clg_status note(report *r, const selftest_problem *p, const candidate *im
                : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Returns whether an error ends the report, since no further test can run; other errors belong to
- * the implementation. */
+/* Returns whether an error ends the report, since no further test can run. Other errors are
+ * reported as failures of the implementation. */
 static bool ends_report(clg_status status)
 {
     return status == CLG_ERROR_DEVICE_LOST || status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
@@ -79,8 +81,8 @@ static clg_status report_impl(report *r, const selftest_problem *p, const candid
     return note(r, p, impl, has_choice, &result, "");
 }
 
-/* Tests a case in one dtype; skips it where the device or the operator does not support the dtype.
- */
+/* Tests a case in one dtype, with every implementation. Skips it if device or operator do not
+ * support the dtype. */
 static clg_status report_case(report *r, const selftest_case *row, clg_dtype dtype,
                               clg_kernel_class kernel_class, bool all, selftest_problem *p)
 {

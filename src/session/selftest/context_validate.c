@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates kernels: where a node has several implementations, the chosen one is tested before its
- * first use on a device and driver, at the program and local size of that use, so that nothing is
- * compiled for the test only. Results are kept in the cache. An implementation that failed is not
- * used again, by this or later processes, until driver, library or kernel change. See decision 25.
+ * Validates implementations before use: where a node has several, the chosen one is tested before
+ * its first use on a device and driver. The test uses the programs and work-group sizes of that
+ * use, so that nothing is compiled only for it. Results are kept in the cache. An implementation
+ * that failed is not used again, by this or later processes, until driver, library or kernel
+ * change. See decision 25.
+ *
+ * A variant is an implementation together with everything that its compiled code depends on
+ * (selftest_variant); results are stored per variant.
  */
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -11,7 +15,7 @@
 
 #include <string.h>
 
-#define FACT "selftest 1"
+#define FACT "selftest 1" /* name and format version of the cache entry */
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
@@ -43,6 +47,7 @@ static void write_stored(clg_context *context)
 
 /* ---- one variant ----------------------------------------------------------------------------- */
 
+/* Logs the result of a self-test. */
 static void report_rejected(const clg_context *context, const char *op_type,
                             const selftest_record *v)
 {
@@ -59,8 +64,8 @@ static void report_rejected(const clg_context *context, const char *op_type,
         v->impl, op_type, context->info.name, context->info.driver, v->kernel, v->worst, v->bound);
 }
 
-/* Logs that the driver rejected a kernel. This is not stored, and so costs a compile in each
- * process: a compiler that ran out of memory is not a self-test result. */
+/* Logs that the driver could not compile a kernel. This result is not stored, which costs a compile
+ * in each process: the compiler may only have run out of memory. */
 static void report_refused(const clg_context *context, const char *op_type,
                            const selftest_record *v)
 {
@@ -71,8 +76,8 @@ static void report_refused(const clg_context *context, const char *op_type,
               v->impl, op_type, context->info.name, context->info.driver, error_text());
 }
 
-/* Computes a variant's key from everything that determines its behaviour: names and parameters, and
- * the texts that are compiled. */
+/* Computes a variant's key in the cache, a hash of everything that determines its behaviour: name
+ * and parameters, and the source texts that are compiled. */
 static clg_status key_of(const candidate *impl, const strbuf *variant, hash128 *out_key)
 {
     strbuf all;
@@ -99,7 +104,7 @@ static const candidate *impl_named(const selftest_problem *p, const char *name)
     return impl;
 }
 
-/* Returns whether an implementation has this text of a variant (selftest_variant). */
+/* Sets *out_same: whether an implementation is this variant. */
 static clg_status compare_variant(const candidate *impl, const strbuf *variant, bool *out_same)
 {
     strbuf own;
@@ -111,8 +116,8 @@ static clg_status compare_variant(const candidate *impl, const strbuf *variant, 
     return status;
 }
 
-/* Tests a problem if this implementation of it runs the variant. A size that the operator rejects
- * is skipped. */
+/* Tests a problem if it is lowered to the variant; else leaves *out_tested unchanged. Sizes that
+ * the operator rejects are skipped. */
 static clg_status try_problem(clg_context *context, const lower_context *lc, const candidate *impl,
                               const strbuf *variant, selftest_problem *p,
                               selftest_result *out_result, bool *out_tested)
@@ -129,15 +134,15 @@ static clg_status try_problem(clg_context *context, const lower_context *lc, con
     return CLG_OK;
 }
 
-/* Returns whether an attention operator is validated by its attention kernels; not for candidates
- * that rely on device probes. */
+/* Returns whether the candidate is validated by testing its attention kernels alone. Not for
+ * candidates that rely on device probes (requires_selftest). */
 static bool has_attention(const lower_context *lc, const candidate *impl)
 {
     return lc->attention && !impl->requires_selftest;
 }
 
-/* Tests the variant on a small problem of the node's kind; *out_tested is false when there is none.
- */
+/* Tests the variant on a small problem of the node's kind; *out_tested is false if there is no such
+ * problem. */
 static clg_status test_variant(clg_context *context, const lower_context *lc, const candidate *impl,
                                const strbuf *variant, selftest_result *out_result, bool *out_tested)
 {
@@ -157,6 +162,7 @@ static clg_status test_variant(clg_context *context, const lower_context *lc, co
     return status;
 }
 
+/* Compiles the kernels of a step. */
 static clg_status build_step(clg_context *context, const step *s)
 {
     ocl_kernel *k;
@@ -170,7 +176,7 @@ static clg_status build_step(clg_context *context, const step *s)
     return CLG_OK;
 }
 
-/* Checks only that the driver compiles the kernels, of a variant for which there is no test. */
+/* Checks only that the driver compiles the kernels of a variant, for which there is no test. */
 static clg_status build_variant(clg_context *context, const candidate *impl)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++)
@@ -213,10 +219,12 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 
 /* ---- status of variants ---------------------------------------------------------------------- */
 
-/* Status of a variant: values of clg_context.validated, whose keys have names and parameters only,
- * since the texts of programs are long. */
+/* Status of a variant, as stored in clg_context.validated. Its keys are hashes of selftest_variant,
+ * which has names and parameters, but not the long source texts. */
 enum { FAILED, PASSED, UNTESTED };
 
+/* Returns the status of a variant in this process, HASH_MAP_NONE if unknown. Loads the cache
+ * first. */
 static size_t recall(clg_context *context, hash128 name)
 {
     mutex_lock(&context->selftest_records_lock);
@@ -235,8 +243,8 @@ static clg_status remember(clg_context *context, hash128 name, size_t known)
     return status;
 }
 
-/* Returns whether the status is final. UNTESTED is final only if the operator has no test at all:
- * the next node may have a suitable problem. */
+/* Returns whether the status is final. UNTESTED is final only if the operator has no test at all,
+ * since a later node may offer a suitable problem. */
 static bool is_settled(size_t known, const lower_context *lc)
 {
     return known == FAILED || known == PASSED ||
@@ -277,6 +285,8 @@ static void set_result(selftest_record *v, const selftest_result *result)
     v->bound = result->bound;
 }
 
+/* Determines a variant's status: from the cache, else by a test, else by compiling it. Stores
+ * results. */
 static clg_status find_out(clg_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, size_t *out_known)
 {
@@ -300,7 +310,8 @@ static clg_status find_out(clg_context *context, const lower_context *lc, const 
     return store_selftest_record(context, &v);
 }
 
-/* Validates a variant; one thread at a time, else several would run the same test. */
+/* Validates a variant. Called with test_lock held, so that several threads do not run the same
+ * test. */
 static clg_status validate(clg_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, hash128 name, size_t *out_known)
 {
@@ -378,7 +389,7 @@ clg_status context_replace_selftest_records(clg_context *context, const selftest
     clg_status status = CLG_OK;
     mutex_lock(&context->test_lock);
     mutex_lock(&context->selftest_records_lock);
-    hash_map_deinit(&context->validated); /* variants are looked up again */
+    hash_map_deinit(&context->validated); /* look up all variants again */
     for (size_t i = 0; i < gathered->count && status == CLG_OK; i++)
         status = selftest_records_set(&context->records, &gathered->items[i]);
     if (status == CLG_OK) write_stored(context);

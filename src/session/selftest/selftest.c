@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one implementation of a problem on the device, and compares with the reference.
+ * Runs one implementation of a self-test problem on the device with generated inputs, and compares
+ * every element of its output with the reference.
  */
 #include "session/selftest/selftest.h"
 
@@ -11,8 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Elements after the output, and before it where its buffer begins earlier, that no kernel may
- * write. */
+/* Elements after the output, and before it in tests with offsets, that no kernel may write. */
 #define GUARD_ELEMS 64
 
 /* ---- variants -------------------------------------------------------------------------------- */
@@ -126,7 +126,8 @@ static clg_status bind_operand(void *self, const operand *o, bound_buffer *to)
                      r->impl->variant, r->problem->node.op_type);
 }
 
-/* Creates a buffer filled with NaNs, so that reads of unwritten memory show in the result. */
+/* Creates a buffer whose bits are all ones, which are NaNs in floating-point dtypes, so that reads
+ * of unwritten memory show in the result. */
 static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_buffer)
 {
     const uint32_t ones = UINT32_MAX;
@@ -140,17 +141,17 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
     return status;
 }
 
-/* Returns a random 8-bit integer. Elements of zero points, whose rank is below 2, are within 16 of
- * the middle of the range, so that sums seldom saturate. */
+/* Returns a random element of an 8-bit input. Inputs of rank below 2, which are zero points, get
+ * values within 16 of the middle of the range, so that sums seldom saturate. */
 static double byte_element(const lower_operand *o, uint64_t random)
 {
     const double middle = o->dtype == CLG_UINT8 ? 128 : 0;
     return middle + (o->dims.rank < 2 ? (double)(random % 33) - 16 : (double)(random % 256) - 128);
 }
 
-/* Returns element `at` of input `i`: what p->contents gives, else one of 65 equidistant values from
- * low to high, which float16 represents exactly; for int8, uint8 and int32 an integer; for other
- * integers an index into input 0. */
+/* Returns element `at` of input `i`: what p->contents gives, if anything; an integer for int8,
+ * uint8 and int32; an index into input 0 for other integers; else one of 65 equidistant values from
+ * low to high, which float16 represents exactly for the ranges in use. */
 static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
@@ -167,7 +168,7 @@ static double element(const selftest_problem *p, size_t i, int64_t at)
     return p->low + (p->high - p->low) * (double)(random % 65) / 64.0;
 }
 
-/* Returns the offset, by the operand's strides, of element `at` in row-major order. */
+/* Returns the offset, according to the operand's strides, of element `at` in row-major order. */
 static int64_t place_of(const lower_operand *o, int64_t at)
 {
     int64_t place = 0;
@@ -178,6 +179,7 @@ static int64_t place_of(const lower_operand *o, int64_t at)
     return place;
 }
 
+/* Generates input i, in double for the reference and in its dtype on the device. */
 static clg_status make_input(test_run *r, size_t i)
 {
     const lower_operand *o = &r->problem->inputs[i];
@@ -239,7 +241,7 @@ static void release(test_run *r)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Returns the error bound of a sum of terms, relative to the size of the terms. */
+/* Returns the error bound of an element, relative to the sum of its terms' magnitudes. */
 static double bound_of(clg_dtype dtype, const char *impl)
 {
     switch (dtype) {
@@ -251,6 +253,7 @@ static double bound_of(clg_dtype dtype, const char *impl)
     }
 }
 
+/* Returns whether elements from..to-1 still have all bits set, as make_buffer left them. */
 static bool is_untouched(const tensor *t, int64_t from, int64_t to)
 {
     const uint8_t *bytes = t->data;
@@ -296,6 +299,7 @@ static clg_status run(test_run *r, selftest_result *out)
     return status;
 }
 
+/* Runs the test with `lead` elements before each input and the output. */
 static clg_status run_at(clg_context *context, const selftest_problem *p, const candidate *impl,
                          int64_t lead, selftest_result *out_result)
 {
@@ -320,6 +324,8 @@ static clg_status run_at(clg_context *context, const selftest_problem *p, const 
     return status;
 }
 
+/* Returns whether the implementation uses CLBlast's batched GEMM, which also has to work with
+ * offsets. */
 static bool has_batches(const candidate *impl)
 {
     for (const step *s = impl->steps; s; s = s->next)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention: the reference of clgraph.AttentionCore, contents that mask keys and
- * whole queries, and problems for the kernels of any operator's attention steps
- * (lower_context.attention). Other steps of such an operator, such as projections and growing
- * caches, are not part of these problems.
+ * Self-tests of attention kernels: the reference of clgraph.AttentionCore, test inputs that mask
+ * single keys and all keys of some queries, and test problems for the attention kernels of any
+ * operator (lower_context.attention). Other steps of such operators, such as projections and
+ * appending to key/value caches, are not part of these problems.
  */
 #include "ops/attention/attention.h"
 #include "session/selftest/selftest.h"
@@ -12,12 +12,13 @@
 #include <math.h>
 #include <string.h>
 
+/* Inputs of clgraph.AttentionCore. */
 enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS, N_INPUTS };
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Returns element `at` of the lengths: a key length (nearly all keys, or a third of them) or a
- * start (1 or 2), less length_add. */
+/* Returns element `at` of input LENGTHS less length_add: a key length (by batch, all keys but three
+ * or a third of them) or, after these, a start position (1 or 2). */
 static double length_at(const selftest_problem *p, int64_t at)
 {
     const int64_t batch = p->inputs[Q].dims.dims[0], keys = p->inputs[K].dims.dims[2];
@@ -25,8 +26,8 @@ static double length_at(const selftest_problem *p, int64_t at)
     return (double)(length - node_int(&p->node, "length_add", 0));
 }
 
-/* Returns whether a mask element hides a key: all elements of the last of several rows do, and a
- * random quarter of the others. */
+/* Returns whether a mask element hides a key: in the last of several rows all do, elsewhere a
+ * random quarter. */
 static bool is_masked(const shape *mask, int64_t at, uint64_t random)
 {
     const int64_t columns = mask->dims[mask->rank - 1], rows = selftest_count(mask) / columns;
@@ -50,6 +51,7 @@ bool selftest_attention_contents(const selftest_problem *p, size_t input, int64_
 
 /* ---- reference ------------------------------------------------------------------------------- */
 
+/* A call of AttentionCore: inputs, shapes and attributes. */
 typedef struct core {
     const lower_context *lc;
     const double *const *in;
@@ -76,8 +78,8 @@ static core read_core(const lower_context *lc, const double *const *in)
                   .add = node_int(n, "length_add", 0)};
 }
 
-/* Returns the element of a tensor that broadcasts to `at`; NULL beyond the end of a shorter last
- * dimension. */
+/* Returns the element of a tensor that is broadcast to position `at` of the scores; NULL beyond the
+ * end of a shorter last dimension. */
 static const double *element_at(const core *c, size_t input, const int64_t at[4])
 {
     const shape *s = &c->lc->inputs[input].dims;
@@ -90,7 +92,7 @@ static const double *element_at(const core *c, size_t input, const int64_t at[4]
     return &c->in[input][place];
 }
 
-/* Returns the sum that mask and bias add to a score. */
+/* Returns what mask and bias add to a score. */
 static double addends(const core *c, const int64_t at[4])
 {
     double sum = 0;
@@ -103,8 +105,8 @@ static double addends(const core *c, const int64_t at[4])
     return sum;
 }
 
-/* Returns whether query at[2] of batch at[0] sees key at[3] by their positions; *out_beyond: the
- * key is past the batch's length, or before its start. */
+/* Returns whether the causal rule and the window let query at[2] of batch at[0] attend to key
+ * at[3]. *out_beyond: the key is past the batch's length, or before its start. */
 static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
 {
     const int64_t batch = c->q->dims[0];
@@ -117,8 +119,9 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
     return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
 }
 
-/* Returns a score, computed with products as differences of squares; *size: of its terms. mode:
- * P_MODE of cl/attention/attention.cl, up to 2. */
+/* Returns a score, with products computed as differences of squares. *size: the sum of the
+ * magnitudes of its terms, plus 1. mode, as P_MODE of cl/attention/attention.cl: 0: scaled product;
+ * 1: after softcap; 2 and more: after mask, bias and causal rule. */
 static double score(const core *c, const int64_t at[4], int mode, double *size)
 {
     const int64_t d = c->q->dims[3], group = c->q->dims[1] / c->k->dims[1];
@@ -141,7 +144,8 @@ static double score(const core *c, const int64_t at[4], int mode, double *size)
     return s;
 }
 
-/* Returns the logarithm of the sum of exp(scores), including the sink's. */
+/* Returns log(sum(exp(scores))), the sink's exponential included; HUGE_VAL if no key is visible, so
+ * that all weights become 0. */
 static double log_sum(const core *c, int64_t head, const double *scores, int64_t n)
 {
     const int64_t sink = node_int(c->lc->node, "sink", 0);
@@ -153,8 +157,8 @@ static double log_sum(const core *c, int64_t head, const double *scores, int64_t
     return top + log(sum + exp(more - top));
 }
 
-/* Computes row `row` of the output: scores, weights or weighted sums of values. memory: scratch,
- * two elements per key. */
+/* Computes row `row` of the output: scores, attention weights or weighted sums of the values,
+ * according to attribute `scores`. memory: scratch for two doubles per key. */
 static void fill_row(const core *c, int64_t row, double *memory, double *y, double *scale)
 {
     const int64_t q_len = c->q->dims[2], heads = c->q->dims[1], n = c->k->dims[2],
@@ -195,13 +199,14 @@ clg_status selftest_attention(const lower_context *lc, const double *const *in, 
 /* ---- problems for an operator's steps -------------------------------------------------------- */
 
 /* Sizes of an attention problem. Lowering chooses kernels by the number of queries and keys and, on
- * CPUs with many cores, of heads. A single query would hide errors between queries. */
+ * CPUs with many cores, of heads. There are several queries, since one would hide errors between
+ * queries. */
 typedef struct sizes {
     int64_t batch, kv_heads, group, q_len, kv_len;
 } sizes;
 
-/* Sets *out to the attempt-th sizes; returns false after the last. There are query counts for each
- * number of register tiles that a work-item may compute (choose_tiles in
+/* Sets *out to the sizes of an attempt (0, 1, ...); returns false after the last. There are query
+ * counts for each number of register tiles that a work-item may compute (choose_tiles in
  * ops/attention/attention.c), with one row in the last work-item. */
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
 {
@@ -255,8 +260,8 @@ static void set_inputs(selftest_problem *p, const attention_job *j, const sizes 
     p->node.n_inputs = N_INPUTS;
 }
 
-/* Sets the attributes. Those that select the program are the job's; scale, softcap, window and
- * offset get fixed values: they are kernel arguments, and the model's own could hide errors. */
+/* Sets the attributes. Those that select the program are the model's. scale, softcap, window and
+ * offset are kernel arguments; they get fixed values, since the model's own could hide errors. */
 static clg_status set_attributes(selftest_problem *p, const attention_job *j, const sizes *s,
                                  int scores)
 {
@@ -290,6 +295,7 @@ static clg_status set_attributes(selftest_problem *p, const attention_job *j, co
     return CLG_OK;
 }
 
+/* Makes the AttentionCore problem of an attempt. scores: the attribute; 0: compute the output. */
 static clg_status make_problem(const lower_context *lc, size_t attempt, int scores,
                                selftest_problem *p, bool *out_made)
 {
@@ -317,14 +323,16 @@ static clg_status make_problem(const lower_context *lc, size_t attempt, int scor
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Returns whether a step is an attention kernel that computes scores (`scores` true) or the
+ * result. */
 static bool is_attention(const step *s, bool scores)
 {
     return s->kind == STEP_KERNEL && strncmp(s->kernel.source, "attention", 9) == 0 &&
            (strcmp(s->kernel.entry, "attention_scores") == 0) == scores;
 }
 
-/* Initialises out with the text that identifies the attention kernels of a candidate that compute
- * the result or, with `scores`, the scores; returns it. Equal texts mean equal kernels. */
+/* Initialises *out with the text that identifies a candidate's attention kernels for the result or,
+ * with `scores`, for the scores, and returns that text. Equal texts mean equal kernels. */
 static const char *attention_text(const candidate *impl, bool scores, strbuf *out)
 {
     strbuf_init(out, 0);
@@ -333,7 +341,8 @@ static const char *attention_text(const candidate *impl, bool scores, strbuf *ou
     return strbuf_data(out);
 }
 
-/* Runs the problem with the candidate that has the same kernels, if there is one. */
+/* Runs the problem with the candidate of it that has these kernels; without one, leaves *out_tested
+ * unchanged. */
 static clg_status try_problem(clg_context *context, const lower_context *lc, selftest_problem *p,
                               const strbuf *kernels, bool scores, selftest_result *out_result,
                               bool *out_tested)
@@ -353,6 +362,7 @@ static clg_status try_problem(clg_context *context, const lower_context *lc, sel
     return CLG_OK;
 }
 
+/* Tests these kernels on the first problem that is lowered to them. */
 static clg_status test_part(clg_context *context, const lower_context *lc, const strbuf *kernels,
                             int scores, selftest_result *out_result, bool *out_tested)
 {

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and vectors,
- * such that every implementation and every kernel with a reference runs. Converts a row to a
- * problem.
+ * The table of test problems of `cltool selftest`: nodes whose sizes leave remainders in tiles and
+ * vectors, chosen so that every implementation and every kernel with a reference runs. Converts an
+ * entry of the table to a problem.
  */
 #include "session/selftest/selftest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* A GEMM or convolution of ONNX. */
 #define PRODUCT(op, attrs, sizes)                                                                  \
     {                                                                                              \
         .op_type = (op), .attributes = (attrs), .dims = (sizes)                                    \
     }
+/* A GEMM or convolution of the internal domain clgraph. */
 #define FUSED(op, attrs, sizes)                                                                    \
     {                                                                                              \
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
     }
-/* Channel-blocked problems with `l` lanes; `odd` channels nearly fill three blocks. In order: 1x1,
- * a window with padding and a residual, a last block with zeros, strides, an image, depthwise,
- * depthwise after 1x1. */
+/* BlockedConv problems with `l` channels per block; c2, c3, c5: channels of 2, 3 and 5 full blocks;
+ * odd: a channel count that nearly fills 3 blocks. In order: 1x1; 3x3 with padding and residual; a
+ * partly filled last block; strides; an NCHW image as input; two depthwise; two depthwise after a
+ * 1x1 convolution. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -39,10 +42,12 @@
               "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2 "                        \
               "activation:s=HardSigmoid activated:i=1",                                            \
               "1,3,13,29," l " " odd ",1,5,3c - - " odd "," c3 ",1,1c")
+/* Another operator with its reference. */
 #define CASE(op, attrs, sizes, ref)                                                                \
     {                                                                                              \
         .op_type = (op), .attributes = (attrs), .dims = (sizes), .reference = (ref)                \
     }
+/* A pointwise operator on inputs from min to max; factor: on the error bound. */
 #define BETWEEN(op, sizes, min, max, factor)                                                       \
     {                                                                                              \
         .op_type = (op), .attributes = "", .dims = (sizes), .reference = selftest_pointwise,       \
@@ -55,6 +60,7 @@
         .reference = selftest_attention, .contents = selftest_attention_contents, .low = -2,       \
         .high = 2                                                                                  \
     }
+/* A reduction of opset 12, whose axes are an attribute. */
 #define REDUCE(op, attrs, sizes)                                                                   \
     {                                                                                              \
         .op_type = (op), .opset = 12, .attributes = (attrs), .dims = (sizes),                      \
@@ -62,8 +68,8 @@
     }
 
 const selftest_case selftest_cases[] = {
-    /* GEMMs: few and many rows and columns, sums of one block and of more, packed and not,
-     * transposed, with epilogues */
+    /* GEMMs: few and many rows and columns; inner dimensions of one block and of several; packed
+     * weights and not; transposed; with epilogues */
     PRODUCT("MatMul", "", "37,23 23,45"),
     PRODUCT("MatMul", "", "37,277 277,45c"),
     PRODUCT("MatMul", "", "5,277 277,45c"),
@@ -78,7 +84,7 @@ const selftest_case selftest_cases[] = {
     PRODUCT("Gemm", "transA:i=1 transB:i=1", "277,37 45,277"),
     FUSED("FusedGemm", "activation:s=Relu transB:i=1", "37,277 45,277c 45 37,45"),
     FUSED("FusedMatMul", "activation:s=Gelu", "2,37,277 277,45c 45"),
-    /* convolutions: tiles, Winograd, strides, dilations, groups, one pixel wide */
+    /* convolutions: tiles, Winograd, strides, dilations, groups, one output pixel */
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1 activation:s=Relu", "2,21,13,19 37,21,3,3c 37"),
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1", "1,37,9,11 19,37,3,3c - 1,19,9,11"),
     PRODUCT("Conv", "strides:I=2,2 pads:I=1,0,1,0", "2,21,13,19 37,21,3,3c 37"),
@@ -90,7 +96,7 @@ const selftest_case selftest_cases[] = {
     PRODUCT("Conv", "group:i=3", "1,15,11,13 21,5,1,3c"),
     PRODUCT("Conv", "pads:I=1,1", "2,7,53 11,7,3c"),
     PRODUCT("Conv", "", "1,5,4,7,9 7,5,2,3,3c"),
-    /* channel-blocked feature maps, with the lanes of the device's vectors */
+    /* channel-blocked feature maps, for each vector width of devices */
     BLOCKED("4", "8", "12", "20", "11"),
     BLOCKED("8", "16", "24", "40", "21"),
     BLOCKED("16", "32", "48", "80", "43"),
@@ -145,9 +151,9 @@ const selftest_case selftest_cases[] = {
      .reference = selftest_norm,
      .low = 0.5,
      .high = 2},
-    /* attention: few queries and many; heads that share keys; head sizes that are not multiples of
-     * vectors; masks that hide whole queries; causal masks by position and by length; windows; key
-     * lengths and starts; sinks */
+    /* attention: few queries and many; query heads that share key heads; head sizes that are not
+     * multiples of vectors; masks that hide all keys of a query; causal rules by position and by
+     * length; windows; key lengths and starts; sinks */
     ATTENTION("scale:f=0.35 causal:i=2 keys:i=1", "2,2,2,8 2,2,37,8 2,2,37,8 - - 2i"),
     ATTENTION("scale:f=0.125", "2,6,61,64 2,2,150,64 2,2,150,64 2,1,61,148b"),
     ATTENTION("scale:f=0.2 masked:f=-10000 keys:i=2",
@@ -179,7 +185,8 @@ static size_t read_ints(const char **at, int64_t *out, size_t max)
     return n;
 }
 
-/* Parses an attribute such as "axis:i=1" and advances *at past it. */
+/* Parses an attribute such as "axis:i=1" and advances *at past it. Types: f: float, s: string, i:
+ * int, I: ints. */
 static clg_status read_attribute(arena *memory, const char **at, graph_attribute *out)
 {
     const size_t n_name = strcspn(*at, ":");

@@ -34,8 +34,8 @@ static double activate(const epilogue_ops *e, double v)
     }
 }
 
-/* Returns the largest factor by which an activation amplifies an error, from its slope attribute; 1
- * for activations without one. */
+/* Returns the largest slope of an activation, but at least 1: the factor by which it may amplify an
+ * error. */
 static double steepness(const epilogue_ops *e)
 {
     switch (e->activation) {

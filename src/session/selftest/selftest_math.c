@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products and convolutions in double, summed differently from the kernels: each input
- * element is scattered to all results that it contributes to, where kernels gather the inputs of a
- * result.
+ * Matrix products and convolutions in double for self-test references. They sum in another order
+ * than the kernels: each input element is scattered to all results that it contributes to, where
+ * kernels gather the inputs of a result.
  */
 #include "session/selftest/selftest_math.h"
 
@@ -48,14 +48,15 @@ clg_status selftest_broadcast(const lower_context *lc, size_t input, const doubl
 
 /* ---- matrix products ------------------------------------------------------------------------- */
 
+/* A matrix product [m,k] x [k,n] and the strides of its operands. */
 typedef struct product {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col;
 } product;
 
-/* Returns the step between computed lines: rows of a GEMM, output channels of a convolution. Of
- * large problems only some are computed, including the last; the others are only checked for NaNs.
- */
+/* The number of terms that a reference may sum. Of larger problems only some lines (rows of a GEMM,
+ * output channels of a convolution) are computed, including the last one; the others are only
+ * checked for NaNs. step_of returns the distance between computed lines. */
 #define MAX_TERMS (1 << 24)
 static int64_t step_of(int64_t lines, int64_t terms_of_line)
 {
@@ -63,6 +64,7 @@ static int64_t step_of(int64_t lines, int64_t terms_of_line)
     return lines > max ? lines / (max > 0 ? max : 1) + 1 : 1;
 }
 
+/* Sets the error scale of the lines that are not computed to infinity. */
 static void pass_over(double *scale, int64_t lines, int64_t line, int64_t step)
 {
     for (int64_t i = 0; i < lines; i++)
@@ -80,6 +82,7 @@ static void multiply(const product *p, const double *a, const double *b, double 
                           y + i * p->n, scale + i * p->n);
 }
 
+/* Returns sizes and strides of a and b, which the node's transA and transB may transpose. */
 static product sides(const node *n, const shape *a, const shape *b)
 {
     const bool trans_a = a->rank > 1 && node_int(n, "transA", 0) != 0,
@@ -96,7 +99,7 @@ static product sides(const node *n, const shape *a, const shape *b)
                      .b_col = trans_b ? wide : 1};
 }
 
-/* Returns the index of the matrix in x for batch `at` of the output; leading dimensions of x
+/* Returns which matrix of x belongs to matrix `at` of the output; leading dimensions of x are
  * broadcast. */
 static int64_t batch_of(const shape *x, const shape *over, int over_rank, int64_t at)
 {
@@ -124,8 +127,8 @@ void selftest_multiply(const lower_context *lc, const selftest_factor *left,
 
 /* ---- convolutions ---------------------------------------------------------------------------- */
 
-/* Returns the output position to which tap `tap` contributes input position `at`; negative: none.
- */
+/* Returns the output position that input position `at` contributes to by weight tap `tap`; negative
+ * if there is none. */
 static int64_t reached(const window_axis *a, int64_t at, int64_t tap)
 {
     const int64_t from = at + a->pad_begin - tap * a->dilation;
@@ -139,8 +142,8 @@ typedef struct convolution {
     int64_t step; /* distance between output channels that are computed */
 } convolution;
 
-/* Scatters input x at d, h, w of a group's channel c to all outputs of the group whose windows
- * contain it. w: the weights from [0, c, ...]. */
+/* Adds input x, at position `at` (d, h, w) of a channel, to all outputs of the group whose windows
+ * contain it. w: the weights of that input channel, from the group's first output channel on. */
 static void scatter(const convolution *v, const int64_t at[3], double x, const double *w, double *y,
                     double *scale)
 {

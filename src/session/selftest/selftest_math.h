@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arithmetic of self-test references, in double. `scale` gets the sums of the terms' absolute
- * values, to which errors are relative; HUGE_VAL in rows of large problems that are not computed,
- * which are only checked for NaNs.
+ * Arithmetic of self-test references, in double. Besides results y, `scale` gets the sums of the
+ * magnitudes of each result's terms, to which errors are relative. In large problems some results
+ * are not computed, but only checked for NaNs; their scale is HUGE_VAL.
  */
 #ifndef CLG_SESSION_SELFTEST_MATH_H
 #define CLG_SESSION_SELFTEST_MATH_H
@@ -11,24 +11,25 @@
 
 /* Returns the number of elements. */
 int64_t selftest_count(const shape *s);
-/* Copies a broadcast input to the output's shape, times a factor, into the arena of lc; NULL for
- * an absent one. */
+/* Broadcasts an input to the output's shape and multiplies it by a factor. *out is in the arena of
+ * lc; NULL if the input is absent. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out);
 /* Adds x * w[j * step] to y[j], and its absolute value to scale[j], for j < n. */
 void selftest_axpy(double x, const double *w, int64_t step, int64_t n, double *y, double *scale);
 
+/* An operand of a product or convolution. */
 typedef struct selftest_factor {
     const shape *dims;
     const double *numbers; /* row-major */
 } selftest_factor;
 
-/* Adds the matrix products of left and right (MatMul's broadcasting; transA and transB of the node)
- * to y, of the shape of lc's output. */
+/* Adds the matrix products of left and right to y, which has the shape of lc's output; with the
+ * broadcasting of MatMul and the node's transA and transB. */
 void selftest_multiply(const lower_context *lc, const selftest_factor *left,
                        const selftest_factor *right, double *y, double *scale);
-/* Adds the convolution of left, x [n, c, ...], with right, the weights, to y; window and groups are
- * the node's. */
+/* Adds the convolution of left (x [n, c, ...]) with right (weights) to y; window and groups are
+ * those of lc's node. */
 clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
                              const selftest_factor *right, double *y, double *scale);
 

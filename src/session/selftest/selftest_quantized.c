@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * References of quantised GEMMs and convolutions: exact sums of integers minus their zero points,
- * and, with scales, 8-bit integers again. All of it is exact in double, and in float32 too.
+ * Self-test references of ConvInteger, QLinearConv, MatMulInteger and QLinearMatMul: exact sums of
+ * products of integers less their zero points and, for QLinear operators, requantisation to 8 bits
+ * with scales. All test values are exact in double and in float32.
  */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
@@ -25,8 +26,8 @@ const selftest_roles *selftest_quantized_roles(const node *n)
     return NULL;
 }
 
-/* Returns element `at` of a one-dimensional input, the only element of a scalar, or `fallback` for
- * an absent input. */
+/* Returns element `at` of a one-dimensional input, the single element of a scalar, or `fallback` if
+ * the input is absent. */
 static double number_of(const lower_context *lc, const double *const *in, size_t input, int64_t at,
                         double fallback)
 {
@@ -34,7 +35,7 @@ static double number_of(const lower_context *lc, const double *const *in, size_t
     return in[input][selftest_count(&lc->inputs[input].dims) == 1 ? 0 : at];
 }
 
-/* Sets *out to an input less its zero points: element i has zero point i / inner % n. */
+/* Sets *out to an input less its zero points. Element i has zero point number i / inner % n. */
 static clg_status take_zeros(const lower_context *lc, const double *const *in, size_t input,
                              size_t zero, int64_t inner, int64_t n, selftest_factor *out)
 {
@@ -48,12 +49,14 @@ static clg_status take_zeros(const lower_context *lc, const double *const *in, s
     return CLG_OK;
 }
 
-/* Maps output element i to its row, i / row_inner % rows, and its column likewise: scales and bias
- * have an entry for each row or column. */
+/* Maps output element i to the row i / row_inner % rows and the column i / column_inner % columns.
+ * Scales, zero points and bias have an element for each row or column. */
 typedef struct line_of {
     int64_t row_inner, rows, column_inner, columns;
 } line_of;
 
+/* Requantises the sum of output element i: adds the bias, scales, rounds, adds y_zero,
+ * saturates. */
 static double quantized(const lower_context *lc, const double *const *in, const selftest_roles *r,
                         const line_of *l, int64_t i, double sum)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores self-test results by variant, and reads and writes their text format.
+ * Stores self-test results, and parses and prints their text format. See selftest_records.h.
  */
 #include "session/selftest/selftest_records.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define HEADER "clgraph selftest 1\n"
-#define WORD_BYTES 64
+#define WORD_BYTES 64 /* longest word of the text format, with its NUL */
 
 const selftest_record *selftest_records_find(const selftest_records *t, hash128 key)
 {
@@ -34,8 +34,8 @@ clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
     return CLG_OK;
 }
 
-/* Copies the next word of a line to buffer and skips the blank after it; "" at the end, and for a
- * word that is too long. */
+/* Copies the next word of a line to buffer and skips the blank after it. Gives "" at the end of the
+ * line and for a word that is too long. */
 static const char *next_word(const char **line, char buffer[WORD_BYTES])
 {
     const size_t n = strcspn(*line, " \n");

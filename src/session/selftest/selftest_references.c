@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * References of operators other than GEMMs, in double, by other formulas than the kernels'.
+ * Self-test references, in double, of pointwise operators, Softmax, reductions, pooling,
+ * normalisation, Concat and Gather, by other formulas than the kernels'.
  */
 #include "ops/lowering/window.h"
 #include "session/selftest/selftest.h"
@@ -9,13 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Sets the scale of errors to the magnitude of the results, at least one. */
+/* Sets the scale of each error to the magnitude of the result plus 1. */
 static void scale_by_answer(const double *y, double *scale, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) scale[i] = fabs(y[i]) + 1;
 }
 
-/* A tensor seen as [outer, dim, inner] around an axis. */
+/* A tensor as [outer, dim, inner], where dim is the length of an axis. */
 typedef struct around {
     int64_t outer, dim, inner;
 } around;
@@ -99,8 +100,8 @@ clg_status selftest_softmax(const lower_context *lc, const double *const *in, do
 }
 
 /* Computes ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceL2, ReduceSumSquare and
- * ReduceLogSumExp with all dimensions kept, and global pools: scatters each element to its result.
- * The axes are those of size 1 in the output. */
+ * ReduceLogSumExp with keepdims, and global pools, by scattering each element to its result. The
+ * reduced axes are those of size 1 in the output. */
 clg_status selftest_reduce(const lower_context *lc, const double *const *in, double *y,
                            double *scale)
 {
@@ -133,8 +134,8 @@ clg_status selftest_reduce(const lower_context *lc, const double *const *in, dou
     return CLG_OK;
 }
 
-/* Computes MaxPool and AveragePool over two axes, without dilations: scatters each element to the
- * windows that contain it. */
+/* Computes MaxPool and AveragePool over two axes without dilations, by scattering each element to
+ * the windows that contain it. */
 clg_status selftest_pool(const lower_context *lc, const double *const *in, double *y, double *scale)
 {
     const shape *x = &lc->inputs[0].dims;
@@ -156,7 +157,7 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
                     continue;
                 const int64_t at = p * plane + r * a[2].out + q;
                 y[at] = max ? fmax(y[at], in[0][i]) : y[at] + in[0][i];
-                scale[at] += 1; /* elements in the window */
+                scale[at] += 1; /* counts the elements in the window */
             }
     }
     for (int64_t i = 0; i < n; i++) {
@@ -166,8 +167,8 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
     return CLG_OK;
 }
 
-/* Computes the mean, and the variance as half the mean square of all differences, of n elements
- * `step` apart. */
+/* Computes mean and variance of n elements `step` apart; the variance as half the mean of the
+ * squared differences of all ordered pairs. */
 static void moments(const double *x, int64_t n, int64_t step, double *out_mean,
                     double *out_variance)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes small problems of the kind of a node being planned. Lowering chooses kernels and tiles by
- * sizes, so several sizes are offered, each with remainders in every direction; the caller uses the
- * one that is lowered to the node's own programs. The node's own sizes, which may be tiny and only
- * the first of many, limit the problem only if no other size matches.
+ * Makes small self-test problems of the kind of a node being planned (a GEMM or convolution, float
+ * or quantised). Lowering chooses kernels and tiles by sizes, so several sizes are offered, each
+ * with remainders in every dimension; the caller uses the first that is lowered to the node's own
+ * programs. First come sizes that may exceed the node's own, since those may be tiny and only the
+ * first of many; then sizes limited by the node's own.
  */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
@@ -14,12 +15,12 @@
 #include <math.h>
 #include <string.h>
 
-/* A product of m x k by k x n; a convolution has m channels of rows x columns, each a sum of k
- * terms. */
+/* Sizes of a test problem: a matrix product [m,k] x [k,n]; or a convolution with m output channels
+ * of rows x columns pixels, each a sum of about k terms. */
 typedef struct small_size {
     int64_t m, n, k, rows, columns;
-    int64_t repeats; /* batches, and planes of a volume */
-    bool within;     /* no dimension may exceed the node's own */
+    int64_t repeats; /* batches, and outputs along the depth of a 3-D convolution */
+    bool within;     /* limit each dimension to the node's own */
 } small_size;
 
 static const small_size sizes[] = {
@@ -29,12 +30,12 @@ static const small_size sizes[] = {
     {95, 13, 259, 1, 1, 2, false},        /* a feature map of one pixel */
     {37, 1029, 23, 33, 35, 2, false},     /* many columns */
     {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
-    {2053, 2053, 2053, 47, 47, 2, false}, /* only with `within`: mostly the node's own sizes */
+    {2053, 2053, 2053, 47, 47, 2, false}, /* only used with `within`: mostly the node's sizes */
 };
 enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MAX_SIZES = 2 * N_SIZES + N_CUBES };
 
-/* Lists cubes for CLBlast, which chooses kernels by m n k: a cube has the fewest elements of that
- * size. */
+/* Lists sizes for CLBlast's GEMM, which chooses kernels by m n k: cubes, which have the fewest
+ * elements for a given m n k. Returns their number. */
 static size_t list_cubes(const candidate *impl, small_size *out)
 {
     const step *s = impl->steps;
@@ -49,6 +50,7 @@ static size_t list_cubes(const candidate *impl, small_size *out)
     return N_CUBES;
 }
 
+/* Lists the sizes to try, in order; returns their number. */
 static size_t list_sizes(const candidate *impl, small_size out[MAX_SIZES])
 {
     size_t n = N_SIZES - 1;
@@ -63,18 +65,20 @@ static size_t list_sizes(const candidate *impl, small_size out[MAX_SIZES])
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
+/* Returns the wanted size of a dimension, at most the node's own if to->within. */
 static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
 {
     return to->within ? work_min(own, wanted) : wanted;
 }
 
-/* Returns the size that replaces `side` of the node in a dimension that may broadcast. */
+/* Returns the new size of a dimension that is either `side` of the node, which becomes `small`, or
+ * 1 (broadcast). */
 static int64_t swapped(int64_t dim, int64_t side, int64_t small)
 {
     return dim == side && dim != 1 ? small : dim;
 }
 
-/* Shrinks Gemm and MatMul: the last two dimensions of each operand. */
+/* Sets the operands' shapes of a smaller Gemm or MatMul. */
 static bool shrink_gemm(const lower_context *lc, const small_size *to, shape dims[])
 {
     const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *y = &lc->outputs[0].dims;
@@ -101,14 +105,14 @@ static bool shrink_gemm(const lower_context *lc, const small_size *to, shape dim
     return true;
 }
 
-/* Returns the number of input positions along an axis that this many outputs need. */
+/* Returns the input length along an axis that gives this many outputs. */
 static int64_t length_for(const window_axis *a, int64_t outputs)
 {
     const int64_t length = window_seen(a, outputs) - a->pad_begin - a->pad_end;
     return length < 1 ? 1 : length;
 }
 
-/* Shrinks x and w of a convolution. */
+/* Sets the shapes of x and w of a smaller convolution. */
 static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x, shape *w)
 {
     const int64_t groups = node_int(lc->node, "group", 1), few = 5;
@@ -132,6 +136,7 @@ static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x
     return true;
 }
 
+/* As shrink_sides, with bias and residual. */
 static bool shrink_conv(const lower_context *lc, const small_size *to, shape dims[])
 {
     window_desc win;
@@ -145,6 +150,7 @@ static bool shrink_conv(const lower_context *lc, const small_size *to, shape dim
     return true;
 }
 
+/* Sets the shapes of a smaller BlockedConv, in whole blocks of channels. */
 static bool shrink_blocked(const lower_context *lc, const small_size *to, shape dims[])
 {
     window_desc win;
@@ -178,8 +184,8 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
     return true;
 }
 
-/* Shrinks an input that is a scalar, or has an entry for each of `from` rows, columns or channels,
- * of which there are `to` now. Returns false for other lists. */
+/* Sets the shape of a smaller input that is a scalar or has one element for each of `from` rows,
+ * columns or channels, of which there are `to` now. Returns false for other inputs. */
 static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int64_t from,
                         int64_t to)
 {
@@ -189,6 +195,7 @@ static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int
     return true;
 }
 
+/* Sets the shapes of a smaller quantised product or convolution. */
 static bool shrink_quantized(const lower_context *lc, const small_size *to, shape dims[])
 {
     const selftest_roles *r = selftest_quantized_roles(lc->node);
@@ -214,7 +221,8 @@ static bool shrink_quantized(const lower_context *lc, const small_size *to, shap
            shrink_list(lc, dims, r->w_scale, columns, now);
 }
 
-/* Sets dense strides in the order of those of `like`: a transposed operand stays transposed. */
+/* Sets dense strides in the axis order of those of `like`: a transposed operand stays
+ * transposed. */
 static void set_strides(const lower_operand *like, lower_operand *o)
 {
     bool done[CLG_MAX_RANK] = {false};
@@ -236,16 +244,16 @@ static void set_strides(const lower_operand *like, lower_operand *o)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Attributes that kernels take as arguments: the variant is the same for all values, and models may
- * have any. */
+/* Replacements for attributes that kernels take as arguments: the program does not depend on their
+ * values, and the model's could be extreme. */
 static const struct {
     const char *name;
     float value;
 } numbers[] = {{"alpha", 0.5f}, {"beta", 2}, {"activation_alpha", -0.5f}, {"activation_beta", 1}};
 static const float params[] = {-0.5f, 1};
 
-/* Replaces an attribute's value by a moderate one. A coefficient of zero stays: its term is absent
- * from the kernels. */
+/* Replaces an attribute's value by a moderate one. A coefficient of zero stays, since its term is
+ * absent from the kernels. */
 static void fix_number(graph_attribute *a)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a stream: the threads that read, compute and write, and how they stop. The first failure
- * stops all of them; threads that wait for a slot are woken, so that none waits for a batch that
- * never comes. See decision 16.
+ * Runs a stream of batches through sessions: a thread that reads, a thread per session that
+ * computes, and the caller's thread, which writes; and stops them. The first failure stops all of
+ * them, and wakes threads that wait for a slot (the memory of a batch), so that none waits for a
+ * batch that never comes. See decision 16.
  */
 #include "session/stream/stream.h"
 
@@ -11,12 +12,12 @@
 
 #include <string.h>
 
-#define DEFAULT_DEPTH 3
+#define DEFAULT_DEPTH 3 /* batches in flight per session */
 #define MAX_DEPTH 64
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
-/* Returns the record of a context, shared by all its workers. */
+/* Returns the record of a context, which its workers share; adds one if there is none. */
 static stream_device *device_of(clg_stream *stream, const clg_context *context)
 {
     for (size_t i = 0; i < stream->n_devices; i++)
@@ -57,7 +58,7 @@ static clg_status open_all(clg_stream *stream, const stream_settings *settings)
     return CLG_OK;
 }
 
-/* Allocates a stream and creates its locks, on which all other clean-up depends. */
+/* Allocates a stream and creates its lock and condition, which all other clean-up needs. */
 static clg_status allocate(clg_stream **out_stream)
 {
     clg_stream *stream = memory_zalloc(1, sizeof *stream);
@@ -120,8 +121,8 @@ void stream_free(clg_stream *stream)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Stops the stream: each thread ends after its current work, and stream_run returns the first
- * failure. status CLG_OK: no failure. */
+/* Stops the stream: each thread ends after its current work. The first call's status becomes the
+ * result of stream_run; CLG_OK: the stream is complete. */
 static void stop(clg_stream *stream, clg_status status)
 {
     mutex_lock(&stream->lock);
@@ -154,7 +155,8 @@ void stream_cancel(clg_stream *stream)
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Calls a callback, adds up its time, and sets a message for a failure that has none. */
+/* Calls a callback and adds the time to *spent_ns. Sets an error message if the callback failed
+ * without one or returned something else than a status. */
 static clg_status call_back(clg_stream *stream, const char *what, clg_stream_callback function,
                             clg_stream_batch *batch, uint64_t *spent_ns)
 {
@@ -182,17 +184,17 @@ static stream_slot *free_slot(const stream_worker *worker)
     return NULL;
 }
 
-/* Estimates when a further batch of the worker would complete. A worker without a measurement gets
- * one batch at a time, unless it is the only one. */
+/* Estimates the time until a further batch of the worker would be complete. A worker whose run time
+ * is not measured yet gets one batch at a time (1e300 after that), unless it is the only one. */
 static double expected_ns(const clg_stream *stream, const stream_worker *worker)
 {
     if (worker->mean_ns) return (double)(worker->n_pending + 1) * (double)worker->mean_ns;
     return worker->n_pending == 0 || stream->n_workers == 1 ? 0 : 1e300;
 }
 
-/* Returns a free slot of the worker that would complete first; NULL when that worker has none: then
- * waiting for it is better, since results are written in order and a batch on a much slower device
- * would block the others. */
+/* Returns a free slot of the worker that would complete a batch first. Returns NULL if that worker
+ * has none: waiting for it is better than another worker, since results are written in the order of
+ * reading and a batch on a much slower device would block the others. */
 static stream_slot *choose_slot(const clg_stream *stream)
 {
     const stream_worker *best = &stream->workers[0];
@@ -203,7 +205,7 @@ static stream_slot *choose_slot(const clg_stream *stream)
     return free_slot(best);
 }
 
-/* Waits for a free slot to fill; NULL when the stream has stopped. */
+/* Waits for a free slot and returns it; NULL if the stream has stopped. */
 static stream_slot *take_slot(clg_stream *stream)
 {
     stream_slot *slot = NULL;
@@ -215,7 +217,8 @@ static stream_slot *take_slot(clg_stream *stream)
     return slot;
 }
 
-/* Calls the read callback for a slot; slot->n_rows is 0 at the end. */
+/* Calls the read callback to fill a slot and starts its upload. slot->n_rows becomes 0 at the
+ * end. */
 static clg_status fill_slot(clg_stream *stream, stream_slot *slot)
 {
     clg_stream_batch batch = {.first_row = stream->next_row,
@@ -251,6 +254,7 @@ static void pass_on(clg_stream *stream, stream_slot *slot)
     mutex_unlock(&stream->lock);
 }
 
+/* The reader's thread. */
 static void *read_all(void *argument)
 {
     clg_stream *stream = argument;
@@ -270,6 +274,7 @@ static void *read_all(void *argument)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Counts a running worker of a device. Call with the stream locked, as end_run. */
 static void begin_run(stream_device *device)
 {
     if (device->n_running++ == 0) device->since_ns = time_now_ns();
@@ -280,7 +285,7 @@ static void end_run(stream_device *device)
     if (--device->n_running == 0) device->busy_ns += time_now_ns() - device->since_ns;
 }
 
-/* Returns the first of the worker's slots that wait to run. */
+/* Returns the worker's waiting slot with the lowest batch number. */
 static stream_slot *next_waiting(const stream_worker *worker)
 {
     stream_slot *next = NULL;
@@ -291,7 +296,7 @@ static stream_slot *next_waiting(const stream_worker *worker)
     return next;
 }
 
-/* Waits for a slot to run; NULL at the end. */
+/* Waits for a slot to run and returns it; NULL at the end. */
 static stream_slot *take_waiting(stream_worker *worker)
 {
     clg_stream *stream = worker->stream;
@@ -304,8 +309,8 @@ static stream_slot *take_waiting(stream_worker *worker)
     return slot;
 }
 
-/* Updates the worker's mean run time: a shorter run counts fully, a longer one little, since it may
- * be an outlier. */
+/* Updates the worker's mean run time; the first run is ignored, since it may compile. A shorter run
+ * replaces the mean; a longer one, which may be an outlier, changes it by 1/8 of the difference. */
 static void note_run(stream_worker *worker, uint64_t ns)
 {
     if (worker->n_runs++ == 0) return;
@@ -335,6 +340,7 @@ static clg_status run_slot(stream_worker *worker, stream_slot *slot)
     return status;
 }
 
+/* A worker's thread. */
 static void *run_all(void *argument)
 {
     stream_worker *worker = argument;
@@ -348,6 +354,7 @@ static void *run_all(void *argument)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Returns the slot with batch `index` if that is computed. */
 static stream_slot *find_done(const clg_stream *stream, uint64_t index)
 {
     for (size_t i = 0; i < stream->n_workers; i++)
@@ -358,7 +365,7 @@ static stream_slot *find_done(const clg_stream *stream, uint64_t index)
     return NULL;
 }
 
-/* Waits for the next batch to write; NULL at the end. */
+/* Waits for the next batch in order and returns its slot; NULL at the end. */
 static stream_slot *take_done(clg_stream *stream)
 {
     stream_slot *slot = NULL;
@@ -388,6 +395,7 @@ static clg_status write_slot(clg_stream *stream, stream_slot *slot)
     return call_back(stream, "the callback that writes", stream->write, &batch, &stream->write_ns);
 }
 
+/* Frees a slot after its batch is written. */
 static void give_back(clg_stream *stream, stream_slot *slot)
 {
     mutex_lock(&stream->lock);
@@ -414,6 +422,7 @@ static void write_all(clg_stream *stream)
 
 /* ---- the whole stream ------------------------------------------------------------------------ */
 
+/* Resets the stream's state and the workers for a run. */
 static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
                         void *user)
 {
@@ -435,7 +444,7 @@ static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream
     return CLG_OK;
 }
 
-/* Starts the threads, writes their results, and joins them. */
+/* Starts the threads, passes results to the write callback until the end, and joins the threads. */
 static void work(clg_stream *stream)
 {
     size_t n_started = 0;
@@ -477,8 +486,8 @@ clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_c
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-/* Returns the share of the time that a device is idle, averaged over devices. Call with the stream
- * locked. */
+/* Returns the fraction of the elapsed time in which a device is idle, averaged over devices. Call
+ * with the stream locked. */
 static double idle_share(const clg_stream *stream, uint64_t end_ns)
 {
     const double all_ns = (double)(end_ns - stream->start_ns);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Determines the inputs and outputs of a stream when it is created, from its sessions.
+ * Determines, when a stream is created, which inputs are streamed and in which shapes, which
+ * outputs are passed to the write callback, and the batch size, from the stream's sessions.
  */
 #include "session/stream/stream.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define DEFAULT_BATCH 64
+#define DEFAULT_BATCH 64 /* rows */
 
 /* ---- one session ----------------------------------------------------------------------------- */
 
+/* Inputs without a value are streamed; the others have their value in each batch. */
 static bool is_streamed(const clg_session *s, size_t input) { return !s->inputs[input].value; }
 
-/* Returns the shape of an input, as far as the session or the model declares it. */
+/* Returns the shape of an input that the caller set (clg_session_set_input_shape), else that of the
+ * model; possibly unknown in part. */
 static shape shape_of(const clg_session *s, size_t input)
 {
     const shape *hint = &s->inputs[input].hint;
@@ -44,8 +47,8 @@ static clg_status check_input(const value *port, const shape *dims)
     return status;
 }
 
-/* Chooses the batch: the requested one, the model's fixed one, that of a shape set by the caller,
- * or the default. */
+/* Chooses the batch size: the one that the model fixes, from which a requested one must not differ;
+ * else the requested one, that of a shape set by the caller, or the default. */
 static clg_status decide_batch(clg_stream *stream, const clg_session *s, size_t requested)
 {
     int64_t fixed = 0, said = 0;
@@ -150,7 +153,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
     if (!stream->outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; o->outputs && i < o->n_outputs; i++)
         CLG_TRY(session_find_output(s, o->outputs[i], &index));
-    /* without names, the model's own outputs; the session's further ones are kept values */
+    /* Without names: the model's own outputs. The session's further outputs are kept values. */
     for (size_t i = 0; i < s->n_outputs; i++) {
         bool wanted = o->outputs
                           ? is_requested(o, s->exec->graph->values[s->exec->graph->outputs[i]].name)
@@ -162,6 +165,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
 
 /* ---- all sessions ---------------------------------------------------------------------------- */
 
+/* Checks that a session has the model, streamed inputs and outputs of the first one. */
 static clg_status check_alike(const clg_stream *stream, const clg_session *first,
                               const clg_session *s)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One worker of a stream: its memory, and the processing of a batch.
+ * Implements a stream's worker: the memory of its slots, and for each batch upload, run (padded if
+ * it is short) and download.
  */
 #include "session/stream/stream.h"
 
@@ -33,7 +34,7 @@ static ocl_context *context_of(const stream_worker *worker)
     return worker->session->exec->context->ocl;
 }
 
-/* Creates pinned memory that stays mapped. */
+/* Creates pinned host memory for a tensor of a slot; it stays mapped. */
 static clg_status make_staging(stream_worker *worker, ocl_queue *q, size_t size_bytes,
                                slot_tensor *t)
 {
@@ -82,7 +83,7 @@ clg_status worker_create(stream_worker *worker, stream_memory memory)
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->up));
         CLG_TRY(ocl_queue_create_own(context->ocl, &worker->down));
     }
-    /* Skip reading outputs that are not passed to the write callback. */
+    /* Leave outputs on the device that are not passed to the write callback. */
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].impl = OUTPUT_LEFT;
     for (size_t k = 0; k < stream->n_outputs && !worker->staged; k++)
         s->outputs[stream->outputs[k].index].impl = OUTPUT_MAPPED;
@@ -148,8 +149,8 @@ clg_status worker_upload(stream_slot *slot)
 
 clg_status worker_arrived(stream_slot *slot) { return wait_for(slot->worker, &slot->uploaded); }
 
-/* Pads a short batch to a full one by repeating its last row, which is valid data. The session uses
- * the slot's memory at this point. */
+/* Pads a short batch to a full one by repeating its last row, which is valid data. Called while the
+ * session has the slot's memory. */
 static clg_status pad(stream_slot *slot)
 {
     const stream_worker *worker = slot->worker;
@@ -169,7 +170,7 @@ static clg_status pad(stream_slot *slot)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* Exchanges the memory of slot and frame; a second call restores it. */
+/* Swaps the memory of the slot with that of the session's frame; a second call restores it. */
 static void exchange(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -194,7 +195,7 @@ static void set_rows(stream_slot *slot, size_t n_rows)
     }
 }
 
-/* Gives the session the slot's memory: its rows, and the addresses where they are mapped. */
+/* Gives the session the slot's memory as inputs of n_rows rows and as outputs. */
 static void hand_over(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -230,8 +231,8 @@ static void take_back(stream_slot *slot)
     }
 }
 
-/* Unmaps the results of the slot's last batch, which are written: kernels may use the memory again.
- */
+/* Unmaps the results of the slot's previous batch, which have been written, so that kernels may use
+ * the memory again. */
 static clg_status drop_results(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -249,7 +250,7 @@ static clg_status drop_results(stream_slot *slot)
     return status;
 }
 
-/* Returns whether a plan for these rows needs kernels that are not built yet. */
+/* Sets *out_needs: whether a plan needs kernels that are not built yet. */
 static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_needs)
 {
     const plan_segment *root = p->root;
@@ -265,7 +266,8 @@ static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_n
     return status;
 }
 
-/* Returns whether a batch that is not full must be padded. */
+/* Sets *out_pads: whether a batch that is not full must be padded: if the batch size is fixed, or
+ * if running it as it is would compile kernels. */
 static clg_status must_pad(const stream_slot *slot, bool *out_pads)
 {
     clg_session *s = slot->worker->session;
@@ -284,7 +286,7 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
 }
 
 /* Decides how to run a batch that is not full: as it is if that compiles nothing, otherwise padded.
- * The session uses the slot's memory at this point. */
+ * Called while the session has the slot's memory. */
 static clg_status settle_rows(stream_slot *slot)
 {
     const clg_stream *stream = slot->worker->stream;
@@ -311,7 +313,7 @@ static clg_status check_output(const stream_port *port, const slot_tensor *t, in
                      port->name, shape_text(&t->dims, text), (long long)n_rows);
 }
 
-/* Computes the bytes of a row; there is at least one row. */
+/* Sets t->row_bytes; the tensor must have at least one row. */
 static clg_status find_row_bytes(slot_tensor *t)
 {
     int64_t n;
@@ -342,7 +344,8 @@ static clg_status download_output(stream_worker *worker, slot_tensor *t, size_t 
                           size_bytes, false);
 }
 
-/* Aligns a known content, which the write callback reads through a pointer of its type. */
+/* Aligns the data of an output that the host computed, since the write callback accesses it through
+ * a pointer to its C type. */
 static clg_status align_known(slot_tensor *t)
 {
     tensor *aligned;
@@ -353,8 +356,7 @@ static clg_status align_known(slot_tensor *t)
     return CLG_OK;
 }
 
-/* Checks the outputs, truncates them to the slot's own rows, and, if staged, starts the download.
- */
+/* Checks the outputs, drops rows of padding and, if staged, starts the download. */
 static clg_status begin_download(stream_slot *slot)
 {
     stream_worker *worker = slot->worker;
@@ -375,7 +377,7 @@ static clg_status begin_download(stream_slot *slot)
 static clg_status run_session(stream_slot *slot)
 {
     clg_session *s = slot->worker->session;
-    CLG_TRY(session_enter(s)); /* clears an earlier cancel: the stream's state is checked again */
+    CLG_TRY(session_enter(s)); /* clears an earlier cancel, so test `stopped` again */
     clg_status status = atomic_load(&slot->worker->stream->stopped)
                             ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
                             : session_run(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes the format of numpy/lib/format.py: "\x93NUMPY", version, length, and a Python
- * dictionary of three keys. The parser of the dictionary supports only strings, booleans and tuples
- * of integers.
+ * Parses, converts and writes .npy files as numpy/lib/format.py defines them: "\x93NUMPY", version,
+ * header length, a Python dictionary with three keys, data. The dictionary's parser supports only
+ * strings, booleans and tuples of integers.
  */
 #include "tensor/formats/npy.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const struct kind_row {
-    char text[3]; /* without the byte order */
+    char text[3]; /* type without byte order */
     clg_dtype dtype;
 } kinds[] = {
     {"f2", CLG_FLOAT16}, {"f4", CLG_FLOAT32}, {"f8", CLG_FLOAT64}, {"i1", CLG_INT8},
@@ -40,7 +40,7 @@ static void skip_blanks(parser *p)
         p->at++;
 }
 
-/* Consumes the character if it is next. */
+/* Skips blanks, and consumes the character c if it is next. */
 static bool accept(parser *p, char c)
 {
     skip_blanks(p);
@@ -58,7 +58,7 @@ static bool accept_word(parser *p, const char *word)
     return true;
 }
 
-/* Parses a string without escapes: no key or dtype has any. */
+/* Parses a quoted string; escapes are not supported, since no key or dtype has any. */
 static bool parse_string(parser *p, const char **out_string, size_t *out_n)
 {
     skip_blanks(p);
@@ -228,7 +228,7 @@ static void swap_elements(uint8_t *data, size_t size_bytes, size_t element_bytes
     }
 }
 
-/* Walks t in C order, the last axis fastest, and fetches each element from the file's order. */
+/* Fills t in C order from raw, which is in Fortran order. raw has all rows of info->dims. */
 static void gather_fortran(const npy_info *info, const uint8_t *raw, int64_t first_row, tensor *t,
                            size_t element_bytes)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes .npy files by rows. Rows are not cached: memory use does not grow with the file.
+ * Reads and writes .npy files by rows (slices along the first axis). Rows are not cached: memory
+ * use does not grow with the file.
  */
 #include "tensor/formats/npy.h"
 
@@ -39,7 +40,7 @@ clg_status npy_reader_open(const char *path, npy_reader *out_reader)
     return error_prefix(status, "'%s'", path);
 }
 
-/* Reads rows of a file whose first axis is fastest: element i of all rows is one contiguous run. */
+/* Reads rows of a file in Fortran order, where element i of consecutive rows is contiguous. */
 static clg_status read_columns(npy_reader *reader, int64_t first, tensor *t)
 {
     npy_info part = reader->info;
@@ -61,6 +62,7 @@ static clg_status read_columns(npy_reader *reader, int64_t first, tensor *t)
     return status;
 }
 
+/* Fills t with rows from row `first` on. */
 static clg_status read_rows(npy_reader *reader, int64_t first, tensor *t)
 {
     if (t->size_bytes == 0) return CLG_OK;
@@ -107,7 +109,7 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
         *out_writer = (npy_writer){0};
         return error_set(CLG_ERROR_SHAPE, "a scalar cannot be written row by row");
     }
-    /* Format the header with the largest count, so that it reserves space for every count. */
+    /* Format the header with the largest row count, so that it has space for any count. */
     out_writer->dims.dims[0] = INT64_MAX;
     status = npy_format_header(dtype, &out_writer->dims, 0, header, &out_writer->header_bytes);
     out_writer->dims.dims[0] = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes .npy files in a ZIP. Skips entries that are not called *.npy.
+ * Reads and writes NumPy's .npz archives: ZIP files in which each entry NAME.npy is a .npy file
+ * with the array NAME. Other entries are ignored.
  */
 #include "tensor/formats/npz.h"
 
@@ -56,7 +57,7 @@ size_t npz_find(const npz_reader *reader, const char *name)
     return HASH_MAP_NONE;
 }
 
-/* Reads the .npy header at the start of the stream, checked against the entry's size. */
+/* Reads the .npy header at the start of an entry, and checks it against the entry's size. */
 static clg_status read_header(zip_stream *stream, npy_info *out_info)
 {
     char preamble[NPY_PREAMBLE_BYTES];

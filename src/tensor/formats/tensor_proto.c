@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts TensorProto of onnx.proto (IR 3 to 13). raw_data is little-endian by ONNX's definition,
- * and so is the host (tensor.h), so its bytes are the tensor's. The repeated fields hold one number
- * per element, except for complex types (two), 16-bit and 8-bit floats (their bits in an int32) and
- * sub-byte types (the packed byte in an int32).
+ * Parses and writes ONNX's TensorProto (IR versions 3 to 13). raw_data is little-endian by
+ * definition, and so is the host (tensor.h): its bytes are the tensor's memory. The typed repeated
+ * fields (float_data, ...) hold one number per element, except for complex dtypes (two), 16-bit and
+ * 8-bit floats (their bits in an int32) and sub-byte dtypes (a packed byte in an int32).
  */
 #include "tensor/formats/tensor_proto.h"
 
@@ -46,7 +46,7 @@ static const char *storage_name(unsigned field)
     }
 }
 
-/* Returns the repeated field that holds a dtype. */
+/* Returns the typed field that stores a dtype. */
 static unsigned storage_of(clg_dtype dtype)
 {
     switch (dtype) {
@@ -95,7 +95,7 @@ static clg_status parse_dims(const wire_cursor *c, const wire_field *field, shap
 static clg_status parse_number(wire_bytes digits, const char *key, uint64_t *out_value)
 {
     uint64_t value = 0;
-    bool good = digits.size_bytes > 0 && digits.size_bytes <= 19; /* below 2^64 */
+    bool good = digits.size_bytes > 0 && digits.size_bytes <= 19; /* so below 2^64 */
     for (size_t i = 0; good && i < digits.size_bytes; i++) {
         good = digits.data[i] >= '0' && digits.data[i] <= '9';
         value = value * 10 + (uint64_t)(digits.data[i] - '0');
@@ -106,8 +106,8 @@ static clg_status parse_number(wire_bytes digits, const char *key, uint64_t *out
     return CLG_OK;
 }
 
-/* Parses one StringStringEntryProto: key 1, value 2. Unknown keys, such as checksum, are
- * skipped. */
+/* Parses one entry of external_data, a StringStringEntryProto (field 1: key, 2: value). Unknown
+ * keys, such as checksum, are skipped. */
 static clg_status parse_external(const wire_cursor *c, const wire_field *field, tensor_proto *proto)
 {
     wire_cursor entry;
@@ -160,7 +160,7 @@ static clg_status parse_field(const wire_cursor *c, const wire_field *field, ten
         }
         proto->is_external = value == 1;
         return CLG_OK;
-    default: return CLG_OK; /* doc_string, metadata and what later versions add */
+    default: return CLG_OK; /* doc_string, metadata, fields of later versions */
     }
 }
 
@@ -188,7 +188,7 @@ static clg_status check(const tensor_proto *proto)
     return CLG_OK;
 }
 
-/* Finds the name first, so that errors in fields before it can include it. */
+/* Returns the tensor's name, which is found first so that all errors can include it. */
 static wire_bytes find_name(const wire_cursor *message)
 {
     wire_cursor c = *message;
@@ -227,8 +227,8 @@ static wire_type element_type(unsigned storage)
                                     : WIRE_VARINT;
 }
 
-/* Computes how many numbers the field must hold: per element of the tensor, or per byte of a packed
- * one. */
+/* Computes how many numbers the typed field must hold: one or two per element, or one per byte of
+ * packed elements. Returns false on overflow. */
 static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t *out_n)
 {
     const dtype_info *info = dtype_find(proto->dtype);
@@ -239,8 +239,8 @@ static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t
     return true;
 }
 
-/* Processes the elements of one field; called for every field with the number `storage`, in order.
- */
+/* Processes the numbers of one occurrence of a repeated field; called for every occurrence of field
+ * `storage`, in order. */
 typedef clg_status (*element_sink)(void *user, const wire_field *field, wire_cursor *elements);
 
 static clg_status each_field(const tensor_proto *proto, unsigned storage, element_sink sink,
@@ -259,11 +259,12 @@ static clg_status each_field(const tensor_proto *proto, unsigned storage, elemen
     return CLG_OK;
 }
 
+/* The state of filling a tensor from a typed field. */
 typedef struct filling {
     unsigned storage;
     size_t n_found, n_needed;
     size_t n_fields;
-    wire_cursor last; /* elements of the last field */
+    wire_cursor last; /* numbers of the last occurrence */
     tensor *tensor;
     size_t number_bytes; /* of one number in the tensor's memory */
     clg_dtype dtype;
@@ -281,8 +282,8 @@ static clg_status count_scalars(void *user, const wire_field *field, wire_cursor
     return CLG_OK;
 }
 
-/* Returns whether an integer of a repeated field is valid for the dtype: by its value or, for
- * signed and sub-byte types, as its unsigned bits. */
+/* Returns whether an integer of int32_data or uint64_data is valid for the dtype: by its value or,
+ * for signed and sub-byte dtypes, also as unsigned bits. */
 static bool fits(clg_dtype dtype, int64_t value)
 {
     const dtype_info *info = dtype_find(dtype);
@@ -334,7 +335,8 @@ static clg_status fill_field(void *user, const wire_field *field, wire_cursor *e
     return CLG_OK;
 }
 
-/* Returns whether the numbers are stored as in the tensor: fixed width, in one packed field. */
+/* Returns whether the field's bytes are those of the tensor: fixed-width numbers, in one packed
+ * occurrence. */
 static bool is_plain(const filling *f, size_t tensor_bytes)
 {
     return (f->storage == FLOAT_DATA || f->storage == DOUBLE_DATA) && f->n_fields == 1 &&
@@ -423,6 +425,7 @@ clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner 
     return named(proto, to_tensor(proto, owner, out_tensor));
 }
 
+/* Creates a tensor from external data. */
 static clg_status resolve(const tensor_proto *proto, const void *file_data, size_t file_size_bytes,
                           const tensor_owner *owner, tensor **out_tensor)
 {

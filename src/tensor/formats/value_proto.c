@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads sequences, optionals and maps from ONNX's messages. See value_proto.h.
+ * Parses ONNX's SequenceProto, OptionalProto and MapProto into values, recursively. See
+ * value_proto.h.
  */
 #include "tensor/formats/value_proto.h"
 
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-/* Fields of SequenceProto and OptionalProto; an optional has one of them, once. */
+/* Field numbers of SequenceProto (repeated) and OptionalProto (one of them, once). */
 enum { FIELD_TENSOR = 3, FIELD_SPARSE = 4, FIELD_SEQUENCE = 5, FIELD_MAP = 6, FIELD_OPTIONAL = 7 };
 
 static clg_status read_tensor(const wire_cursor *message, clg_value **out_value)
@@ -26,7 +27,7 @@ static clg_status read_tensor(const wire_cursor *message, clg_value **out_value)
 static clg_status read_value(const wire_cursor *message, clg_value_kind kind, int depth,
                              clg_value **out_value);
 
-/* Reads the value in a field; *out_value stays NULL for other fields. */
+/* Reads the value in a field of a sequence or optional; *out_value is NULL for other fields. */
 static clg_status read_item(wire_cursor *c, const wire_field *field, int depth,
                             clg_value **out_value)
 {
@@ -80,10 +81,10 @@ static clg_status read_optional(wire_cursor c, int depth, clg_value **out_value)
     return status;
 }
 
+/* Field numbers of MapProto: it has a list of keys and a SequenceProto of as many values. */
 enum { MAP_KEY_TYPE = 2, MAP_INTS = 3, MAP_STRINGS = 4, MAP_VALUES = 5 };
 
-/* Reads the keys in a field, starting at *at. A MapProto has keys, and a sequence of as many single
- * values. */
+/* Reads the keys in one occurrence of a key field into `keys`, from index *at on; advances *at. */
 static clg_status read_keys_in(const wire_cursor *c, const wire_field *field, tensor *keys,
                                int64_t *at)
 {
@@ -121,8 +122,8 @@ static clg_status read_keys(const wire_cursor *message, int64_t type, int64_t n,
     return status;
 }
 
-/* Scans a MapProto: returns the type of the keys, their number, and the values as a sequence.
- * *out_values, NULL before, stays NULL if there are none. */
+/* Sets *out_type to the type of a MapProto's keys, *out_n to their number, and *out_values, which
+ * is NULL before, to the values as a sequence, if there are any. */
 static clg_status look_at_map(wire_cursor c, int depth, int64_t *out_type, size_t *out_n,
                               clg_value **out_values)
 {
@@ -168,7 +169,8 @@ static clg_status put_value(tensor *values, int64_t i, const clg_value *item)
     return CLG_OK;
 }
 
-/* Joins the scalars of a sequence into one tensor [n]; float32 when n is 0. */
+/* Joins the scalars of a sequence into a tensor of shape [n]; dtype float32 if n is 0. sequence:
+ * NULL for none. */
 static clg_status join_values(const clg_value *sequence, size_t n, clg_value **out_value)
 {
     const shape dims = {.rank = 1, .dims = {(int64_t)n}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads ZIP (PKWARE's APPNOTE 6.3, with zip64). Sizes are taken from the central directory only;
- * the local headers only have to agree on the name.
+ * Reads ZIP files (PKWARE's APPNOTE 6.3, with zip64). Sizes are taken from the central directory
+ * only; local headers only have to agree on the name.
  */
 #include "tensor/formats/zip.h"
 
@@ -11,13 +11,15 @@
 
 #include <string.h>
 
+/* Sizes of the fixed parts of records: end of central directory, zip64 end and its locator, entry
+ * of the central directory, local header. */
 #define END_BYTES 22u
 #define END64_BYTES 56u
 #define LOCATOR_BYTES 20u
 #define CENTRAL_BYTES 46u
 #define LOCAL_BYTES 30u
-#define CHUNK_BYTES ((size_t)1 << 30) /* zlib counts in 32 bits */
-/* Largest expansion of a deflate stream: a match of 258 bytes in two bits. */
+#define CHUNK_BYTES ((size_t)1 << 30) /* bytes per call, since zlib counts in 32 bits */
+/* Largest expansion factor of deflate: 258 bytes from a match of two bits. */
 #define DEFLATE_MAX ((size_t)1032)
 
 static clg_status damaged(const char *what)
@@ -25,6 +27,7 @@ static clg_status damaged(const char *what)
     return error_set(CLG_ERROR_IO, "damaged ZIP file: %s", what);
 }
 
+/* Returns a little-endian integer. */
 static uint64_t little(const uint8_t *data, unsigned n_bytes)
 {
     uint64_t value = 0;
@@ -34,14 +37,15 @@ static uint64_t little(const uint8_t *data, unsigned n_bytes)
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
+/* The central directory. */
 typedef struct directory {
     const uint8_t *file;
     size_t offset, size_bytes; /* in the file */
     uint64_t n_entries;
 } directory;
 
-/* Finds the end record: the last record of a file, followed only by a comment whose length it
- * gives. */
+/* Finds the end record: the last record of the file, followed only by a comment of the length that
+ * it states. NULL if there is none. */
 static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
 {
     for (size_t comment = 0; comment <= UINT16_MAX && comment + END_BYTES <= size_bytes;
@@ -52,8 +56,8 @@ static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
     return NULL;
 }
 
-/* Replaces the numbers of the end record (entries, bytes and offset of the directory) with those of
- * the zip64 end record, which is present if one of them does not fit. */
+/* Replaces `numbers` (entries, bytes and offset of the directory), read from the end record, with
+ * those of the zip64 end record, which must be present if one of them does not fit. */
 static clg_status read_end64(const uint8_t *data, size_t end_offset, uint64_t numbers[3])
 {
     if (end_offset < LOCATOR_BYTES) return damaged("the zip64 locator is missing");
@@ -93,8 +97,8 @@ static clg_status find_directory(const uint8_t *data, size_t size_bytes, directo
     return CLG_OK;
 }
 
-/* Replaces the numbers (size, packed size, offset) that are all ones with those of the zip64 part
- * of an entry's extra field, which has only these, in this order. */
+/* Replaces those of `numbers` (size, packed size, offset) that are all ones with the values in the
+ * zip64 part of the entry's extra field, which has only these, in this order. */
 static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numbers[3])
 {
     while (n_bytes >= 4) {
@@ -118,7 +122,7 @@ static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numb
     return CLG_OK;
 }
 
-/* Finds the entry's data, after a local header that repeats its name. */
+/* Finds the data of an entry, after its local header at `offset`, which must repeat the name. */
 static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *name, size_t n_name,
                          uint64_t packed_bytes, const uint8_t **out_packed)
 {
@@ -139,7 +143,8 @@ static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *n
     return CLG_OK;
 }
 
-/* Reads one record of n_bytes at most; returns its length. */
+/* Parses one record of the directory, which has n_bytes left; *out_record_bytes: the record's
+ * length. */
 static clg_status read_entry(const directory *dir, const uint8_t *record, size_t n_bytes,
                              zip_entry *out_entry, size_t *out_record_bytes)
 {
@@ -245,7 +250,8 @@ clg_status zip_stream_open(const zip_entry *entry, zip_stream *out_stream)
     return CLG_OK;
 }
 
-/* Inflates until the buffer is full; *out_result is zlib's result. */
+/* Inflates until the buffer is full or the stream ends or fails. *out_n: bytes produced;
+ * *out_result: the last result of zlib. */
 static void inflate_into(zip_stream *stream, uint8_t *data, size_t size_bytes, size_t *out_n,
                          int *out_result)
 {
@@ -297,7 +303,7 @@ clg_status zip_stream_finish(zip_stream *stream)
         uint8_t more;
         size_t n;
         int result;
-        inflate_into(stream, &more, 1, &n, &result); /* only the end mark may follow */
+        inflate_into(stream, &more, 1, &n, &result); /* only the end of the stream may follow */
         at_end = n == 0 && result == Z_STREAM_END && stream->n_taken == entry->packed_bytes;
     }
     if (!at_end)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes ZIP. Each entry's header reserves zip64 sizes, as NumPy's does, and is patched when the
- * entry has ended. Dates are 1980-01-01, so equal contents give equal files.
+ * Writes ZIP files. Like NumPy, it reserves zip64 sizes in each local header, which is overwritten
+ * when the entry has ended and its sizes are known. Dates are 1980-01-01, so that equal inputs give
+ * equal files.
  */
 #include "tensor/formats/zip.h"
 
@@ -11,11 +12,12 @@
 
 #define LOCAL_BYTES 30u
 #define BUFFER_BYTES ((size_t)1 << 16)
-#define CHUNK_BYTES ((size_t)1 << 30) /* zlib counts in 32 bits */
-#define VERSION 45u                   /* zip64 */
+#define CHUNK_BYTES ((size_t)1 << 30) /* bytes per call, since zlib counts in 32 bits */
+#define VERSION 45u                   /* needed to extract: 4.5, for zip64 */
 #define FLAG_UTF8 0x800u
 #define DATE_1980 0x21u
 
+/* Appends a little-endian integer. */
 static void put(strbuf *out, unsigned n_bytes, uint64_t value)
 {
     char bytes[8];
@@ -43,8 +45,8 @@ clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writ
     return status;
 }
 
-/* Writes the fields that both headers of an entry have: from the version needed to extract it to
- * its CRC. */
+/* Writes the fields that an entry's local header and directory record share: from the version
+ * needed to extract it to its CRC. */
 static void put_common(const zip_writer *w, strbuf *out)
 {
     put(out, 2, VERSION);
@@ -55,7 +57,7 @@ static void put_common(const zip_writer *w, strbuf *out)
     put(out, 4, w->crc);
 }
 
-/* Writes the header before the entry; its sizes are always in the zip64 field. */
+/* Writes the entry's local header, with the sizes in the zip64 extra field. */
 static void format_local(const zip_writer *w, strbuf *out)
 {
     put(out, 4, 0x04034b50);
@@ -97,7 +99,8 @@ static clg_status append_packed(zip_writer *writer, const void *data, size_t siz
     return file_writer_append(&writer->file, data, size_bytes);
 }
 
-/* Feeds the deflater and writes its output; flush is Z_NO_FLUSH or Z_FINISH. */
+/* Compresses data and appends the output. flush: Z_NO_FLUSH, or Z_FINISH at the end of the
+ * entry. */
 static clg_status deflate_some(zip_writer *writer, const uint8_t *data, size_t size_bytes,
                                int flush)
 {
@@ -130,8 +133,8 @@ clg_status zip_writer_write(zip_writer *writer, const void *data, size_t size_by
     return CLG_OK;
 }
 
-/* Writes the entry's record in the directory; if a number is too large for it, all go to the zip64
- * field. */
+/* Appends the entry's record to the directory. If one of size, packed size and offset is large, all
+ * are stored in the zip64 extra field. */
 static void format_central(zip_writer *w)
 {
     uint64_t numbers[3] = {w->size_bytes, w->packed_bytes, w->start};
@@ -177,7 +180,8 @@ clg_status zip_writer_end(zip_writer *writer)
     return writer->directory.status;
 }
 
-/* Writes what follows the directory: the end record, preceded by a zip64 one where needed. */
+/* Writes what follows the directory: the end record, preceded by the zip64 end record and locator
+ * if a number is large. */
 static void format_end(zip_writer *w, strbuf *out)
 {
     uint64_t n = w->n_entries, size_bytes = w->directory.size_bytes, offset = w->file.size_bytes;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests drivers whose compiler crashes, hangs, or takes all memory on CLBlast's kernels
- * (layers/opencl_crashing.c): CLBlast computes in a compile helper first, the process survives, and
- * clgraph's own kernels are used. Warm starts start no helper, neither for CLBlast nor for kernels.
+ * Tests drivers whose compiler crashes, hangs, or takes all memory on CLBlast's kernels (simulated
+ * by layers/opencl_crashing.c): CLBlast is first tried in a compile helper process, this process
+ * survives, and clgraph's own kernels are used. Also tests that warm starts (with a filled cache)
+ * start no helper, neither for CLBlast nor for kernels.
  */
 /* ctest: timeout 1500 */
 #include "support/unit.h"
@@ -19,12 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Text that both of CLBlast's GEMM programs contain, and text that only the batched one contains.
- */
+/* Names in the source of CLBlast's programs: in that of both GEMMs, and only in that of the batched
+ * one. */
 #define ANY_GEMM "XgemmDirect"
 #define BATCHED_GEMM "XgemmDirectStridedBatched"
 
-/* Checks that a MatMul that prefers CLBlast is right, and whether CLBlast computed it. */
+/* Checks that a MatMul for which CLBlast is preferred is right, and whether CLBlast computed it. */
 static void expect_gemm(clg_context *context, bool is_blas)
 {
     wd_answer a;
@@ -55,6 +56,7 @@ static void expect_batch(clg_context *context, bool is_blas)
     clg_model_free(m);
 }
 
+/* Returns the number of cache entries whose description contains a text. */
 static size_t n_listed(const char *store, const char *text)
 {
     clg_cache_entry *entries;
@@ -65,8 +67,10 @@ static size_t n_listed(const char *store, const char *text)
     return n_found;
 }
 
-/* Runs three contexts, in place of three processes: checks that the second one avoids the crash if
- * it is remembered, and that the third one, after the record was removed, tries again. */
+/* Makes the driver fail (by: abort, fault, exit, kill, ...) at "build" or "launch" of CLBlast's
+ * kernels. Creates three contexts one after another, as three processes would: the first meets the
+ * failure; the second avoids it if it is remembered in the cache; the third tries again, after the
+ * record was removed. */
 static void die_by(const char *at, const char *by, bool is_remembered)
 {
     char store[64];
@@ -82,7 +86,7 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     assert_non_null(strstr(cd_last_line, "CLBlast's Sgemm"));
     assert_non_null(strstr(cd_last_line, "driver '"));
     expect_gemm(context, false);
-    assert_int_equal(cd_n_crashes(), n); /* not tried again */
+    assert_int_equal(cd_n_crashes(), n); /* not tried again in this context */
     clg_context_free(context);
     assert_int_equal(n_listed(store, "compiler crash on CLBlast's Sgemm"), is_remembered);
 
@@ -134,7 +138,7 @@ TEST(blas_crash__of_batches_alone)
     clg_context_free(context);
 }
 
-/* Without self-tests, the crash happens when a run is prepared. */
+/* Without self-tests, the crash happens while a run is prepared. */
 TEST(blas_crash__met_by_a_run)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
@@ -180,8 +184,8 @@ TEST(blas_trial__warm_starts_start_no_helper)
     clg_context_free(context);
 }
 
-/* Sets the default time limit for compiles: CLBlast's programs take long where PoCL's cache is
- * empty. */
+/* Before each test: sets the default time limit for compiles, since CLBlast's programs take long
+ * where PoCL's cache is empty. */
 static int begin(void **state)
 {
     cd_limit_s = 0;

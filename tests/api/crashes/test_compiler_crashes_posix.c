@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests drivers whose compiler crashes, hangs, or takes all memory (layers/opencl_crashing.c) on
- * one kernel: the process survives, another implementation is used or an error names node and
- * driver, and only crashes are recorded. Also compile helpers that are missing, of another version
- * or killed, and host programs that treat children in unusual ways.
+ * Tests drivers whose compiler crashes, hangs or exhausts memory on one kernel (simulated by
+ * layers/opencl_crashing.c). The process must survive; another implementation must be used, or an
+ * error must name the node and the driver; and only crashes may be recorded. Also tests compile
+ * helper processes that are missing, of another version or killed, and host programs that handle
+ * child processes in unusual ways.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -30,8 +31,8 @@
 #define WINOGRAD_4X4 "#define P_M 4\n"
 #define SOFTMAX "void softmax"
 
-/* Checks that a convolution that prefers winograd_4x4 is right, and whether it was computed by it.
- */
+/* Runs a convolution that prefers winograd_4x4; checks its result, and whether winograd_4x4
+ * computed it. */
 static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 {
     wd_answer a;
@@ -42,7 +43,8 @@ static void expect_conv(clg_context *context, clg_model *m, bool is_winograd)
 
 /* ---- crashes --------------------------------------------------------------------------------- */
 
-/* Runs two contexts, in place of two processes: checks whether the second one avoids the crash. */
+/* Checks in two successive contexts, which stand for two processes, whether the second one avoids
+ * the crash. */
 static void die_by(const char *at, const char *by, bool is_remembered)
 {
     char store[64];
@@ -111,8 +113,8 @@ TEST(crash__no_other_implementation)
 
 /* ---- generated kernels ----------------------------------------------------------------------- */
 
-/* Checks y = Tanh(Sigmoid(x)), normally one kernel, on a driver that crashes on kernels that
- * contain `in` and `and` but not `not`. */
+/* Checks y = Tanh(Sigmoid(x)), normally one fused kernel, with a compiler that crashes on programs
+ * whose source contains the strings `in` and `and` but not `not`. */
 static void expect_tanh_of_sigmoid(const char *store, const char *in, const char *and,
                                    const char * not )
 {
@@ -147,8 +149,8 @@ TEST(crash__of_vectors)
 
 TEST(crash__of_two_operators_in_one) { expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL); }
 
-/* Checks an 8-bit GEMM by kernels for CPUs, with a compiler that crashes on dot product
- * instructions where the device has any. */
+/* Checks an 8-bit GEMM in the kernels for CPUs, with a compiler that crashes on programs with
+ * dot-product instructions, where the device has these. */
 TEST(crash__of_dot_products)
 {
     static const uint8_t x[6] = {1, 2, 3, 250, 5, 6};
@@ -209,7 +211,7 @@ TEST(helper__does_not_work)
 
 static void kill_child(pid_t pid) { (void)kill(pid, SIGKILL); }
 
-/* Kills the helpers whenever the compiler starts to loop. */
+/* Kills the helper processes whenever the compiler hangs. */
 static void *kill_helpers(void *argument)
 {
     for (long seen = 0; !atomic_load((atomic_bool *)argument);) {
@@ -351,7 +353,7 @@ TEST(host__is_killed)
     assert_true(cd_each_helper(host, NULL) > 0);
     (void)kill(host, SIGKILL);
     assert_int_equal(waitpid(host, NULL, 0), host);
-    /* Orphans get another parent: count processes that have this test's folder in their
+    /* Orphaned processes get another parent: identify them by this test's folder in their
      * environment. */
     char command[600];
     (void)snprintf(command, sizeof command,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the self-tests of kernels before their first use, under a driver that miscompiles one of
- * them (support/fakes/wrong_driver.h): the wrong implementation is found, reported once and not
- * used, another one gives the model's right result, the self-test result outlives the context, and
- * another driver version is tested again. Without self-tests the same model's result is wrong.
+ * Tests the self-tests that run before the first use of a kernel, under a driver that miscompiles a
+ * kernel (support/fakes/wrong_driver.h). The wrong implementation must be detected, reported once
+ * and not used; another one must compute the model correctly; the outcome must be cached beyond the
+ * context's lifetime; and another driver version must be tested again. With self-tests disabled,
+ * the same model's result is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -20,17 +21,17 @@
 
 /* ---- driver faults --------------------------------------------------------------------------- */
 
-/* Elements after a line's last whole vector are one too large. */
+/* In the Winograd kernel, elements after the last whole vector of a line are too large by one. */
 static const wd_fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
                                   "r[c] = line[i + c] + (float)(width - i < P_VEC);"};
-/* A coefficient of the transforms is slightly wrong. */
+/* One coefficient of the Winograd transforms is too large by 0.1 %. */
 static const wd_fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
                                    "m[0] += sum_a + 1.001f * sum_b;"};
-/* All tiled kernels of the SIMD class return twice the result. */
+/* All tiled kernels of the SIMD class return twice the correct result. */
 static const wd_fault everywhere = {"epilogue_finish", "v = alpha *", "v = 2 * alpha *"};
-/* The SIMD class's GEMMs keep only the last block of a sum of more than 256 terms. */
+/* GEMMs of the SIMD class keep only the last block of k, where k exceeds 256. */
 static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
-/* The SIMD class's GEMMs with 37 rows omit the last tile. */
+/* GEMMs of the SIMD class with m = 37 omit the last tile of rows. */
 static const wd_fault of_37_rows = {"gemm_pack_b", "NR, tiles = (m + tile_m - 1) / tile_m;",
                                     "NR, tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
@@ -76,7 +77,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     expect_right(context, model, "winograd_4x4", false, &a);
     clg_context_free(context);
 
-    context = wd_context(store, CLG_SELFTEST_ON); /* in place of another process */
+    context = wd_context(store, CLG_SELFTEST_ON); /* stands for another process */
     assert_ok(clg_context_counters(context, &before));
     expect_right(context, model, "winograd_4x4", false, &a);
     assert_ok(clg_context_counters(context, &after));
@@ -94,7 +95,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     wd_driver_is(&wd_no_fault, ".2");
     context = wd_context(store, CLG_SELFTEST_ON);
     expect_right(context, model, "winograd_4x4", true, &a);
-    assert_int_equal(wd_warnings, 2); /* and may be right again */
+    assert_int_equal(wd_warnings, 2); /* and may pass */
     clg_context_free(context);
 
     wd_driver_is(f, NULL);
@@ -131,7 +132,7 @@ TEST(selftest__no_implementation_left_is_an_error)
     clg_context_free(context);
 }
 
-/* Checks the implementation of y = alpha x w, [m,k] by [k,n], all ones; y is not checked. */
+/* Checks which implementation computes y = alpha x w, [m,k] by [k,n], of ones; does not check y. */
 static void expect_impl(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
                         const char *expected)
 {
@@ -189,14 +190,14 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
     return CLG_OK;
 }
 
-/* Two GEMMs share a variant that is wrong for the first of them. */
+/* Two GEMMs use the same kernel variant, which computes the first of them wrongly. */
 TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
 {
     size_t n_passed, n_failed;
     wd_answer a;
     wd_driver_is(&of_37_rows, NULL);
     clg_model *model = wd_gemm();
-    for (int round = 0; round < 2; round++) { /* in this context, and in another one by the cache */
+    for (int round = 0; round < 2; round++) { /* in this context, then in another, from the cache */
         clg_context *context = wd_context("report", CLG_SELFTEST_ON);
         if (round == 0) {
             assert_ok(report(context, &n_passed, &n_failed));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the self-tests of attention under a driver that miscompiles one of its kernels
- * (support/fakes/wrong_driver.h): the wrong implementation is found and another one gives the right
- * result, for each of the operators that share the kernels; where all are wrong, an error says so.
- * Without self-tests the same model's result is wrong.
+ * Tests the self-tests of attention kernels, under a driver that miscompiles one of them
+ * (support/fakes/wrong_driver.h), for each operator that uses these kernels. The wrong
+ * implementation must be detected and another one must compute the right result; where all are
+ * wrong, an error must say so. With self-tests disabled, the same model's result is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -25,15 +25,15 @@ static const wd_fault next_query = {
     "void attention_rows",
     "query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);",
     "query[r][d] = LOAD1(q + q_off + b * qb + h * qh + min(first + r + 1, q_len - 1) * qi + d);"};
-/* Keys of a last, partial panel are omitted. */
+/* The keys of the last, partial panel of packed keys are omitted. */
 static const wd_fault last_panel = {"void attention_pack", "min(KEYS, kv_len - first)",
                                     "(kv_len - first) / KEYS * KEYS"};
 /* The last key is omitted. */
 static const wd_fault last_key = {"void attention_groups", "count = min(P_LOCAL, last - j);",
                                   "count = min(P_LOCAL, last - j - 1);"};
-/* A query that sees no key divides by 0. */
+/* A query whose keys are all masked divides by 0. */
 static const wd_fault no_key = {"#define P_LOCAL 1\n", "total[r] == 0.0f ? 0.0f : 1.0f", "1.0f"};
-/* Results are twice as large: in the kernels for vectors, and in all kernels. */
+/* Results are twice as large: in the vector kernels (P_LOCAL 1), and in all attention kernels. */
 static const wd_fault vectors = {"#define P_LOCAL 1\n", "1.0f / total[r]", "2.0f / total[r]"},
                       everything = {"void attention", "1.0f / total[r]", "2.0f / total[r]"};
 
@@ -126,7 +126,7 @@ typedef struct problem {
     clg_kernel_class kernels;
 } problem;
 
-/* Runs the problem: returns the error of the result, and the implementation that computed it. */
+/* Runs the problem; returns the error of its result and the implementation that computed it. */
 static clg_status run(clg_context *context, const problem *p, wd_answer *out)
 {
     static float y[MAX_ELEMENTS];
@@ -143,8 +143,8 @@ static clg_status run(clg_context *context, const problem *p, wd_answer *out)
     return status;
 }
 
-/* Checks a driver with this fault: `spare` computes the right result, and the last of n_wrong
- * warnings names `kernel`. */
+/* Checks with this driver fault that the implementation `spare` computes the right result, and that
+ * there are n_wrong warnings, of which the last one names `kernel`. */
 static void expect_spare(const wd_fault *f, const char *store, const problem *p, int n_wrong,
                          const char *kernel, const char *spare)
 {
@@ -218,7 +218,7 @@ TEST(attention__simt_kernels_have_a_spare)
     expect_wrong_without(&last_key, &p);
 }
 
-/* The model's own mask hides nothing. */
+/* The model has an all-true mask. */
 TEST(attention__masks_hide_whole_queries_in_tests)
 {
     static const problem few = {MASKED, 2, 5, CLG_KERNELS_SIMD},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the self-tests of CLBlast's kernels, of which it has several without reporting which one it
- * uses: each is tested before the first GEMM that may use it, under a driver that miscompiles one
- * (support/fakes/wrong_driver.h).
+ * Tests the self-tests of CLBlast's GEMM kernels. CLBlast chooses among several and does not report
+ * which; each must be tested before the first GEMM that may use it. The driver miscompiles one of
+ * them (support/fakes/wrong_driver.h).
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -17,7 +17,7 @@
 
 /* ---- driver faults --------------------------------------------------------------------------- */
 
-/* The last row of CLBlast's ragged GEMMs is all sevens. */
+/* CLBlast's GEMMs whose sizes are no multiples of its tiles return 7 in the last row. */
 static const wd_fault clblast = {
     "XgemmDirect", "if ((idm + _mi) < kSizeM && (idn + _ni) < kSizeN) {",
     "if ((idm + _mi) < kSizeM && (idn + _ni) < kSizeN) {\n"
@@ -62,8 +62,8 @@ TEST(selftest__finds_clblast_wrong)
 
 enum { LARGE_FROM = 256, LARGE_SHARE = 4100 * 64 };
 
-/* Lowers CLBlast's threshold for large GEMMs: with its parameters for CPUs, PoCL would take seconds
- * for one. */
+/* Lowers the size from which CLBlast uses its kernel for large GEMMs: with CLBlast's parameters for
+ * CPUs, a GEMM above the original threshold would take seconds on PoCL. */
 static void lower_clblast_s_threshold(clg_context *context)
 {
     int (*override)(cl_device_id, const char *, int, size_t, const char **, const size_t *);
@@ -82,7 +82,7 @@ static void lower_clblast_s_threshold(clg_context *context)
     assert_int_equal(dlclose(library), 0);
 }
 
-/* Returns the largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
+/* Returns the largest error of y = a b, [m,k] by [k,n], computed by CLBlast where it is used. */
 static double run_large(clg_context *context, int m, int k, int n, char impl[WD_IMPL_BYTES])
 {
     static float a[LARGE_SHARE], b[LARGE_SHARE], y[LARGE_SHARE];
@@ -100,7 +100,7 @@ static double run_large(clg_context *context, int m, int k, int n, char impl[WD_
     return wd_worst_of(y, expected, (size_t)(m * n));
 }
 
-/* CLBlast has special kernels for large GEMMs, from a size that it does not report. */
+/* CLBlast switches to other kernels for large GEMMs, from a size that it does not report. */
 TEST(selftest__finds_clblast_wrong_where_it_is_large)
 {
     wd_answer a;
@@ -125,7 +125,7 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
     assert_true(run_large(context, 320, 320, 320, impl) < 0.01);
     assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 1);
-    /* long sides, which are a separate class */
+    /* Elongated shapes are tested as a separate class. */
     assert_true(run_large(context, 4100, 64, 64, impl) < 0.01);
     assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 2);
@@ -133,8 +133,7 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
     clg_context_free(context);
 }
 
-/* Returns whether CLBlast computes y = x w; shapes of x and w have rank 3, neither is a constant.
- */
+/* Returns whether CLBlast computes y = x w, where x and w are inputs of rank 3, not constants. */
 static bool is_by_clblast(clg_context *context, const int64_t *x_dims, const int64_t *w_dims)
 {
     const wd_input both[] = {{"x", 3, x_dims, wd_x}, {"w", 3, w_dims, wd_x}};
@@ -150,7 +149,8 @@ TEST(selftest__separates_batches_in_one_call_from_a_call_for_each)
     wd_driver_is(&clblast_batches, NULL);
     wd_warnings = 0;
     clg_context *context = wd_context("batches", CLG_SELFTEST_ON);
-    assert_true(is_by_clblast(context, DIMS(1, 7, 5), DIMS(3, 5, 9))); /* a repeats: call by call */
+    /* The batches share x, so that CLBlast is called for each of them. */
+    assert_true(is_by_clblast(context, DIMS(1, 7, 5), DIMS(3, 5, 9)));
     assert_int_equal(wd_warnings, 0);
     assert_false(is_by_clblast(context, DIMS(3, 7, 5), DIMS(3, 5, 9)));
     assert_int_equal(wd_warnings, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests kernels for matrix units, emulated on PoCL: they are offered where there is a unit, but not
- * used by default; used when a session prefers them and their self-test passes; and rejected under
- * a driver that miscompiles one (layers/opencl_wrong.c).
+ * Tests the GEMM kernels for matrix units, emulated on PoCL. They must be available where the
+ * device has such a unit, but not used by default; used where a session prefers them and their
+ * self-test passes; and rejected under a driver that miscompiles them (layers/opencl_wrong.c).
  */
 #include "support/unit.h"
 
@@ -35,7 +35,7 @@ static void fill(void)
     }
 }
 
-/* Holds an operator type and the two inputs with which it computes y = a b. */
+/* Describes how the model computes y = a b: the operator type and its two inputs. */
 typedef struct problem {
     const char *op_type;
     struct {
@@ -126,7 +126,7 @@ static answer run(clg_context *context, const problem *p, const char *preferred)
     return result;
 }
 
-#define RIGHT 0.02 /* tolerance for sums of at most 30, rounded to 11 bits */
+#define RIGHT 0.02 /* tolerance for sums of at most 30, rounded to float16's 11 bits */
 
 static void fault_is(const char *in, const char *from, const char *to)
 {
@@ -189,8 +189,8 @@ TEST(matrix__is_not_taken_without_a_test)
     }
 }
 
-/* Injects faults of a matrix unit: fragments in another layout; a product missing from the sums of
- * one row. */
+/* Injects faults of a matrix unit: another layout of the fragments; and one product missing from
+ * the sums of one row. */
 TEST(matrix__a_wrong_unit_is_not_used)
 {
     static const char *const faults[][2] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the self-tests of 8-bit GEMMs and convolutions under a driver that miscompiles the tiled
- * kernels (layers/opencl_wrong.c): the wrong implementation is reported and not used, and the plain
- * one gives the right result. Without self-tests the result is wrong.
+ * Tests the self-tests of 8-bit GEMMs and convolutions, under a driver that miscompiles the tiled
+ * kernels (layers/opencl_wrong.c). The wrong implementation must be reported and not used, and the
+ * plain one must compute the right result. With self-tests disabled, the result is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
@@ -19,8 +19,8 @@
 #define NAMES(...) ((const char *const[]){__VA_ARGS__})
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-/* Sizes: x [M,K] times w [K,N]; or an image of K channels of 1 x M pixels, convolved with w
- * [N,K,1,TAPS]. Sums are int32. */
+/* Sizes of the GEMM x [M,K] times w [K,N], or of the convolution of an image of K channels and 1 x
+ * M pixels with weights [N,K,1,TAPS]. Sums are int32. */
 enum { M = 19, K = 21, N = 17, TAPS = 3 };
 
 static uint8_t x_bytes[M * K], zero = 113;
@@ -88,8 +88,8 @@ static int64_t expected(bool conv, int row, int column)
     return sum;
 }
 
-/* Runs the model; writes the implementation that was used to `impl`. Returns whether the result is
- * right. */
+/* Runs the model and writes the name of the implementation that it used to `impl`. Returns whether
+ * the result is right. */
 static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store, char impl[64])
 {
     const bool conv = strcmp(f->op_type, "ConvInteger") == 0;

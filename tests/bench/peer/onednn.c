@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Computes float32 matrix products by oneDNN's matmul primitive. See onednn.h.
+ */
 #include "peer/onednn.h"
 
 #include <stddef.h>
@@ -19,7 +22,7 @@ struct onednn_matmul {
 
 static bool good(dnnl_status_t status) { return status == dnnl_success; }
 
-/* Wraps a row-major matrix in the caller's memory. */
+/* Creates a memory object for a row-major matrix in the caller's memory. */
 static bool plain(onednn_matmul *p, const dnnl_dims_t dims, const float *data, dnnl_memory_t *out)
 {
     dnnl_memory_desc_t md;

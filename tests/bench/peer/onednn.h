@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes products of float32 matrices by oneDNN (libdnnl-dev, version 2), to compare with.
- * Without it at build time onednn_create returns NULL.
+ * Computes float32 matrix products by oneDNN (libdnnl-dev, version 2), for comparison in
+ * benchmarks. In a build without oneDNN, onednn_create returns NULL.
  */
 #ifndef BENCH_PEER_ONEDNN_H
 #define BENCH_PEER_ONEDNN_H
@@ -17,7 +17,7 @@ typedef struct onednn_matmul onednn_matmul;
  * `b` if B is not. Release with onednn_free. */
 onednn_matmul *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
                              bool constant_a);
-/* Computes C into `c`, of m * n elements, and waits; returns false on failure. */
+/* Computes C, of m * n elements, into `c`, and waits for it. Returns false on failure. */
 bool onednn_run(onednn_matmul *p, float *c);
 void onednn_free(onednn_matmul *p);
 

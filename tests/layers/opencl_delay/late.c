@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See late.h.
+ * Implements the delayed queues of layers/opencl_delay.c. See late.h.
  */
 #include "layers/opencl_delay/late.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A release that waits until no command is pending. */
+/* A clRelease... call that is delayed until no command is pending. */
 typedef struct release {
     void *object;
     release_kind what;
@@ -164,7 +164,7 @@ static cl_int give_to_driver(const command *c, cl_uint n, const cl_event *waits,
     return CL_INVALID_OPERATION;
 }
 
-/* Passes a command, after those that it waits for, to the driver, and frees it. */
+/* Passes a command, after those that it waits for, to the driver. Frees its arguments. */
 static cl_int run(command *c, cl_event *out_event)
 {
     cl_event waits[MAX_WAITS], event = NULL;
@@ -197,7 +197,7 @@ static cl_int run(command *c, cl_event *out_event)
     return code;
 }
 
-/* Runs all commands of the queue up to this one; NULL: all. */
+/* Passes the commands of the queue up to and including `last` to the driver; all if it is NULL. */
 void late_run_until(queue *q, const command *last)
 {
     for (bool more = true; more && q->first;) {
@@ -240,8 +240,8 @@ static void add_waits(command *c, cl_uint n, const cl_event *waits)
     c->n_waits = n;
 }
 
-/* Appends a command to its late queue, or passes it to the driver if the queue is not late. Call
- * with the lock held. */
+/* Appends a command to its delayed queue, or passes it to the driver if the queue is not delayed.
+ * The caller holds the lock. */
 cl_int late_submit(command *c, cl_uint n, const cl_event *waits, cl_event *event)
 {
     add_waits(c, n, waits);
@@ -269,7 +269,7 @@ cl_int late_submit_locked(command *c, cl_uint n, const cl_event *waits, cl_event
     return code;
 }
 
-/* Submits a command, and waits for it and the earlier ones of its queue. */
+/* Submits a command, and waits for it and for the earlier ones of its queue. */
 cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_event *event)
 {
     cl_event done = NULL;
@@ -296,8 +296,8 @@ cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_eve
     return code;
 }
 
-/* Returns the driver's event, after passing a pending command to the driver; an event that is not
- * late is returned unchanged. */
+/* Passes the event's command to the driver if it is pending, and returns the driver's event. An
+ * event of the driver is returned unchanged. */
 cl_event late_realize(cl_event handle)
 {
     late_event *e = late_find_event(handle);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Late commands: the queue of commands that layers/opencl_delay.c holds back, and the conditions on
- * which they run. One lock guards all state; functions are called with it held unless they are said
- * to take it.
+ * Implements the delayed queues of layers/opencl_delay.c: pending commands, their events, and the
+ * conditions on which they are passed to the driver. One lock, late_lock, guards all state. Callers
+ * hold it, except where a function is said to take it.
  */
 #ifndef CLG_TESTS_OPENCL_DELAY_LATE_H
 #define CLG_TESTS_OPENCL_DELAY_LATE_H
@@ -23,20 +23,22 @@
 typedef struct queue queue;
 typedef struct command command;
 
-/* An event of a late command, as the application sees it. */
+/* The event of a delayed command. */
 typedef struct late_event {
-    cl_event handle; /* a user event */
+    cl_event handle; /* a user event, given to the application */
     cl_event real;   /* NULL until the driver has the command */
     command *pending;
-    long references; /* the application's, and of wait lists */
+    long references; /* held by the application and by wait lists */
     struct late_event *next;
 } late_event;
 
+/* An event in a wait list: of a delayed command (late), or of the driver (real). */
 typedef struct wait_entry {
     late_event *late; /* or NULL */
     cl_event real;
 } wait_entry;
 
+/* A kernel argument: a copy of the bytes that were passed to clSetKernelArg. */
 typedef struct kernel_arg {
     size_t size;
     void *data; /* NULL: local memory */
@@ -45,9 +47,10 @@ typedef struct kernel_arg {
 
 typedef enum command_kind { WRITE, READ, COPY, FILL, LAUNCH, MARKER, BARRIER, UNMAP } command_kind;
 
+/* A command, with the parameters of the clEnqueue... call that its kind uses. */
 struct command {
     command_kind kind;
-    queue *q; /* NULL: not late */
+    queue *q; /* NULL: the queue is not delayed */
     cl_command_queue handle;
     late_event *event; /* or NULL */
     bool is_flushed;
@@ -55,7 +58,7 @@ struct command {
     cl_uint n_waits;
     cl_mem a, b;
     size_t offset_a, offset_b, size;
-    void *data;  /* the application's, or `owned` */
+    void *data;  /* owned by the application, or equal to `owned` */
     void *owned; /* freed once the command is complete */
     size_t pattern_size;
     char pattern[PATTERN_BYTES];
@@ -67,6 +70,7 @@ struct command {
     struct command *next;
 };
 
+/* A delayed queue, with its pending commands in order. */
 struct queue {
     cl_command_queue handle;
     cl_context context;
@@ -77,29 +81,35 @@ struct queue {
 
 extern pthread_mutex_t late_lock;
 extern const cl_icd_dispatch *late_driver; /* the functions of the driver, or of the next layer */
+/* Counters: delayed commands that were passed to the driver, and waits of one queue for a command
+ * of another that was not flushed. */
 extern long late_n_run, late_n_unflushed;
 
-/* Returns the queue's record; NULL: the queue is not late. */
+/* Returns the queue's record, or NULL if the queue is not delayed. */
 queue *late_find_queue(cl_command_queue handle);
 void late_add_queue(cl_command_queue handle, cl_context context);
-/* Take the lock. Retain, or release, a reference; the last release runs the queue's commands. */
+/* Retain, and release, a reference. Both take the lock. The last release runs the queue's commands.
+ */
 void late_retain_queue(cl_command_queue handle);
 void late_release_queue(cl_command_queue handle);
+/* Marks the pending commands of the queue as flushed; does not run them. */
 void late_mark_flushed(queue *q);
-/* Passes all commands of the queue up to this one to the driver; NULL: all. */
+/* Passes the commands of the queue up to and including `last` to the driver; all if it is NULL. */
 void late_run_until(queue *q, const command *last);
 
-/* Returns the record of a late event; NULL: an event of the driver. */
+/* Returns the record of a delayed command's event, or NULL for an event of the driver. */
 late_event *late_find_event(cl_event handle);
+/* Releases a reference of the record, and frees it after the last one. */
 void late_put_event(late_event *e);
 /* Passes the event's command to the driver; returns the driver's event. */
 cl_event late_realize(cl_event handle);
 
-/* Appends a command to its late queue, or passes it to the driver if the queue is not late. */
+/* Appends a command to its delayed queue, or passes it to the driver if the queue is not delayed.
+ */
 cl_int late_submit(command *c, cl_uint n, const cl_event *waits, cl_event *event);
-/* As late_submit, taking the lock. */
+/* As late_submit, but takes the lock. */
 cl_int late_submit_locked(command *c, cl_uint n, const cl_event *waits, cl_event *event);
-/* Takes the lock; waits for the command and for the earlier ones of its queue. */
+/* Submits a command and waits for it, and for the earlier ones of its queue. Takes the lock. */
 cl_int late_submit_and_wait(command *c, cl_uint n, const cl_event *waits, cl_event *event);
 
 typedef enum release_kind {
@@ -108,11 +118,12 @@ typedef enum release_kind {
     RELEASE_PROGRAM,
     RELEASE_CONTEXT
 } release_kind;
-/* Takes the lock. Releases an object of the driver once no command is pending that may use it. */
+/* Releases an object of the driver once no pending command can use it. Takes the lock. */
 cl_int late_release(release_kind what, void *object);
 
+/* Prints the message and aborts the process. */
 _Noreturn void late_give_up(const char *what, cl_int code);
-/* Return zeroed memory, and memory with a copy of data; never NULL. */
+/* Return zeroed memory, and a copy of `size` bytes of data. Never NULL: they abort on failure. */
 void *late_alloc(size_t size);
 void *late_copy(const void *data, size_t size);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares Attention of ONNX 23 to 25 with the plain formula with a matrix of scores, in double,
- * and RotaryEmbedding with rotations of pairs as complex numbers. float32: sums of a few hundred
- * products of size 1 and exponentials, 2e-5; float16 stores 11 bits: 4e-3, bfloat16 8: 3e-2.
+ * Compares Attention of opsets 23 to 25 with the plain formula, with a full matrix of scores, in
+ * double; and RotaryEmbedding with products of complex numbers.
+ *
+ * Tolerance: float32 2e-5, for sums of a few hundred products of magnitude 1 and exponentials.
+ * float16 4e-3 and bfloat16 3e-2: they store 11 and 8 significant bits.
  */
 #include "support/cases/run_node.h"
 
@@ -14,17 +16,18 @@ typedef struct attention {
     clg_dtype dtype;
     int64_t batch, heads, kv_heads, q_len, kv_len, past, d, dv;
     bool by_position, causal, present;
-    int mask;           /* 0: none, 1: bool, 2: added to the scores */
-    int mask_rank;      /* 4: [batch, 1, q, keys]; otherwise [q, keys] */
-    int64_t mask_short; /* keys that the mask leaves out at the end */
+    int mask; /* 0: none; 1: bool; 2: float, added to the scores */
+    /* 4: the mask is [batch, 1, q, keys]; otherwise [q, keys]. */
+    int mask_rank;
+    int64_t mask_short; /* number of last keys that the mask does not cover */
     const double *lengths;
     double scale, softcap;
-    int mode;            /* -1: no scores requested */
+    int mode;            /* qk_matmul_output_mode; -1: no such output */
     int64_t left, right; /* window sizes + 1; 0: none */
 } attention;
 
-/* Returns the index of element (b, h, i, c) of a tensor of n_heads heads of `places` rows of d
- * elements, in the layout of the case. */
+/* Returns the index of element (b, h, i, c) of a tensor of n_heads heads, `places` positions and d
+ * elements per position, in the layout of the case. */
 static int64_t at(const attention *t, int64_t n_heads, int64_t places, int64_t d, int64_t b,
                   int64_t h, int64_t i, int64_t c)
 {
@@ -337,11 +340,11 @@ TEST(attention__windows)
         check(t);
         t.past = 0;
         t.present = false;
-        t.lengths = (double[]){21, 7}; /* the first of 9 queries see nothing */
+        t.lengths = (double[]){21, 7}; /* the first of 9 queries have no key */
         t.mode = 3;
         check(t);
     }
-    attention t = base; /* many more keys than a tile or a group has, most of them skipped */
+    attention t = base; /* many more keys than a tile or work-group, most of them skipped */
     t.left = 6;
     t.right = 1;
     t.past = 300;

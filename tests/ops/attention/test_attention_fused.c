@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compares com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention with
- * the plain formula in double. Masked keys add a negative number; later positions are excluded.
- * Sizes are few, since test_attention.c tests the kernels. float32: 2e-5; float16: 6e-3 of values
- * of size 1.
+ * the plain formula in double. Masked keys add a negative number to the scores; later
+ * positions are excluded. Few sizes suffice, since test_attention.c tests the kernels.
+ *
+ * Tolerance for values of magnitude 1: float32 2e-5, float16 6e-3.
  */
 #include "support/cases/run_node.h"
 
@@ -12,8 +13,9 @@
 
 enum { BATCH = 2, HEADS = 3, D = 8, HIDDEN = HEADS * D };
 
-/* Computes y[i] = attention of q [places, D] over k, v [total, D]; add[i * total + j] is added to
- * the scores, `extra` to the sum of exponentials (1: smooth softmax). Strides in elements. */
+/* Computes y[i] = attention of q [places, D] over k, v [total, D]. add[i * total + j] is added to
+ * the scores, and `extra` to the sum of exponentials (1: smooth softmax). Strides are in elements.
+ */
 static void attend(const double *q, int64_t q_step, const double *k, const double *v,
                    int64_t kv_step, int64_t places, int64_t total, const double *add, double extra,
                    double *y, int64_t y_step)
@@ -43,10 +45,12 @@ typedef enum projection { FLOATS, BY_TENSOR, BY_COLUMN, WITHOUT_ZEROS } projecti
 typedef struct fused {
     clg_dtype dtype;
     int64_t places, past;
-    int mask; /* 0 none, 1 ends, 2 ends and starts, 3 [batch, keys], 4 [batch, queries, keys] */
+    /* 0: none; 1: ends of the keys; 2: ends and starts; 3: [batch, keys]; 4: [batch, queries,
+     * keys]. */
+    int mask;
     bool causal, bias, present, by_input;
     projection projection;
-    clg_dtype weights;    /* of a quantised projection; dtype is its input's */
+    clg_dtype weights;    /* dtype of the weights if quantised; dtype is then that of the input */
     double scale, filter; /* 0: not given */
 } fused;
 
@@ -99,8 +103,8 @@ static double masked(const fused *t, const double *mask, int64_t b, int64_t i, i
     return sum;
 }
 
-/* Fills keys and then values of `present` [2, batch, heads, total, D]: the past, then columns of
- * the projection. */
+/* Fills `present` [2, batch, heads, total, D], keys before values, with the past followed by
+ * columns of the projection. */
 static void fill_present(const fused *t, const double *past, const double *projected,
                          double *present)
 {
@@ -168,7 +172,7 @@ static void check_fused(fused t)
             projected[i] += x[i / columns * WIDTH + k] * w[k * columns + i % columns];
     }
     fill_present(&t, past, projected, present);
-    /* The formula's scale is 1 / sqrt(D): another scale is applied to the queries. */
+    /* attend() scales by 1 / sqrt(D): apply another scale to the queries. */
     for (int64_t i = 0; i < rows * columns; i++)
         scaled[i] = projected[i] * (t.scale != 0 ? t.scale * sqrt(D) : 1);
     for (int64_t b = 0; b < BATCH; b++)
@@ -319,7 +323,7 @@ TEST(attention_fused__multi_head)
 
 typedef struct gqa {
     clg_dtype dtype;
-    int64_t places, past, total; /* past: positions of the past's buffer */
+    int64_t places, past, total; /* past: capacity of the past's buffer, in positions */
     const double *seqlens;
     bool packed, rotary, smooth;
     int64_t window;
@@ -332,7 +336,7 @@ static int64_t start_of(const gqa *t, int64_t b)
     return t->places == t->total ? 0 : (int64_t)t->seqlens[b] + 1 - t->places;
 }
 
-/* Returns a copy of rows of D elements, rotated by their positions where the case has `rotary`. */
+/* Returns a copy of rows of D elements, rotated by their positions if the case has `rotary`. */
 static double *rotated(const gqa *t, const double *x, int64_t heads, const double *cosines,
                        const double *sines)
 {
@@ -448,7 +452,7 @@ TEST(attention_fused__group_query)
     check_gqa((gqa){CLG_FLOAT32, 1, 7, 8, (double[]){7, 7}, false, true, true, 0});
     check_gqa((gqa){CLG_FLOAT32, 1, 7, 8, (double[]){7, 4}, true, false, false, 2}); /* ragged */
     check_gqa((gqa){CLG_FLOAT32, 2, 16, 8, (double[]){7, 5}, false, true, false,
-                    0}); /* a past buffer with room */
+                    0}); /* a past buffer with free capacity */
     check_gqa((gqa){CLG_FLOAT32, 5, 16, 5, (double[]){4, 3}, false, false, false,
                     0}); /* a prompt into such a buffer */
     check_gqa((gqa){CLG_FLOAT16, 1, 7, 8, (double[]){7, 7}, false, true, false, 0});

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compares FlexAttention, in models that the test encodes, with the plain formula in double.
- * float32: 2e-5 of values of size 1.
+ * Tolerance: float32 2e-5 for values of magnitude 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -115,8 +115,8 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     clg_model_free(model);
 }
 
-/* Returns a graph from `x` to `z` of one node with another operand, a constant where `number` is
- * not NULL. */
+/* Returns a graph, from `x` to `z`, of one node with another operand, which is the constant
+ * `number` unless that is NULL. */
 static ow_bytes change_by(const char *op, const char *inputs, const float *number)
 {
     ow_model m = {0};
@@ -128,7 +128,7 @@ static ow_bytes change_by(const char *op, const char *inputs, const float *numbe
     return m.graph;
 }
 
-/* Returns a graph of x + bias if a flag is set, from branches that capture the scores and the
+/* Returns a graph of x + bias if a flag is set, else x. The branches capture the scores and the
  * model's inputs. */
 static ow_bytes change_in_branch(void)
 {

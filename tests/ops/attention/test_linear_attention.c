@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares LinearAttention with a formula that keeps no state, in double: the rule computes each
- * token's update u from its value and the updates before, weighted by the decays between, and
- * outputs are sums of updates with the same weights. float32: sums of a few hundred products of
- * size 1, 2e-5; float16 and bfloat16 round the results: 11 and 8 bits.
+ * Compares LinearAttention with a formula without a recurrent state, in double. It computes each
+ * token's update u from its value and the earlier updates, weighted by the decays in between;
+ * outputs are sums of updates with the same weights.
+ *
+ * Tolerance: float32 2e-5, for sums of a few hundred products of magnitude 1; float16 4e-3 and
+ * bfloat16 3e-2, since they round the results to 11 and 8 significant bits.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
 typedef struct linear {
-    clg_dtype dtype, kept; /* kept: of the state; NONE: no past */
+    /* kept: dtype of the state; CLG_DTYPE_NONE: no past state. */
+    clg_dtype dtype, kept;
     const char *rule;
     int64_t batch, tokens, heads, kv_heads, dk, dv;
     bool per_head_decay, one_beta;
@@ -23,8 +26,8 @@ typedef struct tensors {
     bool gated, delta;
 } tensors;
 
-/* Returns the factor by which row d of the state decays from after token `from` up to token `to`:
- * exp of the sum of decays, 1 without decays; from -1: of all tokens up to `to`. */
+/* Returns the factor by which row d of the state decays from after token `from` (-1: the past
+ * state) up to token `to`: exp of the sum of the decays in between, or 1 without decays. */
 static double between(const linear *t, const tensors *m, int64_t b, int64_t g, int64_t d,
                       int64_t from, int64_t to)
 {
@@ -39,8 +42,8 @@ static const double *key_of(const linear *t, const tensors *m, int64_t b, int64_
     return m->k + ((b * t->tokens + i) * t->kv_heads + g) * t->dk;
 }
 
-/* Returns the product of `with` (dk elements) with column c of the state after token `to`, from the
- * past and the updates of n tokens. */
+/* Returns the dot product of `with` (dk elements) and column c of the state after token `to`, where
+ * the state consists of the past state and the updates of n tokens. */
 static double reads(const linear *t, const tensors *m, const double *u, int64_t b, int64_t g,
                     int64_t c, const double *with, int64_t n, int64_t to)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares Conv with nested loops over outputs and taps in double, with paddings computed from
- * ONNX's definition.
+ * Compares Conv with nested loops over outputs and kernel taps in double, with paddings computed
+ * from ONNX's definition.
  *
- * Tolerance: as for matrix products, 2e-6 of the larger of the result and sqrt(terms); float16
- * stores 11 bits.
+ * Tolerance, as for GEMMs: float32 2e-6 of the larger of the result and sqrt(number of terms);
+ * float16 1e-3 of it, since it stores 11 significant bits.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -15,8 +15,8 @@
 #define FLOAT_TOLERANCE 2e-6
 #define HALF_TOLERANCE 1e-3
 
-/* Describes a convolution with one to three spatial axes; 0 in strides and dilations stands for
- * 1. */
+/* Describes a convolution with one to three spatial axes. A stride or dilation of 0 stands for 1.
+ */
 typedef struct conv_case {
     int axes;
     int64_t n, c, m, group; /* images, channels in and out; group 0 stands for 1 */
@@ -26,7 +26,8 @@ typedef struct conv_case {
     clg_dtype dtype;
 } conv_case;
 
-/* Completes a case to three axes, missing ones of size 1 first, with all paddings and outputs. */
+/* A case with three axes, of which missing ones come first and have size 1, and with its final
+ * paddings and output sizes. */
 typedef struct conv_whole {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], begin[3];
 } conv_whole;
@@ -229,7 +230,8 @@ TEST(conv__one_by_one)
          .in = {3, 4},
          .kernel = {1, 1},
          .weight_is_input = true},
-        /* Small feature maps of many channels: the SIMD class joins rows of pixels. */
+        /* Small feature maps of many channels: the kernels of the SIMD class process several rows
+         * of pixels together. */
         {.axes = 2, .n = 2, .c = 260, .m = 67, .in = {7, 7}, .kernel = {1, 1}, .bias = true},
         {.axes = 2, .n = 1, .c = 530, .m = 33, .in = {14, 14}, .kernel = {1, 1}},
         {.axes = 2,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests clgraph.BlockedConv: convolutions of channel-blocked feature maps.
+ * Tests clgraph.BlockedConv, the convolution of channel-blocked feature maps: 1x1 and larger
+ * windows, depthwise kernels, and depthwise convolutions after a 1x1 convolution.
  */
 /* ctest: timeout 900 */
 #include "support/cases/conv_blocked_case.h"
@@ -15,8 +16,8 @@
         1, 1, 1, 1                                                                                 \
     }
 
-/* Sets sizes of a case: images, channel blocks in and out, height and width, those of the
- * kernel. */
+/* Sets the sizes of a case: images, blocks of input and of output channels, height and width of the
+ * input, and those of the kernel. */
 #define CONV(images, blocks, to, height, width, k_height, k_width)                                 \
     .n = images, .c_blocks = blocks, .m_blocks = to, .h = height, .w = width,                      \
     .kernel = {k_height, k_width}
@@ -242,7 +243,7 @@ TEST(conv_blocked__expanded)
         }
 }
 
-/* Without images nothing is planned, and so nothing rejected. */
+/* With zero images no convolution is planned, so none can be rejected. */
 TEST(conv_blocked__no_images)
 {
     static const conv_case cases[] = {
@@ -253,8 +254,7 @@ TEST(conv_blocked__no_images)
     conv_case_check(cases, COUNT(cases));
 }
 
-/* Feature maps in NCHW order are supported by all classes of kernels, so that a case runs on every
- * device. */
+/* All classes of kernels support feature maps in NCHW order, so these cases run on every device. */
 TEST(conv_blocked__plain_maps_do_with_all_kernels)
 {
     static const conv_case cases[] = {

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares ConvTranspose and Col2Im with the plain definition: each pixel of the input adds its
+ * Compares ConvTranspose and Col2Im with the plain definition in double: each input pixel adds its
  * window to the output.
  *
- * Tolerance: sums of at most a few hundred terms of size 1 in float32, 5e-6 of the square root of
- * their number; float16 also rounds the products' sums before they are added up: 4e-3.
+ * Tolerance: float32 5e-6 of the square root of the number of terms, for sums of at most a few
+ * hundred terms of magnitude 1; float16 4e-3, since it also rounds the products' sums before they
+ * are added up.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Describes an axis: n inputs, k taps, stride s, dilation d, padding before (pb) and after (pe),
- * output padding (extra), outputs. */
+/* Describes a spatial axis.
+ * n, out     sizes of input and output
+ * k, s, d    kernel size, stride, dilation
+ * pb, pe     padding before and after
+ * extra      output padding */
 typedef struct axis {
     int64_t n, k, s, d, pb, pe, extra, out;
 } axis;
@@ -20,7 +24,7 @@ typedef struct axis {
 typedef struct deconv {
     int n_axes;
     axis axes[3];
-    int64_t batch, groups, ic, oc; /* of a group */
+    int64_t batch, groups, ic, oc; /* ic, oc: channels per group */
     bool bias;
 } deconv;
 
@@ -151,8 +155,8 @@ TEST(convtranspose__half)
           CLG_FLOAT16, NULL, false);
 }
 
-/* Paddings that the operator computes: half of the excess on each side, the odd pixel before or
- * after. */
+/* Paddings computed by the operator: half of the excess on each side; if it is odd, the additional
+ * pixel is before or after. */
 TEST(convtranspose__requested_sizes)
 {
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 0, 1, 0, 8}}, 1, 1, 2, 2, false},

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares DeformConv with sums over all elements of the image, each with the weight that its
- * distance from the moved tap gives it. float32: sums of at most 200 values of size 1: 1e-4;
- * float16: columns are rounded: 2e-2.
+ * Compares DeformConv with sums over all elements of the image, each with its bilinear weight,
+ * which depends on its distance from the displaced kernel tap.
+ *
+ * Tolerance: float32 1e-4, for sums of at most 200 values of magnitude 1; float16 2e-2, since the
+ * im2col matrix is rounded to float16.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests 3x3 convolutions that must be computed in tiles of 2x2 or 4x4 outputs, against the formula
- * in double. A class of kernels without such tiles computes the same cases with its default kernel.
+ * Compares 3x3 convolutions by Winograd transforms, with tiles of 2x2 or 4x4 outputs, with direct
+ * convolution in double. A class of kernels without Winograd implementations computes the same
+ * cases with its default kernel.
  *
- * Tolerance of the larger of the result and sqrt(terms): with 2x2 tiles 2e-6, as for the formula in
- * float; with 4x4 tiles 8e-6: the transforms' sums are up to 84 times as large as the results,
- * usually a few times as large. float16 has 11 bits for the result, 5e-4 of it.
+ * Tolerance, relative to the larger of the result and sqrt(number of terms): with 2x2 tiles 2e-6,
+ * as for direct convolution in float32; with 4x4 tiles 8e-6, since the intermediate sums of the
+ * transforms are usually a few times, and up to 84 times, as large as the results. float16:
+ * 5e-4, slightly more than 2^-11, for the rounding of the result.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -18,7 +20,8 @@
 #include <string.h>
 
 typedef struct filter_case {
-    int64_t n, c, m, h, w, pads[4]; /* images, channels in and out, pads as ONNX has them */
+    /* Images, channels of input and output, size of the input, and pads in ONNX's order. */
+    int64_t n, c, m, h, w, pads[4];
     bool bias, residual;
     const char *activation;
     bool half; /* in float16 */
@@ -233,8 +236,8 @@ TEST(winograd__residual_and_activation)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) filter(&cases[i]);
 }
 
-/* Weights of all input channels are transformed by parts: more channels than one part, and one
- * that begins a second. */
+/* The weights of all input channels are transformed in parts: with more channels than one part has,
+ * and with one channel in the second part. */
 TEST(winograd__float16)
 {
     static const filter_case cases[] = {

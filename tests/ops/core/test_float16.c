@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests float16 in memory: converts every float16 to float, and rounds floats to float16 at and
- * around every tie, by kernels that take vectors and by those that take one element. The test
- * assembles float16 values from their fields, and places floats between two of them, so that the
- * expected rounding is known; results must be exact.
+ * Tests loads and stores of float16, in kernels that access vectors and in those that access single
+ * elements: converts every float16 to float, and rounds floats to float16 at and around every tie.
+ * The test assembles float16 values from their fields, and places floats between two of them, so
+ * that the expected rounding is known. Results must be exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -13,8 +13,8 @@
 
 enum { FP16_VALUES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
 
-/* Returns the value of the bits of a float16; for infinity 65536, the next value that a wider
- * exponent would have. */
+/* Returns the value of the float16 with these bits. For infinity it is 65536, the next value of a
+ * format with a wider exponent. */
 static double half_value(int bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -75,8 +75,8 @@ TEST(float16__is_exact)
     check_to_floats(61);
 }
 
-/* Checks each float16, the midpoint to the next one, and the floats on both sides of that: rounded
- * to the nearer float16, or the even one. */
+/* Checks the rounding of float16 values, of the midpoint between each and the next one, and of the
+ * floats on both sides of the midpoint: to the nearest float16, ties to even. */
 static void check_to_float16(int every)
 {
     double *x = run_node_zeros(4 * FP16_VALUES), *bits = run_node_zeros(4 * FP16_VALUES);
@@ -144,8 +144,8 @@ TEST(nan__stays_one)
     }
 }
 
-/* Holds a float16, half of the distance to the next one, and a quarter of that up, down or zero:
- * float16 represents all three, float32 their sum. */
+/* Holds a float16, half of the distance to the next float16, and a quarter of that distance,
+ * positive, negative or zero. float16 represents all three exactly, and float32 their sum. */
 typedef struct sum_case {
     double terms[3];
     double sum;
@@ -169,8 +169,8 @@ static int64_t list_sums(int every, sum_case **out)
     return n;
 }
 
-/* Checks the rounding of GEMMs, whose rows are stored as vectors, the remaining elements one by
- * one. */
+/* Checks the rounding of GEMM results. Rows are stored as vectors, and the remaining elements
+ * individually. */
 static void check_gemms(int every)
 {
     enum { N = 17 };
@@ -198,7 +198,7 @@ TEST(gemm__is_rounded_once)
     check_gemms(61);
 }
 
-/* Checks the rounding of single elements: the last of three running sums. */
+/* Checks the rounding of single elements: the last of three cumulative sums. */
 static void check_sums(int every)
 {
     sum_case *sums;
@@ -228,7 +228,7 @@ TEST(running_sums__are_rounded_once)
     check_sums(61);
 }
 
-/* Within a fused kernel values are not stored, but must be rounded to float16. */
+/* Intermediate values of a fused kernel are not stored, but must be rounded to float16. */
 TEST(floats__round_within_a_kernel)
 {
     enum { N = 8191 };

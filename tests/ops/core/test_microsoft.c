@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests com.microsoft's fused operators whose rows are in other families: Gelu, BiasGelu, FastGelu,
- * QuickGelu, FusedConv, FusedGemm, FusedMatMul, against their formulas in double. float32: 5e-6 of
- * numbers of size 1.
+ * Compares com.microsoft's Gelu, BiasGelu, FastGelu, QuickGelu, FusedConv, FusedGemm and
+ * FusedMatMul with their formulas in double. Tolerance: float32 5e-6 for values of magnitude 1.
  */
 #include "support/cases/run_node.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests Scan and SequenceMap, in models that the test encodes: their bodies against loops in C.
+ * Tests Scan and SequenceMap, in models that the test encodes: compares the results of their bodies
+ * with loops in C.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -14,8 +15,8 @@
 /* Holds a model with float inputs x (and s), and its expected outputs. */
 typedef struct scan_case {
     ow_bytes file;
-    clg_status refused; /* CLG_OK: it runs */
-    const char *words;  /* of the message that refuses it */
+    clg_status refused; /* expected status; CLG_OK: the model runs */
+    const char *words;  /* expected in the error message */
     struct {
         const char *name;
         size_t rank;
@@ -91,7 +92,8 @@ static float *add_output(scan_case *k, const char *name, size_t rank, const int6
     return k->outputs[i].data;
 }
 
-/* Returns a body that takes state and part, both [m], and gives state + part and its negative. */
+/* Returns a body with inputs state and part, both [m], and outputs state + part and -(state +
+ * part). */
 static ow_bytes sum_body(int64_t m)
 {
     ow_model body = {0};
@@ -106,7 +108,7 @@ static ow_bytes sum_body(int64_t m)
 
 /* ---- Scan ------------------------------------------------------------------------------------ */
 
-/* Checks Scan over x: [m, n] along axis 1; rows: [n, m] or, with transposed, [m, n]. */
+/* Checks Scan over axis 1 of x [m, n]. Output `rows` is [n, m] or, if transposed, [m, n]. */
 static void scan_9(int64_t n, int64_t m, bool reverse_in, bool reverse_out, bool transposed)
 {
     scan_case k = {0};
@@ -183,7 +185,7 @@ TEST(scan__of_opset_8_has_batches)
     scan_8(2, 0, 3, false);
 }
 
-/* Only the second carried value is requested. */
+/* Only the second loop-carried value is requested. */
 TEST(scan__of_opset_8_may_leave_outputs_out)
 {
     scan_case k = {0};
@@ -251,8 +253,8 @@ TEST(loops__that_multiply_are_refused)
 
 /* ---- SequenceMap ----------------------------------------------------------------------------- */
 
-/* Checks y = the rows of x, each transformed by the body with the other inputs, joined. Takes
- * ownership of the body. */
+/* Checks y = the concatenation of the rows of x, each transformed by the body with the other
+ * inputs. Takes ownership of the body. */
 static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *inputs, int64_t m)
 {
     ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
@@ -270,7 +272,7 @@ static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *
     check(k);
 }
 
-/* Checks y = the rows of x, each less s, one after the other. */
+/* Checks y = the concatenation of the rows of x, with s subtracted from each. */
 TEST(sequence_map__goes_over_parts)
 {
     for (int64_t n = 1; n < 10; n += 4) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compares Det with other formulas in long double: up to 6 x 6 with cofactors along the first row,
- * beyond with the matrix determinant lemma: det(D + u v') = det(D) (1 + v' D^-1 u), of which each
- * dtype holds the sums exactly, with rows in any order.
+ * beyond with the matrix determinant lemma, det(D + u v') = det(D) (1 + v' D^-1 u), for matrices
+ * whose elements every dtype represents exactly, with their rows rotated.
  *
- * Tolerance: LU in float32, or float64, of well-conditioned matrices of numbers of size 1; 16-bit
- * floats round the result.
+ * Tolerance: float64 1e-11 and float32 2e-5, for LU decompositions of well-conditioned matrices
+ * with elements of magnitude 1; float16 2e-3 and bfloat16 1e-2, which also round the result.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -20,7 +20,8 @@ static double tolerance(clg_dtype dtype)
                                    : 2e-3;
 }
 
-/* Returns the determinant of the rows from `row` on, without the columns in `taken`. */
+/* Returns the determinant of the rows from `row` on, without the columns whose bits are set in
+ * `taken`. */
 static long double cofactors(const double *a, int n, int row, unsigned taken)
 {
     long double sum = 0, sign = 1;
@@ -52,8 +53,8 @@ static void by_cofactors(clg_dtype dtype, int64_t batch, int64_t n)
     check(dtype, 11, batch, n, x, y);
 }
 
-/* Checks matrices D + u v'. D: 2 and 1/2 alternately, with random signs; u and v: multiples of
- * 1/8. */
+/* Checks matrices D + u v', where D has 2 and 1/2 alternately with random signs, and u and v are
+ * multiples of 1/8. */
 static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
 {
     double *x = run_node_zeros(batch * n * n), *y = run_node_zeros(batch);
@@ -99,7 +100,7 @@ TEST(det__dtypes)
     }
 }
 
-/* Zeros at pivots, dependent rows, NaNs. */
+/* Matrices with zeros at the pivots, with dependent rows, and with NaN. */
 TEST(det__pivots)
 {
     const double x[] = {0, 1, 0, 0, 0,   1, 1, 0, 0, /* a cycle of three */
@@ -120,7 +121,7 @@ TEST(det__pivots)
     check(CLG_FLOAT32, 11, 5, 5, large, of_large);
 }
 
-/* Products of some pivots overflow float32; that of all of them does not. */
+/* Partial products of the pivots overflow float32; the product of all of them does not. */
 TEST(det__no_overflow_between)
 {
     double *x = run_node_zeros(2 * 36), y[2];

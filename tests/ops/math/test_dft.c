@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares DFT and STFT with the sums that define them, in double. An output is a sum of n values
- * of size 1, as large as the root of n; float32 loses 2e-6 of that, primes of a hundred included,
- * float16 1e-3, float64 1e-13.
+ * Compares DFT and STFT with the sums that define them, in double.
+ *
+ * Tolerance, relative to the magnitude of an output, 1 + sqrt(n), as the sum of n values of
+ * magnitude 1: float32 2e-6, also where n has prime factors of a hundred and more; float16 1e-3;
+ * float64 1e-13.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -13,8 +15,8 @@ typedef struct number {
     double re, im;
 } number;
 
-/* Returns element i of n of the signal: zeros after the first n_in; with `mirror`, conjugates
- * beyond n / 2. */
+/* Returns element i of the n elements of a signal: 0 from n_in on; with `mirror`, the conjugate of
+ * element n - i beyond n / 2. */
 static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, int64_t n,
                     int64_t i, bool mirror)
 {
@@ -28,7 +30,7 @@ static number given(const double *x, int64_t step, int64_t parts, int64_t n_in, 
 typedef struct dft_case {
     clg_dtype dtype;
     int rank;
-    int64_t dims[CLG_MAX_RANK]; /* with the last one, the parts of a complex number */
+    int64_t dims[CLG_MAX_RANK]; /* the last one is 1 (real) or 2 (complex) */
     int axis;
     int64_t length; /* 0: not given */
     bool inverse, onesided;
@@ -125,7 +127,7 @@ TEST(dft__types)
     dft((dft_case){CLG_FLOAT16, 3, {2, 32, 2}, 1, 0, true, false, 20});
 }
 
-/* Checks STFT. The window (its length), frame_length, or both give the length n of a frame. */
+/* Checks STFT. The frame length n is given by the window's length, by frame_length, or by both. */
 static void stft(clg_dtype dtype, int64_t batch, int64_t length, int64_t parts, int64_t hop,
                  int64_t n, bool windowed, bool has_frame, bool onesided)
 {

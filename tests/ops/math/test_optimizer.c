@@ -3,7 +3,8 @@
  * Compares Adagrad, Adam and Momentum of ai.onnx.preview.training with their formulas in long
  * double.
  *
- * Tolerance: a dozen operations and a root on values of size 1.
+ * Tolerance: float64 1e-12, otherwise 2e-5, for a dozen operations and a square root on values of
+ * magnitude 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -18,11 +19,11 @@ typedef struct update_case {
     clg_dtype dtype, rates;
     double count;
     bool defaults;
-    size_t n; /* tensors, at most 3 */
+    size_t n; /* number of tensors, at most 3 */
     int64_t sizes[3];
 } update_case;
 
-/* Exact in float, so that attributes are what the formulas have. */
+/* Exact in float, so that the float attributes have the values that the reference uses. */
 static const double alpha = 0.875, beta = 0.75, epsilon = 0.015625, norm = 0.125, post = 0.25,
                     decay = 0.5, rate = 0.375;
 
@@ -107,7 +108,7 @@ static void all_updates(const char *op_type, const char *mode, bool defaults)
     check_update((update_case){op_type, mode, CLG_FLOAT32, CLG_FLOAT32, 2, defaults, 2, {65, 16}});
     check_update((update_case){op_type, mode, CLG_FLOAT32, CLG_FLOAT32, 2, defaults, 2, {0, 5}});
     check_update((update_case){op_type, mode, CLG_FLOAT32, CLG_FLOAT32, 1, defaults, 1, {5003}});
-    if (defaults) return; /* floats of an attribute are not what the formula has in double */
+    if (defaults) return; /* default attributes are floats, unlike the reference's doubles */
     check_update((update_case){op_type, mode, CLG_FLOAT64, CLG_FLOAT64, 2, defaults, 2, {19, 2}});
     check_update((update_case){op_type, mode, CLG_FLOAT32, CLG_FLOAT64, 2, defaults, 1, {19}});
 }

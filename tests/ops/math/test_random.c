@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares random numbers with a Philox in the test, in 64-bit products, one number at a time:
- * devices must give the same numbers. Their distribution is then tested on the reference alone:
- * published vectors, chi-squared over 64 bins, Kolmogorov and Smirnov's distance, mean, variance
- * and the correlation of adjacent elements, each within a limit that one sample in some thousand
- * exceeds.
+ * Compares random number operators with a reference of Philox in 64-bit products, one number at a
+ * time: devices must give the same random numbers. The reference itself is tested with published
+ * vectors, and its distribution with chi-squared over 64 bins, the Kolmogorov-Smirnov distance,
+ * mean, variance and the correlation of adjacent elements. One sample in some thousand exceeds each
+ * limit.
  *
- * Tolerance: a uniform number is exact up to the sum that scales it; logarithm, root, sine of a
- * normal one are good for some units in the last place.
+ * Tolerance: float64 1e-12, float32 1e-5, float16 2e-3, bfloat16 2e-2. A uniform number is exact
+ * except for the rounding of its scaling; for a normal one, logarithm, root and sine are accurate
+ * to a few ULP.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -36,7 +37,7 @@ static double uniform_of(const uint32_t *w, bool is_double)
     return is_double ? ldexp(ldexp(w[0] >> 5, 26) + (w[1] >> 6), -53) : ldexp(w[0] >> 8, -24);
 }
 
-/* Returns the random number of element e; counters come in tiles of 16. */
+/* Returns the random number of element e. Counters are assigned to tiles of 16 elements. */
 static double number_of(int64_t e, uint64_t key, bool is_double, bool normal)
 {
     const int64_t numbers = is_double ? 2 : 4, tile = numbers * 16;
@@ -79,7 +80,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Tests numbers mapped to 0..1 by the cumulative distribution. */
+/* Tests random values after mapping them to 0..1 by their cumulative distribution function. */
 static void look_uniform(double *u)
 {
     int bins[64] = {0};
@@ -299,8 +300,8 @@ TEST(random__multinomial)
     multinomial(CLG_FLOAT64, CLG_INT32, 2, 33, 17);
     multinomial(CLG_FLOAT32, CLG_INT32, 0, 5, 4);
     multinomial(CLG_FLOAT32, CLG_INT32, 3, 5, 0);
-    /* All the mass is in one class: NaN and -infinity have none, nor has a number beside
-     * infinity. */
+    /* One class has all the probability: NaN and -infinity have none, nor have finite values if
+     * another is +infinity. */
     run_node r;
     run_node_start(&r, NULL, "Multinomial", 7);
     run_node_int(&r, "sample_size", 5);
@@ -320,8 +321,8 @@ static void run_once(clg_session *session, float *out)
     assert_ok(clg_session_get_output_data(session, "y", out, DRAWN * sizeof *out));
 }
 
-/* Checks that runs, sessions and nodes of one model give different numbers, and with a seed the
- * same. */
+/* Checks that the runs, sessions and nodes of one model draw different numbers, and with a seed the
+ * same ones. */
 static void draw_twice(clg_context *context, const clg_session_options *options, const char *place,
                        void *user)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares windows with products of sines, and MelWeightMatrix with triangles between its edges.
- * float32: 1e-6, as for a cosine.
+ * Compares HannWindow, HammingWindow and BlackmanWindow with products of sines, and MelWeightMatrix
+ * with triangles between its edges. Tolerance: float32 1e-6, for one cosine.
  */
 #include "support/cases/run_node.h"
 

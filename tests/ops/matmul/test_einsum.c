@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares Einsum with its definition: a sum over all labels together, in long double, of products
- * of all terms. Equations are listed, or random: up to four terms of up to four letters,
- * diagonals, dimensions of 1 that repeat, results in any order.
+ * Compares Einsum with its definition in long double: the sum, over all values of all labels, of
+ * the product of all terms. Equations are listed, or random: up to four terms of up to four labels,
+ * diagonals, broadcast dimensions of 1, and results in any order of labels.
  *
- * Tolerance: sums of at most some thousand products of numbers of size 1, in the order of matrix
- * products.
+ * Tolerance: float64 1e-12, float32 1e-4, float16 1e-2, bfloat16 4e-2, for sums of at most some
+ * thousand products of magnitude 1, in the order in which GEMMs add.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -17,12 +17,12 @@
 #define MAX_TERMS 12
 
 typedef struct einsum_case {
-    const char *equation;  /* as the node has it */
-    const char *canonical; /* the same in lower-case letters alone, with a result */
+    const char *equation;  /* as in the node's attribute */
+    const char *canonical; /* equivalent; lower-case letters only, with an explicit result */
     clg_dtype dtype;
     int64_t sizes[LETTERS];
-    uint32_t ones[MAX_TERMS]; /* letters that are of size 1 in a term, as bits */
-    uint32_t constant;        /* terms that are weights, as bits */
+    uint32_t ones[MAX_TERMS]; /* for each term, a bit set of the letters with size 1 */
+    uint32_t constant;        /* bit set of the terms that are constants */
 } einsum_case;
 
 typedef struct reference_term {
@@ -70,7 +70,7 @@ static double tolerance(clg_dtype dtype)
 
 static bool is_float(clg_dtype dtype) { return tolerance(dtype) > 0; }
 
-/* Computes the sum over all values of the letters. */
+/* Computes the sum over all values of the labels. */
 static void sum_all(const reference_term *terms, int n, const int64_t *sizes, uint32_t used)
 {
     int64_t at[LETTERS] = {0};
@@ -193,15 +193,15 @@ TEST(einsum__several_terms)
         F32(",a,->a", 7),
     };
     CHECK_ALL(cases);
-    /* As many terms as the test's node holds: chained GEMMs, and labels of one term only. */
+    /* The largest number of terms that run_node supports: chained GEMMs, and labels of a single
+     * term. */
     check_einsum(
         &F32("ab,bc,cd,de,ef,fg,gh,hi,ij,jk,kl,lm->ma", 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4));
     check_einsum(
         &F32("ab,ac,ad,ae,af,ag,ah,ai,aj,ak,al,am->a", 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2));
 }
 
-/* Checks a chain of as many matrices as the test's node holds, large enough for panels and
- * tiles. */
+/* Checks a chain of as many matrices as run_node supports, large enough for panels and tiles. */
 static void long_chain(unsigned constants)
 {
     enum { SIDE = 35, N = SIDE * SIDE };
@@ -279,7 +279,7 @@ TEST(einsum__nothing)
     CHECK_ALL(cases);
 }
 
-/* A GEMM large enough for every tile, and an equation with sums only. */
+/* A GEMM large enough for every tile, and an equation with reductions only. */
 TEST(einsum__large)
 {
     const einsum_case cases[] = {F32("abc,acd->bad", 2, 130, 67, 150), F32("ab,ab->", 131, 257)};
@@ -314,7 +314,7 @@ TEST(einsum__random)
             if ((used >> l & 1) && pick(2)) text[at++] = (char)('a' + l);
         }
         text[at] = '\0';
-        /* A letter that is 1 in all terms has size 1. */
+        /* A label whose size is 1 in all terms. */
         for (int l = 0; l < letters; l++) {
             bool full = false;
             int term = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests Gemm and MatMul in all dtypes, on every device.
+ * Tests Gemm and MatMul in all dtypes on every device: sizes, transpositions, broadcast batches and
+ * C, constants, and fused epilogues. gemm_cases.h describes the reference and tolerances.
  */
 /* ctest: timeout 900 */
 #include "support/cases/gemm_cases.h"
@@ -11,8 +12,8 @@
 
 TEST(gemm__matmul_sizes)
 {
-    /* Sizes around those of tiles (12 rows and 32 columns, simt 64) and of blocks of k (256);
-     * primes; 1; 0. */
+    /* Sizes around those of tiles (SIMD class: 12 rows and 32 columns; SIMT class: 64) and of the
+     * blocks of k (256); primes; 1; 0. */
     static const int64_t sizes[][3] = {
         {1, 1, 1},
         {1, 17, 31},
@@ -29,11 +30,11 @@ TEST(gemm__matmul_sizes)
         {0, 5, 3},
         {5, 0, 3},
         {5, 3, 0},
-        /* several panels per group, and blocks of k in threes, with one left */
+        /* Several panels per work-group, and blocks of k in threes with one left over. */
         {128, 16, 8},
         {37, 101, 1031},
         {13, 777, 523},
-        {3, 450, 300}, /* one group has all panels */
+        {3, 450, 300}, /* one work-group computes all panels */
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         gemm_check_matmul(CLG_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], false, false);
@@ -46,14 +47,14 @@ TEST(gemm__matmul_dtypes)
 {
     gemm_check_matmul(CLG_FLOAT16, 13, 33, 70, false, false);
     gemm_check_matmul(CLG_FLOAT16, 13, 33, 70, true, false);
-    gemm_check_matmul(CLG_FLOAT16, 1, 100, 70, true, false); /* one row: every width of a store */
+    gemm_check_matmul(CLG_FLOAT16, 1, 100, 70, true, false); /* one row: every vector width */
     gemm_check_matmul(CLG_FLOAT16, 29, 47, 530, true, false);
     gemm_check_matmul(CLG_FLOAT16, 29, 47, 530, false, false);
     gemm_check_matmul(CLG_FLOAT16, 29, 47, 66, false, true);
     gemm_check_matmul(CLG_FLOAT16, 3, 5, 0, false, false);
     gemm_check_matmul(CLG_FLOAT64, 13, 33, 70, false, false);
     gemm_check_matmul(CLG_BFLOAT16, 13, 33, 70, false, false);
-    gemm_check_matmul(CLG_BFLOAT16, 1, 100, 70, true, false); /* one row: every width of a store */
+    gemm_check_matmul(CLG_BFLOAT16, 1, 100, 70, true, false); /* one row: every vector width */
     gemm_check_matmul(CLG_BFLOAT16, 29, 47, 530, true, false);
     gemm_check_matmul(CLG_BFLOAT16, 29, 47, 66, false, true);
     gemm_check_matmul(CLG_BFLOAT16, 3, 5, 0, false, false);
@@ -87,7 +88,8 @@ TEST(gemm__matmul_batches)
         gemm_check_batches(CLG_FLOAT32, DIMS(2, 3), DIMS(1, 3), DIMS(2, 3), constant);
         gemm_check_batches(CLG_FLOAT32, DIMS(2, 1), DIMS(1, 3), DIMS(2, 3), constant);
         gemm_check_batches(CLG_FLOAT32, DIMS(2, 3), DIMS(2, 1), DIMS(2, 3), constant);
-        /* Alternating repeats need more batch dimensions than the kernels have. */
+        /* Batch dimensions that alternately broadcast need more dimensions than the kernels
+         * support. */
         gemm_check_batches(CLG_FLOAT32, DIMS(2, 1, 3, 1), DIMS(1, 2, 1, 4), DIMS(2, 2, 3, 4),
                            constant);
         gemm_check_batches(CLG_FLOAT32, DIMS(0), DIMS(1), DIMS(0), constant);
@@ -149,8 +151,8 @@ TEST(gemm__all_attributes)
     }
 }
 
-/* A constant beyond 16 MiB is packed in pieces: along either side of it, as left and as right
- * matrix. */
+/* A constant of more than 16 MiB is packed in pieces: split along either dimension, as the left and
+ * as the right matrix. */
 TEST(gemm__large_constants)
 {
     gemm_check_matmul(CLG_FLOAT32, 2, 2603, 1701, true, false);
@@ -219,7 +221,7 @@ TEST(gemm__bias_shapes)
     gemm_check(CLG_FLOAT16, &transposed, true);
 }
 
-/* beta 0 ignores C, whatever its content. */
+/* With beta 0, C is ignored, whatever its elements are. */
 TEST(gemm__beta_zero)
 {
     const double a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1}, c[] = {NAN, INFINITY};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests GEMM by matrix units (cl/matmul/gemm_matrix.cl): by the device's where it has one, else
- * emulated, which is the same kernel except for the instruction. Its fragments have 16 x 8 results
- * and sums of 16 terms, its tiles 64 x 64 or 128 x 128 results, 32 deep; 16 bytes are loaded
- * together where rows start at multiples of 8 elements.
+ * Tests GEMM by matrix units (cl/matmul/gemm_matrix.cl): by those of the device if it has any,
+ * otherwise emulated, in the same kernel except for the instruction. A fragment has 16 x 8 results
+ * and sums of 16 terms; a tile has 64 x 64 or 128 x 128 results and a depth of 32. Where rows start
+ * at multiples of 8 elements, 16 bytes are loaded at a time.
  */
 /* ctest: timeout 900 */
 #include "support/cases/gemm_cases.h"
@@ -34,7 +34,7 @@ TEST(matrix__large_tiles)
     gemm_check_matmul(CLG_BFLOAT16, 1024, 1032, 40, false, false);
 }
 
-/* Rows of whole groups of 8 elements, and others, in every transposition. */
+/* Row lengths that are multiples of 8 elements, and others, in every transposition. */
 TEST(matrix__all_attributes)
 {
     for (int i = 0; i < 16; i++) {
@@ -80,14 +80,14 @@ TEST(matrix__batches)
     gemm_check_batches(CLG_FLOAT16, DIMS(3), DIMS(3), DIMS(3), false);
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 1), DIMS(1, 3), DIMS(2, 3), false);
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 3), DIMS(2, 1), DIMS(2, 3), true);
-    /* as several GEMMs, one after the other */
+    /* Batches computed by several GEMMs, one after the other. */
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 1, 3, 1), DIMS(1, 2, 1, 4), DIMS(2, 2, 3, 4), false);
 }
 
 /* Bias, residual and each activation. */
 TEST(matrix__followers) { gemm_check_followers(CLG_FLOAT16); }
 
-/* A 1x1 convolution: the weights are the left matrix, the bias is per row. */
+/* A 1x1 convolution: the weights are the left matrix, and the bias has one element per row. */
 TEST(matrix__convolution)
 {
     enum { IMAGES = 2, IC = 35, OC = 21, PIXELS = 5 * 7 };
@@ -108,7 +108,8 @@ TEST(matrix__convolution)
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(IC));
 }
 
-/* Padding elements of a tile must not be multiplied with others: 0 x infinity would be NaN. */
+/* Padding elements of a tile must not be multiplied by elements of the matrices: 0 x infinity would
+ * be NaN. */
 TEST(matrix__nan_and_infinity)
 {
     const double a[] = {NAN, 1, INFINITY, 1, -INFINITY, 1, 60000, 1}, b[] = {2, 1, 1, 1};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests ai.onnx.ml without trees: linear models, features, tables of labels. Expected results are
- * sums in double, or literals.
+ * Tests the operators of ai.onnx.ml except SVMs (test_svm.c) and tree ensembles before version 5
+ * (test_tree.c): linear models, feature preprocessing, label encoders, and TreeEnsemble 5. Expected
+ * results are sums in double, or literals.
  */
 #include "support/cases/run_node.h"
 #include "support/fixtures/onnx_writer.h"
@@ -215,8 +216,8 @@ TEST(ml__one_hot)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Returns the file of a model of one node of ai.onnx.ml at `version`, x to y; takes ownership of
- * the node. */
+/* Returns the file of a model of one node of ai.onnx.ml at `version`, with input x of dtype `from`
+ * and output y of dtype `to`. Takes ownership of the node. */
 static ow_bytes file_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
 {
     ow_model m = {.ir_version = 8, .opset = 17};
@@ -241,8 +242,8 @@ typedef struct label_case {
     clg_model *model;
     clg_dtype from, to;
     void *x;
-    const void *y;  /* char * or numbers */
-    int64_t n, n_y; /* n_y 0: as many as n */
+    const void *y;  /* char * or numeric elements */
+    int64_t n, n_y; /* n_y 0: equal to n */
 } label_case;
 
 static void run_labels(clg_context *context, const clg_session_options *options, const char *place,
@@ -332,7 +333,7 @@ TEST(ml__labels)
     check_labels(&k);
 }
 
-/* The labels of a classifier are strings, selected by a result of the device. */
+/* A classifier's labels are strings, which the host selects by a result of the device. */
 TEST(ml__words_for_classes)
 {
     static float x[] = {-1, 2, 0.5f, -3};
@@ -389,7 +390,8 @@ TEST(ml__rows_of_unknown_rank)
 
 /* ---- TreeEnsemble 5 -------------------------------------------------------------------------- */
 
-/* Returns a root with two nodes: ONNX's example of one tree, or with sets; links may be invalid. */
+/* Returns a TreeEnsemble model of a root and two nodes: ONNX's example of one tree, or of set
+ * membership. The links may be invalid. */
 static ow_bytes tree_5(bool with_sets, int64_t second_side, int64_t target)
 {
     const float splits[] = {with_sets ? 11 : 3.14f, 1.2f, 4.2f};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests strings: the operators on them, moving them, casts, and values that alternate between host
- * and device. Expected strings are literals; expected matches of expressions are RE2's.
+ * Tests tensors of strings: the string operators, operators that move elements, casts, and models
+ * in which the host and the device compute alternately. Expected strings are literals; expected
+ * matches of regular expressions were computed by RE2.
  */
 #include "support/cases/run_node.h"
 
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Holds a tensor of strings, or of numbers (bool, int64, float). */
+/* Holds a tensor of strings, or of numeric elements (bool, int64, float). */
 typedef struct words {
     clg_dtype dtype;
     int rank;
@@ -36,7 +37,7 @@ typedef struct string_case {
     const void *param;
     size_t n_inputs, n_outputs;
     words inputs[3], outputs[2];
-    const char *refused; /* words of the error that the run ends in */
+    const char *refused; /* text of the expected error; NULL: the run succeeds */
 } string_case;
 
 static int64_t count(const words *w)
@@ -409,7 +410,7 @@ TEST(string__moving)
 
 /* ---- strings selected on the device ---------------------------------------------------------- */
 
-/* Strings selected by a result of the device: more than shape arithmetic computes. */
+/* A result of the device selects the strings, so the host cannot compute this while it plans. */
 static void by_device(clg_context *context, const clg_session_options *options, const char *place,
                       void *user)
 {
@@ -477,7 +478,7 @@ static void tfidf_attributes(clg_builder *b, const void *param)
 
 TEST(string__tfidf)
 {
-    /* a b c a b: a twice, b twice, "a b" twice, "b a" once over a gap; b b b b b: b five times. */
+    /* a b c a b: a twice, b twice, "a b" twice, "b a" once, with a gap; b b b b b: b five times. */
     string_case k = {"TfIdfVectorizer", 9, tfidf_attributes, "TF", 1, 1, {{0}}, {{0}}, NULL};
     k.inputs[0] = GRID(2, 5, "a", "b", "c", "a", "b", "b", "b", "b", "b", "b");
     k.outputs[0] = (words){CLG_FLOAT32, 2, {2, 5}, NULL, (double[]){2, 2, 1, 0, 2, 0, 0, 0, 0, 5}};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests support vector machines: SVMClassifier and SVMRegressor. Expected results are sums in
- * double by the formulas; expected probabilities solve the linear system of a zero gradient, where
- * kernels iterate.
+ * Tests SVMClassifier and SVMRegressor. Expected scores are sums in double by ONNX's formulas.
+ * Expected probabilities solve the linear system of a zero gradient, whereas the kernels iterate.
  */
 #include "support/cases/run_node.h"
 
@@ -49,7 +48,8 @@ static int class_of(const machine *m, int v)
     return c;
 }
 
-/* Computes the scores: vectors contribute to the pairs that include their class. */
+/* Computes the scores. A support vector contributes to the pairs of classes that include its own.
+ */
 static void decide(const machine *m, const double *x, double *out_scores)
 {
     memcpy(out_scores, m->rho, (size_t)m->pairs * sizeof *out_scores);
@@ -76,7 +76,7 @@ static int winner(const machine *m, const double *scores)
     return best;
 }
 
-/* Solves a system of n equations, whose right side is in column n. */
+/* Solves a system of n linear equations, whose right-hand side is column n. */
 static void solve(int n, double t[MAX_CLASSES + 1][MAX_CLASSES + 2])
 {
     for (int c = 0; c < n; c++) {
@@ -114,7 +114,7 @@ static void couple(const machine *m, const double *scores, double *out_p)
     for (int i = 0; i < n; i++) out_p[i] = t[i][n + 1];
 }
 
-/* Returns the inverse of the normal distribution's cumulative function, by bisection. */
+/* Returns the quantile of the standard normal distribution, by bisection. */
 static double probit(double p)
 {
     double low = -40, high = 40;
@@ -141,7 +141,8 @@ static void transform(const char *name, int n, double *y)
     }
 }
 
-/* Derives both scores of two classes without probabilities from the one decision. */
+/* Derives the scores of both classes of a model without probabilities from its single decision
+ * value. */
 static void finish(const machine *m, double *y)
 {
     if (m->probable || m->classes != 2) {
@@ -196,9 +197,9 @@ static machine make_machine(const char *kernel, const char *post, int features, 
     return m;
 }
 
-/* Checks a model. Scores are sums in float of up to 60 terms. Probabilities are iterated until no
- * step is larger than 0.005 over the number of classes, as in libsvm, and differ by that much from
- * the limit. */
+/* Checks a model. Scores are sums in float of up to 60 terms. As in libsvm, the iteration for the
+ * probabilities ends when no step is larger than 0.005 / (number of classes), so that they may
+ * differ by this from the limit. */
 static void check(const machine *m, int rows, clg_dtype dtype)
 {
     const int columns = m->probable || m->classes == 2 ? m->classes : m->pairs;
@@ -263,8 +264,8 @@ TEST(svm__post_transforms)
     }
 }
 
-/* Probabilities are not near 0 or 1, so that probit needs no wider tolerance than the iteration
- * itself. */
+/* Probabilities are not near 0 or 1, so that probit needs no larger tolerance than the iteration.
+ */
 TEST(svm__probit_of_probabilities)
 {
     machine m = make_machine("SIGMOID", "PROBIT", 4, 2, two, true);
@@ -303,7 +304,7 @@ TEST(svm__certain_probabilities)
     run_node_check(&r, 1e-3);
 }
 
-/* A linear model: a score for each class, and the largest wins. */
+/* A linear model: each class has a score, and the largest one wins. */
 TEST(svm__lines)
 {
     enum { ROWS = 21, F = 5, C = 4 };
@@ -323,7 +324,7 @@ TEST(svm__lines)
         }
         run_node r;
         run_node_start(&r, ML, "SVMClassifier", 13);
-        run_node_string(&r, "kernel_type", "RBF"); /* without effect here */
+        run_node_string(&r, "kernel_type", "RBF"); /* not used by a linear model */
         run_node_string(&r, "post_transform", transforms[t]);
         run_node_floats(&r, "coefficients", C * F, w);
         run_node_floats(&r, "rho", 2, (double[]){0.75, 99});
@@ -395,8 +396,8 @@ TEST(svm__regressor)
     regress("RBF", "LOGISTIC", false, 9, 3, 17);
 }
 
-/* Far from the origin distances must not be differences of squares: rows 0.5 from the vector at
- * 4096. */
+/* Far from the origin, squared distances must not be computed as differences of squares: rows are
+ * 0.5 from the support vector at 4096. */
 TEST(svm__rbf_far_from_the_origin)
 {
     const double x[] = {4096.5, 4096, 4096, 4096.25}, y[] = {exp(-0.5), exp(-0.125)};

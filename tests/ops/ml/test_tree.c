@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares tree ensembles with a walk over the lists of the attributes in double, node by node by
- * their ids, and classifiers' scores with their definitions. Forests are drawn at random.
+ * Compares TreeEnsembleRegressor and TreeEnsembleClassifier with a reference in double that follows
+ * the nodes by their ids in the attribute lists, and scores with their definitions. Trees are
+ * random.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -36,7 +37,8 @@ static int draw(int n)
     return (int)((noise >> 8) % (uint32_t)n);
 }
 
-/* Grows a tree of uneven depth, whose ids are in no order; returns the node's index. */
+/* Adds a random tree of uneven depth, whose node ids are unordered; returns the index of its root.
+ */
 static size_t grow(forest *f, int tree, int depth, int mode)
 {
     const size_t at = f->n_nodes++;
@@ -86,7 +88,7 @@ static bool holds(const char *mode, double x, double y)
     return x != y;
 }
 
-/* Computes the sums of one row before the transform. */
+/* Computes the scores of one row, before the post-transform. */
 static void walk(const forest *f, const double *x, double *scores)
 {
     bool has[MAX_TARGETS] = {false};
@@ -94,7 +96,7 @@ static void walk(const forest *f, const double *x, double *scores)
     for (int tree = 0; tree < f->n_trees; tree++) {
         const int64_t id = tree * 7 - 3;
         size_t at = 0;
-        while (f->trees[at] != id) at++; /* a root comes first */
+        while (f->trees[at] != id) at++; /* the root is the first node of a tree */
         while (strcmp(f->modes[at], "LEAF") != 0) {
             const double v = x[f->features[at]];
             const bool yes =
@@ -129,7 +131,7 @@ static void transform(const char *how, int n, double *s)
         if (strcmp(how, "SOFTMAX") == 0) s[i] = exp(s[i]) / sum;
         if (strcmp(how, "SOFTMAX_ZERO") == 0) s[i] = s[i] == 0 ? 0 : exp(s[i]) / sum;
         if (strcmp(how, "LOGISTIC") == 0) s[i] = 1 / (1 + exp(-s[i]));
-        if (strcmp(how, "PROBIT") == 0) { /* bisection of the cumulative function */
+        if (strcmp(how, "PROBIT") == 0) { /* bisection of the normal distribution function */
             double low = -40, high = 40;
             for (int k = 0; k < 200; k++) {
                 const double middle = (low + high) / 2;
@@ -167,8 +169,8 @@ static void nodes_of(run_node *r, const forest *f, const char *prefix)
     if (f->n_base) run_node_floats(r, "base_values", f->n_base, f->base);
 }
 
-/* Returns numbers on the grid of thresholds, so that equality occurs; also NaN and infinities when
- * `wild`. */
+/* Returns random rows on the grid of the thresholds, so that equality occurs; if `wild`, also with
+ * NaN and infinities. */
 static const double *rows_of(int rows, bool wild)
 {
     double *x = run_node_zeros(rows * FEATURES);
@@ -266,8 +268,8 @@ static int64_t largest(int n, const double *s)
     return best;
 }
 
-/* Checks a classifier of n_labels classes. With one target and two labels all votes are for one
- * class; is_positive: no weight is negative. */
+/* Checks a classifier of n_labels classes. With one target and two labels, all votes are for one
+ * class. is_positive: no weight is negative. */
 static void classify(const forest *f, int n_labels, bool is_positive, int rows)
 {
     const double *x = rows_of(rows, true);
@@ -410,7 +412,7 @@ TEST(tree__refuses)
     refused(&f, "no nodes");
 }
 
-/* A tree reads more features than there are. */
+/* A tree that uses a feature index beyond the columns of x. */
 TEST(tree__refuses_short_rows)
 {
     const double x[2] = {0};

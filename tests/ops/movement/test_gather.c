@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests Gather, GatherElements, GatherND, Pad, and tensors computed from positions (Range, EyeLike,
- * Trilu, OneHot), against coordinates computed here. Elements are numbered; results are exact.
+ * Tests Gather, GatherElements, GatherND and Pad, and operators whose results depend on positions
+ * (Range, EyeLike, Trilu, OneHot), with coordinates computed in the test. Elements are numbered,
+ * and results must be exact, except those of Range in floating point.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns indices into an axis of n, some of them negative. */
+/* Returns indices into a dimension of n, some of them negative. */
 static double *indices_into(int64_t count, int64_t n)
 {
     double *x = run_node_zeros(count);
@@ -56,7 +57,8 @@ TEST(gather__gather)
     check_gather(CLG_FLOAT16, CLG_INT32, 1, 4, 33, DIMS(0));
 }
 
-/* A known index is a view; one out of range is reported when it is known, or when it is read. */
+/* A constant scalar index makes a view. An index out of range is reported while planning if it is
+ * known then, otherwise by the run. */
 TEST(gather__known_index)
 {
     run_node r;
@@ -147,8 +149,8 @@ TEST(gather__nd)
 
 /* ---- Pad ------------------------------------------------------------------------------------- */
 
-/* Returns the input position for position i of a dimension of n, -1 for none; reflects one step at
- * a time. */
+/* Returns the input position for position i of a padded dimension of n, or -1 for none. Reflects
+ * repeatedly, one border at a time. */
 static int64_t padded(int64_t i, int64_t n, const char *mode)
 {
     if (strcmp(mode, "constant") == 0) return i >= 0 && i < n ? i : -1;
@@ -251,7 +253,7 @@ static void check_range(clg_dtype dtype, double start, double limit, double delt
     run_node_input(&r, dtype, 0, NULL, &limit);
     run_node_input(&r, dtype, 0, NULL, &delta);
     run_node_expect(&r, dtype, 1, &n, y);
-    run_node_check(&r, narrow ? 8e-3 : 1e-6); /* half a unit in the last of bfloat16's 8 bits */
+    run_node_check(&r, narrow ? 8e-3 : 1e-6); /* half an ULP of bfloat16's 8 bits */
 }
 
 TEST(gather__range)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests CenterCropPad against the definition at each position of the output. Moves are exact. (Pad
- * is tested by ONNX's cases.)
+ * Compares CenterCropPad with its definition at each position of the output; results must be exact.
+ * (Pad is tested in test_gather.c and by ONNX's test cases.)
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* Checks CenterCropPad. wanted: sizes of `axes`, or of all where n_axes is 0. */
+/* Checks CenterCropPad. wanted: target sizes of `axes`, or of all axes where n_axes is 0. */
 static void centre(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *wanted,
                    size_t n_axes, const int64_t *axes)
 {
@@ -28,7 +28,8 @@ static void centre(clg_dtype dtype, int rank, const int64_t *dims, const int64_t
         int64_t rest = i, from = 0;
         bool inside = true;
         for (int d = rank; d-- > 0; rest /= out[d]) {
-            /* The smaller one starts half of the difference, rounded down, after the larger one. */
+            /* The smaller of input and output is centred in the larger one, with an offset that is
+             * rounded down. */
             const int64_t gap = (dims[d] > out[d] ? dims[d] - out[d] : out[d] - dims[d]) / 2;
             at[d] = rest % out[d] + (dims[d] > out[d] ? gap : -gap);
             inside = inside && at[d] >= 0 && at[d] < dims[d];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares ReverseSequence with a loop over batch and time. Elements are moved, so results are
- * exact.
+ * Compares ReverseSequence with a loop over batch and time. It only moves elements, so results must
+ * be exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"

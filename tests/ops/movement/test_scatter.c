@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares ScatterElements, ScatterND and TensorScatter with loops over updates that keep
- * coordinates, not offsets. Moves are exact. Reductions of float32 are sums of at most a hundred
- * values of size 1: 1e-5; float16 rounds after each: 2e-2.
+ * Compares ScatterElements, ScatterND and TensorScatter with loops over the updates that compute
+ * with coordinates instead of offsets.
+ *
+ * Tolerance: exact without a reduction. With one, float32 1e-5, for at most a hundred values of
+ * magnitude 1; float16 2e-2, since each step is rounded.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -32,7 +34,7 @@ static int64_t offset(int rank, const int64_t *dims, const int64_t *at)
     return to;
 }
 
-/* Returns integers in 0..n-1, every third one counted from the end. */
+/* Returns integers in 0..n-1, every third one as a negative index, counted from the end. */
 static double *some_indices(int64_t count_all, int64_t n)
 {
     double *index = run_node_zeros(count_all);
@@ -60,7 +62,7 @@ static void elements(clg_dtype dtype, clg_dtype index_dtype, int rank, const int
         for (int64_t i = 0; i < n_updates; i++) updates[i] = floor(updates[i] * 2) + 3;
     }
     int64_t at[CLG_MAX_RANK];
-    for (int64_t i = 0; none && i < n_updates; i++) { /* along the axis each place once */
+    for (int64_t i = 0; none && i < n_updates; i++) { /* along the axis, indices are distinct */
         coordinates(rank, m, i, at);
         index[i] = (double)((at[a] * 5 + 2) % dims[a]) - (at[a] % 2 ? (double)dims[a] : 0);
     }
@@ -174,7 +176,7 @@ TEST(scatter__nd)
     }
 }
 
-/* Graphs also compute shapes by ScatterND. */
+/* ScatterND in the computation of shapes, which the host evaluates. */
 TEST(scatter__nd_of_a_shape)
 {
     const double x[24] = {0}, index[] = {1}, six[] = {6}, zeros[48] = {0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares NonZero and Compress with a loop over the elements one by one. Nothing is computed, so
- * results are exact.
+ * Compares NonZero and Compress with a loop over the elements. Both only select, so results must be
+ * exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* Returns n values, about `share` of them non-zero; 0 and 1 for bool. */
+/* Returns n values of which a fraction of about `share` is not 0; for bool they are 0 and 1. */
 static double *sparse(int64_t n, double share, bool is_bool)
 {
     double *x = run_node_random(n);
@@ -122,7 +122,7 @@ static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, i
 TEST(compress__sizes)
 {
     compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 0.5);
-    compress(CLG_FLOAT32, 2, 7, 5, -2, 4, 0.5); /* the condition may be short */
+    compress(CLG_FLOAT32, 2, 7, 5, -2, 4, 0.5); /* the condition may be shorter than the axis */
     compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 0);
     compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 2);
     compress(CLG_FLOAT32, 2, 7, 5, 1, 0, 2);
@@ -150,7 +150,7 @@ TEST(compress__refuses_a_condition_that_is_too_long)
     run_node_refused(&r, CLG_ERROR_SHAPE, "4 elements");
 }
 
-/* Later nodes are planned for the size that was found. */
+/* The following nodes are planned for the number of elements that was found. */
 TEST(compress__goes_on)
 {
     const double x[] = {1, 2, 3, 4}, condition[] = {1, 0, 1, 1}, y[] = {-1, -3, -4};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests operators that move elements: every element must be at its computed coordinates. Elements
- * are numbered, so that all differ; results are exact.
+ * Tests operators that rearrange elements: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth,
+ * Concat, Slice and Split. Elements are numbered, so that all differ, and must be exactly at the
+ * coordinates that the test computes.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -17,7 +18,7 @@ static int64_t largest_of_dtype(clg_dtype dtype)
                                         : 16777213;
 }
 
-/* Compute the coordinates of element `at`, and the element at coordinates. */
+/* Compute the coordinates of element `at`, and the index of the element at given coordinates. */
 static void places_of(int64_t at, int rank, const int64_t *dims, int64_t *out)
 {
     for (int i = rank - 1; i >= 0; i--) {
@@ -35,7 +36,8 @@ static int64_t at_places(int rank, const int64_t *dims, const int64_t *places)
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* Checks Transpose. after: an operator that reads the result, so that it reads a view in place. */
+/* Checks Transpose. after: an operator that consumes the result, and so reads a view in place; or
+ * NULL. */
 static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *perm,
                             const char *after)
 {
@@ -74,7 +76,7 @@ TEST(strided__transpose)
     check_transpose(CLG_FLOAT32, DIMS(2, 3, 17, 19), (int64_t[]){0, 2, 3, 1},
                     NULL); /* channels last */
     check_transpose(CLG_FLOAT32, DIMS(2, 17, 3, 20), (int64_t[]){0, 2, 1, 3},
-                    NULL); /* heads: a view */
+                    NULL); /* attention heads: a view */
     check_transpose(CLG_FLOAT32, DIMS(2, 17, 3, 20), (int64_t[]){0, 2, 1, 3}, "Neg");
     check_transpose(CLG_FLOAT32, DIMS(2, 3, 2, 3, 2, 3), (int64_t[]){5, 3, 1, 0, 2, 4}, NULL);
     check_transpose(CLG_FLOAT32, DIMS(2, 1, 3, 2, 2, 2, 3, 2), (int64_t[]){7, 5, 3, 1, 0, 2, 4, 6},
@@ -286,7 +288,7 @@ TEST(strided__slice)
     for (size_t i = 0; i < COUNT(slices); i++) check_slice(&slices[i], i % 2 ? "Neg" : NULL);
 }
 
-/* A view of a view of a view, read by an operator that needs it dense. */
+/* A view of a view of a view, consumed by an operator that needs dense data. */
 TEST(strided__views_of_views)
 {
     run_node r;

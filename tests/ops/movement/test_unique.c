@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares Unique with looking each row up among those found so far. Nothing is computed, so
- * results are exact.
+ * Compares Unique with a linear search for each row among the distinct rows found so far. It only
+ * selects, so results must be exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -12,7 +12,7 @@ typedef struct problem {
     clg_dtype dtype;
     int64_t outer, n, inner;
     bool flat, sorted;
-    unsigned outputs; /* bits: 1 indices, 2 inverse, 4 counts */
+    unsigned outputs; /* bit set of requested outputs: 1 indices, 2 inverse indices, 4 counts */
     const double *x;
 } problem;
 
@@ -49,7 +49,7 @@ static void unique(problem p)
         inverse[j] = (double)at;
         counts[at]++;
     }
-    for (int64_t at = 0; at < found; at++) /* the position of each in the output */
+    for (int64_t at = 0; at < found; at++) /* the position of each input row in the output */
         for (int64_t other = 0; other < found; other++)
             moved[at] += p.sorted ? compare_rows(&p, (int64_t)first[other], (int64_t)first[at]) < 0
                                   : other < at;
@@ -83,7 +83,7 @@ static void unique(problem p)
     run_node_check(&r, 0);
 }
 
-/* Returns numbers of about `kinds` different values. */
+/* Returns random values, of about `kinds` distinct ones. */
 static double *repeated(int64_t n, int kinds, bool is_unsigned)
 {
     double *x = run_node_random(n);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests BitCast: the bytes of every element must be unchanged. The test formats an element's bytes
- * as a number of either dtype.
+ * Tests BitCast: the bytes of every element must be unchanged. The test decodes the bytes as a
+ * value of the source and of the target dtype.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* Values whose bits in float16, bfloat16, float32 and float64 field() assembles from their
- * fields. */
+/* Test values whose bits in float16, bfloat16, float32 and float64 the function field() assembles
+ * from sign, exponent and mantissa. */
 static const double numbers[] = {1, -1, 0.5, -0.0, INFINITY, 3};
 enum { N = 6 };
 
@@ -53,8 +53,8 @@ TEST(bitcast__floats)
         for (int i = 0; i < 2 * N; i++)
             bits[i / N][i % N] = field(i % N, rows[k].exponent, rows[k].fraction, i < N);
         check(rows[k].as_signed, rows[k].dtype, 2, dims, bits[0], numbers, false);
-        /* Not tested: run_node_check expects devices without fp64 to reject float64 inputs, but
-         * BitCast needs no fp64. */
+        /* float64 is not tested: run_node_check expects devices without fp64 to reject float64
+         * inputs, but BitCast needs no fp64. */
         if (rows[k].dtype == CLG_FLOAT64) continue;
         check(rows[k].dtype, rows[k].as_signed, 2, dims, numbers, bits[0], false);
         check(rows[k].dtype, rows[k].as_signed, 2, dims, numbers, bits[0], true);
@@ -71,7 +71,7 @@ TEST(bitcast__integers)
     check(CLG_FLOAT32, CLG_INT32, 2, (int64_t[]){0, 3}, numbers, numbers, false);
 }
 
-/* A view of a view, which a kernel then reads in its new dtype. */
+/* A view of a view, which a kernel then accesses in its new dtype. */
 TEST(bitcast__between_others)
 {
     const double x[] = {1, 2, 4, 8, 16, 32}, order[] = {0, 3, 1, 4, 2, 5};

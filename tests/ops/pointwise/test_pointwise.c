@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests pointwise operators as ONNX names them: broadcast and strided inputs, many inputs, optional
- * ones, mixed dtypes. Expressions are tested in test_pointwise_floats.c and test_pointwise_ints.c.
+ * Tests ONNX's pointwise operators: broadcast and strided inputs, many inputs, optional inputs and
+ * mixed dtypes. test_pointwise_floats.c and test_pointwise_ints.c test their formulas.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -11,7 +11,7 @@
 
 /* ---- broadcast and strided inputs ------------------------------------------------------------ */
 
-/* Checks y = a - b with broadcasting, computed from coordinates. */
+/* Compares y = a - b, with broadcasting, with a reference that computes with coordinates. */
 static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const int64_t *b_dims)
 {
     run_node r;
@@ -60,7 +60,7 @@ TEST(pointwise__broadcasts)
         check_broadcast(DIMS(2, 3, 5, 7, lanes), DIMS(3, 1, 1, lanes));
         check_broadcast(DIMS(2, 3, 1, 1, lanes), DIMS(2, 3, 5, 7, lanes));
         check_broadcast(DIMS(1, 1200, lanes), DIMS(lanes));
-        check_broadcast(DIMS(3, 5, lanes), DIMS(3, 5, 1)); /* one element for a vector */
+        check_broadcast(DIMS(3, 5, lanes), DIMS(3, 5, 1)); /* a scalar for each vector */
     }
     check_broadcast(DIMS(37, 1), DIMS(37, 70));                      /* a column */
     check_broadcast(DIMS(2, 3, 5, 7), DIMS(3, 1, 1));                /* channels, short rows */
@@ -73,7 +73,7 @@ TEST(pointwise__broadcasts)
     check_broadcast(DIMS(4, 0), DIMS(1));
 }
 
-/* Checks Abs of views of x, which are read in place. */
+/* Checks Abs of views of x, which kernels must access in place. */
 TEST(pointwise__views)
 {
     const int64_t n = 4 * 6 * 40;
@@ -104,7 +104,8 @@ TEST(pointwise__views)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* Checks Mean or Max of more inputs than a kernel reads: x / 2 and x in turn, 41 in all. */
+/* Checks Mean or Max of 41 inputs, x / 2 and x alternately, which is more than one kernel accesses.
+ */
 static void run_many(clg_context *context, const clg_session_options *options, const char *place,
                      void *user)
 {
@@ -146,7 +147,7 @@ TEST(pointwise__many_inputs)
     run_node_each(run_many, "Max");
 }
 
-/* Pow's dtypes: the result has the base's, and integers are exact. */
+/* Pow's dtypes: the result has that of the base, and integer results are exact. */
 TEST(pointwise__powers)
 {
     run_node r;
@@ -301,8 +302,7 @@ TEST(pointwise__signed_shifts)
     }
 }
 
-/* Checks SwiGLU. float16 and bfloat16 round the result: half a unit in the last of 11 and 8
- * bits. */
+/* Checks SwiGLU. float16 and bfloat16 round the result by at most half an ULP, of 11 and 8 bits. */
 static void check_swiglu(clg_dtype dtype, double alpha, double tolerance)
 {
     enum { N = 85 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares pointwise rows over floats, eight in each kernel, with libm in double and with other
- * forms of the formulas.
+ * Tests the pointwise operators on floating-point inputs, up to eight fused into one kernel,
+ * against references in double precision: libm, and formulas that differ from those of the kernels.
  *
- * Tolerances, relative: float32 8e-6 and float64 2e-14 (OpenCL allows most functions a few units in
- * the last place, tan and pow 5 to 16, and expressions add up); float16 keeps 11 bits and bfloat16
- * 8: one and a half units of their last.
+ * Relative tolerance: float32 8e-6 and float64 2e-14, since OpenCL allows most functions a few ULP,
+ * and tan and pow 5 to 16, and since expressions accumulate errors; float16 and bfloat16 1.5 ULP of
+ * 1 (1.5 / 1024 and 1.5 / 128).
  */
 /* ctest: timeout 900 */
 #include "support/cases/fused_node.h"
@@ -17,7 +17,8 @@
 typedef struct float_row {
     const char *def;
     double (*right)(double a, double b);
-    double low, high; /* of the inputs that are compared; outside of them only NaN is checked */
+    /* Range of the inputs that are compared; inputs outside of it are replaced, except NaN. */
+    double low, high;
     float scalars[2];
 } float_row;
 
@@ -179,8 +180,8 @@ static double float_tolerance(clg_dtype dtype)
     }
 }
 
-/* Fills in zeros, ones, halves, huge and tiny numbers, infinities, NaN; then numbers of all
- * magnitudes around 1. */
+/* Fills in all pairs of special values (zeros, ones, halves, a huge and a tiny number, infinities,
+ * NaN), then random values of magnitudes around 1. second: for the second operand. */
 static void fill_floats(tensor *t, bool second)
 {
     static const double special[] = {0, -0.0, 1,        -1,        0.5, -0.5,  1.5,  -2.5,
@@ -194,7 +195,7 @@ static void fill_floats(tensor *t, bool second)
     }
 }
 
-/* Replaces inputs outside of the range that a row supports by 0.75. */
+/* Replaces inputs outside of the range that the operator is compared in by 0.75. */
 static void limit(tensor *t, const float_row *row)
 {
     for (int64_t i = 0; i < t->n_elements; i++) {
@@ -231,7 +232,8 @@ TEST(pointwise_floats__float32) { check_floats(CLG_FLOAT32, 301, COUNT(float_row
 
 TEST(pointwise_floats__float64) { check_floats(CLG_FLOAT64, 259, COUNT(float_rows)); }
 
-/* Narrow floats are computed in float: tests their loads and stores. */
+/* float16 and bfloat16 are computed in float, so a few operators suffice to test their loads and
+ * stores. */
 TEST(pointwise_floats__narrow)
 {
     check_floats(CLG_FLOAT16, 259, 16);

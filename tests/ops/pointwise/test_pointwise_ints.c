@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests pointwise rows over integers and bool, exactly: wrapping, division by zero, the ends of
- * every dtype; Where; casts.
+ * Tests the pointwise operators on integers and bool, Where, and casts. Results must be exact, also
+ * for wrapping, division by zero, and at the limits of every dtype.
  */
 /* ctest: timeout 900 */
 #include "support/cases/fused_node.h"
@@ -26,7 +26,7 @@ static int64_t s_div(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? s_sub
 static uint64_t u_div(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
 static int64_t s_rem(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a - a / b * b; }
 static uint64_t u_rem(uint64_t a, uint64_t b) { return b == 0 ? 0 : a - a / b * b; }
-/* Returns the remainder of division rounded down, as in Python. */
+/* Returns the remainder of floored division, as in Python. */
 static int64_t s_mod(int64_t a, int64_t b)
 {
     if (b == 0 || b == -1) return 0;
@@ -43,7 +43,8 @@ static int64_t s_sign(int64_t a, int64_t b) { return (void)b, (a > 0) - (a < 0);
 static uint64_t u_sign(uint64_t a, uint64_t b) { return (void)b, a != 0; }
 static int64_t s_relu(int64_t a, int64_t b) { return (void)b, a > 0 ? a : 0; }
 static int64_t s_prelu(int64_t a, int64_t b) { return a < 0 ? s_mul(a, b) : a; }
-/* Computes powers from the exponent's highest bit on; the kernel starts at its lowest. */
+/* Computes powers from the exponent's highest bit downwards; the kernel starts at the lowest one.
+ */
 static int64_t s_pow(int64_t a, int64_t b)
 {
     int64_t r = 1;
@@ -96,7 +97,7 @@ static const int_row int_rows[] = {
     {"GreaterOrEqual", s_greater_equal, u_greater_equal},
 };
 
-/* Fills in numbers around zero, and around both ends of the dtype. */
+/* Fills in values around zero, and around both limits of the dtype. */
 static void fill_ints(tensor *t, bool second)
 {
     static const int64_t special[] = {
@@ -140,7 +141,7 @@ TEST(pointwise_ints__integers)
     static const clg_dtype dtypes[] = {CLG_INT32, CLG_UINT8, CLG_INT64};
     static const clg_dtype others[] = {CLG_INT8, CLG_INT16, CLG_UINT16, CLG_UINT32, CLG_UINT64};
     for (size_t i = 0; i < COUNT(dtypes); i++) check_ints(dtypes[i], COUNT(int_rows));
-    /* Other dtypes have the same kernel source with other type names: tests their arithmetic. */
+    /* Other dtypes share this kernel source with other type names: tests their arithmetic. */
     for (size_t i = 0; i < COUNT(others); i++) check_ints(others[i], 8);
 }
 
@@ -210,7 +211,8 @@ static void check_where(clg_dtype dtype, bool alone)
     fused_check(&f);
 }
 
-/* Alone, Where moves elements regardless of their dtype: also float64 on devices without double. */
+/* An unfused Where moves elements regardless of their dtype: also float64 on devices without fp64.
+ */
 TEST(pointwise_ints__where)
 {
     check_where(CLG_FLOAT16, true);
@@ -258,8 +260,8 @@ static void check_casts(clg_dtype from, size_t first, size_t end)
         assert_ok(pointwise_add_cast(&f.group, x, all_dtypes[k], &r));
         assert_ok(pointwise_add_output(&f.group, r));
         assert_ok(tensor_cast(in, all_dtypes[k], &f.outputs[f.group.n_outputs - 1]));
-        /* 64-bit integers and floats become float16 by way of float, which may change the last
-         * place. */
+        /* 64-bit integers and floats are converted to float16 by way of float: double rounding may
+         * change the last bit. */
         if (all_dtypes[k] == CLG_FLOAT16) f.tolerance = 1.0 / 1024;
         if (all_dtypes[k] == CLG_BFLOAT16) f.tolerance = 1.0 / 128;
     }
@@ -276,7 +278,7 @@ TEST(pointwise_ints__casts)
     }
 }
 
-/* A cast within a kernel rounds as a stored one. */
+/* A cast within a fused kernel rounds as one whose result is stored. */
 TEST(pointwise_ints__cast_rounds_in_registers)
 {
     enum { N = 500 };

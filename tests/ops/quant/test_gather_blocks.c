@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares GatherBlockQuantized with looking up and dequantising in double. float32: products of
- * values that it represents, 1e-6; float16 rounds once: 1e-3.
+ * Compares GatherBlockQuantized with a lookup and dequantisation in double. Tolerance: float32
+ * 1e-6, for products of values that it represents exactly; float16 1e-3, for one rounding.
  */
 #include "support/cases/run_node.h"
 
@@ -16,8 +16,8 @@ typedef struct lookup {
     bool zeros;
 } lookup;
 
-/* Packs rows of uint8 codes of t->bits bits into bytes, the first code in the low bits; other
- * dtypes are unchanged. */
+/* Packs each row of uint8 codes of t->bits bits into bytes, the first code in the low bits. Codes
+ * of other dtypes are returned unchanged. */
 static const double *packed(const lookup *t, const double *codes, int64_t cols, int64_t *out_bytes)
 {
     const int64_t per = t->data == CLG_UINT8 ? 8 / t->bits : 1, bytes = (cols + per - 1) / per;

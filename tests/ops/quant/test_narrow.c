@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests casts from and to ONNX's storage types of one byte or less, exactly. The reference lists
- * all numbers of a type from its exponent, mantissa and bias, and finds the nearest one; of two the
- * one with the even code.
+ * Tests casts from and to ONNX's types of one byte or less, exactly. The reference computes all
+ * values of a floating-point type from its exponent, mantissa and bias, and finds the nearest one;
+ * in a tie, the one with the even code.
  */
 #include "support/cases/run_node.h"
 #include "tensor/dtype.h"
@@ -13,7 +13,8 @@
 
 typedef struct kind {
     clg_dtype dtype;
-    int mantissa_bits, bias, largest, sign; /* largest: the code of the largest number */
+    /* largest: the code of the largest finite value; sign: the mask of the sign bit. */
+    int mantissa_bits, bias, largest, sign;
     bool has_nan, has_infinity, has_minus_zero;
 } kind;
 
@@ -33,8 +34,8 @@ static double size_of(const kind *k, int code)
     return ldexp(mantissa, (exponent > 0 ? exponent : 1) - k->bias - k->mantissa_bits);
 }
 
-/* Returns the nearest value of the type; the code after the largest stands for all that are out of
- * range. */
+/* Returns the value of the type that is nearest to x. The code after the largest one represents all
+ * values out of range. */
 static double nearest(const kind *k, double x, int saturate, int64_t opset)
 {
     const double largest = size_of(k, k->largest);
@@ -53,7 +54,7 @@ static double nearest(const kind *k, double x, int saturate, int64_t opset)
     return copysign(y, x);
 }
 
-/* Rounds numbers to the dtype of the model's input. */
+/* Rounds values to the dtype of the model's input. */
 static void round_all(clg_dtype dtype, int64_t n, double *x)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -91,7 +92,7 @@ TEST(cast__all_of_float16)
     }
 }
 
-/* Casts values of the type, midpoints between them, and the adjacent values of these in dtype
+/* Casts values of the type, the midpoints between them, and the neighbours of these in dtype
  * `from`, to the type. */
 static void around_middles(const kind *k, clg_dtype from, double ulp)
 {
@@ -128,7 +129,7 @@ TEST(cast__ties)
     }
 }
 
-/* The sign of zero and of the values adjacent to NaN is visible in a quotient. */
+/* 1 / x shows the sign of a zero: types without -0, whose code is NaN, must give +0. */
 TEST(cast__zeros)
 {
     const double x[] = {0.0, -0.0, 1e-9, -1e-9};
@@ -185,7 +186,8 @@ typedef struct reading {
     int64_t n;
 } reading;
 
-/* Casts bytes with all codes, as many elements as `n` says, and casts back to the same bytes. */
+/* Casts n elements with all codes of a dtype to `to`, checks their values, and casts them back,
+ * which must give the same bytes. user: the `reading`. */
 static void read_codes(clg_context *context, const clg_session_options *options, const char *name,
                        void *user)
 {
@@ -221,7 +223,7 @@ static void read_codes(clg_context *context, const clg_session_options *options,
         if (got != want && !(isnan(got) && isnan(want)))
             fail_msg("%s on %s: code %d is read as %g, not %g", clg_dtype_name(what->dtype), name,
                      (int)(i % n_codes), got, want);
-        /* Any NaN is accepted. */
+        /* All NaN codes are equivalent. */
         if (what->bits < 8 || isnan(want)) continue;
         assert_int_equal(((const uint8_t *)clg_value_data(codes))[i], bytes[i]);
     }
@@ -272,7 +274,7 @@ static void to_integer(clg_dtype from, clg_dtype to, int64_t n, const double *x,
     run_node_check(&r, 0);
 }
 
-/* Values are truncated to integers, of which the low bits are kept. */
+/* Values are truncated to integers, of which the low bits are stored. */
 TEST(cast__to_few_bits)
 {
     const double x[] = {0, 1, -1, 7, 8, 15, 16, -8, -9, 100, -100},
@@ -307,7 +309,7 @@ static double power(double x, const char *mode, bool saturate)
     if (isnan(x)) return NAN;
     if (x < min) return saturate ? min : NAN;
     int exponent;
-    const double fraction = isinf(x) ? 1 : 2 * frexp(x, &exponent); /* from 1 on, below 2 */
+    const double fraction = isinf(x) ? 1 : 2 * frexp(x, &exponent); /* significand in [1, 2) */
     if (isinf(x)) return saturate ? largest : NAN;
     double y = ldexp(1, exponent - 1);
     if (mode[0] == 'u' ? fraction > 1 : mode[0] == 'n' && fraction >= 1.5) y *= 2;
@@ -373,8 +375,8 @@ TEST(cast_like__takes_the_type)
     run_node_check(&r, 0);
 }
 
-/* Rows of three elements do not end with bytes where an element has 4 bits: a view has the bytes of
- * the whole tensor. */
+/* Rows of three 4-bit elements do not end at byte boundaries: a view must keep the bytes of the
+ * whole tensor. */
 TEST(views__keep_the_bytes)
 {
     const double x[] = {1, -2, 3, -4, 5, -6, 7, -8, 0, 1, 2, -3, 4, -5, 6}, dims[] = {3, -1},
@@ -420,7 +422,7 @@ TEST(cast__between_strided_and_fused_nodes)
     run_node_check(&r, 0);
 }
 
-/* Elements of one byte are moved as those of all other dtypes are. */
+/* One-byte elements are moved as those of all other dtypes are. */
 TEST(bytes__are_moved)
 {
     const double x[] = {1, 2, 3, -4, -5, -6}, transposed[] = {1, -4, 2, -5, 3, -6},

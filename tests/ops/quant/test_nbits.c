@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares MatMulNBits with matrix products of weights that the test drew before it packed them.
- * float32: sums of at most 300 products, weights up to 8 and 128: 1e-5 of the largest; float16
- * rounds scales and results: 2e-3 of it.
+ * Compares MatMulNBits with matrix products of weights that the test draws before it packs them.
+ *
+ * Tolerance, relative to the largest element: float32 1e-5, for sums of at most 300 products, with
+ * weights up to 8 and 128; float16 2e-3, since scales and results are rounded.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -10,7 +11,7 @@
 #include <math.h>
 
 typedef struct nbits_case {
-    clg_dtype dtype, zero_dtype; /* of zero points: none, uint8 or a float type */
+    clg_dtype dtype, zero_dtype; /* zero_dtype: of zero points: none, uint8 or a float type */
     int64_t m, n, k, block;
     int bits;
     bool bias;

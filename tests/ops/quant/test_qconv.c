@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests ConvInteger and QLinearConv by the default implementation, with missing axes as axes of 1;
- * and by the implementations for CPUs.
+ * Tests ConvInteger and QLinearConv by the default implementation, with one to three spatial axes,
+ * and by each of the implementations for CPUs.
  */
 #include "support/cases/quantized_case.h"
 
@@ -25,8 +25,8 @@ TEST(qconv__linear)
         qconv_check(cases[i], true, (quantized_how){0});
 }
 
-/* Cases for the implementations for CPUs (bytes, shorts, floats), with remainders of channels in
- * and out, of words, of tiles of pixels and of blocks. */
+/* Cases for the implementations for CPUs (which multiply bytes, shorts or floats), whose sizes
+ * leave remainders of input and output channels, words, pixel tiles and blocks. */
 static const struct {
     qconv_case t;
     bool furthest, w_computed;
@@ -58,7 +58,7 @@ TEST(qconv__simd_short) { check_simd("qconv_simd_short"); }
 
 TEST(qconv__simd_float) { check_simd("qconv_simd_float"); }
 
-/* Depthwise: 16 x 16 taps are the largest number whose sums are exact in float. */
+/* Depthwise convolution: with more than 16 x 16 taps, sums would not be exact in float. */
 TEST(qconv__simd_depthwise)
 {
     static const qconv_case usual[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests ConvInteger and QLinearConv by the tiled implementation for GPUs and by the plain one:
- * sizes that leave remainders of tiles, of words of four channels and of tiles' depth (16 words),
- * with all four signs of operands.
+ * Tests ConvInteger and QLinearConv by the tiled implementation for GPUs and by the plain one, with
+ * signed and unsigned inputs and weights. Sizes leave remainders of tiles, of words of four
+ * channels, and of the tiles' depth (16 words).
  */
 /* ctest: timeout 1800 */
 #include "support/cases/quantized_case.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares operators between DequantizeLinear and QuantizeLinear, as quantisers write them, with
- * the pass `qdq`, without it, and in double. With the pass, sums are exact and rounded once; in
- * float32 each step is rounded, so that results may differ by one quantisation step, in rare ties:
- * one in a hundred is allowed. Operators that only move elements must give the same bytes.
+ * Compares operators between DequantizeLinear and QuantizeLinear, in the form that quantisation
+ * tools export, with the pass `qdq`, without it, and in double.
+ *
+ * With the pass, sums are exact and rounded once. In float32 each step is rounded, so that in rare
+ * ties results differ by one quantisation step: one in a hundred may. Operators that only move
+ * elements must give identical bytes.
  */
 /* ctest: timeout 900 */
 #include "support/cases/qdq_expression.h"
@@ -15,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RARE 0.01 /* of all results */
+#define RARE 0.01 /* allowed fraction of results that differ */
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -52,7 +54,7 @@ static double number(const clg_value *v, int64_t i)
     return (double)((const float *)data)[i];
 }
 
-/* Checks that the plan contains words, and does not contain words with '-' before. */
+/* Checks that the plan contains each of the words, and none of those after a '-'. */
 static void check_plan(const char *text, const char *plan, const char *words)
 {
     char word[64];
@@ -66,8 +68,9 @@ static void check_plan(const char *text, const char *plan, const char *words)
     }
 }
 
-/* Compares with `b`, or with the reference where b is NULL: equal if `exact`; otherwise bytes
- * differ by at most 1 and in at most RARE of all elements, floats by 1e-5 of the largest. */
+/* Compares the results of the pass with `b`, or with the reference where b is NULL. With `exact`
+ * they must be equal. Otherwise bytes may differ by 1, in at most the fraction RARE of all
+ * elements, and floats by 1e-5 of the largest. */
 static void check_numbers(const wanted *w, const clg_value *a, const clg_value *b)
 {
     const bool bytes = w->e->is_quantized;
@@ -113,10 +116,10 @@ static void check(const char *text, const char *words, bool exact)
     clg_model_free(w.model);
 }
 
-/* Checks that the expression is computed with bytes: the plan has the operators in `words`, and not
- * those after a '-'. */
+/* Checks that the expression is computed on quantised values: the plan contains the operators in
+ * `words`, and none of those after a '-'. */
 static void expect(const char *text, const char *words) { check(text, words, false); }
-/* Checks an expression that must give the same bytes. */
+/* Checks an expression whose result must be identical with and without the pass. */
 static void expect_exact(const char *text, const char *words) { check(text, words, true); }
 /* Checks that the pass leaves the expression unchanged. */
 static void expect_none(const char *text) { check(text, "-QLinear -Integer -Clip", true); }
@@ -130,7 +133,7 @@ TEST(qdq__conv)
     expect("Q0(Conv(Da, Dw))", CONV);
     expect("Q0(Conv[pads=1:1:1:1 strides=2:1](Da, Dw, Di))", CONV);
     expect("Q0(Conv[pads=1:0:0:1](Da, Dc, Dj))", CONV); /* scales and bias by channel */
-    expect("Q0(Conv[dilations=2:2](Da, Dw, f))", CONV); /* a bias that nothing quantised */
+    expect("Q0(Conv[dilations=2:2](Da, Dw, f))", CONV); /* a bias that is not quantised */
     expect("Q1(Conv(Ds, Dw))", CONV);                   /* signed to signed */
     expect("Q0(Conv(Ds, Dv))", CONV);
     expect("Q1(Conv(Da, Dv, f))", CONV);
@@ -157,9 +160,9 @@ TEST(qdq__conv_that_nothing_quantises)
 TEST(qdq__conv_that_stays)
 {
     expect_none("Q0(Conv(Da, h))");      /* float weights */
-    expect_none("Q0(Conv(Dl, Dw))");     /* int16 */
+    expect_none("Q0(Conv(Dl, Dw))");     /* int16 input */
     expect_none("Q4(Conv(Da, Dw, f))");  /* rounding the bias would change results */
-    expect_none("Q0(Conv(Da, Dw, Dk))"); /* and here it is too large for int32 */
+    expect_none("Q0(Conv(Da, Dw, Dk))"); /* the bias is too large for int32 */
 }
 
 /* ---- GEMMs ----------------------------------------------------------------------------------- */
@@ -182,10 +185,10 @@ TEST(qdq__matmuls)
 
 TEST(qdq__matmuls_that_stay)
 {
-    expect_none("MatMul(q, Dn)"); /* weights alone */
+    expect_none("MatMul(q, Dn)"); /* only the weights are quantised */
     expect_none("Q0(Gemm[alpha=0.5](Dm, Dn))");
     expect_none("Q0(Gemm[transA=1](Dr, Dn))");
-    expect_none("Q0(MatMul(Dm, Du))"); /* scales along the sums */
+    expect_none("Q0(MatMul(Dm, Du))"); /* scales along the summed axis */
     expect_none("Q4(MatMul(Dx, Dy))"); /* sums beyond int32 */
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares operators on quantised values with double precision, exactly: scales are such that a
- * quotient is a tie, or so far from one that float32 rounds it to the same side.
+ * Compares com.microsoft's QLinear operators with references in double. Results must be equal:
+ * scales are such that a quotient is a tie, or so far from one that float32 rounds it to the same
+ * side.
  */
 #include "support/cases/run_node.h"
 
@@ -129,8 +130,8 @@ TEST(qlinear__global_average)
     pool(CLG_INT8, false);
 }
 
-/* Checks average pooling in windows of 3 x 2, with strides 2 x 1, padded by 1 above and on the
- * left. */
+/* Checks average pooling with 3 x 2 windows and strides 2 x 1, with padding of 1 at the top and at
+ * the left. */
 static void window_pool(clg_dtype dtype, bool padding_counts)
 {
     const int64_t h = 8, w = 9, oh = 4, ow = 9;

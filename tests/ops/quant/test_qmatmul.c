@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares MatMulInteger and QLinearMatMul with sums in int64. Sums are exact; requantised values
- * must be equal, too, since the scales are powers of two. com.microsoft's GEMMs that end in float32
- * round a few times: 1e-5 of the largest; where they quantise first, a tie may be rounded either
- * way: one step of A times the largest value of B.
+ * Compares MatMulInteger and QLinearMatMul with sums in int64. Sums must be exact, and requantised
+ * values equal, since the scales are powers of two.
+ *
+ * Tolerance of com.microsoft's quantised GEMMs with float32 results, which are rounded a few times:
+ * 1e-5 of the largest element. Where they quantise A themselves, a tie may be rounded either way,
+ * which adds one quantisation step of A times the largest element of B.
  */
 #include "support/cases/quantized_case.h"
 
@@ -50,7 +52,7 @@ TEST(qmatmul__linear)
                        none);
 }
 
-/* Checks an implementation for CPUs, with remainders in every direction and sums longer than a
+/* Checks an implementation for CPUs, with remainders in every dimension and sums longer than a
  * block of words. */
 static void check_simd(const char *impl)
 {
@@ -92,7 +94,7 @@ TEST(qmatmul__refuses)
     run_node_refused(&r, CLG_ERROR_SHAPE, "zero point of A");
 }
 
-/* Checks MatMulIntegerToFloat; p.zeros 2: the zero point and scale of B are lists. */
+/* Checks MatMulIntegerToFloat. If p.zeros is 2, B has one zero point and scale per column. */
 static void to_float(qgemm_case p, bool bias)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
@@ -135,7 +137,7 @@ TEST(qmatmul__to_float)
     to_float((qgemm_case){0, 3, 8, 9, true, false, 1, false}, true);
 }
 
-/* Checks DynamicQuantizeMatMul of values between -1 and 1, quantised in 255 steps of at most
+/* Checks DynamicQuantizeMatMul for values between -1 and 1, whose quantisation step is at most
  * 2/255. */
 static void dynamic(int64_t m, int64_t k, int64_t n, bool lists, bool bias)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests MatMulInteger and QLinearMatMul by the tiled implementation for GPUs and by the plain one:
- * sizes that leave remainders of tiles, of words of four and of tiles' depth (16 words), with all
- * four signs of operands.
+ * Tests MatMulInteger and QLinearMatMul by the tiled implementation for GPUs and by the plain one,
+ * with signed and unsigned operands. Sizes leave remainders of tiles, of words of four bytes, and
+ * of the tiles' depth (16 words).
  */
 /* ctest: timeout 1800 */
 #include "support/cases/quantized_case.h"
 
 #define TILED .impl = "qgemm_simt", .impl_kernels = CLG_KERNELS_SIMT
 
-/* Checks MatMulInteger, and QLinearMatMul where B is not a constant and there are zero points. */
+/* Checks MatMulInteger; and QLinearMatMul, where B is not a constant and there are zero points. */
 static void both(qgemm_case p, quantized_how how)
 {
     qgemm_check_integer(p, how);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear with the formulas in double,
- * element by element.
+ * Compares QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear with their formulas in
+ * double.
  *
- * Quantised values are exact: the inputs are such that x / scale is not within 1e-6 of a tie unless
- * it is one. A dequantised value is one product: 1e-6; float16 1e-3, bfloat16 8e-3. For float8 and
- * float4 the nearest value is found by the host's conversions, which tests/unit/tensor/test_half.c
- * tests.
+ * Quantised values must be equal: the inputs are such that x / scale is a tie, or at least 1e-6
+ * from one. Tolerance of dequantised values, which are one product: float32 1e-6, float16 1e-3,
+ * bfloat16 8e-3. For float8 and float4, the host's conversions find the nearest value;
+ * tests/unit/tensor/test_half.c tests these.
  */
 #include "support/cases/run_node.h"
 #include "tensor/dtype.h"
 
 #include <math.h>
 
-/* Describes x as [outer, n, inner], with one scale for all (block 0, not per_axis), for each index
- * of n (per_axis), or for each block of n. */
+/* Describes x as [outer, n, inner]. There is one scale for all of x (block 0, not per_axis), one
+ * for each index of n (per_axis), or one for each block of `block` elements along n. */
 typedef struct layout {
     int64_t outer, n, inner, block;
     bool per_axis;
@@ -61,8 +61,8 @@ static void add_scales(run_node *r, const layout *l, clg_dtype dtype, const doub
         run_node_input(r, dtype, l->per_axis ? 1 : 0, &l->n, numbers);
 }
 
-/* Checks quantising and dequantising. Scales are powers of two: quotients are exact, and some are
- * ties. */
+/* Checks quantisation and dequantisation. Scales are powers of two: quotients are exact, and some
+ * are ties. */
 static void both(clg_dtype real, clg_dtype quantised, layout l, bool has_zero, int64_t opset)
 {
     const int64_t n = l.outer * l.n * l.inner, m = n_scales(&l), dims[3] = {l.outer, l.n, l.inner};
@@ -137,7 +137,7 @@ static const clg_dtype narrow[] = {CLG_FLOAT8E4M3FN,   CLG_FLOAT8E4M3FNUZ, CLG_F
                                    CLG_FLOAT8E5M2FNUZ, CLG_FLOAT4E2M1,     CLG_INT4,
                                    CLG_UINT4,          CLG_INT2,           CLG_UINT2};
 
-/* Rows that end within a byte, lengths around vectors. */
+/* Rows that end within a byte, and lengths around multiples of the vector width. */
 TEST(quantize__narrow_types)
 {
     for (int i = 0; i < 9; i++) {
@@ -168,8 +168,8 @@ TEST(quantize__bfloat16)
     both(CLG_BFLOAT16, CLG_FLOAT8E4M3FN, (layout){2, 8, 1, 4, false}, false, 23);
 }
 
-/* Blocks of a large constant tensor, as models store weights: dequantised when the session is
- * created. */
+/* Blocks of a large constant tensor, as models store quantised weights: it is dequantised when the
+ * session is created. */
 TEST(dequantize__weights_of_a_matmul)
 {
     enum { N = 24, K = 96, BLOCK = 32 };
@@ -196,7 +196,7 @@ TEST(dequantize__weights_of_a_matmul)
     run_node_check_scaled(&r, 1e-5, 100);
 }
 
-/* Scales that are powers of two alone, and outputs of another dtype. */
+/* Scales of a dtype that has only powers of two, and outputs of another dtype. */
 TEST(dequantize__scales_of_e8m0)
 {
     const double x[] = {0.5, -1, 1.5, 6, -6, 3, 2, -0.5}, scale[] = {0x1p-3, 8},
@@ -250,7 +250,7 @@ TEST(quantize__precision)
     }
 }
 
-/* Numbers out of range, with and without saturation, in types with and without infinity. */
+/* Values out of range, with and without saturation, in types with and without infinity. */
 TEST(quantize__narrow_extremes)
 {
     const double x[] = {1e30, -1e30, INFINITY, -INFINITY, 464, 465, NAN}, one = 1;

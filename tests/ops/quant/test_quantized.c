@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares the operators that passes/quant/pass_quantized.c decomposes into others with their
- * definitions in double. Bytes: one off is allowed, where a tie is rounded to the other side.
- * float32: 1e-5 of values of size 1.
+ * Compares the quantised operators that passes/quant/pass_quantized.c decomposes into simpler ones
+ * with their definitions in double.
+ *
+ * Tolerance: quantised results may differ by 1, where a tie is rounded to the other side; float32
+ * 1e-5 for values of magnitude 1.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -11,7 +13,7 @@
 
 #define DOMAIN "com.microsoft"
 
-/* Holds quantised 8-bit values: column i uses scale and zero point i % n_scales. */
+/* Holds quantised 8-bit values. Column i uses scale and zero point i % n_scales. */
 typedef struct quantised {
     clg_dtype dtype;
     int64_t n_scales;
@@ -71,7 +73,7 @@ enum { M = 5, K = 33, N = 19 };
 
 typedef struct qgemm {
     bool ta, tb, bytes, columns, by_input;
-    int64_t n_c; /* of C: 0, 1 row, M rows */
+    int64_t n_c; /* elements of C: 0, one row, or M rows */
     double alpha;
 } qgemm;
 
@@ -82,7 +84,7 @@ static void check_gemm(qgemm t)
     const quantised y = draw(CLG_UINT8, 1, 1, 0.25, 99);
     double *sums = run_node_zeros(M * N), *c = run_node_random(M * N);
     for (int64_t i = 0; i < M * N; i++) c[i] = floor(c[i] * 3000);
-    /* Stored transposed, b's columns are rows. */
+    /* Stored transposed: the columns of b are rows of bt. */
     double *bt = run_node_zeros(K * N), *at = run_node_zeros(M * K);
     for (int64_t i = 0; i < K * N; i++) bt[i % N * K + i / N] = b.q[i];
     for (int64_t i = 0; i < M * K; i++) at[i % K * M + i / K] = a.q[i];
@@ -126,7 +128,8 @@ TEST(quantized__gemm)
 
 /* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------ */
 
-/* Checks QLinearSoftmax of x: [2, 3, 17]; opset 12 sums over all from the axis on. */
+/* Checks QLinearSoftmax of x [2, 3, 17]. With opset 12, it normalises over all dimensions from the
+ * axis on. */
 static void softmax(clg_dtype dtype, int64_t opset, int64_t axis)
 {
     enum { SIZE = 2 * 3 * 17 };
@@ -249,7 +252,7 @@ TEST(quantized__embed)
 
 enum { STEPS = 4, ROWS = 3, INPUTS = 6, UNITS = 7, GATES = 4 * UNITS };
 
-/* Computes one direction; gates i, o, f, c. */
+/* Computes one direction. The gates are in the order i, o, f, c. */
 static void run_lstm(const quantised *w, const quantised *u, const double *x, int64_t dir,
                      bool reverse, int64_t n_dirs, double *y)
 {
@@ -283,7 +286,7 @@ static double *joined(const double *a, const double *b, int64_t n_dirs, int64_t 
     return both;
 }
 
-/* Adds scales and zero points: [directions], or [directions, columns]. */
+/* Adds scales and zero points, of shape [directions] or [directions, columns]. */
 static void feed_lists(run_node *r, const quantised *of, int64_t n_dirs)
 {
     const int64_t n = of[0].n_scales;
@@ -337,8 +340,8 @@ TEST(quantized__lstm)
 
 enum { HEIGHT = 8, LENGTH = 9, CHANNELS = 5, OUT_H = 4, OUT_W = 9 };
 
-/* Returns the maximum or mean of a window of 3 x 2, with strides 2 x 1, padded by 1 above and on
- * the left. */
+/* Returns the maximum or mean of a 3 x 2 window, with strides 2 x 1 and padding of 1 at the top and
+ * at the left. */
 static double window(const quantised *x, int64_t i, bool mean)
 {
     const int64_t c = i % CHANNELS, ox = i / CHANNELS % OUT_W, oy = i / CHANNELS / OUT_W % OUT_H,
@@ -386,7 +389,8 @@ TEST(quantized__pools)
     }
 }
 
-/* Checks a 3 x 3 QLinearConv of [1, 6, 7, CHANNELS] to 4 channels, padded by 1. */
+/* Checks a 3 x 3 QLinearConv of [1, 6, 7, CHANNELS] (channels last) to 4 channels, with padding 1.
+ */
 TEST(quantized__conv)
 {
     enum { H = 6, W = 7, OUT = 4 };

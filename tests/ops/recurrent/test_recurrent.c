@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests RNN, GRU and LSTM: directions and layouts, absent inputs and outputs, sizes, activations,
- * dtypes, and errors. The reference is in support/cases/recurrent_case.h.
+ * dtypes, and errors. support/cases/recurrent_case.h describes the reference and tolerances.
  */
 /* ctest: timeout 900 */
 #include "support/cases/recurrent_case.h"
@@ -102,7 +102,8 @@ TEST(recurrent__sizes)
     }
 }
 
-/* All functions that ONNX defines; a second direction with other functions is a separate launch. */
+/* All activation functions of ONNX. A second direction with other functions needs a separate kernel
+ * launch. */
 TEST(recurrent__activations)
 {
     static const activation all[12] = {{"LeakyRelu", 0.125, NAN},
@@ -171,8 +172,8 @@ TEST(recurrent__dtypes)
     }
 }
 
-/* The input's contribution to the gates exceeds its memory limit: each launch computes some steps.
- */
+/* The input's part of the gates exceeds its memory limit, so each launch computes only some time
+ * steps. */
 TEST(recurrent__time_in_chunks)
 {
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests ArgMax, ArgMin, CumSum and CumProd, with values that repeat, so that ties occur everywhere;
- * indices are compared exactly.
+ * Tests ArgMax, ArgMin, CumSum and CumProd. Values repeat, so that ArgMax and ArgMin have many
+ * ties. Results must be exact.
  */
 #include "support/cases/run_node.h"
 
@@ -15,7 +15,7 @@ static int64_t product(int from, int to, const int64_t *dims)
     return n;
 }
 
-/* Returns the index of the best element by counting better ones. NaN first, as in NumPy. */
+/* Returns the index of the best element, by counting the better ones. NaN is best, as in NumPy. */
 static int64_t best_place(const double *x, int64_t stride, int64_t n, bool max, bool last)
 {
     for (int64_t step = 0; step < n; step++) {
@@ -63,7 +63,7 @@ TEST(arg__shapes)
 {
     for (int last = 0; last < 2; last++) {
         check_arg("ArgMax", CLG_FLOAT32, DIMS(3, 7), 1, last, true, NULL);
-        check_arg("ArgMin", CLG_FLOAT32, DIMS(3, 1000), 1, last, false, NULL); /* groups */
+        check_arg("ArgMin", CLG_FLOAT32, DIMS(3, 1000), 1, last, false, NULL); /* work-groups */
         check_arg("ArgMax", CLG_FLOAT32, DIMS(2, 21, 37), 1, last, false, NULL);
         check_arg("ArgMin", CLG_FLOAT32, DIMS(19, 5, 3), 0, last, true, NULL);
     }
@@ -100,7 +100,7 @@ TEST(arg__refusals)
     run_node_refused(&r, CLG_ERROR_SHAPE, "empty");
 }
 
-/* Checks sums of integers, which are exact in every dtype. */
+/* Checks cumulative sums of integers, which are exact in every dtype. */
 static void check_sums(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
                        bool reverse)
 {
@@ -136,9 +136,10 @@ TEST(arg__sums)
     check_sums(CLG_FLOAT16, DIMS(2, 20), 1, false, false);
 }
 
-/* Checks products of powers of two, which are exact in range; the reference adds exponents. */
+/* Checks cumulative products of powers of two, which are exact in range; the reference adds
+ * exponents. */
 static void check_products(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
-                        bool reverse)
+                           bool reverse)
 {
     run_node r;
     const bool whole = dtype == CLG_INT32 || dtype == CLG_INT64 || dtype == CLG_UINT32;
@@ -185,7 +186,7 @@ TEST(arg__products)
     check_products(CLG_UINT32, DIMS(3, 15), 1, true, true);
 }
 
-/* 65537 * 65537 is 131073 in 32 bits. */
+/* 65537 * 65537 is 131073 modulo 2^32. */
 TEST(arg__products_wrap)
 {
     run_node r;

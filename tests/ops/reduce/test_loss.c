@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss with their definition in long
- * double: probabilities by plain exponentials, and plain sums.
+ * Compares NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss with their definitions in long
+ * double, with exponentials and sums computed directly.
  *
- * Tolerance: logarithm and sums of at most some thousand numbers of size 5: 2e-5 in float32; 16-bit
- * floats round log-probabilities to 11 or 8 bits.
+ * Tolerance: float64 1e-12; float32 2e-5, for logarithms and sums of at most some thousand values
+ * of magnitude 5; float16 5e-3 and bfloat16 4e-2, since log-probabilities are rounded to 11 and 8
+ * bits.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -19,7 +20,7 @@ typedef struct loss_case {
     int rank;
     const int64_t *dims;
     bool weighted, log_prob;
-    int64_t ignored; /* -1000: none */
+    int64_t ignored; /* ignore_index; -1000: no such attribute */
 } loss_case;
 
 #define NO_IGNORE (-1000)
@@ -32,7 +33,7 @@ static double tolerance(clg_dtype dtype)
                                    : 5e-3;
 }
 
-/* Returns numbers that every float dtype represents exactly. */
+/* Returns values that every float dtype represents exactly. */
 static double *coarse(int64_t n, double factor)
 {
     double *x = run_node_random(n);
@@ -153,7 +154,7 @@ TEST(loss__dtypes)
                                        .ignored = 2});
 }
 
-/* Has so many positions that they are reduced in parts. */
+/* So many positions that they are reduced in parts. */
 TEST(loss__many_positions)
 {
     static const int64_t dims[] = {3, 3, 5003};
@@ -167,8 +168,8 @@ TEST(loss__many_positions)
                                .ignored = 0});
 }
 
-/* The sum of an empty input is 0, its mean NaN; an ignored position is 0 even where the input is
- * NaN. */
+/* The sum over no elements is 0, their mean NaN. An ignored position contributes 0 even where the
+ * input is NaN. */
 TEST(loss__nothing_and_nan)
 {
     run_node r;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compares BatchNormalization, LayerNormalization, InstanceNormalization, GroupNormalization and
- * LRN with formulas in double; variances are the mean of squares less the square of the mean, for
- * which double suffices.
+ * LRN with their formulas in double. Variances are the mean of squares less the square of the mean,
+ * for which double is sufficiently precise.
  *
- * Tolerance: sums of up to a thousand float32 of size 1, then a square root and a division: 1e-5.
+ * Tolerance: float32 1e-5, for sums of up to a thousand values of magnitude 1, a square root and a
+ * division.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -96,7 +97,7 @@ TEST(norm__batch_refuses_half_training)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Computes a row's mean and 1 / sqrt(var + epsilon). */
+/* Computes the mean of a row and 1 / sqrt(variance + epsilon). */
 static void measure(const double *x, int64_t cols, double epsilon, double *out_mean,
                     double *out_inverse)
 {
@@ -119,7 +120,7 @@ static void layer(clg_dtype dtype, int rank, const int64_t *dims, int64_t axis, 
     double *x = run_node_random(n), *y = run_node_zeros(n), *means = run_node_zeros(rows);
     const double *scale = run_node_random(cols), *bias = run_node_random(cols);
     double *inverses = run_node_zeros(rows);
-    for (int64_t i = 0; i < n; i++) x[i] += 3; /* a mean that matters */
+    for (int64_t i = 0; i < n; i++) x[i] += 3; /* so that the mean is not near 0 */
     for (int64_t row = 0; row < rows; row++) {
         measure(x + row * cols, cols, (double)1e-5f, &means[row], &inverses[row]);
         for (int64_t i = 0; i < cols; i++)
@@ -191,7 +192,7 @@ TEST(norm__by_channel)
     by_channel("GroupNormalization", 21, CLG_BFLOAT16, DIMS(2, 6, 5, 3), 3);
 }
 
-/* A constant row has variance 0; a NaN makes its row NaN and no other. */
+/* A constant row has variance 0. A NaN makes its row NaN, and no other row. */
 TEST(norm__edges)
 {
     const double x[] = {1e4, 1e4, 1e4, 1, NAN, 2}, scale[] = {1, 2, 3}, bias[] = {0.5, 0.25, -1};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares reductions with plain sums in double, element by element.
+ * Compares the Reduce operators and LpNormalization with sums in double, element by element.
  *
- * Tolerance: sums of n float32 in blocks lose far less than n * 2^-24: 2e-6 of the largest partial
- * sum, whatever n is (ten millions below); float16 and bfloat16 round the result to 11 and 8 bits.
- * Integers are exact.
+ * Tolerance: float32 2e-6 of the largest partial sum: sums of n elements are computed in blocks,
+ * with far smaller errors than n * 2^-24 (tested for ten million elements below). float16 1e-3 and
+ * bfloat16 8e-3, since they round the result to 11 and 8 bits. Integer results are exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -20,7 +20,7 @@ static double tolerance_of(clg_dtype dtype)
                                    : 1e-14;
 }
 
-/* Returns the reduction of a list, in two passes where necessary. */
+/* Returns the reduction of n elements, in two passes where necessary. */
 static double reduced(const char *op, const double *x, int64_t n, bool is_integer)
 {
     double sum = 0, largest = -INFINITY, smallest = INFINITY, multiplied = 1, squares = 0,
@@ -53,7 +53,7 @@ typedef struct reduce_case {
     clg_dtype dtype;
     int64_t opset;
     bool keep, noop;
-    uint32_t axes; /* bits; 0: none given */
+    uint32_t axes; /* bit set of reduced axes; 0: none given */
 } reduce_case;
 
 static void add_axes(run_node *r, const reduce_case *c, int rank)
@@ -61,7 +61,7 @@ static void add_axes(run_node *r, const reduce_case *c, int rank)
     int64_t axes[CLG_MAX_RANK];
     double *numbers = run_node_zeros(CLG_MAX_RANK);
     int64_t n = 0;
-    /* The last axis comes first; every second one is negative. */
+    /* Lists the axes in descending order; every second one is negative. */
     for (int i = rank - 1; i >= 0; i--)
         if (c->axes >> i & 1) {
             axes[n] = n % 2 ? i : i - rank;
@@ -161,13 +161,13 @@ TEST(reduce__shapes)
     check("ReduceSum", CLG_FLOAT32, DIMS(1), 1);
     check("ReduceSum", CLG_FLOAT32, DIMS(7), 0);
     check("ReduceSum", CLG_FLOAT32, DIMS(1, 1, 1), 5);
-    check("ReduceSum", CLG_FLOAT32, DIMS(3, 5, 49), 5);                    /* r k r */
-    check("ReduceSum", CLG_FLOAT32, DIMS(3, 5, 7, 11), 10);                /* k r k r */
-    check("ReduceSum", CLG_FLOAT32, DIMS(3, 5, 7, 11), 5);                 /* r k r k */
-    check("ReduceMean", CLG_FLOAT32, DIMS(2, 3, 2, 3, 2, 3), 0x15);        /* all apart, columns */
-    check("ReduceMean", CLG_FLOAT32, DIMS(2, 3, 2, 3, 2, 3, 2, 17), 0xaa); /* all apart, rows */
+    check("ReduceSum", CLG_FLOAT32, DIMS(3, 5, 49), 5);     /* reduced, kept, reduced */
+    check("ReduceSum", CLG_FLOAT32, DIMS(3, 5, 7, 11), 10); /* kept and reduced alternately */
+    check("ReduceSum", CLG_FLOAT32, DIMS(3, 5, 7, 11), 5);  /* reduced and kept alternately */
+    check("ReduceMean", CLG_FLOAT32, DIMS(2, 3, 2, 3, 2, 3), 0x15);        /* none merge, columns */
+    check("ReduceMean", CLG_FLOAT32, DIMS(2, 3, 2, 3, 2, 3, 2, 17), 0xaa); /* none merge, rows */
     check("ReduceSum", CLG_FLOAT32, DIMS(131, 1), 1);
-    check("ReduceMax", CLG_FLOAT32, DIMS(4, 600), 2);  /* groups of 128 */
+    check("ReduceMax", CLG_FLOAT32, DIMS(4, 600), 2);  /* work-groups of 128 */
     check("ReduceSum", CLG_FLOAT32, DIMS(1000, 3), 1); /* short columns */
 }
 
@@ -223,7 +223,7 @@ TEST(reduce__special_numbers)
         check_values(&columns, DIMS(20, 2), x, 1);
         check_values(&columns, DIMS(20, 2), y, 1);
     }
-    /* exp of these overflows or underflows float32. */
+    /* exp of these values overflows or underflows float32. */
     double huge[3] = {1000, 999, -1000}, min[3] = {-INFINITY, -INFINITY, -INFINITY};
     run_node r;
     run_node_start(&r, NULL, "ReduceLogSumExp", 13);
@@ -234,7 +234,8 @@ TEST(reduce__special_numbers)
     check_values(&c, DIMS(3), min, 1);
 }
 
-/* A sum of int32 wraps to 32 bits; that of ReduceMean does not wrap before the division. */
+/* A sum of int32 elements wraps to 32 bits; that of ReduceMean must not wrap before the division.
+ */
 TEST(reduce__overflow)
 {
     run_node r;
@@ -274,7 +275,7 @@ TEST(reduce__long_sums)
     run_node_check(&r, 2e-7);
 }
 
-/* Views are read in place where their last dimension is dense, else copied. */
+/* Views are accessed in place where their last dimension is dense, otherwise copied. */
 TEST(reduce__views)
 {
     const double *x = run_node_random(4 * 6 * 20);
@@ -322,7 +323,7 @@ TEST(reduce__global_pools)
     run_node_check(&r, 4e-6);
 }
 
-/* Checks LpNormalization: each line divided by its norm, unless that is 0. */
+/* Checks LpNormalization: each line is divided by its norm, unless that is 0. */
 static void normalize(clg_dtype dtype, int rank, const int64_t *dims, int axis, int64_t p,
                       double tolerance)
 {

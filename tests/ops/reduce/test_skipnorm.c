@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares RMSNormalization and com.microsoft's normalisations of sums with the formulas in double,
- * and EmbedLayerNormalization with looking its tables up. float32: 1e-5 of values of size 1;
- * float16: 4e-3; bfloat16, with operands that it represents exactly: 8e-3.
+ * Compares RMSNormalization, com.microsoft's SkipLayerNormalization and
+ * SkipSimplifiedLayerNormalization, and EmbedLayerNormalization with their formulas in double.
+ *
+ * Tolerance: float32 1e-5 for values of magnitude 1; float16 4e-3; bfloat16 8e-3, with operands
+ * that it represents exactly.
  */
 #include "support/cases/run_node.h"
 
@@ -13,7 +15,7 @@ static double tolerance_of(clg_dtype dtype)
     return dtype == CLG_FLOAT16 ? 4e-3 : dtype == CLG_BFLOAT16 ? 8e-3 : 1e-5;
 }
 
-/* Returns numbers that the dtype represents exactly. */
+/* Returns random values that the dtype represents exactly. */
 static double *draw(clg_dtype dtype, int64_t n)
 {
     double *x = run_node_random(n);

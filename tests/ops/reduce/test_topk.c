@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares TopK with selecting the best remaining element k times: among equal elements the lowest
- * index first, NaN as the largest value. Nothing is computed, so results are exact.
+ * Compares TopK with selecting the best remaining element k times: of equal elements the one with
+ * the lowest index first, and NaN as the largest value. It only selects, so results must be exact.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -14,7 +14,8 @@ static bool is_better(double a, double b, bool largest)
     return largest ? a > b : a < b;
 }
 
-/* Selects the k best of a row of n elements, `step` apart. */
+/* Selects the k best of n elements of x, which are `step` elements apart, as those of y and
+ * `index`. */
 static void pick(const double *x, int64_t n, int64_t step, int64_t k, bool largest, double *y,
                  double *index)
 {

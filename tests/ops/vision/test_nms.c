@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares NonMaxSuppression with marking overlaps in a list sorted beforehand. Boxes are on a grid
- * of quarters, so that areas and their quotients stay clear of thresholds whatever the rounding.
+ * Compares NonMaxSuppression with a reference that sorts the boxes first and then marks overlaps.
+ * Box coordinates are multiples of 1/4, so that intersection over union is not near a threshold,
+ * whatever the rounding.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -12,7 +13,8 @@ typedef struct problem {
     int64_t batches, classes, n;
     const double *boxes, *scores;
     bool center;
-    double max, iou, score; /* NAN: not given */
+    /* max_output_boxes_per_class, iou_threshold, score_threshold; NAN: not given. */
+    double max, iou, score;
 } problem;
 
 typedef struct box {
@@ -34,8 +36,8 @@ static bool overlap(box a, box b, double threshold)
     return h * w / (of_a + of_b - h * w) > threshold;
 }
 
-/* Sorts the candidates of p, best first, of equal ones the lower index first, into `out`; returns
- * their number. */
+/* Writes the indices of the candidates, by descending score and, if equal, ascending index, to
+ * `out`; returns their number. */
 static int64_t sort_candidates(const problem *p, const double *scores, double *out)
 {
     int64_t count = 0;
@@ -146,7 +148,8 @@ TEST(nms__nothing_and_all)
     nms(&p);
 }
 
-/* Overlaps of a half and of all: boxes that overlap by exactly the threshold stay. */
+/* Overlaps of exactly one half, and complete ones: boxes that overlap by exactly the threshold are
+ * kept. */
 TEST(nms__equal_to_the_threshold)
 {
     const double boxes[] = {0, 0, 1, 2, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5},

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares MaxPool, AveragePool and LpPool with loops in double over every tap of a padded copy of
- * the input.
+ * Compares MaxPool, AveragePool and LpPool with loops in double over every tap of a padded input.
  *
- * Tolerance: a maximum is exact; means and norms of up to a hundred numbers in float32 are good to
- * 2e-6.
+ * Tolerance: maxima are exact; means and norms of up to a hundred values have 2e-6 in float32 and
+ * 1e-3 in float16.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -51,7 +50,8 @@ static void complete_axis(const pool_case *t, int i, pool_whole *w, int at)
     }
     const double positions = (double)(w->in[at] + w->begin[at] + w->end[at] - reach) / stride + 1;
     w->out[at] = (int64_t)(t->ceil_mode ? ceil(positions) : floor(positions));
-    /* A window may start in the input or in the padding before, not after. */
+    /* A window may start in the input or in the padding before it, but not in the padding after it.
+     */
     if (t->ceil_mode && (w->out[at] - 1) * w->stride[at] >= w->in[at] + w->begin[at]) w->out[at]--;
 }
 
@@ -66,7 +66,7 @@ static pool_whole complete(const pool_case *t)
     return w;
 }
 
-/* Computes one output; *out_at is the position of the first maximum in its plane. */
+/* Computes one output. *out_at: the index of the first maximum in its plane. */
 static double pool_at(const pool_whole *w, const double *x, const int64_t *place, pool_op op,
                       double p, int64_t *out_at)
 {
@@ -111,7 +111,7 @@ static void describe(run_node *r, const pool_case *t)
     run_node_pads(r, t->axes, t->begin, t->end);
 }
 
-/* Returns the index of element `at` of a plane with the first axis fastest. */
+/* Returns the column-major index of element `at` of a plane (storage_order 1). */
 static int64_t column_major(const pool_whole *w, int64_t at)
 {
     const int64_t z = at / (w->in[1] * w->in[2]), y = at / w->in[2] % w->in[1], x = at % w->in[2];

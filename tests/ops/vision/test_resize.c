@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares Resize and Upsample with the sum over all input elements of the product of each axis'
- * weights, with positions and weights in double as ONNX defines them; and with results that ONNX's
- * tests print.
+ * Compares Resize and Upsample with the sum over all input elements of the product of the weights
+ * of each axis, with positions and weights in double as ONNX defines them; and with literal results
+ * of ONNX's tests.
  *
- * Tolerance: weights and sums of up to 64 terms in float32: 1e-5. Nearest copies exactly; sizes
- * here are such that double computes each position without rounding.
+ * Tolerance: float32 1e-5, for weights and sums of up to 64 terms; float16 1e-3. Mode nearest
+ * copies exactly; sizes are such that double computes each position without rounding.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -21,7 +21,7 @@ typedef struct resize_case {
     const char *mode, *coordinates, *nearest; /* NULL: not given */
     int rank;
     int64_t in[4], out[4];
-    double scales[4]; /* 0: sizes are given */
+    double scales[4]; /* 0: sizes are given instead */
     double roi[8];
     double cubic_a, extrapolation;
     bool exclude_outside, antialias;
@@ -30,7 +30,7 @@ typedef struct resize_case {
 
 static bool is(const char *a, const char *b) { return a && strcmp(a, b) == 0; }
 
-/* Returns the input position of output o of an axis. */
+/* Returns the input coordinate of output o along an axis. */
 static double place_of(const resize_case *t, int axis, double scale, int64_t o)
 {
     const double in = (double)t->in[axis], out = (double)t->out[axis], x = (double)o,
@@ -64,8 +64,8 @@ static int64_t nearest_of(const resize_case *t, double place)
     return (int64_t)below + (is(t->nearest, "round_prefer_ceil") ? part >= 0.5 : part > 0.5);
 }
 
-/* Computes weights[i] of each input element for output o; false where the extrapolation value is
- * used. */
+/* Computes the weight weights[i] of each input element i for output o of an axis. Returns false
+ * where the extrapolation value is used instead. */
 static bool weight_of(const resize_case *t, int axis, int64_t o, double *weights)
 {
     const int64_t in = t->in[axis];
@@ -306,7 +306,7 @@ TEST(resize__crop)
     EACH(cases);
 }
 
-/* Axes that are not contiguous, and more of them than one pass resizes. */
+/* Resized axes that are not adjacent, and more of them than one pass supports. */
 TEST(resize__many_axes)
 {
     static const resize_case cases[] = {
@@ -355,7 +355,7 @@ TEST(resize__dtypes)
     resize(&real);
 }
 
-/* Results that ONNX prints for opset 18 and 19. */
+/* Literal results of ONNX's tests, opsets 18 and 19. */
 TEST(resize__known_answers)
 {
     double x[16], line[] = {1, 2, 3, 4};

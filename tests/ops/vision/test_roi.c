@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares RoiAlign with samples that are interpolated one by one, and MaxRoiPool with a loop over
- * every element of an image. float32: positions carry 1e-6 of the image's size into the weights:
- * 1e-4; float16: 4e-3.
+ * Compares RoiAlign with samples that are interpolated individually, and MaxRoiPool with a loop
+ * over every element of an image.
+ *
+ * Tolerance: float32 1e-4, since positions have an error of 1e-6 of the image's size, which becomes
+ * an error of the weights; float16 4e-3.
  */
 #include "support/cases/run_node.h"
 
@@ -15,7 +17,7 @@ typedef struct align_case {
     double scale;
 } align_case;
 
-/* Computes the four weighted elements around a position; zeros outside. */
+/* Computes the four weighted elements around a position; elements outside of the image are 0. */
 static void around(const double *image, int64_t h, int64_t w, double y, double x, double v[4])
 {
     memset(v, 0, 4 * sizeof *v);
@@ -83,8 +85,8 @@ static void align(align_case k, clg_dtype dtype, const int64_t *x, int64_t n, co
     run_node_check(&r, tolerance);
 }
 
-/* Regions within the image, across an edge, outside, with start and end exchanged, of no size,
- * huge. */
+/* Regions within the image, across an edge, outside, with start and end exchanged, empty, and huge.
+ */
 static const double regions[] = {1, 2,  9, 11.5, -4, -3, 5, 6, 40, 40, 50, 60,
                                  9, 11, 2, 3,    4,  4,  4, 4, 0,  0,  13, 17};
 
@@ -106,7 +108,8 @@ TEST(roi__align)
     align(k, CLG_FLOAT32, (int64_t[]){1, 2, 9, 8}, 0, regions, 0);
 }
 
-/* A region with as many samples as elements; samples outside of the image must cost nothing. */
+/* The number of samples is proportional to the size of the region, which is huge: samples outside
+ * of the image must take no time. */
 TEST(roi__align_of_a_boundless_region)
 {
     const double x[] = {3}, rois[] = {0, 0, 1e20, 1e20}, index[] = {0}, y[] = {0};

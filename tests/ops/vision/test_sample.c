@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares GridSample with sums over all elements of an image, each with the weight that the
- * distance gives it, and AffineGrid with its formula. float32: coordinates carry 1e-6 of the
- * image's size into the weights: 1e-4; float16: 4e-3.
+ * Compares GridSample with sums over all elements of an image, each with the weight that depends on
+ * its distance, and AffineGrid with its formula.
+ *
+ * Tolerance: float32 1e-4, since coordinates have an error of 1e-6 of the image's size, which
+ * becomes an error of the weights; float16 4e-3.
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
@@ -15,7 +17,7 @@ typedef struct sampling {
     int align;
 } sampling;
 
-/* Mirrors x at one border after the other. */
+/* Reflects x at the borders, one at a time, until it is between them. */
 static double mirror(double x, double low, double high)
 {
     if (high <= low) return low;
@@ -134,8 +136,8 @@ TEST(sample__integers_with_nearest)
     run_node_check(&r, 0);
 }
 
-/* An infinite element outside of the taps has no effect, and positions far outside are not
- * elements. */
+/* An infinite element outside of the interpolation window must not affect results, and positions
+ * far outside of the image do not select elements. */
 TEST(sample__infinities)
 {
     const double x[] = {INFINITY, 2, 3}, grid[] = {1, 1e30, -1e30, INFINITY};

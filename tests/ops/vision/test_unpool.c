@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests MaxUnpool with random indices, and after the MaxPool that computes its indices. Moves are
- * exact.
+ * Tests MaxUnpool with random indices, and with those computed by MaxPool. It only moves elements,
+ * so results must be exact.
  */
 #include "support/cases/run_node.h"
 
 #include <math.h>
 
-/* Checks windows of 2 with stride 2; `extra` more elements along each axis than they cover,
- * requested when extra >= 0. */
+/* Checks MaxUnpool with windows of 2 and stride 2. extra: elements along each axis beyond those
+ * that the windows cover, given by output_shape; -1: no output_shape. */
 static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra)
 {
     int64_t covered[CLG_MAX_RANK], out[CLG_MAX_RANK], twos[3] = {2, 2, 2};
@@ -22,7 +22,7 @@ static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra
     const double *random = run_node_random(n);
     double *x = run_node_random(n);
     double *index = run_node_zeros(n), *y = run_node_zeros(run_node_count(rank, out));
-    for (int64_t i = 0; i < n; i++) {   /* each in a separate range */
+    for (int64_t i = 0; i < n; i++) {   /* distinct positions */
         x[i] = round(x[i] * 128) / 128; /* exact in bfloat16, too */
         const int64_t room = total / n;
         const int64_t at = i * room + (int64_t)((random[i] + 1) / 2.01 * (double)room);

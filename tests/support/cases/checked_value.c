@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See checked_value.h.
+ * Implements checked_value.h: locations of the elements of a value, and their numbers in the model
+ * of device memory.
  */
 #include "support/cases/checked_value.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs test cases of clgraph.BlockedConv. See conv_blocked_case.h.
+ */
 #include "support/cases/conv_blocked_case.h"
 
 #include "session/context.h"
@@ -9,8 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_SIMULATED 300000 /* multiply-adds; larger cases are left out on software devices */
-#define LONG_SUM 4096        /* terms of a sum, beyond which data are whole numbers */
+/* Multiply-adds of a case; larger cases are skipped on software devices. */
+#define MAX_SIMULATED 300000
+/* If sums have more terms than this, inputs and weights are integers, so that sums are exact. */
+#define LONG_SUM 4096
 
 /* ---- the formula ----------------------------------------------------------------------------- */
 
@@ -24,7 +29,8 @@ static double activate(const conv_case *t, double v)
     return 1 / (1 + exp(-v));
 }
 
-/* Returns the sum of kernel w's taps over an input plane from (row, col). */
+/* Returns the sum of products of kernel w with the window of an input plane whose first tap is at
+ * (row, col). */
 static double window_sum(const conv_case *t, const double *plane, const double *w, int64_t row,
                          int64_t col)
 {
@@ -45,7 +51,7 @@ static bool is_activated(const conv_case *t, int which)
     return t->activated == 0 || (t->activated & which);
 }
 
-/* Returns x after the preceding 1x1 convolution. */
+/* Returns the output of the 1x1 convolution that precedes the other one. */
 static const double *go_through_points(const conv_run *r)
 {
     const conv_case *t = &r->t;
@@ -144,8 +150,7 @@ void conv_case_numbers(conv_run *r)
     r->y = run_node_zeros(n_y);
 }
 
-/* Returns the index in these dimensions of element i of a feature map of `channels` in NCHW order.
- */
+/* Returns the index, in a feature map of shape s, of the element whose index in NCHW order is i. */
 static int64_t blocked_index(const shape *s, int64_t channels, int64_t i)
 {
     const int64_t plane = s->dims[2] * s->dims[3], lanes = s->dims[4];
@@ -236,7 +241,7 @@ static void set_input(clg_session *session, const char *name, const shape *s, in
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Creates the model and session and runs; returns the first failure. */
+/* Creates the model and a session, and runs it. Returns the first error. */
 static clg_status run_model(clg_context *context, const clg_session_options *options,
                             const conv_run *r, clg_session **out_session)
 {
@@ -323,7 +328,7 @@ static void check_result(clg_context *context, const clg_session_options *option
     clg_session_free(session);
 }
 
-/* Returns whether Oclgrind 21.10 computes the case wrongly: it returns 1 for ~true in vectors of
+/* Returns whether Oclgrind 21.10 computes the case wrongly. It computes ~true as 1 in vectors of
  * booleans, which the compiler generates for common/exp.clh. */
 static bool is_mistaken_by_oclgrind(const conv_case *t)
 {

@@ -45,8 +45,8 @@ static void make_model(const fused *f, clg_model **out_model)
     assert_ok(model_create(g, false, out_model));
 }
 
-/* Compares integers and bool exactly; floats within the tolerance, and values beyond float16's
- * range as infinity. */
+/* Compares integers and bool exactly, and floats within the tolerance. In float16, infinity is
+ * accepted in place of values beyond 65400. */
 static void compare(const fused *f, size_t index, const tensor *got, const char *place)
 {
     const tensor *want = f->outputs[index];
@@ -59,7 +59,7 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
         bool same = is_float ? x == y || (isnan(x) && isnan(y)) ||
                                    (isfinite(y) && fabs(x - y) <= f->tolerance * fabs(y) + min)
                              : tensor_get_int(got, i) == tensor_get_int(want, i);
-        /* The largest finite number and infinity are adjacent. */
+        /* The largest finite float16 is 65504: values near it may be rounded to infinity. */
         if (is_float && !same && isinf(x) && want->dtype == CLG_FLOAT16)
             same = fabs(y) > 65400 && (x > 0) == (y > 0);
         if (same) continue;
@@ -73,7 +73,7 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
     }
 }
 
-/* Returns whether the group needs double; moving elements does not. */
+/* Returns whether the group needs fp64; moving elements does not. */
 static bool computes_in_float64(const pointwise_group *g)
 {
     bool computes = false, has_float64 = false;

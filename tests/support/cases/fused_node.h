@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one clgraph.Pointwise node, several pointwise rows in one kernel, on every test target of
- * run_node.h, and compares it with the test's expected result.
+ * Runs a clgraph.Pointwise node, which computes several pointwise operators in one kernel, on every
+ * test target of run_node.h, and compares its outputs with the test's expected results.
  */
 #ifndef CLG_TESTS_FUSED_NODE_H
 #define CLG_TESTS_FUSED_NODE_H
@@ -13,20 +13,21 @@
 
 typedef struct fused {
     pointwise_group group;
-    tensor *inputs[POINTWISE_MAX_INPUTS];   /* of the group's dtypes */
+    tensor *inputs[POINTWISE_MAX_INPUTS];   /* of the dtypes of the group's inputs */
     tensor *outputs[POINTWISE_MAX_OUTPUTS]; /* expected results */
-    double tolerance;                       /* relative, of floats */
+    double tolerance;                       /* relative tolerance of floats */
 } fused;
 
-/* Creates a tensor [n]. */
+/* Creates a tensor of shape [n]. */
 tensor *fused_tensor(clg_dtype dtype, int64_t n);
-/* Adds an input, a tensor [n] for the caller to fill in. */
+/* Adds an input of shape [n] to the group. Returns its tensor, for the caller to fill in, and its
+ * register. */
 tensor *fused_input(fused *f, clg_dtype dtype, int64_t n, pointwise_register *out);
-/* Makes the register the next output; returns a tensor as long as input 0 for the expected
- * result. */
+/* Makes register r the next output of the group. Returns a tensor with the length of input 0, for
+ * the caller to fill in with the expected result. */
 tensor *fused_output(fused *f, pointwise_register r);
-/* Runs on every target and compares: integers and bool exactly, floats within the tolerance.
- * Targets without double must reject float64. Frees the tensors. */
+/* Runs the node on every target and compares: integers and bool exactly, floats within the
+ * tolerance. Targets without fp64 must reject float64. Frees the tensors. */
 void fused_check(fused *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See gemm_cases.h.
+ * Compares MatMul and Gemm with a reference in double. See gemm_cases.h.
  */
 #include "support/cases/gemm_cases.h"
 
@@ -52,8 +52,8 @@ void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool co
     run_node_check_scaled(&r, gemm_tolerance(dtype), gemm_scale(k));
 }
 
-/* Returns the index of the batch that broadcasts to batch `index` of `over`: dimensions are
- * right-aligned, and those of 1 repeat. */
+/* Returns the index of the batch of a matrix with batch dimensions `dims` that broadcasts to batch
+ * `index` of `over`. Dimensions are right-aligned, and those of 1 repeat. */
 static int64_t batch_of(int rank, const int64_t *dims, int over_rank, const int64_t *over,
                         int64_t index)
 {
@@ -135,8 +135,7 @@ void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu)
 
 /* ---- following operators --------------------------------------------------------------------- */
 
-/* Describes an operator that follows a GEMM, and its function. opset 13 has no Gelu: the pass
- * recognises its formula. */
+/* Describes an operator that follows a GEMM, with its attributes and its function. */
 typedef struct follower {
     const char *op_type;
     double alpha, beta; /* NAN: no such attribute */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks path functions, in the tests of each operating system.
+ * Checks shared by the tests of path functions on each operating system.
  */
 #ifndef CLG_TESTS_PATH_CHECKS_H
 #define CLG_TESTS_PATH_CHECKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See plan_case.h.
+ * Builds graphs and plans them without a device. See plan_case.h.
  */
 #include "support/cases/plan_case.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replays plans. See plan_checker.h. The order of steps of a node is the contract of emit.c: copies
- * of inputs that must be dense, packings of inputs that are not weights, the candidate's own steps;
- * at the end of a segment copies for reads and outputs.
+ * Replays plans. See plan_checker.h. The expected order of the steps of a node is the contract of
+ * emit.c: copies of inputs that must be dense; packing of inputs that are not weights; the steps of
+ * the candidate; and at the end of a segment copies for reads by the host and for outputs.
  */
 #include "support/cases/plan_checker.h"
 
@@ -17,12 +17,12 @@
 typedef struct checker {
     const plan_context *c;
     const plan *plan;
-    const plan_segment *segment; /* in progress */
+    const plan_segment *segment; /* being replayed */
     checked_value *values;
     shadow memory;
     arena lowered;
     plan_check_counts counts;
-    /* of the current candidate */
+    /* Of the candidate being replayed. */
     const node *node;
     node_id id;
     plan_placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
@@ -41,7 +41,7 @@ static const char *name_of(const checker *k, value_id v) { return k->c->graph->v
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Adds a constant to the model of memory when a step first reads it. */
+/* Adds a constant to the model of memory when a step first accesses it. */
 static void discover(checker *k, value_id id, const plan_placement *p)
 {
     checked_value *v = &k->values[id];
@@ -68,7 +68,7 @@ static void check_input(checker *k, value_id id, const plan_placement *p)
     checked_value *v = &k->values[id];
     if (v->n == 0) {
         if (shadow_is_writable(p->kind))
-            shadow_check(&k->memory, p, 0, 0); /* an empty value needs a buffer, too */
+            shadow_check(&k->memory, p, 0, 0); /* a value without elements needs a buffer as well */
         return;
     }
     if (!v->has_memory) discover(k, id, p);
@@ -128,7 +128,7 @@ static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes
     if (shadow_is_writable(p->kind)) shadow_check(&k->memory, p, n_bytes, *number);
 }
 
-/* Checks one step of the candidate: its inputs are valid before it and after it; writes its
+/* Checks one step of the candidate: its inputs must be valid before and after it. Writes its
  * outputs. */
 static void check_step(checker *k, const candidate *impl, const step *expected)
 {
@@ -176,7 +176,7 @@ static void start_lowering(checker *k, lower_context *lc)
     step_builder_init(&lc->build, lc->memory, NULL);
 }
 
-/* Checks a dense copy of value v; returns its destination. */
+/* Checks a step that makes a dense copy of value v. Returns the copy's location. */
 static plan_placement check_copy(checker *k, value_id id)
 {
     checked_value *v = &k->values[id];
@@ -217,7 +217,7 @@ static void make_dense(checker *k, value_id id)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Infers the node's outputs; returns, as bits, the inputs whose content is needed and unknown. */
+/* Infers the node's outputs. Returns the bit set of inputs whose needed elements are unknown. */
 static uint32_t infer(checker *k, bool *out_all_known)
 {
     value_fact facts[64] = {0};
@@ -238,8 +238,8 @@ static uint32_t infer(checker *k, bool *out_all_known)
     return needs;
 }
 
-/* Returns, for each element of output `index`, the element of input 0 that it is, by the operator's
- * host arithmetic on indices. */
+/* Returns a tensor with, for each element of output `index`, the index of the element of input 0
+ * that it equals, computed by the operator's host arithmetic on indices. */
 static tensor *view_map(checker *k, size_t index)
 {
     value_fact facts[64] = {0};
@@ -303,7 +303,7 @@ static bool packs_weight(const checker *k, const packing *p)
 
 /* ---- joined inputs --------------------------------------------------------------------------- */
 
-/* Returns whether step `at` of the segment is `e`, identified by the memory that it reads. */
+/* Returns whether step `at` of the segment is `e`: whether it accesses the same input memory. */
 static bool is_step(const checker *k, size_t at, const step *e)
 {
     step_operands operands;
@@ -317,7 +317,7 @@ static bool is_step(const checker *k, size_t at, const step *e)
 }
 
 /* Returns whether step `at`, which reads the memory of step `e`, is a later step of the candidate
- * that writes the output around input i: then input i is joined. */
+ * that writes the output around input i; input i is then joined. */
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {
@@ -343,7 +343,8 @@ static bool may_join(const checked_value *v)
     return v->has_memory && checked_value_is_dense(v) && shadow_is_writable(v->at.kind);
 }
 
-/* Finds inputs whose steps the planner omitted, since they are in the output already. */
+/* Finds the joined inputs: those that were written directly into the output, so that the planner
+ * omitted the steps that copy them. */
 static void find_joined(checker *k, const lower_context *lc, const candidate *impl, bool *joined)
 {
     size_t at = k->memory.step;
@@ -475,7 +476,7 @@ static void check_nodes(checker *k, node_id *next)
     k->node = NULL;
 }
 
-/* Checks that the port's memory is dense and has the value's numbers. */
+/* Checks that the port's memory is dense and has the numbers of the value's elements. */
 static void check_port(checker *k, const plan_port *port)
 {
     const checked_value *v = &k->values[port->value];

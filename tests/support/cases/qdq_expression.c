@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds models of quantised operators from expressions. See qdq_expression.h.
+ */
 #include "support/cases/qdq_expression.h"
 
 #include "support/cases/quantized_case.h"
@@ -11,15 +14,15 @@
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Describes an operand. Scale i along the axis is scale * (1 + i / 8). */
+/* Describes an operand. The scale for index i of `axis` is scale * (1 + i / 8). */
 typedef struct operand_row {
     char letter;
-    clg_dtype dtype; /* FLOAT32: not quantised */
+    clg_dtype dtype; /* CLG_FLOAT32: not quantised */
     bool constant;
     int rank;
     int64_t dims[4];
     double scale;
-    int zero, axis; /* -1: one scale */
+    int zero, axis; /* axis: of the scales; -1: one scale */
 } operand_row;
 
 #define A_SCALE 0.021
@@ -50,12 +53,12 @@ static const operand_row operands[] = {
     {'y', CLG_UINT8, true, 2, {40000, 2}, 0.01, 0, -1},
 };
 
-/* Quantisations of results, by digit: dtype, scale, zero point. */
+/* Quantisation parameters of results, by digit: dtype, scale and zero point. */
 static const operand_row results[] = {
     {'0', CLG_UINT8, false, 0, {0}, 0.04713, 131, -1}, {'1', CLG_INT8, false, 0, {0}, 0.051, 5, -1},
     {'2', CLG_UINT8, false, 0, {0}, 0.049, 0, -1},     /* all non-negative */
-    {'3', CLG_UINT8, false, 0, {0}, 6.0 / 255, 0, -1}, /* 0 to 6 */
-    {'4', CLG_UINT8, false, 0, {0}, 0.0001, 128, -1},  /* finer than sums */
+    {'3', CLG_UINT8, false, 0, {0}, 6.0 / 255, 0, -1}, /* represents 0 to 6 */
+    {'4', CLG_UINT8, false, 0, {0}, 0.0001, 128, -1},  /* finer steps than those of the sums */
 };
 
 static const operand_row *find_row(char letter)
@@ -68,7 +71,7 @@ static const operand_row *find_row(char letter)
     return NULL;
 }
 
-/* Returns the data of an operand: equal in each call. */
+/* Returns the data of an operand, which are the same in each call. */
 static const double *numbers_of(const operand_row *o)
 {
     static double *kept[COUNT(operands)];
@@ -90,7 +93,7 @@ static double scale_of(const operand_row *o, int64_t i)
 
 /* ---- arithmetic in double -------------------------------------------------------------------- */
 
-/* A value of the model; v is NULL where the reference does not compute it. */
+/* A value of the model. v: its elements in double; NULL where the reference does not compute it. */
 typedef struct term {
     char name[16];
     int rank;
@@ -113,7 +116,7 @@ typedef struct writing {
     size_t n_attributes;
     term terms[4];
     size_t n_terms;
-    term *dequantized; /* operands that are dequantised already, by letter */
+    term *dequantized; /* operands that have been dequantised, indexed by letter */
 } writing;
 
 static int64_t attribute_int(const writing *w, const char *name, size_t i, int64_t fallback)
@@ -132,8 +135,8 @@ static void shape_term(term *y, int rank, const int64_t *dims)
 
 static int64_t size_of(const term *t) { return run_node_count(t->rank, t->dims); }
 
-/* Returns the sum of a window over both axes, for the channels of a group; or, with w NULL, the
- * mean of one channel. */
+/* Returns the sum of products of a window of x with the kernel w, over both spatial axes and the
+ * channels of a group; or, if w is NULL, the mean of one channel. */
 static double window_sum(const writing *p, const term *x, const term *w, const int64_t at[4],
                          const int64_t kernel[2], int64_t from, int64_t channels)
 {
@@ -244,7 +247,7 @@ static void compute(writing *p, const char *op, term *y)
 
 static void new_name(writing *w, char name[16]) { (void)snprintf(name, 16, "v%d", w->n_names++); }
 
-/* Returns the numbers as elements of a dtype. */
+/* Returns the values as elements of a dtype. */
 static void *as_bytes(clg_dtype dtype, const double *numbers, int64_t n)
 {
     char *bytes = (char *)run_node_zeros(n);
@@ -344,7 +347,7 @@ static void write_numbers(writing *w, term *out)
     add_constant(w, whole ? CLG_INT64 : CLG_FLOAT32, out->rank, out->dims, out->v, out->name);
 }
 
-/* Reads `[name=value ...]`; returns the number of attributes, 0 without a bracket. */
+/* Parses `[name=value ...]`. Returns the number of attributes, 0 without a bracket. */
 static size_t read_attributes(writing *w, graph_attribute out[8])
 {
     size_t n = 0;
@@ -400,7 +403,8 @@ static void write_operator(writing *w, term *out)
     for (size_t i = 0; i < inner.n_attributes; i++) add_attribute(w, &inner.attributes[i]);
 }
 
-/* Writes Q0(...) or DQ0(...): the nodes of the expression in brackets, then those that quantise. */
+/* Writes Q0(...) or DQ0(...): the nodes of the expression in parentheses, and those that quantise
+ * it. */
 static void write_quantized(writing *w, term *out)
 {
     const bool again = *w->at == 'D';
@@ -412,7 +416,7 @@ static void write_quantized(writing *w, term *out)
     if (again) dequantize(w, o, out);
 }
 
-/* Writes a dequantised operand, once for all its readers. */
+/* Writes a dequantised operand, once for all the nodes that use it. */
 static void write_dequantized(writing *w, char letter, term *out)
 {
     term *kept = &w->dequantized[letter - 'a'];

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs test cases of 8-bit GEMMs and convolutions. See quantized_case.h.
+ */
 #include "support/cases/quantized_case.h"
 
 #include <math.h>
@@ -10,11 +13,11 @@ double *quantized_bytes(int64_t n, bool is_signed)
     return x;
 }
 
-/* Multiply-adds beyond which a case takes too long on a simulator. */
+/* Multiply-adds from which on a case takes too long on a simulator. */
 #define MANY_TERMS 2000000
 
-/* Returns n random quantised numbers in a range. `high`: for FURTHEST, the end of the range at
- * which the operand is. */
+/* Returns n random quantised values in a range. high: with FURTHEST, all are the largest value
+ * instead of the smallest. */
 static double *numbers(int64_t n, bool is_signed, quantized_range range, bool high)
 {
     double *x = quantized_bytes(n, is_signed);
@@ -129,7 +132,7 @@ static int64_t sum_at(const qconv_case *t, const double *x, const double *w, dou
     return sum;
 }
 
-/* Sets dims to the last `rank` of three spatial sizes. */
+/* Sets dims to the last `rank` of the three spatial sizes. */
 static void spatial(int rank, int64_t *dims, int64_t h, int64_t w)
 {
     const int64_t all[3] = {1, h, w};
@@ -176,7 +179,7 @@ void qconv_check(qconv_case t, bool linear, quantized_how how)
         const int64_t sum =
             sum_at(&t, x, w, xz[0], wz[list], i / ow / oh / channels, o, i / ow % oh, i % ow);
         const int64_t all = sum + (linear && t.bias ? (int64_t)bias[o] : 0);
-        y[i] = (double)(int32_t)(uint32_t)all; /* int32 sums wrap */
+        y[i] = (double)(int32_t)(uint32_t)all; /* int32 sums wrap modulo 2^32 */
         if (!linear) continue;
         y[i] = nearbyint(y[i] * sx * sw[list] / sy) + zy;
         y[i] = y[i] < 0 ? 0 : y[i] > 255 ? 255 : y[i];

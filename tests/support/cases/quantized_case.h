@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares 8-bit GEMMs and convolutions with sums in int64. Exact: scales are powers of two, so
- * that requantised numbers must be equal, too.
+ * Compares 8-bit GEMMs and convolutions with sums in int64. Results must be equal: sums are exact,
+ * and scales are powers of two, so that requantised values are exact as well.
  */
 #ifndef CLG_TESTS_QUANTIZED_CASE_H
 #define CLG_TESTS_QUANTIZED_CASE_H
 
 #include "support/cases/run_node.h"
 
-/* Returns n random bytes of the whole range. */
+/* Returns n random values of the whole range of int8 or uint8. */
 double *quantized_bytes(int64_t n, bool is_signed);
 
 typedef enum quantized_range {
     ANY_NUMBERS,
-    ENDS,    /* only the smallest and the largest numbers */
-    FURTHEST /* operands at one end of the range, their zero points at the other */
+    ENDS,    /* only the smallest and the largest value */
+    FURTHEST /* operands are the largest value, their zero points the smallest, or vice versa */
 } quantized_range;
 
-/* Variations of a case; zeros: none. */
+/* Variants of a case; zero-initialised: none. */
 typedef struct quantized_how {
     quantized_range range;
-    bool w_computed;  /* a convolution's weights are not constant */
-    const char *impl; /* as in run_node */
+    bool w_computed;  /* the weights of a convolution are not constant */
+    const char *impl; /* implementation and kernels, as for run_node_by */
     clg_kernel_class impl_kernels;
 } quantized_how;
 
 typedef struct qgemm_case {
     int64_t batch, m, n, k;
     bool a_signed, b_signed;
-    int zeros; /* 0: none, 1: scalars, 2: one per row and column */
+    /* Zero points. 0: none; 1: scalars; 2: one per row of A and per column of B. */
+    int zeros;
     bool shared_b;
 } qgemm_case;
 
-/* Returns the sum of element (i, j) of matrix z, before scaling. */
+/* Returns element (i, j) of matrix z of the batch: the exact sum, before scaling. */
 int64_t qgemm_sum(const qgemm_case *p, const double *a, const double *b, const double *az,
                   const double *bz, int64_t z, int64_t i, int64_t j);
-/* Checks MatMulInteger; a shared B is a constant, here and in the next. */
+/* Checks MatMulInteger. Here and in qgemm_check_linear, a shared B is a constant. */
 void qgemm_check_integer(qgemm_case p, quantized_how how);
-/* Checks QLinearMatMul with scales of type ts and a result of type ty; y_scale is 2^fold. */
+/* Checks QLinearMatMul, with scales of dtype ts and a result of dtype ty; y_scale is 2^fold. */
 void qgemm_check_linear(qgemm_case p, clg_dtype ty, clg_dtype ts, int fold, quantized_how how);
 
 typedef struct qconv_case {
@@ -46,7 +47,7 @@ typedef struct qconv_case {
     bool x_signed, w_signed, w_lists, bias;
 } qconv_case;
 
-/* Checks ConvInteger, or QLinearConv with a result of uint8. */
+/* Checks ConvInteger or, if `linear`, QLinearConv with a result of uint8. */
 void qconv_check(qconv_case t, bool linear, quantized_how how);
 
 #endif

@@ -38,7 +38,7 @@ static const activation *activation_of(const recurrent_data *d, int64_t dir, int
     return d->n_activations == 1 ? tanh_1 : &sigmoid_tanh_2[which];
 }
 
-/* Returns Xt W + Wb of a gate's unit. */
+/* Returns the input's part of a gate's pre-activation for one hidden unit: Xt W + Wb. */
 static double input_part(const recurrent_data *d, int64_t dir, int64_t gate, int64_t u, int64_t b,
                          int64_t t)
 {
@@ -51,7 +51,7 @@ static double input_part(const recurrent_data *d, int64_t dir, int64_t gate, int
     return sum;
 }
 
-/* Returns Ht-1 R + Rb of a gate's unit. */
+/* Returns the hidden state's part of a gate's pre-activation for one hidden unit: Ht-1 R + Rb. */
 static double state_part(const recurrent_data *d, int64_t dir, int64_t gate, int64_t u,
                          const double *h)
 {
@@ -160,7 +160,7 @@ recurrent_data recurrent_make(const recurrent_case *k)
     d.h0 = run_node_random(state);
     d.c0 = run_node_random(state);
     d.p = run_node_random(3 * d.dirs * k->hidden);
-    /* Lengths: full, empty, and between. */
+    /* Sequence lengths: the maximum, 0, and in between. */
     for (int64_t b = 0; b < k->batch; b++) d.lens[b] = (double)((k->length + b) % (k->length + 1));
     d.y = run_node_zeros(k->length * state);
     d.y_h = run_node_zeros(state);

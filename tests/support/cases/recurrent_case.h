@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds an RNN, GRU or LSTM node with its data, and its expected result: ONNX's equations in
- * double, step by step and unit by unit, with the gates computed in another order than in the
- * kernels.
+ * Holds test cases of an RNN, GRU or LSTM node, with their data and expected results. The reference
+ * computes ONNX's equations in double, step by step and unit by unit, with the gates in another
+ * order than the kernels.
  */
 #ifndef CLG_TESTS_RECURRENT_CASE_H
 #define CLG_TESTS_RECURRENT_CASE_H
 
 #include "support/cases/run_node.h"
 
-#define RECURRENT_LIST 6 /* names of activations at most */
+/* Largest number of activation names. */
+#define RECURRENT_LIST 6
 
-/* Parts of a case: inputs that are present, outputs that are omitted. */
+/* Bits of recurrent_case.parts: optional inputs that are present, outputs that are omitted, and
+ * whether the weights are inputs. */
 enum {
     BIAS = 1,
     LENS = 2,
@@ -21,7 +23,7 @@ enum {
     NO_Y = 32,
     NO_Y_H = 64,
     NO_Y_C = 128,
-    COMPUTED = 256, /* weights are inputs, not constants */
+    COMPUTED = 256, /* the weights are inputs, not constants */
     ALL = BIAS | LENS | H0 | C0 | PEEP
 };
 
@@ -35,17 +37,17 @@ typedef struct recurrent_case {
     int64_t opset;
     clg_dtype dtype;
     int64_t length, batch, input, hidden;
-    const char *direction; /* NULL: attribute absent */
+    const char *direction; /* NULL: no attribute */
     bool batch_first;
     int parts;
     double clip; /* 0: no clipping */
     bool input_forget, linear;
-    const activation *activations; /* f, g, h of each direction; NULL: the defaults */
-    bool default_numbers;          /* attributes activation_alpha and _beta are omitted */
+    const activation *activations; /* f, g, h of each direction; NULL: ONNX's defaults */
+    bool default_numbers;          /* no attributes activation_alpha and _beta */
     bool heavy;
 } recurrent_case;
 
-/* The case with its data. */
+/* A case with its data and expected results. */
 typedef struct recurrent_data {
     const recurrent_case *k;
     int64_t gates, dirs;
@@ -53,13 +55,15 @@ typedef struct recurrent_data {
     double *x, *w, *r, *b, *lens, *h0, *c0, *p, *y, *y_h, *y_c;
 } recurrent_data;
 
-/* Makes random data of the case, and computes the results. */
+/* Draws random data for the case, and computes the expected results. */
 recurrent_data recurrent_make(const recurrent_case *k);
-/* Adds the node and its inputs to r. names: RECURRENT_LIST elements, valid as long as r. */
+/* Adds the node and its inputs to r. names: storage for RECURRENT_LIST names, which must exist as
+ * long as r. */
 void recurrent_write(const recurrent_data *d, run_node *r, const char **names);
-/* Runs the case on every target, and checks the requested results. Tolerances: float32 sums of up
- * to 150 products of size 1/4 through a dozen steps of bounded functions: 1e-5. float16 stores the
- * input's part of the sums, of size up to 4, in float16: 1e-2. float64: 1e-12. */
+/* Runs the case on every target, and checks the requested outputs. Tolerance: float32 1e-5, for
+ * sums of up to 150 products of magnitude 1/4 through a dozen steps of bounded functions; float16
+ * 1e-2, since the input's part of the sums, of magnitude up to 4, is stored in float16; float64
+ * 1e-12. */
 void recurrent_check(const recurrent_case *k);
 
 #endif

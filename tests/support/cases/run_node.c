@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Describes a test target: a device and a class of kernels. */
+/* A test target: a device and a class of kernels. */
 typedef struct place {
     clg_context *context;
     clg_session_options options;
     bool is_simulator;
-    bool is_slow; /* it compiles or runs so slowly that it runs only a share of the cases */
+    bool is_slow; /* compiles or runs so slowly that it runs only some of the cases */
     char name[160];
 } place;
 
@@ -32,13 +32,13 @@ static size_t n_places;
 static clg_context *contexts[MAX_PLACES];
 static size_t n_contexts;
 
-/* Selects cases: those with n_cases % share_of == share. */
+/* Slow devices run the cases with n_cases % share_of == share, where n_cases counts the cases. */
 static unsigned n_cases, share, share_of = 1;
 
-static const char *the_impl; /* of run_node_by, or NULL */
+static const char *the_impl; /* set by run_node_by; NULL: any */
 static clg_kernel_class the_kernels;
 
-static void **blocks; /* arrays handed out, freed with the group */
+static void **blocks; /* arrays returned to tests, freed when the group ends */
 static size_t n_blocks;
 static uint64_t seed;
 
@@ -59,7 +59,8 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     if (!wanted || strstr(p->name, wanted)) n_places++;
 }
 
-/* Reads CLG_TEST_SHARE: "1/4" or "all"; by default 0/4, or all where targets are named. */
+/* Reads CLG_TEST_SHARE: "all", or "1/4" for cases 1, 5, 9 ... from 0. Default: "0/4", or all where
+ * CLG_TEST_PLACES selects targets. */
 static void read_share(void)
 {
     const char *given = getenv("CLG_TEST_SHARE");
@@ -72,8 +73,8 @@ static void read_share(void)
     if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
 }
 
-/* Whether a kernel needed more built-in functions than cl/common/builtins.clh declares, which would
- * slow down its compile. */
+/* Whether a kernel used built-in functions that cl/common/builtins.clh does not declare. Compiling
+ * it then needs the driver's own declarations, which is slower. */
 static bool needs_more;
 
 static void look_for_declarations(void *user, clg_log_level level, const char *message)
@@ -100,8 +101,8 @@ int run_node_open(void **state)
     for (size_t i = 0; i < n_devices && n_contexts < MAX_PLACES; i++) {
         clg_context *context;
         clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
-        /* PoCL caches compiled kernels itself, and would compile all again to return a binary for
-         * the library's cache. */
+        /* PoCL caches compiled kernels itself, and would compile them all again to return a binary
+         * for the library's cache. */
         if (strcmp(devices[i].platform, "Portable Computing Language") == 0) options.cache_dir = "";
         if (clg_context_create(devices[i].selector, &options, &context) != CLG_OK) {
             printf("skipped %s: %s\n", devices[i].name, clg_last_error());
@@ -295,7 +296,7 @@ double *run_node_random(int64_t n)
     double *numbers = run_node_zeros(n);
     for (int64_t i = 0; i < n; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        numbers[i] = (double)(int)(seed >> 54) / 512.0 - 1.0; /* ten bits */
+        numbers[i] = (double)(int)(seed >> 54) / 512.0 - 1.0; /* 10 bits */
     }
     return numbers;
 }
@@ -364,7 +365,7 @@ static clg_status add_inputs(clg_builder *b, const run_node *r)
     return CLG_OK;
 }
 
-/* Adds link i: it reads the previous link's output, then its own inputs. */
+/* Adds node i of the chain: its inputs are the previous node's output, then its own inputs. */
 static clg_status add_link(clg_builder *b, const run_node *r, size_t i)
 {
     static const char *const between[] = {"", "mid1", "mid2", "mid3", "mid4", "mid5"};
@@ -427,7 +428,7 @@ static clg_status run(const place *p, const run_node *r, clg_session **out_sessi
     return status;
 }
 
-/* Returns whether a number is within the tolerance; an infinity only if it is expected. */
+/* Returns whether a value is within the tolerance; infinity and NaN must be expected. */
 static bool is_near(double got, double want, double tolerance, double scale)
 {
     if (got == want || (isnan(got) && isnan(want))) return true;
@@ -457,8 +458,8 @@ static bool uses_float64(const run_node *r)
     return r->float64;
 }
 
-/* Returns whether the emulated matrix unit is miscompiled for this node: variants with an epilogue
- * are; MatMul is right. */
+/* Returns whether the driver miscompiles the emulated matrix unit for this node: it does in
+ * variants with an epilogue, but not for MatMul. */
 static bool is_miscompiled(const place *p, const run_node *r)
 {
     const clg_device_info *device = clg_context_device(p->context);
@@ -467,8 +468,8 @@ static bool is_miscompiled(const place *p, const run_node *r)
            driver_miscompiles_emulated_unit(device);
 }
 
-/* Returns whether the target runs the current case. A slow device runs the first ones that it
- * supports, and then its share. */
+/* Returns whether the target runs the current case. A slow device runs the first cases that it
+ * supports, then only some (n_cases, share). */
 static bool takes_case(const place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists operands of steps. See step_operands.h.
+ * Implements step_operands.h: lists the operands of kernel, GEMM, copy and fill steps.
  */
 #include "support/cases/step_operands.h"
 
@@ -15,7 +15,8 @@ bool step_is_skipped(const step *s)
     return false;
 }
 
-/* Lists the operands, and for each the bytes of one unit of its offset. */
+/* Lists the operands, and for each the size in bytes of the unit of its offset_elems. Returns their
+ * number. */
 static uint32_t list_operands(const step *s, operand *out, size_t *out_units)
 {
     uint32_t n = 0;

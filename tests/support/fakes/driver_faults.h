@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Known driver faults that tests must avoid, because the requested operation has no other
+ * Recognises drivers whose faults tests must avoid, because the requested operation has no other
  * implementation. docs/portability.md lists the observations. Other faults are handled by the
  * library's self-tests, quirks and compile helper.
  */
@@ -20,16 +20,17 @@ static inline bool driver_miscompiles_emulated_unit(const clg_device_info *devic
            strncmp(device->driver, "6.", 2) == 0;
 }
 
-/* Returns whether private memory is small. llvmpipe computes eight work-items together and keeps
- * their private memory on the 8 MiB stack of a worker thread: kernels of the SIMD class with large
- * private arrays (conv_blocked: 9 MiB) overflow it. By default its kernels are simt. */
+/* Returns whether private memory is small, as on Mesa's rusticl: its llvmpipe computes eight
+ * work-items together and keeps their private memory on the 8 MiB stack of a worker thread. Kernels
+ * of the SIMD class with large private arrays (conv_blocked: 9 MiB) overflow it. By default, the
+ * library uses its SIMT kernels there. */
 static inline bool driver_has_small_private_memory(const clg_device_info *device)
 {
     return strcmp(device->platform, "rusticl") == 0;
 }
 
-/* Returns whether the driver's compiler is known to crash on kernels: a node without a remaining
- * implementation is rejected there. */
+/* Returns whether the driver's compiler is known to crash on some kernels: PoCL except 3.x, and
+ * rusticl. A node is rejected there if the compiler crashes on all of its implementations. */
 static inline bool driver_compiler_may_die(const clg_device_info *device)
 {
     const bool is_pocl = strcmp(device->platform, "Portable Computing Language") == 0;
@@ -37,8 +38,8 @@ static inline bool driver_compiler_may_die(const clg_device_info *device)
            strcmp(device->platform, "rusticl") == 0;
 }
 
-/* Returns whether a run failed because no implementation remains: the driver's compiler crashes on
- * all of them, and the message names it. */
+/* Returns whether a call failed with `status` because a known fault of the driver's compiler left a
+ * node without an implementation. Checks that the last error's message is the one about this. */
 static inline bool driver_refused(const clg_context *context, clg_status status)
 {
     const char *message = clg_last_error();

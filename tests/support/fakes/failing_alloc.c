@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the failing allocator. Not thread-safe, except for the counts, which are atomic.
+ * Implements the failing allocator. Not thread-safe, except for its counters, which are atomic.
  */
 #include "support/fakes/failing_alloc.h"
 

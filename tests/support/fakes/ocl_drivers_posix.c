@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selects the drivers that a test sees: sets OCL_ICD_VENDORS to a folder of copied .icd files.
+ * Implements ocl_platforms_show_* on POSIX systems: sets OCL_ICD_VENDORS to a folder with copies of
+ * the selected drivers' .icd files.
  */
 #include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"

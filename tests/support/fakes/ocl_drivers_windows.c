@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Leaves the drivers that a test sees on Windows unchanged: they are those of the registry.
+ * Implements ocl_platforms_show_* on Windows, where they do nothing: the OpenCL loader takes its
+ * drivers from the registry.
  */
 #include "support/fixtures/ocl_platforms.h"
 

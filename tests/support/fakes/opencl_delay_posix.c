@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads and configures the OpenCL layer that runs commands late.
+ * Implements opencl_delay.h: loads and configures the OpenCL layer that delays commands.
  */
 #include "support/fakes/opencl_delay.h"
 

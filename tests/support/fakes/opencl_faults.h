@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The OpenCL layer that fails calls: layers/opencl_faults.c, loaded by the OpenCL loader itself.
+ * Controls the OpenCL layer that makes calls fail and counts live objects
+ * (tests/layers/opencl_faults.c). The OpenCL loader loads the layer.
  */
 #ifndef CLG_TESTS_OPENCL_FAULTS_H
 #define CLG_TESTS_OPENCL_FAULTS_H
@@ -18,11 +19,12 @@ typedef enum opencl_faults_kind {
     OPENCL_FAULTS_KINDS
 } opencl_faults_kind;
 
-/* Functions of the layer. opencl_faults_arm makes the n-th call (from 0) of those that can fail
- * return the OpenCL error `code`, once; n -1: none. A live object counts once per reference. */
+/* Functions of the layer. opencl_faults_arm makes one call return the OpenCL error `code`: the n-th
+ * from now on, from 0, of those that can fail; n -1: none. */
 void opencl_faults_arm(long n, int code);
-long opencl_faults_n_calls(void); /* calls that can fail, since opencl_faults_arm */
-bool opencl_faults_has_fired(void);
+long opencl_faults_n_calls(void);   /* calls that can fail, since the last opencl_faults_arm */
+bool opencl_faults_has_fired(void); /* since the last opencl_faults_arm */
+/* Returns the number of live objects of a kind; an object counts once per reference. */
 long opencl_faults_n_live(opencl_faults_kind kind);
 
 /* Pointers to the functions of the copy of the layer that the OpenCL loader has loaded. */

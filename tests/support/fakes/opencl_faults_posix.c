@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads the layer that fails OpenCL calls.
+ * Implements opencl_faults.h: loads the OpenCL layer that makes calls fail.
  */
 #include "support/fakes/opencl_faults.h"
 

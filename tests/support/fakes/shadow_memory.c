@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the model of memory of shadow_memory.h.
+ * Implements the simulated memory of shadow_memory.h.
  */
 #include "support/fakes/shadow_memory.h"
 
@@ -48,7 +48,8 @@ void shadow_free(shadow *s)
 
 /* ---- order of steps -------------------------------------------------------------------------- */
 
-/* Returns the steps of its window that step `i` comes after, transitively, as bits. */
+/* Returns the steps of its window that complete before step i starts, directly or transitively: bit
+ * k is the k-th step of the window. */
 static uint32_t steps_before(const shadow *s, size_t i)
 {
     const size_t first = i - i % PLAN_WINDOW;
@@ -62,8 +63,9 @@ static uint32_t steps_before(const shadow *s, size_t i)
 
 static bool is_timed(const shadow *s) { return !s->is_untimed && s->step < s->segment->n_steps; }
 
-/* Checks the order of accesses to a byte that the current step touches: step `writer` - 1 wrote it,
- * and `readers` of this window have read it since. */
+/* Checks that the current step is ordered after earlier accesses to a byte that conflict with its
+ * own: step `writer` - 1 wrote the byte last (0: none), and the steps of this window with bits in
+ * `readers` have read it since. */
 static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
 {
     const size_t now = s->step, first = now - now % PLAN_WINDOW;
@@ -76,8 +78,8 @@ static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
                  now, s->segment->depth, readers, before);
 }
 
-/* Starts a window if the current step is the first of one: reads of earlier windows are complete.
- */
+/* Clears the readers of all bytes if the current step is in a new window: a fence between windows
+ * completes all reads before it. */
 static void enter_window(shadow *s)
 {
     const size_t window = s->step / PLAN_WINDOW;

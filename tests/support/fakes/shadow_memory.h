@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model of the memory in which plans place values: every byte has a number that identifies its
- * content. Reading another number than expected, and access beyond the end, fail the test; so does
- * reading a byte that a concurrent step writes, or writing one that it reads (steps that
- * plan_step.after does not order).
+ * Simulates the memory in which a plan places values, to check the plan: every byte has a number
+ * that identifies the data stored in it. Fails the test when a step reads other data than expected,
+ * accesses memory beyond its end, reads a byte that a concurrent step writes, or writes one that a
+ * concurrent step accesses. Steps are concurrent unless plan_step.after orders them.
  */
 #ifndef CLG_TESTS_SHADOW_MEMORY_H
 #define CLG_TESTS_SHADOW_MEMORY_H
@@ -24,20 +24,23 @@ typedef struct shadow_space {
 typedef struct shadow {
     shadow_space spaces[SHADOW_MAX_SPACES];
     size_t n_spaces;
-    const plan_segment *segment; /* the current segment, which has the sizes of slabs */
-    size_t step, window;
-    bool is_untimed; /* accesses do not belong to a step */
-    uint32_t last_number;
+    const plan_segment *segment; /* the current segment; has the sizes of slabs */
+    size_t step, window;         /* index of the current step in the segment, and its window */
+    bool is_untimed;             /* accesses are not made by a step: their order is not checked */
+    uint32_t last_number;        /* the last number that was given to data */
     size_t n_slab_bytes_read;
 } shadow; /* all zeros is empty */
 
+/* Adds a memory of n_bytes, which placements refer to by kind and index. */
 void shadow_add(shadow *s, place_kind kind, uint32_t index, size_t n_bytes);
-/* Starts a segment: all steps of the previous one are complete. */
+/* Starts a segment; all steps of the previous segment are complete. */
 void shadow_start_segment(shadow *s, const plan_segment *segment);
 void shadow_free(shadow *s);
 /* Returns false for memory of constants, which no step may write. */
 bool shadow_is_writable(place_kind kind);
+/* Simulates that the current step writes the data with this number to n_bytes at p. */
 void shadow_write(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number);
+/* Simulates that the current step reads n_bytes at p; each must have this number. */
 void shadow_check(shadow *s, const plan_placement *p, size_t n_bytes, uint32_t number);
 
 static inline plan_placement placement_moved(plan_placement p, int64_t n_bytes)

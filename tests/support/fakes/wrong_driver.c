@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs models on PoCL with simulated miscompilation. See wrong_driver.h.
+ * Implements wrong_driver.h: configures the layer, and runs models on PoCL with simulated
+ * miscompilation.
  */
 #include "support/fakes/wrong_driver.h"
 
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Not multiples of tiles of 16 channels and 4x4 pixels: every border has partial tiles. */
+/* Not multiples of 16 channels or of 4x4 pixels, so that tiles at the borders are partial. */
 enum { CHANNELS = 21, SIDE = 23, PIXELS = SIDE * SIDE };
 _Static_assert(WD_N == CHANNELS * PIXELS, "the images' size");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the records of CPUs and simulators, and of devices of PoCL and Mesa.
+ * Defines the records of CPUs, of simulators, and of devices of PoCL and Mesa.
  */
 #include "support/recorded/recorded_devices.h"
 

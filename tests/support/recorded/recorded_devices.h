@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices as their drivers describe them, one constant each: names, versions, counts and sizes are
- * from public reports of such machines; extensions are only those that the library or tests read.
- * Platform and device indices are set when a device is put into a machine (recordings.h).
+ * Recorded properties of OpenCL devices, one constant each. Names, versions, counts and sizes are
+ * from public reports of such machines; of the extensions, only those that the library or tests
+ * read are listed. Platform and device indices are set when a device is put into a machine
+ * (recordings.h).
  */
 #ifndef CLG_TESTS_SUPPORT_RECORDED_DEVICES_H
 #define CLG_TESTS_SUPPORT_RECORDED_DEVICES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines as OpenCL reports them, for tests of code that depends on records only: no OpenCL is
- * needed.
+ * Machines made of recorded devices, for tests of code that depends only on device records: no
+ * OpenCL is needed.
  */
 #ifndef CLG_TESTS_SUPPORT_RECORDINGS_H
 #define CLG_TESTS_SUPPORT_RECORDINGS_H
@@ -10,8 +10,8 @@
 
 #define RECORDING_MAX_DEVICES 8
 
-/* A device and its indices in a machine. Platforms without devices leave gaps in the platform
- * indices. */
+/* A device with its platform and device index in a machine. Platforms without devices leave gaps in
+ * the platform indices. */
 typedef struct recorded_place {
     const device_record *record;
     int platform_index, device_index;
@@ -27,7 +27,7 @@ typedef struct recording {
 extern const recording recordings[];
 extern const size_t n_recordings;
 
-/* Returns NULL when there is no recording of that name. */
+/* Finds a machine by its name; NULL when there is none. */
 const recording *recording_find(const char *name);
 
 /* Copies the machine's records, as ocl_enumerate would return them. Freed by device_records_free.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests statuses, the last error and its hint, and the log.
+ * Tests status names, the message and hint of a thread's last error, and the log.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests functions for files, folders, file names and time.
+ * Tests functions for files, folders, file names and times.
  */
 #include "base/clock.h"
 #include "support/unit.h"

@@ -37,8 +37,8 @@ TEST(files__view_reads_what_cannot_be_mapped)
     assert_int_equal(close(ends[0]), 0);
 }
 
-/* Returns the resident KiB of the mapping that starts at data; -1 where the system does not report
- * it. */
+/* Returns how many KiB of the mapping that starts at data are resident; -1 where the system does
+ * not report it. */
 static long resident_kib(const void *data)
 {
     char line[512];
@@ -82,7 +82,7 @@ TEST(files__are_replaced_while_they_are_viewed)
     assert_ok(file_write_atomic(path, "old", 3));
     assert_ok(file_view_open(path, &old));
     assert_ok(file_write_atomic(path, "new text", 8));
-    assert_memory_equal(old.data, "old", 3); /* an open view keeps its content */
+    assert_memory_equal(old.data, "old", 3); /* an open view keeps the old data */
     file_view_close(&old);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests files on Windows: names in all scripts, long paths, roots, files that others have open, the
- * cache folder.
+ * Tests files on Windows: names in several scripts, long paths, root folders, files that are open
+ * elsewhere, the cache folder.
  */
 #include "support/unit.h"
 
@@ -57,8 +57,9 @@ TEST(files__paths_may_be_long)
     memory_free(data);
 }
 
-/* Checks that readers keep the content that they opened. A system before Windows 10 may refuse to
- * replace an open file: then the file is unchanged, and no temporary file remains. */
+/* Checks that an open reader keeps reading the old data after the file was replaced. Before Windows
+ * 10, replacing an open file may fail: then the file is unchanged, and no temporary file remains.
+ */
 TEST(files__are_replaced_whole_while_they_are_read)
 {
     file_reader reader;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the hash map.
+ * Tests the hash map: look-ups, replacing values, keys of any bytes, failing allocations.
  */
 #include "support/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests host memory, the allocator hook, arenas and hashes.
+ * Tests the library's host memory: allocation functions, the user's allocator, arenas; also the
+ * hash function.
  */
 #include "support/unit.h"
 

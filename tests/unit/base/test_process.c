@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests child processes and their channel, using the compile helper, which opens no driver before
- * the first request to compile.
+ * Tests child processes and the message channel to them. The child is the compile helper, which
+ * opens no driver before the first request to compile.
  */
 #include "base/clock.h"
 #include "support/unit.h"
@@ -106,8 +106,8 @@ TEST(channel__carries_messages_both_ways)
     process_end(p);
 }
 
-/* Sends messages larger than the channel's buffer of some 64 KiB. Two, since a helper without a
- * device starts a worker for each request. */
+/* Sends messages larger than the channel's buffer of about 64 KiB. There are two, because a helper
+ * without a device starts a worker for each request. */
 TEST(channel__carries_more_than_it_holds)
 {
     process *p = start_helper();

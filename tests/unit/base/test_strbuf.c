@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the growing string and wildcard patterns.
+ * Tests the growing string buffer, and matching of wildcard patterns.
  */
 #include "support/unit.h"
 

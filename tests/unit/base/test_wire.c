@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the reader of protobuf's wire format.
+ * Tests the reader of protobuf's wire format: field types, packed and repeated numbers, damaged and
+ * random input.
  */
 #include "support/unit.h"
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a field, and checks that it is the only one where that succeeds. */
+/* Reads a field; if that succeeds, checks that no bytes follow it. */
 static clg_status only_field(const char *bytes, size_t n, wire_field *out_field)
 {
     wire_cursor c = wire_open(bytes, n);

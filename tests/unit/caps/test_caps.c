@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests capabilities derived from recorded devices: family, kind, kernel class, limits, ids.
+ * Tests the capabilities that are derived from recorded devices: vendor family, device kind, kernel
+ * class, limits, ids.
  */
 #include "support/unit.h"
 
@@ -99,7 +100,7 @@ TEST(caps__knows_the_recorded_devices)
     }
 }
 
-/* Returns the caps of one device by value; their strings are freed already. */
+/* Returns the capabilities of one device by value; their strings are freed already. */
 static device_caps derived(const device_record *record)
 {
     device_caps *caps, copy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests when matrix units are candidates for a GEMM: devices, dtypes and sizes, their position
- * among candidates, and their work-groups.
+ * Tests when the implementation on matrix units is a candidate for a GEMM (devices, dtypes, sizes),
+ * its position in the list of candidates, and its work-group sizes.
  */
 #include "support/unit.h"
 

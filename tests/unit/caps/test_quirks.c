@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the table of quirks: rows are complete, and apply to the right recorded devices.
+ * Tests the table of driver quirks: its entries are complete and apply to the right recorded
+ * devices.
  */
 #include "support/unit.h"
 
@@ -28,7 +29,7 @@ TEST(quirks__rows_are_complete)
             assert_true(!row->driver_before ||
                         quirks_compare_versions(row->seen_to, row->driver_before) < 0);
         }
-        /* Rows have the same name exactly if they have the same bit: names are listed once each. */
+        /* Entries have equal names exactly if they have equal bits: a name stands for one quirk. */
         for (size_t j = 0; j < i; j++)
             assert_int_equal(quirk_rows[j].bit == row->bit,
                              strcmp(quirk_rows[j].name, row->name) == 0);

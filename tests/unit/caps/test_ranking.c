@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests which device `auto` selects and why, on recorded machines and on thousands of random ones.
- * Prints the seed of the random ones; CLG_TEST_SEED sets it.
+ * Tests which device the selector `auto` takes and why, on recorded machines and on thousands of
+ * random ones. Prints the seed of the random machines; CLG_TEST_SEED sets it.
  */
 #include "support/unit.h"
 
@@ -64,7 +64,7 @@ TEST(ranking__gives_reasons)
     }
 }
 
-/* Returns which device auto selects, 0 for a or 1 for b, when they are on two platforms. */
+/* Puts the devices on two platforms, and returns which of them `auto` takes: 0 for a, 1 for b. */
 static size_t taken_of(const device_record *a, const device_record *b)
 {
     device_record records[2] = {*a, *b};
@@ -194,8 +194,8 @@ static bool same_platform(const device_record *a, const device_record *b)
            strcmp(a->platform_version, b->platform_version) == 0;
 }
 
-/* Makes a machine of up to four platforms of recorded devices, with few different addresses and
- * speeds, so that duplicates and ties occur. Returns the number of devices. */
+/* Makes a machine of recorded devices on up to four platforms. Addresses and speeds have few
+ * different values, so that duplicates and ties occur. Returns the number of devices. */
 static size_t make_machine(device_record *records)
 {
     size_t n = 0;
@@ -228,8 +228,8 @@ static size_t make_machine(device_record *records)
     return n;
 }
 
-/* Checks the invariants of any machine; returns the index of the default device, n when there is
- * none. */
+/* Checks the invariants that hold on every machine. Returns the index of the default device, or n
+ * when there is none. */
 static size_t check_machine(const device_record *records, device_caps *caps, size_t n)
 {
     size_t best = n, *indices, n_indices;

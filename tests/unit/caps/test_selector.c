@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests selectors on recorded machines: "1:0" expects a device by its indices, "!words" an error
- * that contains the words.
+ * Tests device selectors on recorded machines. Expected results are text: "1:0" is device 0 of
+ * platform 1; "!words" is an error whose message contains the words.
  */
 #include "support/unit.h"
 
@@ -19,7 +19,7 @@ typedef struct selector_case {
 } selector_case;
 
 static const selector_case cases[] = {
-    /* auto: discrete GPU, integrated GPU, CPU */
+    /* auto takes a discrete GPU, else an integrated GPU, else a CPU */
     {"nvidia", "auto", "0:0", NULL},
     {"nvidia", NULL, "0:0", NULL},
     {"nvidia", "AUTO", "0:0", NULL},
@@ -86,7 +86,7 @@ static const selector_case cases[] = {
     {"clover", "gpu", "!no device matches 'gpu'", NULL},
     {"pocl twice", "cpu#1", "0:1", NULL},
     {"nvidia laptop with amd", "cpu", "2:0", NULL},
-    /* all: each card once, best first; the processor only when there is none, and once */
+    /* all: each GPU once, best first; the CPU, once, only when there is no GPU */
     {"nvidia twins", "all", "0:0 0:1", NULL},
     {"nvidia and intel and pocl", "all", "2:0 1:0", NULL},
     {"nvidia and intel and pocl", "ALL", "2:0 1:0", NULL},
@@ -99,7 +99,7 @@ static const selector_case cases[] = {
     {"pocl and llvmpipe", "all", "0:0", NULL},
     {"clover and rusticl and pocl", "all", "1:0", NULL},
     {"oclgrind", "all", "!no device matches 'all'", NULL},
-    /* vendors: those of platforms, never those of processors */
+    /* vendors of platforms; a CPU is not found by the vendor of the processor */
     {"nvidia twins", "nvidia", "0:0", NULL},
     {"nvidia twins", "nvidia#0", "0:0", NULL},
     {"nvidia twins", "nvidia#1", "0:1", NULL},
@@ -302,8 +302,8 @@ TEST(selector__means_what_the_table_says)
     assert_int_equal(n_wrong, 0);
 }
 
-/* Checks on every machine that P:D and the id, in lower or upper case, select that device only, and
- * that ids are unique. */
+/* Checks on every machine that PLATFORM:DEVICE and the id, in lower or upper case, select exactly
+ * that device, and that ids are unique. */
 TEST(selector__finds_every_device_by_place_and_id)
 {
     for (size_t r = 0; r < n_recordings; r++) {
@@ -331,7 +331,7 @@ TEST(selector__finds_every_device_by_place_and_id)
     }
 }
 
-/* Checks that random text is rejected, or selects devices of the machine without repeating one. */
+/* Checks that random text is either rejected or selects existing devices, each once. */
 TEST(selector__survives_any_text)
 {
     static const char alphabet[] = "0123:#,, ()idgpuallcpuautonvidiamesa\t\xc3\xa9%s";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests models and builders through the public functions: ports, and errors, which are reported at
- * build and leave nothing half done.
+ * Tests models and builders through the public functions: inputs and outputs of models, and errors,
+ * which are reported when the model is built and leave nothing partly created.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"

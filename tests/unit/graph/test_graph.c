@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests graphs: adding, reading, editing, copying, printing.
+ * Tests graphs: adding nodes and values, finding them, attributes, editing, copying, printing.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -27,7 +27,7 @@ static value_id add_input(graph *g, const char *name)
     return v;
 }
 
-/* Adds a node with one output, named as its output. */
+/* Adds a node that has one output; the node is named like the output. */
 static value_id add_node(graph *g, const char *op_type, const char *output, size_t n_inputs,
                          const value_id *inputs)
 {

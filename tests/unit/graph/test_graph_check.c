@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests what graph_check rejects, its messages, and the order in which it sorts nodes.
+ * Tests which graphs graph_check rejects, its messages, and its topological order of nodes.
  */
 #include "support/unit.h"
 
@@ -31,7 +31,7 @@ static void output(graph *g, const char *name)
     assert_ok(graph_add_output(g, value_of(g, name)));
 }
 
-/* Adds a node named as its output, reading up to two values. */
+/* Adds a node with up to two inputs and one output, `result`; the node is named like the output. */
 static void link_node(graph *g, const char *result, const char *a, const char *b)
 {
     value_id inputs[2] = {value_of(g, a), b ? value_of(g, b) : VALUE_NONE},
@@ -137,8 +137,8 @@ TEST(check__operators_have_a_type)
     graph_free(g);
 }
 
-/* Checks that nodes in order keep their order, and that a node listed after one that reads it moves
- * directly before that. */
+/* Checks that nodes that are already in topological order keep their order, and that a node listed
+ * after a consumer of its output is moved directly before that consumer. */
 TEST(check__sorts_and_is_stable)
 {
     graph *g = make();

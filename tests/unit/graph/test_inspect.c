@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests reports about models without a device: statistics, nodes and where they run, FLOPs, memory;
- * also for unsupported models. Expected FLOPs are counted by hand.
+ * Tests reports about models that need no device: statistics, lists of nodes with whether they run
+ * on the device or the host, FLOPs, memory; also for unsupported models. Expected FLOPs are counted
+ * by hand.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
@@ -215,8 +216,8 @@ TEST(unsupported__can_be_looked_at)
     assert_null(nodes);
 }
 
-/* Checks that the attributes of a file's nodes are validated, although the nodes are not resolved.
- */
+/* Checks that attributes are validated when the nodes of a file are listed, although those nodes
+ * are not resolved. */
 TEST(file_nodes__checks_see_their_row)
 {
     ow_model m = {.ir_version = 8, .opset = 13};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the diagnosis of a simulated machine, made of folders that mimic its /sys, /dev and .icd
- * files.
+ * Tests the diagnosis of missing OpenCL devices on a simulated machine: folders that mimic its
+ * /sys, /dev and .icd files.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the disk cache without a device: damage, foreign files, folders that cannot be used, size
- * limits, packs, and concurrent processes.
+ * Tests the disk cache without a device: damaged entries, files that are not entries, folders that
+ * cannot be used, size limits, packs, and concurrent processes.
  */
 #include "support/unit.h"
 
@@ -41,7 +41,7 @@ static disk_cache *open_cache(const char *folder)
     return s;
 }
 
-/* Returns whether the cache has an entry for the key; fails the test if its content is not
+/* Returns whether the cache has an entry for the key; fails the test if its payload is not
  * `expected`. */
 static bool has(disk_cache *s, hash128 key, const char *expected)
 {

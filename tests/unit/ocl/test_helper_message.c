@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests messages of the compile helper: encoding and decoding them gives the same content, and
- * damaged messages are rejected.
+ * Tests messages of the compile helper: decoding restores every encoded field, and damaged messages
+ * are rejected.
  */
 #include "support/unit.h"
 
@@ -129,8 +129,8 @@ TEST(message__limits)
     assert_true(helper_limit_ns(UINT32_MAX, 64) == UINT64_C(4294967295000000000));
 }
 
-/* Checks that a message with a flipped bit is rejected or decoded, and never read beyond its end.
- */
+/* Checks that a message with a flipped bit is either rejected or decoded, and that the decoder does
+ * not read beyond its end. */
 TEST(message__damaged)
 {
     helper_request request, back;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the launch guard for PoCL before version 4, against a small model of that driver: a list of
- * at most 128 loaded kernels, found by kernel, local size and width at a command's start, and by
- * kernel and local size only at its end. Threads launch and end at random; where a count of running
- * commands falls below zero, the driver would end the process.
+ * Tests the launch guard for PoCL before version 4 against a small model of that driver. The driver
+ * keeps a list of loaded kernels, from which it drops unused ones beyond 128. It finds a kernel by
+ * kernel, local size and width when a command starts, but only by kernel and local size when the
+ * command ends. If it finds the wrong entry, the entry's count of running commands falls below zero
+ * and the driver ends the process. Threads start and end commands at random.
  */
 #include "support/unit.h"
 
@@ -49,8 +50,8 @@ static void make_room(void)
         }
 }
 
-/* Simulates the start of a command. running 0: a kernel compiled only to read its binary, whose
- * entries are never dropped. */
+/* Simulates the start of a command. `running`: the count of running commands of a new entry, which
+ * is 0 for a kernel compiled only to read its binary. */
 static void driver_start(uint64_t kernel, uint64_t width, int running)
 {
     pthread_mutex_lock(&driver.lock);
@@ -93,7 +94,7 @@ static void restart(void)
 
 typedef struct load {
     bool guarded;
-    unsigned n_kernels, n_widths; /* numbers of kernels and widths that launches choose from */
+    unsigned n_kernels, n_widths; /* numbers of kernels and widths to choose from at random */
     int n_runs;
     bool foreign;  /* some runs launch kernels that are unknown to the guard */
     bool binaries; /* some runs read a binary at their end */
@@ -107,7 +108,7 @@ typedef struct worker {
 } worker;
 
 static atomic_int n_inside_alone, n_inside;
-static atomic_bool not_alone; /* an exclusive queue was inside together with another */
+static atomic_bool not_alone; /* an exclusive queue was admitted together with another one */
 
 static unsigned random_below(worker *w, unsigned n)
 {
@@ -174,7 +175,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Returns the share of runs that ran concurrently, in percent. */
+/* Runs the load on all threads; returns the percentage of admissions that were shared. */
 static int run_load(const load *what)
 {
     pthread_t threads[N_THREADS];
@@ -244,7 +245,8 @@ static void *keep_sharing(void *argument)
     return NULL;
 }
 
-/* A queue that waits for exclusion is admitted before later arrivals, however many there are. */
+/* Checks that a queue that waits to be alone is admitted before later arrivals, however many there
+ * are. */
 TEST(launch_guard__nobody_starves)
 {
     pthread_t threads[N_THREADS];
@@ -317,8 +319,8 @@ TEST(launch_guard__what_it_knows)
     launch_guard_leave(GUARD_ALONE, true);
 }
 
-/* Checks that binaries reduce the guard's capacity. The last test, since the capacity cannot be
- * restored. */
+/* Checks that reading binaries reduces the guard's capacity. This is the last test, since the
+ * capacity cannot be restored. */
 TEST(launch_guard__binaries_take_room)
 {
     static const load what = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the text that is compiled: each kernel of every file alone, with its line numbers in the
- * file.
+ * Tests the program text that is compiled for each kernel: only that kernel of its file, with the
+ * line numbers of the file.
  */
 #include "support/unit.h"
 

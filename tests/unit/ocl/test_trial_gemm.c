@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the classes of GEMMs for which CLBlast is tried: what distinguishes them, and the small
- * problems that represent them.
+ * Tests how GEMMs are classified for trials of CLBlast: which properties distinguish classes, and
+ * the small GEMM that represents each class.
  */
 #include "support/unit.h"
 
@@ -86,8 +86,8 @@ TEST(class__of_batches)
     assert_true(small.offset_a > 0 && small.offset_c > 0);
 }
 
-/* Checks that the small problem is of the class that it represents, and needs little time and
- * memory. */
+/* Checks that the small GEMM is of the class that it represents, and needs little time and memory.
+ */
 static void check_small(const ocl_gemm *g)
 {
     ocl_gemm small;

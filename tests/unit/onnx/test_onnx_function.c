@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests functions that a model defines: the inlined graphs of calls, and invalid calls and
- * functions.
+ * Tests functions that a model defines: calls are replaced by the nodes of the function, and
+ * invalid functions and calls are rejected.
  */
 #include "support/unit.h"
 
@@ -24,7 +24,7 @@ enum {
 };
 enum { MODEL_FUNCTION = 25 };
 
-/* Writes a function of the domain "my"; names separated by commas. */
+/* Writes a function of the domain "my". inputs and outputs are names separated by commas. */
 static ow_bytes function(const char *name, const char *inputs, const char *outputs, int64_t opset)
 {
     ow_bytes f = {0}, import = {0}, mine = {0};
@@ -59,7 +59,7 @@ static ow_bytes call(const char *op, const char *name, const char *inputs, const
     return n;
 }
 
-/* Adds an attribute whose value is that of the call's attribute `reference`. */
+/* Adds an attribute that takes the value of the call's attribute `reference`. */
 static void refer(ow_bytes *node, const char *name, const char *reference, int type)
 {
     ow_bytes a = {0};
@@ -244,8 +244,8 @@ TEST(functions__in_branches_and_branches_in_functions)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Writes the function softmax(a), whose axis is the call's attribute "along", by default 3 or
- * without a default. */
+/* Writes the function softmax(a), whose axis is the attribute "along" of the call. has_default: it
+ * is 3 when the call omits it. */
 static ow_bytes softmax(bool has_default)
 {
     ow_bytes f = function("softmax", "a", "b", 13), n = ow_node("Softmax", "", "a", "b");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests files that are damaged, invalid or malicious: they must give a message and no leak. Random
- * cases print their seed; $CLG_TEST_SEED sets it.
+ * Tests damaged, invalid and malicious model files: loading must end with an error message, and
+ * leak nothing. Random cases print their seed; CLG_TEST_SEED sets it.
  */
 #include "support/bytes.h"
 #include "support/fixtures/onnx_writer.h"
@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loads a model completely: parses, checks, dumps and resolves it, and infers shapes. */
+/* Loads a model and does all that needs no device: checks, dumps and resolves it, and infers
+ * shapes. */
 static clg_status load_wholly(const void *data, size_t n)
 {
     graph *g;
@@ -83,7 +84,7 @@ static ow_bytes rich_model(void)
     return ow_finish(&m);
 }
 
-/* Checks that loading the data ends, gives a message when it fails, and leaks no memory. */
+/* Checks that loading the data terminates, sets a message when it fails, and leaks no memory. */
 static void check_any(void *user, const uint8_t *data, size_t n)
 {
     (void)user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the graphs that the importer reads from valid files. Invalid ones are in
+ * Tests the graphs that the importer makes of valid files. Invalid files are in
  * test_onnx_hostile.c.
  */
 #include "support/fakes/failing_alloc.h"
@@ -70,7 +70,7 @@ TEST(import__reads_the_frame)
     graph_free(g);
 }
 
-/* Checks that every form in which an initializer may be stored gives the same values. */
+/* Checks that initializers have the same values in every way in which a file may store them. */
 TEST(import__initializers_in_every_form)
 {
     const int64_t dims[1] = {3}, ints[3] = {1, -2, 3}, bits[3] = {0x3c00, 0xc000, 0x4200};
@@ -212,7 +212,8 @@ TEST(import__attributes_of_every_type)
     graph_free(g);
 }
 
-/* Writes a graph of one node, named "inner", from the value `reads` to `result`. */
+/* Writes a graph with one node, "inner", which computes `result` from `reads`, a value of an outer
+ * graph. */
 static ow_bytes body(const char *reads, const char *result)
 {
     ow_bytes g = {0};
@@ -291,7 +292,8 @@ TEST(import__declared_types)
 
 /* ---- external data --------------------------------------------------------------------------- */
 
-/* Loads a model file with one external tensor of two floats; returns the status. */
+/* Loads a model file with one external tensor of two floats, stored at the given location, offset
+ * and length. Returns the status. */
 static clg_status load_external(const char *location, const char *offset, const char *length,
                                 unsigned flags, graph **out_graph)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests inference with operator rows made for these tests: dtypes by letters, needed contents,
- * evaluation on the host, errors. Also tests lowering.
+ * Tests inference of shapes and dtypes with operator table entries made for these tests: dtypes
+ * that must agree (type letters such as T), inputs whose values are needed, evaluation on the host,
+ * errors. Also tests lowering.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -138,7 +139,7 @@ TEST(infer__presets_dtypes_by_letters)
     assert_ok(infer(&f));
     assert_int_equal(f.outputs[0].dtype, CLG_FLOAT32);
     assert_int_equal(f.outputs[0].dims.dims[0], 4);
-    assert_int_equal(f.outputs[1].dtype, CLG_BOOL); /* the only dtype that its letter allows */
+    assert_int_equal(f.outputs[1].dtype, CLG_BOOL); /* the only dtype that its type letter allows */
     assert_int_equal(f.needs, 0);
     end(&f);
 }
@@ -249,7 +250,7 @@ TEST(infer__computes_small_known_contents)
     start(&f, &row, "l", 1);
     shape big = {.rank = 1, .dims = {OP_MAX_KNOWN_ELEMENTS + 1}};
     n_evals = 0;
-    assert_ok(infer(&f)); /* the content is not known */
+    assert_ok(infer(&f)); /* the values are not known */
     assert_null(f.outputs[0].known);
     assert_ok(tensor_create(CLG_INT64, &f.inputs[0].dims, &t));
     tensor_set_int(t, 2, 5);

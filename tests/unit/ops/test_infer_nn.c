@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests shape inference of matrix products, convolutions, pools, normalisations and resizing, and
- * their errors.
+ * Tests shape inference of matrix products, convolutions, pooling, normalisations and resizing, and
+ * the errors for invalid shapes.
  */
 #include "support/unit.h"
 
@@ -14,7 +14,7 @@
     ((shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                    \
              .dims = {__VA_ARGS__}})
 
-/* A node under test: its inputs, their contents and its outputs. */
+/* A node under test: its inputs, their values where they are known, and its outputs. */
 typedef struct trial {
     graph *graph;
     node_id n;
@@ -351,7 +351,7 @@ TEST(infer_nn__resize)
     input(0, CLG_FLOAT32, DIMS(1, 1, 2, 3));
     give(1, CLG_FLOAT32, 4, (double[]){1, 1, 2, 1.7});
     expect(DIMS(1, 1, 4, 5));
-    /* The content of sizes is unknown, as when a model is only inspected. */
+    /* The values of sizes are unknown, as when a model is only inspected. */
     resize(13, DIMS(1, 1, 4, 4));
     input(3, CLG_INT64, DIMS(4));
     expect(DIMS(U, U, U, U));

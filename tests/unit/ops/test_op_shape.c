@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests shape arithmetic without a device: infer, eval and lower.
+ * Tests operators of shape arithmetic (Shape, Size, Constant and others) without a device:
+ * inference, evaluation on the host, lowering.
  */
 #include "support/cases/op_case.h"
 

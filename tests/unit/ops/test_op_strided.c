@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests operators that move data, without a device: shapes with and without contents, which results
- * are views, contents that eval computes, errors.
+ * Tests operators that move data, without a device: shapes with and without known values of inputs,
+ * which results are views, values computed on the host, errors.
  */
 #include "support/cases/op_case.h"
 
@@ -37,7 +37,7 @@ TEST(grid__merges_contiguous_dimensions)
 /* ---- views ----------------------------------------------------------------------------------- */
 
 /* Lowers the node, with input 0 placed as `in` says (NULL: dense), and checks whether the result is
- * a view, and its offset and strides. */
+ * a view, and the offset and strides of a view. */
 static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64_t offset, int rank,
                         const int64_t *strides)
 {
@@ -105,7 +105,7 @@ TEST(slice__views)
         op_case_content(&k, 2, CLG_INT64, LIST(reverse ? 0 : 5));
         op_case_content(&k, 3, CLG_INT64, LIST(-2));
         op_case_content(&k, 4, CLG_INT64, LIST(reverse ? -2 : 2));
-        /* The input is itself a view: rows 50 apart. */
+        /* The input is itself a view: its rows are 50 elements apart. */
         lower_operand in = {
             .dtype = CLG_FLOAT32, .dims = {.rank = 2, .dims = {6, 10}}, .strides = {50, 1}};
         expect_view(&k, &in, !reverse, 50, 2, (int64_t[]){100, 1});
@@ -151,7 +151,8 @@ TEST(gather__known_index_is_a_view)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* Checks that inputs whose contents decide shapes are requested, as bits. */
+/* Checks which inputs inference needs the values of, to compute the shape: bit i of `needs` is
+ * input i. */
 TEST(strided__needs)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests operators that return views, without a device: shapes, errors, contents, strides.
+ * Tests operators that return views, without a device: shapes, errors, known values, strides.
  */
 #include "support/cases/op_case.h"
 
@@ -263,7 +263,8 @@ TEST(views__keep_strides_of_axes)
     op_case_end(&k);
 }
 
-/* Checks the strides of a Reshape of a strided tensor: `wanted`; NULL: it needs a copy. */
+/* Checks the strides of a Reshape of a strided tensor; wanted NULL: no view is possible, it needs a
+ * copy. */
 static void check_reshaped(int rank, const int64_t *dims, const int64_t *strides, int to_rank,
                            const int64_t *to, const int64_t *wanted)
 {

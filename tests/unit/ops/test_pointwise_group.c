@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests pointwise groups without a device: generated kernels, NDRanges, writing and reading
- * attributes, invalid clgraph.Pointwise nodes, host arithmetic.
+ * Tests groups of pointwise operators that are fused into one kernel, without a device: generated
+ * kernels, NDRanges, writing and reading attributes, invalid clgraph.Pointwise nodes, arithmetic on
+ * the host.
  */
 #include "support/cases/op_case.h"
 
@@ -21,7 +22,7 @@ TEST(pointwise_group__names_are_unique)
     assert_null(pointwise_find("Nothing"));
 }
 
-/* Checks that the generator knows every $ token in expressions. */
+/* Checks that the generator can expand every $ token in the expressions of the table. */
 TEST(pointwise_group__expressions_are_understood)
 {
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_INT32, CLG_UINT8, CLG_BOOL};
@@ -54,7 +55,7 @@ TEST(pointwise_group__expressions_are_understood)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-/* Returns the one step of `a op b` for operands of these shapes. */
+/* Returns the single step of `a op b` for operands of these shapes. */
 static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernels, int rank_a,
                               const int64_t *a, int rank_b, const int64_t *b)
 {
@@ -79,8 +80,8 @@ static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernel
     return c.build.candidates->steps;
 }
 
-/* Checks that new sizes do not change the kernel's text, in both classes, and that other stride
- * patterns do. */
+/* Checks that the kernel's text does not depend on sizes in either kernel class, but depends on the
+ * pattern of strides. */
 TEST(pointwise_group__text_knows_no_sizes)
 {
     static const clg_kernel_class classes[] = {CLG_KERNELS_SIMD, CLG_KERNELS_SIMT};
@@ -185,13 +186,13 @@ TEST(pointwise_group__strangers_are_refused)
         const char *op;
         int64_t wiring[5], output;
     } bad[] = {
-        {"Nothing", {0, 1, -1, CLG_FLOAT32, 0}, 16},     /* no such row */
+        {"Nothing", {0, 1, -1, CLG_FLOAT32, 0}, 16},     /* no such operator */
         {"Add", {0, 2, -1, CLG_FLOAT32, 0}, 16},         /* no such input */
-        {"Add", {0, 16, -1, CLG_FLOAT32, 0}, 16},        /* its own result */
+        {"Add", {0, 16, -1, CLG_FLOAT32, 0}, 16},        /* the result of the operation itself */
         {"Add", {0, -1, -1, CLG_FLOAT32, 0}, 16},        /* an operand is missing */
         {"Add", {0, 1, -1, CLG_INT32, 0}, 16},           /* another dtype */
-        {"Add", {0, 1, -1, CLG_STRING, 0}, 16},          /* a dtype that is not numeric */
-        {"Add", {0, 1, -1, CLG_FLOAT32, 7}, 16},         /* scalars that do not exist */
+        {"Add", {0, 1, -1, CLG_STRING, 0}, 16},          /* a dtype without arithmetic */
+        {"Add", {0, 1, -1, CLG_FLOAT32, 7}, 16},         /* an index beyond the scalars */
         {"LeakyRelu", {0, -1, -1, CLG_FLOAT32, 0}, 16},  /* too few scalars */
         {"BitwiseNot", {0, -1, -1, CLG_FLOAT32, 0}, 16}, /* not for floats */
         {"Add", {0, 1, -1, CLG_FLOAT32, 0}, 17},         /* no such result */

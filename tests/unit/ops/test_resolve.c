@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the registry of operators, and the messages of ops_resolve about nodes that contradict
- * their operator's row.
+ * Tests the table of operators, and the messages of ops_resolve about nodes that contradict the
+ * table entry of their operator.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -29,8 +29,8 @@ TEST(registry__finds_rows_by_version)
     assert_null(ops_find("", "", 13));
 }
 
-/* Checks that both stages are complete, and that the inputs of the second are those of the row and
- * the outputs of the first. */
+/* Checks that both stages of an operator with a data-dependent output size are complete: the second
+ * stage takes the operator's inputs and the outputs of the first stage. */
 static void check_stages(const op_row *row)
 {
     const op_row *measure = &row->stages[0], *rest = &row->stages[1];
@@ -42,8 +42,8 @@ static void check_stages(const op_row *row)
         fail_msg("%s: counts of its stages", row->name);
 }
 
-/* Checks that rows are complete, that versions of an operator do not overlap, and that the index
- * has room for all rows. */
+/* Checks that table entries are complete, that versions of an operator do not overlap, and that the
+ * index has room for all entries. */
 TEST(registry__rows_are_sound)
 {
     size_t n_rows = 0;
@@ -93,7 +93,7 @@ static graph *make(int64_t version)
     return g;
 }
 
-/* Adds a node whose inputs all are x ('-' omits one: one character per input). */
+/* Adds a node; each character of `inputs` is one input: x, or an omitted one for '-'. */
 static node_id add(graph *g, const char *domain, const char *op_type, const char *name,
                    const char *inputs, size_t n_outputs)
 {
@@ -221,7 +221,7 @@ TEST(resolve__attributes)
     g = make(13);
     (void)add(g, "", "Constant", "n", "", 1);
     assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL,
-                 "must have one value"); /* from the check function of the operator's row */
+                 "must have one value"); /* from the check function of the operator's entry */
     graph_free(g);
 }
 

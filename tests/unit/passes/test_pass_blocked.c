@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests the pass that converts feature maps between convolutions to channel-blocked layout: which
- * nodes are in a region, where feature maps are transposed, and what is unchanged.
+ * nodes are converted, where feature maps are transposed, and what is unchanged.
  * tests/api/test_blocked_layout.c compares results on a device.
  */
 #include "support/cases/pass_case.h"
@@ -79,7 +79,8 @@ TEST(blocked__from_an_image_to_means)
     graph_free(g);
 }
 
-/* Checks that each input and output of a region is transposed once, however many nodes read it. */
+/* Checks that each input and output of a group of converted nodes is transposed once, however many
+ * nodes use it. */
 TEST(blocked__borders_are_transposed)
 {
     pass_case m = pass_case_start();
@@ -124,8 +125,8 @@ TEST(blocked__constants_by_channel_and_excitations)
     graph_free(g);
 }
 
-/* Checks that a feature map read only by convolutions has zeros after its last channel, and that
- * other readers get a Slice of the actual channels. */
+/* Checks that a feature map used only by convolutions keeps zeros after its last channel, and that
+ * other consumers get a Slice with the actual channels. */
 TEST(blocked__blocks_that_are_not_full)
 {
     for (int is_given = 0; is_given < 2; is_given++) {
@@ -145,8 +146,8 @@ TEST(blocked__blocks_that_are_not_full)
     }
 }
 
-/* Checks which pools keep padding channels zero: means and maxima of zeros are zeros, but a maximum
- * over no pixel is not, and such a pool is not in the region. */
+/* Checks which pooling operators keep padding channels zero: means and maxima of zeros are zero,
+ * but a maximum over no pixel is not; such a node is not converted. */
 TEST(blocked__zeros_stay_in_pools)
 {
     static const struct {

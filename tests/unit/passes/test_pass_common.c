@@ -21,8 +21,8 @@ TEST(common__equal_nodes_are_one)
     graph_free(g);
 }
 
-/* Returns how many nodes remain of two with the same operator and input, whose attribute is `first`
- * and `second`. */
+/* Adds two nodes with the same operator and input, whose attribute is `first` and `second`, and
+ * returns how many of them remain after the pass. */
 static size_t count_with(const char *op, const char *attribute, float first, float second)
 {
     pass_case m = pass_case_start();

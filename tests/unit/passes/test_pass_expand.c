@@ -45,7 +45,7 @@ static value_id add_layer(pass_case *m, value_id x, const layer *l, const char *
 }
 
 /* Runs the pass on a stem, the two layers, and a mean, which is the output. also_read: another node
- * reads the first layer. */
+ * uses the output of the first layer, too. */
 static graph *run_pair(const layer *first, const layer *last, bool also_read)
 {
     pass_case m = pass_case_start();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the pass of precision fp16: where float16 starts, how far it extends, and which nodes it
- * does not change.
+ * Tests the pass for precision fp16: which nodes are converted to float16 (matrix products and the
+ * nodes after them), and which stay in float32.
  */
 #include "support/cases/pass_case.h"
 
@@ -77,8 +77,8 @@ TEST(fp16__goes_through_what_follows)
     graph_free(g);
 }
 
-/* Checks that the sum of a product and a float32 value stays float32, and so do nodes without a
- * GEMM before them. */
+/* Checks that the sum of a product and a float32 value stays float32, and so do nodes that no GEMM
+ * precedes. */
 TEST(fp16__does_not_spread_backwards)
 {
     pass_case m = pass_case_start();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the pass that fuses a Pad into the window operator after it.
+ * Tests the pass that fuses a Pad into the convolution or pooling operator after it.
  */
 #include "support/cases/pass_case.h"
 
 #include <string.h>
 
-/* A Pad of x [1,4,8,8], and after it `op` with a 3x3 window. */
+/* A test case: a Pad of x [1,4,8,8], followed by operator `op` with a 3x3 window. */
 typedef struct padding {
     const char *op;
     int64_t pads[8];

@@ -65,8 +65,9 @@ TEST(projections__of_one_input_are_one)
     graph_free(g);
 }
 
-/* Checks that the keys and values of one input are merged, while queries are of another input, and
- * although the values go through a Reshape to their own Shape. */
+/* Checks that keys and values computed from one input are merged although queries come from another
+ * input, and although the values pass through a Reshape to a shape computed by their own Shape
+ * node. */
 TEST(projections__through_reshapes)
 {
     pass_case m = pass_case_start();
@@ -80,7 +81,8 @@ TEST(projections__through_reshapes)
     graph_free(g);
 }
 
-/* Returns how many of two MatMuls remain when `change` is applied to the result of the second. */
+/* Returns how many of two MatMuls remain after the pass when `change` is applied to the result of
+ * the second one. */
 static size_t left_with(value_id (*change)(pass_case *m, value_id x, value_id v))
 {
     pass_case m = pass_case_start();

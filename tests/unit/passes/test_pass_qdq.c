@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the passes for DequantizeLinear and QuantizeLinear: names, values with other readers, and
- * graphs that must not change. tests/ops/quant/test_qdq.c compares results on devices.
+ * Tests the passes for DequantizeLinear and QuantizeLinear: names of values, values with several
+ * consumers, and graphs that must not change. tests/ops/quant/test_qdq.c compares results on
+ * devices.
  */
 #include "support/cases/pass_case.h"
 
@@ -75,7 +76,8 @@ TEST(qdq__values_that_others_read_stay)
     assert_int_equal(pass_case_count(g, "QLinearConv"), 1);
     assert_int_equal(pass_case_count(g, "DequantizeLinear"), 1);
     graph_free(g);
-    /* The float output of Conv is read, too: the integer sums are scaled for all readers. */
+    /* The float output of Conv has a further consumer: the integer sums are scaled to floats for
+     * both. */
     m = pass_case_start();
     const value_id c = add_conv(&m, DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r"));
     assert_ok(graph_add_output(m.graph, c));
@@ -122,7 +124,7 @@ TEST(qdq__scales_that_are_computed)
     graph_free(g);
 }
 
-/* Checks that a MatMul with an unknown inner dimension stays in floating point. */
+/* Checks that a MatMul whose inner dimension is unknown is not converted to integer arithmetic. */
 TEST(qdq__sums_of_unknown_length)
 {
     for (int known = 0; known < 2; known++) {
@@ -137,8 +139,8 @@ TEST(qdq__sums_of_unknown_length)
     }
 }
 
-/* Checks that LayerNormalization of a dequantised value is found: its nodes read the value several
- * times, which must still be one value then. */
+/* Checks that the nodes of a LayerNormalization of a dequantised value are still recognised: they
+ * use the value several times, so DequantizeLinear must not be duplicated before. */
 TEST(qdq__layer_normalization_is_still_known)
 {
     pass_case m = pass_case_start();
@@ -162,7 +164,8 @@ TEST(qdq__layer_normalization_is_still_known)
     graph_free(g);
 }
 
-/* Checks that each reader dequantises its input itself, so that both fused chains read bytes. */
+/* Checks that each consumer of a dequantised value gets its own DequantizeLinear, so that both
+ * fused chains read bytes. */
 TEST(qdq__chains_read_bytes)
 {
     pass_case m = pass_case_start();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the pass that decomposes quantised operators: Transposes around channels-last windows, and
- * nodes in branches. tests/ops/quant/test_quantized.c compares results on devices.
+ * Tests the pass that decomposes quantised operators: the Transposes around operators with
+ * channels-last inputs, and nodes in branches. tests/ops/quant/test_quantized.c compares results on
+ * devices.
  */
 #include "support/unit.h"
 

@@ -45,8 +45,8 @@ TEST(transpose__reversals_without_attribute)
     graph_free(g);
 }
 
-/* Runs the pass on a Transpose, the nodes of `make` and a Transpose by `back`; returns how many
- * Transposes remain. */
+/* Runs the pass on a Transpose, then the nodes that `make` adds, then a Transpose with perm `back`.
+ * Returns how many Transposes remain. */
 static size_t left_around(value_id (*make)(pass_case *m, value_id x), const int64_t *back,
                           bool back_is_output)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests graph passes: what they rewrite, and what they must not change. Graphs are built by hand;
- * tests/api compares results on devices.
+ * Tests graph passes: what they rewrite, and what they must not change. The graphs are made in
+ * code; tests/api compares results on devices.
  */
 #include "support/cases/pass_case.h"
 
@@ -207,8 +207,8 @@ TEST(passes__a_residual_that_broadcasts_stays)
     graph_free(g);
 }
 
-/* Checks residuals where the batch is unknown: one derived from the same input has the same batch
- * and is fused; another one may be broadcast and is not. */
+/* Checks the fusion of residual additions when the batch is unknown: a residual derived from the
+ * same input has the same batch and is fused; another one may be broadcast and is not. */
 TEST(passes__a_residual_of_any_batch)
 {
     for (int same = 0; same < 2; same++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests which of a node's candidates is chosen.
+ * Tests which of a node's candidate implementations the planner chooses.
  */
 #include "support/unit.h"
 

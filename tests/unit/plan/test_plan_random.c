@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans random graphs, and checks that no step overwrites data that is read later. Also plans with
- * every allocation failing in turn.
+ * Plans random graphs, and checks that no step overwrites data that a later step reads. Also plans
+ * with each allocation failing in turn.
  */
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests plans without a device: which nodes become steps, views or known contents; where outputs
- * are placed; where segments end. support/cases/plan_checker.h replays every plan.
+ * Tests plans without a device: which nodes become steps, views or values known to the planner;
+ * where outputs are placed; where segments end. support/cases/plan_checker.h replays every plan.
  */
 #include "support/unit.h"
 
@@ -149,7 +149,7 @@ TEST(planner__outputs_of_every_origin)
             plan_case_output(&k, outputs[i]);
         plan_case_plan(&k);
         plan_check_counts counts = plan_case_check(&k, NULL, NULL);
-        /* x twice, c, y for the second time, flat, part */
+        /* copied: x twice, c, y for the second time, flat, part */
         assert_int_equal(counts.n_copies, 6);
         assert_int_equal(counts.n_steps, 9);
         assert_int_equal(k.plan->root->n_slabs, 0);
@@ -337,8 +337,8 @@ static tensor *give_number(void *user, const plan_port *read)
     return one_number(*(int64_t *)user);
 }
 
-/* Adds soft = Softmax(Tile(Neg(x)[3:9:2] + Exp(x)[0:3], n)), n = int64(max(x)): the second segment
- * reads values of the first. */
+/* Adds soft = Softmax(Tile(Neg(x)[3:9:2] + Exp(x)[0:3], n)), n = int64(max(x)). The second segment
+ * reads values computed in the first. */
 static void data_dependent(plan_case *k)
 {
     value_id x = input(k, 1, DIMS(64)), kept = plan_case_node(k, "Neg", 1, &x);

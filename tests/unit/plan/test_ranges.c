@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests, without a device, that NDRanges stay within what devices accept, however much work there
- * is.
+ * Tests, without a device, that NDRanges stay within the limits of devices for large amounts of
+ * work.
  */
 #include "support/unit.h"
 
 #include "support/cases/plan_case.h"
 
-/* The most work-groups along the second and third dimension on NVIDIA's GPUs. */
+/* The maximum number of work-groups along the second and third dimension on NVIDIA's GPUs. */
 #define MAX_GROUPS 65535
 
 /* Plans a 3 x 3 MaxPool with more planes, each a row of the NDRange, than a dimension may have. */

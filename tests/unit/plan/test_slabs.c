@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests placement of blocks in slabs: blocks with overlapping lifetimes never overlap.
+ * Tests the placement of memory blocks in slabs (large buffers): blocks whose lifetimes overlap
+ * must not overlap in memory.
  */
 #include "support/unit.h"
 
@@ -79,8 +80,8 @@ static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
     return max;
 }
 
-/* Checks the size of slabs for lifetimes as in networks: most blocks live for a step or two, some
- * for many. */
+/* Checks the total size of slabs for lifetimes as in networks: most blocks are live for one or two
+ * steps, some for many. */
 TEST(slabs__stay_close_to_the_largest_live_set)
 {
     size_t taken = 0, floor = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests plans of nodes whose output size depends on data: where the segment ends, which memory
- * outlives it, which steps follow.
+ * stays allocated after it, and which steps follow when the size is known.
  */
 #include "support/unit.h"
 
@@ -20,7 +20,7 @@ static tensor *one_number(int64_t n)
     return t;
 }
 
-/* Plans the segment after `segment` for a count of n, and returns it. */
+/* Plans the segment that follows `segment` when the size read from the device is n; returns it. */
 static plan_segment *go_on(const plan_case *k, plan_segment *segment, int64_t n)
 {
     plan_segment *child;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests measured choices: their text, the table, and the candidates chosen by it.
+ * Tests the table of measured implementation choices: its text format, look-ups, and the candidates
+ * chosen by it.
  */
 #include "support/cases/op_case.h"
 #include "support/fakes/failing_alloc.h"
@@ -38,8 +39,8 @@ TEST(tuning_table__parses_what_it_writes)
     expect_text(NULL, HEADER);
 }
 
-/* Checks that the table of a version before the kernel classes were called simd and simt can be
- * read, but matches no problem. */
+/* Checks that the table of a version in which the kernel classes simd and simt had other names can
+ * be read, but matches no problem. */
 TEST(tuning_table__of_an_older_version_matches_nothing)
 {
     tuning_table *t;
@@ -192,7 +193,7 @@ TEST(tuning_table__preferred_ones_come_first)
     f.c.preferred = (const char *const[]){"none", "slow", "third"};
     f.c.n_preferred = 3;
     assert_string_equal(taken(&f, &out), "slow");
-    f.c.n_preferred = 1; /* a preferred name, even an unavailable one, disables measured choices */
+    f.c.n_preferred = 1; /* even an unavailable preference disables measured choices */
     assert_string_equal(taken(&f, &out), "estimated");
     tuning_table_free(t);
     end(&f);

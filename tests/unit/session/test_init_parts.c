@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the parts of the init plan, which are nodes that share values, and that finding them takes
- * time linear in the graph's size.
+ * Tests how the init plan is divided into parts, groups of nodes that are connected by shared
+ * values, and that this takes time linear in the size of the graph.
  */
 #include "support/unit.h"
 
@@ -19,7 +19,7 @@ static void start(session_exec *e)
     assert_ok(graph_set_opset(e->graph, "", 13));
 }
 
-/* Runs exec_find_init; returns its processor time in seconds. */
+/* Runs exec_find_init; returns the processor time that it took, in seconds. */
 static double find(session_exec *e)
 {
     assert_ok(ops_resolve(e->graph));
@@ -75,8 +75,9 @@ TEST(parts__are_nodes_that_share_values)
     end(&e);
 }
 
-/* Finds the one part of a chain: Adds join each node with the one before it, the last ones first,
- * which makes the longest path to the part's first node. Returns the processor time in seconds. */
+/* Finds the only part of a graph in which Adds join each node of a chain with the one before it.
+ * The last nodes are joined first, which makes the longest path to the part's first node. Returns
+ * the processor time in seconds. */
 static double find_chain(size_t n_links)
 {
     value_id *results = memory_alloc(n_links * sizeof *results);
@@ -94,8 +95,8 @@ static double find_chain(size_t n_links)
     return seconds;
 }
 
-/* Checks that eight times the links take less than 24 times as long; quadratic time would be 64
- * times. */
+/* Checks that a chain of eight times the length takes less than 24 times as long; quadratic time
+ * would be 64 times. */
 TEST(parts__of_a_long_chain_are_found_at_once)
 {
     const double few = find_chain(7500), many = find_chain(60000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the table of self-test results and its text.
+ * Tests the table of self-test results, and its text format.
  */
 #include "support/unit.h"
 

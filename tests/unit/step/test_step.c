@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests the builder of candidates: lists keep their order, the first error is kept, and nothing is
- * written through the dummies that follow an error.
+ * Tests the builder of candidates (implementations of a node as lists of steps): lists keep their
+ * order, the first error is kept, and calls after an error write only to dummy objects.
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/unit.h"
@@ -267,7 +267,8 @@ static clg_status build(void *user)
     return status;
 }
 
-/* Checks that equal texts are stored once, so that equal kernels have equal addresses. */
+/* Checks that equal texts are stored once, so that the texts of equal kernels have equal addresses.
+ */
 TEST(step__texts_are_kept_once)
 {
     step_texts texts = {0};
@@ -321,8 +322,8 @@ TEST_WITH(step__clones_outlive_what_they_were_made_of, set_up, tear_down)
     step_texts_deinit(&texts);
 }
 
-/* Adds a step with the generated kernel `body` and work-groups of `items`; its arguments are a
- * buffer, three numbers and a fault code. */
+/* Adds a step with the generated kernel `body` and `items` work-items per work-group. Its arguments
+ * are an int, a buffer, a long, a float and a fault code. */
 static step *numbers_step(step_builder *b, const char *body, uint64_t items)
 {
     const uint64_t global[1] = {8};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests groups of tests: a program fails if opening or closing its group fails.
+ * Tests TEST_GROUP: a test program fails if the setup or teardown of its group fails.
  */
 #include "support/unit.h"
 

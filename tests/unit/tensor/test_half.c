@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests narrow floats. The references decode by the textbook formula with ldexp, and round by
- * searching the adjacent values among all codes: they share no bit arithmetic with the library.
+ * Tests conversions of narrow floats (float16, bfloat16, float8, float4). The references decode by
+ * the definition with ldexp, and round by searching the adjacent values among all codes: they share
+ * no bit arithmetic with the library.
  */
 #include "support/unit.h"
 

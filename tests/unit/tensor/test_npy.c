@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests .npy files: headers of all versions, orders of axes and bytes, damage, rows of large files.
+ * Tests .npy files: headers of all versions, orders of axes and bytes, damaged files, reading and
+ * writing by rows.
  */
 #include "support/unit.h"
 

@@ -115,7 +115,7 @@ TEST(npz__prefixes_are_refused_and_changes_survived)
     assert_int_equal(memory_n_live(), n_live);
 }
 
-/* Reads the file `hex` with n_bytes at `offset` replaced by `change`. */
+/* Reads the file `hex` with n_bytes at `offset` replaced by `change`; returns the status. */
 static clg_status read_changed(const char *hex, size_t offset, const char *change, size_t n_bytes)
 {
     size_t n;
@@ -127,7 +127,8 @@ static clg_status read_changed(const char *hex, size_t offset, const char *chang
     return status;
 }
 
-/* Offsets in the stored file: of its data, its record in the directory, its end record. */
+/* Offsets in the stored file: of its data, its record in the central directory, and its end record.
+ */
 enum { DATA = 55, RECORD = 191, END = 242 };
 
 TEST(npz__refuses)

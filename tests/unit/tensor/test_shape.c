@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests shapes: making, counting, broadcasting, axes.
+ * Tests shapes: creation, numbers of elements, broadcasting, normalisation of axes.
  */
 #include "support/unit.h"
 

@@ -176,7 +176,7 @@ TEST(elements__integers_wrap_and_floats_saturate)
     static const struct row {
         clg_dtype dtype;
         double value;
-        int64_t from_float, from_int; /* from_int: of (int64_t)value */
+        int64_t from_float, from_int; /* expected after setting `value` and (int64_t)value */
     } rows[] = {
         {CLG_INT8, 300.0, 127, 44},  {CLG_INT8, -300.0, -128, -44},
         {CLG_UINT8, 300.7, 255, 44}, {CLG_UINT8, -1.0, 0, 255},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests TensorProto: every storage field, external data, damage, files. The hexadecimal messages
- * were written by onnx.helper.make_tensor, so that reader and test do not share a mistake.
+ * Tests reading TensorProto: every storage field, external data, damaged messages, files. The
+ * hexadecimal messages were written by onnx.helper.make_tensor, so that reader and test do not
+ * share an error.
  */
 #include "support/unit.h"
 
@@ -322,8 +323,8 @@ static void survive(void *user, const uint8_t *data, size_t n)
     tensor_free(t);
 }
 
-/* Checks that a prefix of a message is rejected, except the one of *user bytes, in which only the
- * name is missing. */
+/* Checks that a prefix of a message is rejected, except the prefix of *user bytes, which lacks only
+ * the name. */
 static void refuse_prefix(void *user, const uint8_t *data, size_t n)
 {
     const size_t *needed = user;

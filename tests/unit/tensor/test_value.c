@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests run-time values, with a device simulated in host memory.
+ * Tests run-time values (tensors, sequences, optionals and maps), with a device simulated in host
+ * memory.
  */
 #include "support/unit.h"
 

@@ -107,7 +107,7 @@ TEST(file__gives_back_what_was_saved)
     clg_value_free(v);
 }
 
-/* Checks that files keep each storage type. Seven elements of a packed type end within a byte. */
+/* Checks that files preserve each dtype. Seven elements of a packed dtype end within a byte. */
 TEST(file__keeps_storage_types)
 {
     const int64_t n = 7;
@@ -163,7 +163,7 @@ TEST(npz__keeps_names)
     clg_value_free(w);
 }
 
-/* Returns whether a cast of one number is exact. */
+/* Returns whether casting a tensor of the single element `number` is exact. */
 static bool is_exact(clg_dtype from, double number, clg_dtype to)
 {
     clg_value *v, *made, *cast;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the commands. Each is in cmd_<name>.c and in the table of main.c.
+ * Declares the commands of cltool. Each is defined in cmd_<name>.c and listed in the table of
+ * main.c.
  */
 #ifndef CLTOOL_CLTOOL_H
 #define CLTOOL_CLTOOL_H

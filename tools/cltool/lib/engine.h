@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a device, a model and a session as options specify: the first steps of every computing
- * command.
+ * Opens a device, loads a model and creates a session as the options specify: the first steps of
+ * every command that computes.
  */
 #ifndef CLTOOL_ENGINE_H
 #define CLTOOL_ENGINE_H
@@ -17,7 +17,8 @@ typedef struct device_choice {
     size_t *chosen, n_chosen; /* indices into devices, best first */
 } device_choice;
 
-/* Finds the devices that the selector matches; NULL: that of -d, else $CLG_DEVICE, else auto. */
+/* Finds the devices that the selector matches. selector NULL: that of -d, else $CLG_DEVICE, else
+ * auto. */
 int devices_choose(const options *o, const char *selector, device_choice *out_choice);
 /* Returns the i-th best chosen device, i < n_chosen; there is at least one. */
 const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
@@ -31,9 +32,10 @@ typedef struct engine {
     double load_ms; /* time to load the model and to create the session */
 } engine;           /* all zeros is valid and empty */
 
-/* Checks the words in options that select precision and kernels. */
+/* Checks the options of precision and kernel class. */
 int engine_check(const options *o);
-/* Gets the class of --kernels, CLG_KERNELS_AUTO without it; returns false for an unknown word. */
+/* Gets the kernel class of --kernels; CLG_KERNELS_AUTO without it. Returns false for an unknown
+ * class. */
 bool engine_kernels(const options *o, clg_kernel_class *out_class);
 /* Returns the precision of the session, "fp32" or "fp16". */
 const char *engine_precision(const clg_session *session);
@@ -43,16 +45,17 @@ int engine_open_context(const options *o, const clg_device_info *device, bool pr
 /* As engine_open_context, and prints the device's name to standard error. */
 int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
                        clg_context **out_context);
-/* Opens the first device that -d selects; a note says when it matches more. */
+/* Opens the best device that -d selects; prints a note when -d selects more than one. */
 int engine_open(const options *o, bool profiling, clg_context **out_context);
 int engine_load_model(const char *path, clg_model **out_model);
 clg_session_options engine_session_options(const options *o);
 int engine_create_session(const options *o, clg_context *context, clg_model *model,
                           clg_session **out_session);
 
-/* Checks the options, and loads the model. */
+/* Checks the options, and loads the model into *out_engine. */
 int engine_load(const options *o, const char *model_path, engine *out_engine);
-/* Opens the first device that -d selects, as engine_open, and creates a session of the model. */
+/* Opens a device as engine_open does, and creates a session of the model that engine_load loaded.
+ */
 int engine_start(const options *o, bool profiling, engine *e);
 void engine_close(engine *e);
 
@@ -60,7 +63,7 @@ void engine_close(engine *e);
 int engine_run(clg_session *session);
 int engine_prepare(clg_session *session);
 
-/* Returns the id of the device, which names it in JSON output. */
+/* Returns the id of the device, by which JSON output names it. */
 const char *engine_device_id(const engine *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records errors, maps statuses to exit codes, and allocates memory.
+ * Implements failure.h: records and prints the error of each thread, and maps statuses of the
+ * library to exit codes. Also allocates memory, and splits text.
  */
 #include "failure.h"
 

@@ -11,14 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Sets the standard streams to binary mode and returns the program's arguments in UTF-8, with a
- * final NULL, valid for as long as the program runs; NULL when one of them is invalid. Called
- * before anything else. */
+/* Sets the standard streams to binary mode, and returns the program's arguments in UTF-8, ended by
+ * NULL and valid until the program ends; NULL when an argument is invalid. Must be called first. */
 char **host_start(char **argv);
 /* Returns whether the stream is a terminal that shows colours. */
 bool host_is_terminal(FILE *stream);
-/* Makes a thread call `interrupted` for each Ctrl-C and each request to terminate, instead of
- * ending the program. Called before any thread is started. */
+/* Starts a thread that calls `interrupted` for each Ctrl-C and each request to terminate, which
+ * then do not end the program. Must be called before any thread is started. */
 void host_watch_interrupts(void (*interrupted)(void));
 /* Writes text without buffering, and ends the program immediately with the exit status `code`. */
 _Noreturn void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code);
@@ -41,7 +40,7 @@ long host_process_id(void);
 #endif
 
 size_t host_n_processors(void);
-/* Returns whether the system has a graphics card of a vendor with OpenCL drivers. */
+/* Returns whether the system has a graphics card of a vendor that has OpenCL drivers. */
 bool host_has_gpu(void);
 /* Returns a monotonic time in milliseconds. */
 double now_ms(void);

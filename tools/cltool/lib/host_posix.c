@@ -92,7 +92,8 @@ size_t host_n_processors(void)
     return n < 1 ? 1 : (size_t)n;
 }
 
-/* Reads the first line of a small system file; returns false when it cannot be read. */
+/* Reads the first line of the small file FOLDER/ENTRY/FILE, as in /sys; returns false when it
+ * cannot be read. */
 static bool read_word(const char *folder, const char *entry, const char *file, char *word, size_t n)
 {
     char path[512];

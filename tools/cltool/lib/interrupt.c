@@ -22,8 +22,8 @@ static size_t depth;
 static atomic_bool is_seen;
 static bool wants_json;
 
-/* Ends the program with the message of a cancelled run; on a terminal, which shows "^C", on a new
- * line. */
+/* Ends the program with the error message of a cancelled run. On a terminal, which shows "^C", the
+ * message starts on a new line. */
 static void leave_now(void)
 {
     static const char text[] = "\ncltool: error: interrupted\n";
@@ -34,8 +34,8 @@ static void leave_now(void)
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
 
-/* Cancels work in progress; the second time, or outside of work, ends the program. Called on a
- * separate thread for each interrupt. */
+/* Cancels work in progress. Ends the program at the second call, or when there is no such work.
+ * Called on a separate thread, once per signal. */
 static void interrupted(void)
 {
     (void)pthread_mutex_lock(&lock);

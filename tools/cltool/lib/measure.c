@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times runs in loops on one or several threads. Each thread keeps its error, since the library's
- * last error is per thread.
+ * Measures the times of repeated runs on one or several threads. Each thread keeps its own error
+ * message, since the library's last error is per thread.
  */
 #include "measure.h"
 
@@ -116,8 +116,8 @@ static int worker_code(const worker *w)
     return code;
 }
 
-/* Runs all workers concurrently, the first one on the calling thread; returns the code of the first
- * error. */
+/* Runs all workers concurrently, the first one on the calling thread. Returns the code of the first
+ * error. *out_elapsed_ms is the time until all have ended, warm-up runs included. */
 static int run_workers(worker *workers, size_t n, double *out_elapsed_ms)
 {
     size_t n_started = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes file names of tensor names, which come from a model and are untrusted; handles paths,
- * folders and small files.
+ * Makes safe file names of tensor names, which come from a model and are untrusted. Also handles
+ * paths, folders and small files.
  */
 #ifndef CLTOOL_NAMES_H
 #define CLTOOL_NAMES_H
@@ -28,7 +28,7 @@ int folder_make(const char *path);
 int folder_list(const char *folder, char ***out_names, size_t *out_n);
 /* Checks that a file does not exist, unless force is set. */
 int file_may_be_written(const char *path, bool force);
-/* Writes a file: as a temporary file, which is then renamed. */
+/* Writes a file atomically: a temporary file is written, then renamed. */
 int file_write(const char *path, const char *data, size_t size_bytes);
 /* Reads a whole text file; free(). */
 int file_read_text(const char *path, char **out_text);

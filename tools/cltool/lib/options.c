@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the table of options, and parses the command line by it.
+ * Defines the table of options, and parses the command line with it.
  */
 #include "options.h"
 
@@ -253,8 +253,8 @@ static int store(options *o, const option_row *row, const char *text)
     return CODE_DONE;
 }
 
-/* Finds an option by its long name of n bytes, or its letter: one of the groups, else one of
- * another command; NULL when there is none. */
+/* Finds an option by its long name of n bytes or by its letter. Prefers one in `groups`; otherwise
+ * returns an option that only other commands accept, or NULL when there is none. */
 static const option_row *find(const char *name, size_t n, char letter, unsigned groups)
 {
     const option_row *found = NULL;
@@ -303,7 +303,7 @@ static int read_long(reader *r, const char *word)
     return store(r->options, row, NULL);
 }
 
-/* Parses a word of short options: "-v", "-vv", "-d cpu", "-dcpu". */
+/* Parses a word of short options, such as "-v", "-vv", "-d cpu" or "-dcpu". */
 static int read_short(reader *r, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {

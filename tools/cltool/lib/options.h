@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line as a struct, parsed by one table of options. Each command accepts some groups of
- * options.
+ * The command line as a struct, parsed by one table of options. Options form groups; each command
+ * accepts some of the groups.
  */
 #ifndef CLTOOL_OPTIONS_H
 #define CLTOOL_OPTIONS_H
@@ -39,7 +39,7 @@ typedef struct options {
     bool crashes;
     size_t top;
     text_list expect, dump;
-    double rtol, atol; /* atol below 0: not given */
+    double rtol, atol; /* tolerances; atol below 0: not given */
     /* verify */
     const char *tolerance, *expect_pass;
     bool list_skipped;
@@ -88,26 +88,27 @@ enum option_groups {
     OPTIONS_SELFTEST = 1u << 18
 };
 
-/* Parses the words after the command. An option of another command is rejected. */
+/* Parses the words after the command name. Options that are not in `groups` are rejected. */
 int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv);
 void options_deinit(options *o);
-/* Prints the options of these groups, for --help. */
+/* Prints the help text of the options in these groups. */
 void options_print(unsigned groups);
 
-/* Returns --atol, or the command's default. */
+/* Default of --atol for verify and run. */
 #define DEFAULT_ATOL 1e-7
+/* Returns --atol, or `fallback` when it is not given. */
 static inline double options_atol(const options *o, double fallback)
 {
     return o->atol < 0 ? fallback : o->atol;
 }
 
-/* Splits "NAME=VALUE" at the first '='; *out_name is a copy, free(). Returns false when there is no
- * '=': then *out_name is NULL and *out_value is text. */
+/* Splits "NAME=VALUE" at the first '='. *out_name is a copy, which the caller frees with free().
+ * Without '=', returns false, with *out_name NULL and *out_value the whole text. */
 bool option_pair(const char *text, char **out_name, const char **out_value);
 /* Parses a whole number of at least `min`; the error message names `what`. */
 int option_size(const char *what, const char *text, size_t min, size_t *out_size);
 int option_real(const char *what, const char *text, double *out_real);
-/* Parses a list of sizes such as "1,8,64"; free(). */
+/* Parses a list of sizes such as "1,8,64"; the caller frees it with free(). */
 int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);
 /* Parses a shape such as "1x3x224x224", or "scalar" for rank 0. */
 int option_dims(const char *what, const char *text, size_t *out_rank,

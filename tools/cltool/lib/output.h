@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of cltool: results on standard output, as text or one JSON document; everything else on
- * standard error. Colour and progress only on a terminal.
+ * Output of cltool. Results go to standard output, as text or as one JSON document; everything else
+ * goes to standard error. Colours and progress are shown on terminals only.
  */
 #ifndef CLTOOL_OUTPUT_H
 #define CLTOOL_OUTPUT_H
@@ -26,18 +26,18 @@ void output_warning(const char *format, ...) TOOL_PRINTF(1, 2);
 /* Shows progress as one line that is overwritten, on terminals only. total 0: unknown. */
 void output_progress(const char *what, size_t done, size_t total);
 void output_progress_clear(void);
-/* Shows progress, and returns false, which cancels, after Ctrl-C: the callback for
- * clg_session_options.progress and clg_session_prepare. */
+/* The callback for clg_session_options.progress and clg_session_prepare: shows progress. After
+ * Ctrl-C, returns false, which cancels the work. */
 bool output_progress_callback(void *user, const char *what, size_t done, size_t total);
 
-/* Returns text as a JSON string; invalid UTF-8 becomes U+FFFD. */
+/* Returns text as a JSON string; invalid UTF-8 is replaced by U+FFFD. */
 json_t *output_json_text(const char *text);
-/* Returns a JSON number; null for NaN and infinities. */
+/* Returns a JSON number, or null for NaN and infinities. */
 json_t *output_json_real(double number);
 json_t *output_json_dims(size_t rank, const int64_t *dims);
-/* Prints and releases the document. */
+/* Prints the document to standard output and releases it. */
 int output_json(json_t *document);
-/* Flushes standard output at the end; a full disk or a closed pipe is an error. */
+/* Flushes standard output before the program ends; a full disk or a closed pipe is an error. */
 int output_finish(void);
 
 /* Returns an untrusted name without control characters, shortened to fit, in one of the thread's

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the batch for the highest throughput: sizes grow until rows per second do not, or memory or
- * time runs out.
+ * Finds the batch size with the highest throughput: tries growing sizes until rows per second no
+ * longer increase, or memory or the time budget is used up.
  */
 #include "predict_batch.h"
 
@@ -17,7 +17,7 @@
 #define SIZE_BUDGET_MS 60.0               /* per size, beyond its first runs */
 #define MIN_GAIN 1.03                     /* smaller gains are not worth the memory */
 #define MAX_ROWS_BYTES ((size_t)64 << 20) /* of inputs, per batch: several are in memory */
-#define DEVICE_SHARE 4                    /* a quarter of the device's memory */
+#define DEVICE_SHARE 4 /* divisor: a batch may use a quarter of the device's memory */
 
 static size_t row_bytes(const input_item *item)
 {
@@ -43,8 +43,8 @@ static int give_shapes(clg_session *session, const input_set *inputs, size_t bat
     return CODE_DONE;
 }
 
-/* Determines whether a batch of this size fits: its inputs in MAX_ROWS_BYTES on the host, and all
- * of its memory in the device's share. */
+/* Determines whether a batch size fits: its inputs on the host in MAX_ROWS_BYTES, and all of its
+ * device memory in 1 / DEVICE_SHARE of the device's. */
 static int fits(clg_session *session, const clg_device_info *device, const input_set *inputs,
                 size_t batch, bool *out_fits)
 {
@@ -80,7 +80,7 @@ static int fill(clg_session *session, const input_set *inputs, int64_t first_row
     return CODE_DONE;
 }
 
-/* Measures the shortest of several runs, after one that may compile. */
+/* Measures the shortest time of several runs, after one run that may compile kernels. */
 static int time_runs(clg_session *session, double *out_ms)
 {
     int code = engine_run(session);

@@ -78,7 +78,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the smallest time that at least this share of the times, sorted, does not exceed. */
+/* Returns the smallest of the sorted times that at least the fraction `share` of them does not
+ * exceed. */
 static double quantile(const times *t, double share)
 {
     size_t i = (size_t)ceil(share * (double)t->count);

@@ -52,7 +52,8 @@ static void print_cell(const table *t, FILE *stream, size_t i, const size_t *wid
     if (!is_last) (void)fprintf(stream, "%*s", right ? 2 : (int)blanks + 2, "");
 }
 
-/* Prints the cells of a row up to the last non-empty one; columns of width 0 are skipped. */
+/* Prints the cells of a row up to the last one that is not empty; columns of width 0 are left out.
+ */
 static void print_line(const table *t, FILE *stream, size_t row, const size_t *widths)
 {
     size_t first = row * t->n_columns, end = t->n_columns;
@@ -63,7 +64,8 @@ static void print_line(const table *t, FILE *stream, size_t row, const size_t *w
     (void)fputc('\n', stream);
 }
 
-/* Returns the width of each column, 0 for one that is empty below its header; free(). */
+/* Returns the width of each column in characters; 0 for a column that is empty below its header.
+ * The caller frees it with free(). */
 static size_t *measure(const table *t)
 {
     size_t *widths = must_alloc(t->n_columns, sizeof *widths);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A timeline for Chrome's and Perfetto's viewers: JSON of "complete" events, a row for the host and
- * one for the device.
+ * Writes a timeline in the JSON format of Chrome's trace viewer and Perfetto: "complete" events on
+ * two tracks, one for the host and one for the device.
  */
 #ifndef CLTOOL_TRACE_H
 #define CLTOOL_TRACE_H
@@ -13,8 +13,10 @@ typedef struct trace {
 } trace;
 
 void trace_begin(trace *t, bool on);
-/* Add an event in the row of the host or the device; times in microseconds, of one clock. */
+/* Adds an event to the host's track; times are in microseconds, of the same clock on both tracks.
+ */
 void trace_host(trace *t, const char *name, double start_us, double duration_us);
+/* Adds an event to the device's track, with the name and operator of its node. */
 void trace_device(trace *t, const char *name, const char *node, const char *op_type,
                   double start_us, double duration_us);
 int trace_write(const trace *t, const char *path);

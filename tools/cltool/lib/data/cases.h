@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of ONNX test cases on disk, and their results.
+ * Finds the ONNX test cases in a folder, and keeps their results.
  */
 #ifndef CLTOOL_CASES_H
 #define CLTOOL_CASES_H
@@ -14,10 +14,10 @@ typedef struct test_case {
     char *path; /* of the case's folder */
     char *name; /* the last part of path */
     case_result result;
-    char *reason; /* of a failure or skip */
-    double max_abs, max_rel;
-    size_t n_compared; /* number of outputs that were compared */
-    bool differs;      /* an output has the right shape and dtype but wrong values */
+    char *reason;            /* of a failure or skip */
+    double max_abs, max_rel; /* largest errors of all compared outputs */
+    size_t n_compared;       /* number of outputs that were compared */
+    bool differs;            /* an output has the right shape and dtype but wrong values */
 } test_case;
 
 typedef struct case_list {
@@ -25,7 +25,7 @@ typedef struct case_list {
     size_t count, capacity;
 } case_list;
 
-/* Appends the case in the folder, or all cases below it in the order of their names. */
+/* Appends the case in `folder`, or if that is no case, all cases below it, sorted by name. */
 int cases_find(const char *folder, case_list *list);
 void cases_free(case_list *list);
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The element with the largest excess over the tolerance. */
+/* The element that exceeds the tolerance most. */
 typedef struct worst {
     int64_t index;
     double excess, got, want;
@@ -96,7 +96,7 @@ static bool same_string(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Compares strings and complex numbers for equality. */
+/* Compares strings and complex numbers, which must be equal. */
 static void compare_exactly(comparison *c, const clg_value *got, const clg_value *want)
 {
     if (clg_value_dtype(want) == CLG_STRING) {
@@ -143,8 +143,8 @@ static void compare_items(comparison *c, const clg_value *got, const clg_value *
     if (c->holds) (void)snprintf(c->text, sizeof c->text, "largest difference %.3g", c->max_abs);
 }
 
-/* Returns the values of a map in the order of `keys`; NULL, with a message, when the map's keys are
- * others. */
+/* Returns the values of a map in the order of `keys`; NULL, with a message, when the map has other
+ * keys. */
 static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_value *keys)
 {
     const clg_value *values = clg_value_map_values(map), *own = clg_value_map_keys(map);

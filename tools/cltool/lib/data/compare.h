@@ -11,7 +11,7 @@
 
 typedef struct comparison {
     bool holds;
-    int64_t n_elements, n_different; /* outside the tolerance */
+    int64_t n_elements, n_different; /* n_different: elements outside the tolerance */
     double max_abs, max_rel; /* of finite elements; relative to |want| where that is not 0 */
     char text[512];          /* the result in words */
 } comparison;

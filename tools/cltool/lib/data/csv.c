@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads comma-separated numbers below a line of column names; cells may be quoted. Skips empty
- * lines.
+ * Reads comma-separated numbers below a line of column names. Cells may be quoted; empty lines are
+ * skipped.
  */
 #include "csv.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads tables of numbers from .csv files with a line of column names, row by row or whole.
+ * Reads tables of numbers from .csv files whose first line has column names, row by row or as a
+ * whole.
  */
 #ifndef CLTOOL_CSV_H
 #define CLTOOL_CSV_H
@@ -9,28 +10,28 @@
 
 #include <stdio.h>
 
-/* A file being read; one line of it is in memory. */
+/* An open file; only one line of it is in memory. */
 typedef struct csv_reader {
     const char *path; /* borrowed */
     FILE *stream;
     char *line;
-    size_t capacity, line_number;
+    size_t capacity, line_number; /* bytes allocated for `line`; its number in the file, from 1 */
     char **names;
     size_t n_columns;
-    int64_t next_row;
-    long data_offset; /* where the first row begins */
-    size_t first_line;
-} csv_reader; /* all zeros is valid and closed */
+    int64_t next_row;  /* index of the row that csv_next reads, from 0 */
+    long data_offset;  /* file offset of the first row */
+    size_t first_line; /* number of the line before the first row */
+} csv_reader;          /* all zeros is valid and closed */
 int csv_open(const char *path, csv_reader *out_reader);
 void csv_close(csv_reader *reader);
-/* Counts the lines of numbers without parsing them, then moves to the first of them. */
+/* Counts the rows without parsing them, then moves to the first row. */
 int csv_count(csv_reader *reader, int64_t *out_n_rows);
-/* Moves to a row; to the end, when there are fewer. */
+/* Moves to a row; to the end of the file when it has fewer rows. */
 int csv_seek(csv_reader *reader, int64_t row);
-/* Reads the next row, n_columns numbers; false in *out_is_row at the end. */
+/* Reads the next row into row[0..n_columns); at the end of the file, *out_is_row is false. */
 int csv_next(csv_reader *reader, double *row, bool *out_is_row);
 
-/* The content of a whole file. */
+/* A whole file in memory. */
 typedef struct csv_table {
     char **names;
     size_t n_columns, n_rows;
@@ -38,11 +39,12 @@ typedef struct csv_table {
 } csv_table;
 int csv_load(const char *path, csv_table *out_table);
 void csv_free(csv_table *table);
-/* Makes a float64 tensor of columns first..first+n for the input, with the shape of csv_shape. */
+/* Makes a float64 tensor for the input from n columns, starting at column `first`; csv_shape gives
+ * its shape. */
 int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,
               const char *path, clg_value **out_value);
-/* Computes the shape of n columns for an input: [rows], [rows,n] or [rows, the input's other
- * dimensions]. */
+/* Computes the shape that n columns have for an input: [rows], [rows,n], or [rows, dimensions of
+ * the input after the first]. */
 void csv_shape(int64_t n_rows, size_t n, const clg_port *port, size_t *out_rank,
                int64_t out_dims[CLG_MAX_RANK]);
 

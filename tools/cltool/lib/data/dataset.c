@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements each kind of dataset. It reads rows in the dtype of its source, which are cast to the
- * input's dtype if that differs.
+ * Implements datasets from .npy files, .csv files, images, and one repeated row. Each kind reads
+ * rows in the dtype of its source; if the input's dtype differs, they are cast to it.
  */
 #include "dataset.h"
 
@@ -48,7 +48,8 @@ static dataset *make(const options *o, const clg_port *port, const char *from)
     return d;
 }
 
-/* Passes d on through *out_dataset, or frees it on failure; returns `code`. */
+/* Returns `code`, and d in *out_dataset; if the code is an error, frees d and returns NULL in its
+ * place. */
 static int give(int code, dataset *d, dataset **out_dataset)
 {
     if (code != CODE_DONE) {
@@ -91,7 +92,8 @@ static int make_rows(const dataset *d, clg_dtype dtype, size_t n, clg_value **ou
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, "'%s'", d->from);
 }
 
-/* Casts zero rows, to report dtypes that can never be cast and to note casts. */
+/* Casts a value of zero rows, which reports a dtype that cannot be cast, and prints the note about
+ * a cast. */
 static int check_dtype(const dataset *d, bool quiet)
 {
     clg_value *none;
@@ -246,7 +248,8 @@ static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t siz
     return decode_all(d, (size_t)first, n, to);
 }
 
-/* Reads images for an input that is not float32: decodes to float32, then casts without a note. */
+/* Reads images for an input that is not float32: decodes them as float32, then casts them without a
+ * note. */
 static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     clg_value *rows, *cast = NULL;

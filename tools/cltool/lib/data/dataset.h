@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A dataset: the rows of one input of a model, from a file or a folder that is never in memory as a
- * whole, or one row repeated.
+ * A dataset: the rows of one input of a model. They are read from a file or folder in parts, never
+ * as a whole, or are one row repeated.
  */
 #ifndef CLTOOL_DATASET_H
 #define CLTOOL_DATASET_H
@@ -10,30 +10,33 @@
 
 typedef struct dataset dataset;
 
-/* Opens a .npy file; rows are steps of its first axis. The dtype is checked against the input's
- * (value_fit_dtype); a cast that changes a value fails when that row is read. */
+/* Opens a .npy file; a row is one index of its first axis. The file's dtype must fit the input's
+ * (value_fit_dtype); a cast that would change a value fails when its row is read. */
 int dataset_open_npy(const options *o, const clg_port *port, const char *path,
                      dataset **out_dataset);
-/* Opens columns first..first+n of a .csv file; n 0: all columns. */
+/* Opens n columns of a .csv file, starting at column `first`; n 0: all columns. */
 int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
                      size_t n, dataset **out_dataset);
-/* Opens the item's images, one per row. Sets its free dims as image_begin does. */
+/* Opens the item's images, one per row. Sets the item's free dimensions as image_begin does. */
 int dataset_open_images(const options *o, input_item *item, dataset **out_dataset);
-/* Creates a dataset of any number of equal rows: a value of the input's dtype whose first dimension
- * is 1, which is retained. */
+/* Creates a dataset without a fixed number of rows, each equal to `row`: a value of the input's
+ * dtype whose first dimension is 1. Retains `row`. */
 dataset *dataset_repeat(const clg_port *port, clg_value *row);
 void dataset_free(dataset *d); /* accepts NULL */
 
-/* Returns the number of rows; -1: any number. */
+/* Returns the number of rows; -1: any number, for a repeated row. */
 int64_t dataset_rows(const dataset *d);
-/* Return rank and dims in the form of the input, with dims[0] the number of rows. */
+/* Returns the rank of all rows together as a value of the input. */
 size_t dataset_rank(const dataset *d);
+/* Returns the dimensions of all rows together as a value of the input; the first is the number of
+ * rows. */
 const int64_t *dataset_dims(const dataset *d);
-/* Reads rows first..first+n in the input's dtype, in any order; size_bytes must be theirs. One
- * thread at a time. */
+/* Reads n rows, starting at row `first`, in the input's dtype. `to` has size_bytes bytes, which
+ * must be the size of these rows. Ranges may be read in any order, but by one thread at a time. */
 int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
 
-/* Lists the image files of a folder, sorted by name; free() each and the list. */
+/* Lists the image files of a folder, sorted by name; the caller frees each name and the list with
+ * free(). */
 int images_of_folder(const char *folder, const char ***out_files, size_t *out_n);
 
 #endif

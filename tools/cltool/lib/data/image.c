@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* [height, width, channels], channels fastest, 0..1 */
+/* Pixels as [height, width, channels] in row-major order, from 0 to 1. */
 typedef struct image {
     int width, height, channels;
     float *pixels;
@@ -27,8 +27,8 @@ typedef struct image {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Returns whether a file starts as one of the formats that cltool reads. stb_image alone would take
- * some random bytes for a TGA. */
+/* Returns whether a file starts like one of the formats that cltool reads. Without this check,
+ * stb_image would accept some random bytes as a TGA file. */
 static bool has_image_magic(FILE *stream)
 {
     unsigned char magic[4] = {0};
@@ -79,7 +79,7 @@ static int read_image(const char *path, int channels, image *out_image)
 
 /* ---- size ------------------------------------------------------------------------------------ */
 
-/* Resizes an image: a triangle filter, widened for shrinking. */
+/* Resizes an image by a triangle filter, which is widened for shrinking. */
 static int resize_to(const image *from, int width, int height, image *out_to)
 {
     *out_to = (image){width, height, from->channels, NULL};
@@ -95,7 +95,7 @@ static int resize_to(const image *from, int width, int height, image *out_to)
                 width, height);
 }
 
-/* Crops the centre of a larger image, or centres a smaller one on black. */
+/* Crops a larger image to its centre, or centres a smaller one on black. */
 static image recenter(const image *from, int width, int height)
 {
     image to = {width, height, from->channels, NULL};
@@ -248,7 +248,8 @@ static void store(const image_recipe *r, const image *p, float *to)
     }
 }
 
-/* Sets the free dimensions from the first image and the number of images; checks all of them. */
+/* Sets the free dimensions from the first image and the number of images, and checks all
+ * dimensions. */
 static int decide_dims(const image_recipe *r, input_item *item)
 {
     int64_t *dims = item->dims, n = (int64_t)item->n_images;

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads images as tensors.
+ * Loads image files as tensors.
  */
 #ifndef CLTOOL_IMAGE_H
 #define CLTOOL_IMAGE_H
 
 #include "inputs.h"
 
-/* How pixels become elements of a tensor. An axis that is missing is -1; width follows height. */
+/* How pixels become elements of a tensor: (pixel * scale - mean) / std, with pixels from 0 to 1. An
+ * axis that is missing is -1; the axis of width follows that of height. */
 typedef struct image_recipe {
     bool is_nchw;
     int batch_axis, channel_axis, height_axis;
     int channels;
-    bool swaps; /* red and blue, for bgr */
+    bool swaps; /* exchange red and blue, for bgr */
     double mean[4], std[4], scale;
-    bool rounds;
-    const char *resize;
+    bool rounds;        /* to whole numbers, for integer inputs */
+    const char *resize; /* stretch, crop or pad; NULL: an image of another size is an error */
 } image_recipe;
 
-/* Derives the conversion from the options, and sets those dims of the item that are -1 from the
- * number of images and the first of them. */
+/* Derives the conversion from the options. Sets those dimensions of the item that are -1, from the
+ * number of images and the size of the first one. */
 int image_begin(const options *o, input_item *item, image_recipe *out_recipe);
-/* Loads images first..first+n as float32, one row each. May be called on any thread. */
+/* Loads n images, starting at image `first`, as float32 rows. May be called on any thread. */
 int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to);
-/* Prints a note about the layout, and whether it was guessed. */
+/* Prints a note that tells the layout, and whether it was guessed. */
 void image_note(const options *o, const input_item *item, const image_recipe *r);
-/* Loads the item's images into its value. */
+/* Loads all images of the item into its value. */
 int image_load(const options *o, input_item *item);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assigns options to inputs, and derives shapes. The size of a symbol is that of --dim, else that
- * in the shapes of given inputs, else 1.
+ * Assigns options to inputs, and derives shapes. The size of a symbol (named free dimension) is
+ * that of --dim, else that in the shapes of given inputs, else 1.
  */
 #include "inputs.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Uses gathered inputs: sets them in a session, changes their batch, varies them.
+ * Sets gathered inputs in a session, and makes copies of them with another batch size or varied
+ * values.
  */
 #include "inputs.h"
 #include "output.h"
@@ -54,8 +55,8 @@ int64_t model_batch(const clg_model *model)
     return is_free ? -1 : fixed;
 }
 
-/* Returns the index of the first input whose first axis is free: its symbol is the batch.
- * set->count when there is none. */
+/* Returns the index of the first input whose first axis is free: the symbol of that axis is the
+ * batch. Returns set->count when there is none. */
 static size_t batch_item(const input_set *set)
 {
     size_t i = 0;

@@ -105,7 +105,8 @@ int value_check_fill(const char *kind)
     return parse_fill(kind, &ignored);
 }
 
-/* Returns the next number of splitmix64, which is the same on every machine. */
+/* Returns the next number of the generator splitmix64; its numbers are the same on every machine.
+ */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
