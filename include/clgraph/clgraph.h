@@ -275,7 +275,7 @@ typedef enum clg_kernel_class {
 /* One OpenCL device. Strings are never NULL and live as long as their list or context. */
 typedef struct clg_device_info {
     size_t struct_size;
-    const char *selector;       /* "0:0", what cltool devices prints: platform and device index */
+    const char *selector;       /* platform and device index, "0:0", as cltool devices prints it */
     const char *id;             /* stable between runs of the program: "id:..." */
     const char *platform;       /* name of the platform */
     const char *name;           /* name of the device */

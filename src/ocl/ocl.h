@@ -115,7 +115,7 @@ clg_status ocl_queue_create_own(ocl_context *ocl, ocl_queue **out_queue);
  * after all blocking writes of the upload queue that returned before the command was enqueued. Any
  * other transfer of data between queues must be ordered by ocl_queue_finish or an event. */
 clg_status ocl_queue_create_upload(ocl_context *ocl, ocl_queue **out_queue);
-/* For tests only: makes queues ignore the order after uploads. */
+/* For tests only: makes other queues not wait for the upload queue's writes. */
 void ocl_context_ignore_uploads(ocl_context *ocl);
 void ocl_queue_free(ocl_queue *q);          /* waits for commands in flight */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
@@ -201,8 +201,8 @@ clg_status ocl_launches_try(ocl_context *ocl, const ocl_launch *launches, size_t
  * this process. The thread's error text then describes the failure. Fast if no failure is known. */
 clg_status ocl_launch_is_refused(ocl_context *ocl, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
-/* Returns whether the driver's compiler has failed on CLBlast's kernels for this problem, with any
- * offsets of the operands; sets the thread's error text likewise. */
+/* Returns whether the driver's compiler has failed on CLBlast's kernels for this problem, whatever
+ * the operands' offsets are; if so, the thread's error text describes the failure. */
 bool ocl_gemm_is_refused(ocl_context *ocl, const gemm_problem *p);
 /* Returns whether a kernel or GEMM may be refused: if not, the two functions above report none. */
 bool ocl_knows_refusals(ocl_context *ocl);
@@ -226,7 +226,7 @@ clg_status ocl_programs_ready(ocl_context *ocl, const kernel_ref *const *refs, s
 void ocl_programs_save(ocl_context *ocl);
 /* Calls ocl_programs_save if no launch configuration is new since the last call of this function.
  * Runs call this one: PoCL compiles each kernel again when a binary is read, which takes a third of
- * a cold start, and thus happens after the second run and does not delay the first result. */
+ * a cold start. So binaries are saved after the second run and do not delay the first result. */
 void ocl_programs_save_when_settled(ocl_context *ocl);
 /* Appends the hash, as text, of the complete source that is compiled for a ref. */
 struct strbuf;

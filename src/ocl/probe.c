@@ -239,8 +239,8 @@ static clg_status compute_in_helper(ocl_context *ocl, const strbuf *source, floa
     return status;
 }
 
-/* Runs a probe and returns its results in y. *out_sure: whether the result may be cached, since
- * another process would get the same. */
+/* Runs a probe; y holds its input, then its results. *out_sure: whether the result may be cached,
+ * since any other process would get the same. */
 static clg_status compute(ocl_context *ocl, probe which, float *y, bool *out_sure)
 {
     strbuf source;

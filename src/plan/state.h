@@ -17,7 +17,9 @@ typedef struct plan_root {
     place_kind kind;
     uint32_t index; /* as in plan_placement; of PLACE_SLAB, set when slabs are placed */
     size_t size_bytes;
-    int64_t offset_bytes;           /* of PLACE_SLAB, set when slabs are placed; of PLACE_LITERAL */
+    /* PLACE_SLAB: offset in the slab, set when slabs are placed; PLACE_LITERAL: offset in the
+     * segment's literals */
+    int64_t offset_bytes;
     uint32_t first_step, last_step; /* lifetime in pending steps; STEP_END */
     bool used;                      /* a step of this segment uses it */
     bool placed;                    /* PLACE_SLAB: an earlier segment placed it */
@@ -153,8 +155,8 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
 /* Returns the placement of ref in memory; valid after slabs are placed. */
 plan_placement state_place(const plan_state *s, root_ref ref);
-/* Moves the memory of v into root `home` at an offset, also for steps that write v already; so
- * that, for example, an input of Concat is written directly into the output. Does nothing and
+/* Makes v's root a part of root `home` at an offset: steps that are already appended and write v
+ * then write there. So an input of Concat is written directly into the output. Does nothing and
  * returns false unless v occupies a whole root of this segment that a step uses and that is not
  * part of another. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);

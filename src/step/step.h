@@ -123,8 +123,8 @@ typedef struct step {
     uint32_t n_dims;              /* 1..3 */
     uint64_t global[3], local[3]; /* work-items; local all 0: the driver chooses */
     gemm_problem gemm;            /* STEP_BLAS_GEMM */
-    operand from, to; /* STEP_COPY; STEP_FILL uses `to`; offsets in bytes (offset_elems of uint8) */
-    size_t size_bytes; /* STEP_COPY, STEP_FILL */
+    operand from, to;             /* STEP_COPY: both, STEP_FILL: to; offset_elems counts bytes */
+    size_t size_bytes;            /* STEP_COPY, STEP_FILL */
     uint8_t pattern[8];
     uint32_t pattern_bytes;
     /* In a packing: the range of bytes of its input that this step accesses, so that a large input

@@ -201,8 +201,8 @@ TEST(blocked_maps__give_the_same_numbers)
     clg_model_free(m);
 }
 
-/* Kept values have the order and names of the original model, and do not break the nodes that
- * consume them. */
+/* Kept values have the layout (NCHW) and names of the original model, and do not break the nodes
+ * that consume them. */
 TEST(blocked_maps__kept_values)
 {
     /* Values that are no feature maps: if those were kept, the blocked layout would not pay off. */

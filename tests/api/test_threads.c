@@ -110,7 +110,9 @@ TEST(threads__sessions_of_one_model_share_an_exec)
         work w[MAX_THREADS] = {{0}};
         clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
         clg_model *m = matmul_model();
-        clg_session *keeper = NULL; /* in every second round the exec is freed in between */
+        /* In odd rounds a session that keeps the exec alive, so that the threads create no new one;
+         * in even rounds NULL: the exec may be freed and created again between sessions. */
+        clg_session *keeper = NULL;
         if (round % 2) assert_ok(clg_session_create(context, m, NULL, &keeper));
         if (round % 2) assert_ok(run_matmul(keeper, 1, 1));
         assert_ok(clg_context_counters(context, &before));

@@ -96,10 +96,10 @@ void attention_step(lower_context *c, candidate *impl, const attention_job *j, i
 void attention_scores_step(lower_context *c, candidate *impl, const attention_job *j, operand to,
                            int mode);
 
-/* Appends `count` new keys or values per head, `fresh`, to those of `past`, [batch, heads,
+/* An append of `count` new keys or values per head, `fresh`, to those of `past`, [batch, heads,
  * past_len, d]. The result, `present`, is [batch, heads, total, d]. The new ones begin at position
  * lengths[b] + length_add - count; without lengths at past_len, or at 0 if at_front or without a
- * past. keeps: past elements after the new ones are kept too. */
+ * past. keeps: elements of the past at positions after the new ones are copied too. */
 typedef struct attention_append {
     clg_dtype dtype;
     int64_t batch, heads, total, past_len, count, d;

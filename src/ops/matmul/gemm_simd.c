@@ -15,9 +15,9 @@
  * lanes, 32 KiB of L1 for data, 2 MB of L2), PoCL 3.1, 2026-11-22, KC = 256 had 1.07 times the rate
  * of 512 at 1024^3; the others are estimated, not measured. Checked by:
  *     build/tests/bench/matmul M N K */
-#define SIMD_KC 256    /* P_KC: depth (k) of a block; 256 x 32 floats of B are 32 KiB, an L1 */
-#define SIMD_ACC 65536 /* P_ACC: accumulators of a work-group, 256 KiB of an L2 */
-/* rows of a work-group's block of A; 256 x KC floats are 256 KiB, in an L2 */
+#define SIMD_KC 256    /* P_KC: depth (k) of a block; 256 x 32 floats of B fill an L1 of 32 KiB */
+#define SIMD_ACC 65536 /* P_ACC: accumulators of a work-group: 256 KiB of the L2 */
+/* rows of a work-group's block of A; 256 x KC floats are 256 KiB of the L2 */
 #define SIMD_MAX_ROWS 256
 
 /* Cost model of gemm_simd: the number of work-groups into which a GEMM is divided. Measured on the
@@ -26,11 +26,11 @@ static const struct {
     int64_t groups_per_unit, many_groups_per_unit, group_operations;
     double operations_per_lane_ns, bytes_per_ns, waking_ns;
 } cost = {
-    /* work-groups per core. The rate was 0.88 to 1.02 of this with 8, and 0.79 to 1.02 with 16:
-     * PoCL 3.1 assigns half of the work-groups to its first thread */
+    /* work-groups per core. With 8 the rate was 0.88 to 1.02 times that with 4, with 16 it was 0.79
+     * to 1.02 times: PoCL 3.1 assigns half of the work-groups to its first thread */
     .groups_per_unit = 4,
-    /* from this many work-groups per core on, PoCL assigns them dynamically, which balances the
-     * load: 1024^3 then has one panel per work-group */
+    /* work-groups per core that remain when panels are merged, if there are that many and k has
+     * several blocks: from this number on PoCL schedules them dynamically and balances the load */
     .many_groups_per_unit = 64,
     /* minimum of operations per work-group where k is one block: 0.6 us at the peak rate;
      * estimated, not measured */

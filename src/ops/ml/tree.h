@@ -13,7 +13,7 @@
  *
  *   word  inner node                                               leaf
  *   0     index of a feature                                       0
- *   1     relations of feature to value that take the true branch  TREE_LEAF
+ *   1     which results of the comparison take the true branch     TREE_LEAF
  *   2     index of the true branch's node                          index of its first vote
  *   3     index of the false branch's node                         number of votes */
 #define TREE_NODE_WORDS 4
@@ -23,8 +23,8 @@ enum { TREE_LESS = 1, TREE_EQUAL = 2, TREE_GREATER = 4, TREE_UNORDERED = 8, TREE
 
 typedef enum tree_aggregate { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX } tree_aggregate;
 
-/* Trees in the layout of cl/ml/tree.cl. A leaf of a tree votes, with a weight each, for targets
- * (classes of a classifier, outputs of a regressor), whose votes are aggregated over all trees. */
+/* Trees in the layout of cl/ml/tree.cl. Each leaf has weighted votes for targets (classes
+ * of a classifier, outputs of a regressor). A target's votes are aggregated over all trees. */
 typedef struct tree_forest {
     int32_t *nodes;    /* [n_nodes, 4], each tree contiguous, parents before children */
     double *values;    /* [n_nodes]: the value with which the feature is compared */

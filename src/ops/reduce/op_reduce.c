@@ -2,7 +2,7 @@
  *
  * Infers, evaluates and lowers reductions: ReduceSum and the like, the global pools, and
  * LpNormalization, which divides by a reduction. A reduction is described by its functions map,
- * combine and finish; all else is the same for all. Kernels: cl/reduce/reduce.cl.
+ * combine and finish; all else is common to them. Kernels: cl/reduce/reduce.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/movement/strided.h"

@@ -27,7 +27,7 @@ static clg_status pool_infer(op_context *c)
     return CLG_OK;
 }
 
-/* Returns P_P of the kernel: p if it is an LpPool's and 1 or 2, which need no pow(); else 0. */
+/* Returns the kernel's P_P: p for LpPool with p of 1 or 2, which need no pow(); else 0. */
 static int power_form(pool_op op, int64_t p)
 {
     return op == POOL_LP && (p == 1 || p == 2) ? (int)p : 0;
@@ -51,7 +51,7 @@ typedef struct pool_job {
 
 /* How the kernel pool_rows is divided. Estimated, not measured; checked by:
  *     cltool profile MODEL    (of GoogLeNet, GB/s of its pools) */
-#define LINE_ROOM 4096    /* P_LINE: floats of a work-item's rows: 16 KiB, half of an L1 */
+#define LINE_ROOM 4096    /* P_LINE: floats of a work-item's buffer of rows: half of a 32 KiB L1 */
 #define GROUPS_PER_UNIT 8 /* at least this many work-items per core; balances the load */
 
 /* Returns how many output rows a work-item computes, with vectors of `lanes` elements: as many as

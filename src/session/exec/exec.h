@@ -17,8 +17,8 @@
 #include "session/context.h"
 #include "session/exec/model.h"
 
-/* What a session's options mean for its graph and plans. Execs are shared by sessions with equal
- * ones. */
+/* The session options that affect the graph or its plans. Sessions share an exec if these are
+ * equal. */
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* simd or simt */
     bool no_blas, strict;          /* do not use CLBlast; reject operators computed on the host */
@@ -48,7 +48,7 @@ typedef struct session_exec {
     value_fact *weights;    /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs; /* results of the init plan that other nodes use */
     size_t n_init_outputs;
-    node_id *init_parts;   /* by node: the first node of its connected part (init.c) */
+    node_id *init_parts;   /* by node: the first node of its connected component (init.c) */
     uint8_t *n_readers;    /* by value_id: consumers; 2: several, a graph output, a capture */
     plan_context planning; /* for all plans of this exec */
     struct tuning_table *choices; /* the context's when the exec was created; a reference */

@@ -56,7 +56,7 @@ typedef struct frame {
     frame_memory *slabs;
     size_t n_slabs, slabs_capacity;
     ocl_buffer *fault; /* FAULT_WORDS ints that kernels report faults in; 0 at start */
-    bool fault_dirty;  /* fault may not be zero: clear it before a run */
+    bool fault_dirty;  /* fault may be nonzero: clear it before the next run */
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were released */
     uint64_t stamp;    /* the last stamp given to a memory */

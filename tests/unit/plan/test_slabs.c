@@ -80,8 +80,8 @@ static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
     return max;
 }
 
-/* Checks the total size of slabs for lifetimes as in networks: most blocks are live for one or two
- * steps, some for many. */
+/* Checks that slabs need little more memory than the largest live set, for lifetimes as in
+ * networks: most blocks are live for a few steps, some until the end. */
 TEST(slabs__stay_close_to_the_largest_live_set)
 {
     size_t taken = 0, floor = 0;
