@@ -199,7 +199,7 @@ CLG_API CLG_MUST_USE clg_status clg_context_choices(clg_context *context, char *
 typedef struct clg_selftest_case {
     const char *op_type, *problem; /* "Conv", "float32[2,21,13,19] float32[37,21,3,3]" */
     const char *impl, *kernel;     /* "winograd_4x4", "winograd_simd" */
-    bool has_choice;               /* one of several implementations of the node */
+    bool has_choice;               /* impl is one of several implementations of the node */
     bool passed;
     /* The largest error of an element of the result, divided by the magnitude of the terms that it
      * is computed from, and the limit for it. The error is infinite if an element is wrongly NaN or

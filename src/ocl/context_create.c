@@ -166,7 +166,9 @@ static clg_status check_queue(const ocl_context *ocl, cl_command_queue queue)
     return CLG_OK;
 }
 
-/* Checks that the caller's objects belong together, and retains them. */
+/* Sets the context's OpenCL objects to the caller's: checks that the cl_context contains the
+ * device, that the device is supported, and that the queue (may be NULL) is in order and of this
+ * cl_context. Retains the cl_context and the queue. */
 static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id device,
                         cl_command_queue queue)
 {

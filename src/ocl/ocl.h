@@ -40,8 +40,8 @@ typedef struct ocl_context_options {
  * are cached). */
 clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
                               ocl_context **out_context);
-/* Creates a context over the caller's cl_context, cl_device_id and cl_command_queue, which are
- * retained. The queue may be NULL; else the first ocl_queue created uses it. */
+/* Creates a context over the caller's cl_context, cl_device_id and cl_command_queue; retains the
+ * first and the last. The queue may be NULL; else the first ocl_queue created uses it. */
 clg_status ocl_context_wrap(void *cl_context, void *cl_device_id, void *cl_command_queue,
                             const ocl_context_options *options, ocl_context **out_context);
 /* For tests only, to be called right after creating the context: enables kernels for matrix units

@@ -317,8 +317,8 @@ static size_t row_count(const clg_value *v)
     return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0];
 }
 
-/* Returns the elements of a row in descending order, NaN last; the caller frees them with free().
- */
+/* Returns the elements of a row with their indices, in descending order; equal ones by index. NaN
+ * is replaced by -infinity. *out_n is their number. The caller frees them with free(). */
 static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
 {
     size_t n_rows = row_count(v), n = n_rows > 0 ? (size_t)clg_value_n_elements(v) / n_rows : 0;

@@ -30,7 +30,7 @@ static clg_status append(block *b, const void *data, size_t n_bytes)
     return CLG_OK;
 }
 
-/* Appends the entry in a file; skips one that is damaged or has been removed. */
+/* Appends the cache entry stored in a file; skips a file that is damaged or was removed. */
 static clg_status append_entry(block *b, const char *folder, const char *name, uint64_t *n_entries)
 {
     char *path;

@@ -21,7 +21,7 @@ typedef struct trial_table {
     hash_map results; /* key of a trial -> TRIAL_PASSED, or 1 + an index of refusals */
     char **refusals;  /* error messages */
     size_t n_refusals, capacity;
-    /* Whether the cache was searched for the record that a compiler has crashed on this device,
+    /* Whether the cache was searched for a record of a compiler crash on this device,
      * and whether it was found. */
     bool searched;
     bool has_mark;

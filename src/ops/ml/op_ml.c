@@ -23,7 +23,7 @@ static size_t count_of(const node *n, const char *name)
     return a ? a->count : 0;
 }
 
-/* Lowers a node that a pass should have decomposed: returns an error. */
+/* Returns an error: pass_ml.c decomposes these operators, and this node was not decomposed. */
 static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements checked_value.h: locations of the elements of a value, and their numbers in the model
- * of device memory.
+ * Implements checked_value.h: computes the offsets of a value's elements, assigns a unique ID to
+ * each, writes the IDs to shadow memory (a model of device memory) where a step writes the value,
+ * and checks them where a step reads it.
  */
 #include "support/cases/checked_value.h"
 

@@ -29,7 +29,7 @@ static clg_dtype output_dtype(graph *g)
     return dtype;
 }
 
-/* Adds x [4,5] times w [5,6]. */
+/* Adds a MatMul of x [4,5] and w [5,6]. */
 static value_id product(pass_case *m)
 {
     const value_id in[] = {pass_case_input(m, "x", 2, (int64_t[]){4, 5}),

@@ -23,7 +23,7 @@ bool dtype_is_numeric(clg_dtype dtype);
 bool dtype_is_floating(clg_dtype dtype);
 bool dtype_is_integral(clg_dtype dtype); /* not bool */
 
-/* A growing list of times in milliseconds. */
+/* A dynamic array of times in milliseconds. */
 typedef struct times {
     double *ms;
     size_t count, capacity;
