@@ -23,7 +23,7 @@
 # Results are kept in FOLDER/results/COMMIT/ROW/STEP; what is there is not run again, so a run that
 # was interrupted goes on. FOLDER, by default ~/.cache/clgraph-drivers, keeps the chroots as well.
 # Chroots need root, debootstrap and some minutes each. HEAD is what is built: commit first. Fails
-# when a step of a row fails; a row whose driver does not exist here is `not run`.
+# when a step of a row fails. Where chroots cannot be made, their rows are `not run`.
 set -euo pipefail
 # shellcheck source=tools/chroot.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/chroot.bash"
@@ -103,7 +103,6 @@ share() { # SUITE FROM TO: FROM is TO in the suite's chroot, read-only
 make_suite() { # SUITE
   local suite=$1 root=$folder/$1
   if [ ! -e "$root/etc/clgraph-drivers" ]; then
-    chroot_check
     rm -rf -- "$root"
     mkdir -p "$root"
     chroot_make "$suite" "$root"
@@ -247,7 +246,7 @@ step_fresh() {
 # What a step printed, in a few words.
 summary_of() { # STEP LOG
   case $1 in
-    build) sed -nE 's/^ *vendor .*, driver /driver /p' "$2" | tail -n 1 ;;
+    build) sed -nE 's/^ *vendor .*, driver /driver /p' "$2" | tail -n 1 | grep . || tail -n 1 "$2" ;;
     digits) grep -E 'images in' "$2" | tail -n 1 ;;
     fresh) awk '/processes/ { n += $2; wrong += $4; more += $6 > 1 } END {
       printf "%d processes, %d wrong, %d models with different bits\n", n, wrong, more }' "$2" ;;
@@ -278,11 +277,14 @@ run_row() { # ROW
     IFS=$'\t' read -r code seconds text <"$place/$name"
     case $code in
       0) code=passed ;;
-      77) code='not run' ;;
+      77)
+        code='not run'
+        rm "$place/$name"
+        ;;
       *) code=FAILED && status=1 ;;
     esac
     printf '%-12s %-9s %-8s %5s s  %s\n' "$row" "$name" "$code" "$seconds" "$text"
-    [ "$name" != build ] || [ "$code" = passed ] || return 1
+    [ "$name" != build ] || [ "$code" = passed ] || break
   done
   return $status
 }
@@ -326,6 +328,7 @@ if [ "$mode" = step ]; then
   read -r row suite icd device assignments < <(rows | grep "^${chosen[0]} ")
   read -ra settings <<<"$assignments" || true
   caches=/var/tmp/clgraph-drivers/$row
+  [ "$suite" = - ] || chroot_check || exit 77
   trap cleanup EXIT
   [ "$suite" = - ] || [ "$step" = build ] || mount_suite "$suite"
   "step_$step"
