@@ -15,7 +15,7 @@
 # whose mirror is CLG_MIRROR, by default http://archive.ubuntu.com/ubuntu). CLG_MIRROR names another
 # mirror.
 set -euo pipefail
-# shellcheck source=tools/chroot.bash
+# shellcheck source=/dev/null
 source "$(dirname -- "${BASH_SOURCE[0]}")/chroot.bash"
 
 usage() {

@@ -25,7 +25,7 @@
 # Chroots need root, debootstrap and some minutes each. HEAD is what is built: commit first. Fails
 # when a step of a row fails. Where chroots cannot be made, their rows are `not run`.
 set -euo pipefail
-# shellcheck source=tools/chroot.bash
+# shellcheck source=/dev/null
 source "$(dirname -- "${BASH_SOURCE[0]}")/chroot.bash"
 tree=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 steps=(build digits debian newest selftest models fresh)
