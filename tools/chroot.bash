@@ -45,7 +45,8 @@ chroot_make() { # SUITE FOLDER
     [ -e "$scripts/$suite" ] || arguments+=("$scripts/sid")
   fi
   echo "$suite into $folder"
-  if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" >"$folder.log" 2>&1; then
+  if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" \
+    >"$folder.log" 2>&1; then
     tail -n 20 "$folder.log" >&2
     return 1
   fi
@@ -68,7 +69,7 @@ chroot_unmount() { # FOLDER
   done
 }
 
-# Runs a command there with an environment of its own.
+# Runs a command there, without this machine's environment variables.
 chroot_run() { # FOLDER [ASSIGNMENT...] COMMAND...
   local folder=$1
   shift

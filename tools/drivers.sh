@@ -8,9 +8,9 @@
 #   tools/drivers.sh --table [--folder FOLDER]
 #                                            writes the results of HEAD into docs/portability.md
 #
-# A row is a driver: those of Debian's suites in chroots, Intel's CPU runtime of PyPI, or `here`, the
-# devices that cltool chooses on this machine without a chroot (a GPU, where there is one). Without
-# ROW all but `here`. Each row runs, in this order:
+# A row is a driver: those of Debian's suites in chroots, Intel's CPU runtime of PyPI, or `here`,
+# the devices that cltool chooses on this machine without a chroot (a GPU, where there is one).
+# Without ROW all but `here`. Each row runs, in this order:
 #
 #   build     packages and a release build (once for a suite)
 #   digits    examples/digits: 20 images
@@ -96,7 +96,16 @@ cleanup() {
 share() { # SUITE FROM TO: FROM is TO in the suite's chroot, read-only
   local to=$folder/$1$3
   mkdir -p "$to"
-  mountpoint -q "$to" || { mount --bind "$2" "$to" && mount -o remount,bind,ro "$to" && mounted+=("$to"); }
+  if mountpoint -q "$to"; then return; fi
+  mount --bind "$2" "$to"
+  mounted+=("$to")
+  mount -o remount,bind,ro "$to"
+}
+
+build_commands() { # SOURCE BUILD
+  printf 'cmake -S "%s" -B "%s" -G Ninja -DCMAKE_BUILD_TYPE=Release' "$1" "$2"
+  printf ' --log-level=WARNING >/dev/null && '
+  printf 'cmake --build "%s" --target cltool example_digits' "$2"
 }
 
 # Makes the suite's chroot, copies HEAD into it, and builds that.
@@ -114,8 +123,7 @@ make_suite() { # SUITE
     mkdir -p "$root/opt/clgraph/source"
     git -C "$tree" archive HEAD | tar -x -m -C "$root/opt/clgraph/source"
     chroot_run "$root" bash /opt/clgraph/source/tools/packages.sh install build run drivers
-    chroot_run "$root" sh -c 'cmake -S /opt/clgraph/source -B /opt/clgraph/build -G Ninja -DCMAKE_BUILD_TYPE=Release \
-      --log-level=WARNING >/dev/null && cmake --build /opt/clgraph/build --target cltool example_digits'
+    chroot_run "$root" sh -c "$(build_commands /opt/clgraph/source /opt/clgraph/build)"
     echo "$commit" >"$root/etc/clgraph-drivers"
   fi
 }
@@ -190,8 +198,7 @@ empty_caches() {
 
 step_build() {
   if [ "$suite" = - ]; then
-    cmake -S "$tree" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING >/dev/null
-    cmake --build "$tree/build" --target cltool example_digits
+    sh -c "$(build_commands "$tree" "$tree/build")"
   else
     make_suite "$suite"
     [ "$icd" != intel.icd ] || make_intel "$suite"
@@ -203,7 +210,8 @@ step_digits() {
   inside sh -c '"${CLTOOL%/*}/examples/digits" "$CLG_SOURCE_DIR/examples/digits/digits.onnx" \
     "$CLG_SOURCE_DIR"/examples/digits/images/*.png'
 }
-# Runs `cltool verify`. A case that is refused because the driver's compiler crashes is not a failure.
+# Runs `cltool verify`. A case that is refused because the driver's compiler crashes is not a
+# failure.
 refused="the compiler of driver '[^']*' on '[^']*' "
 check_cases() { # ARGUMENT...
   local log code=0 failures
@@ -211,7 +219,9 @@ check_cases() { # ARGUMENT...
   inside "$@" | tee "$log" || code=$?
   failures=$(grep '^FAIL' "$log" || true)
   rm "$log"
-  if [ "$code" -eq 1 ] && [ -n "$failures" ] && ! grep -qv "$refused" <<<"$failures"; then code=0; fi
+  if [ "$code" -eq 1 ] && [ -n "$failures" ] && ! grep -qv "$refused" <<<"$failures"; then
+    code=0
+  fi
   return "$code"
 }
 
@@ -228,14 +238,16 @@ step_newest() {
   [ "$suite" = - ] || mount_suite "$suite"
   for ((pass = 1; pass <= passes; pass++)); do
     empty_caches
-    check_cases "$(path_of build)/cltool" verify -q --tolerance "$cases/tolerance.json" --list-skipped "$cases" || code=1
+    check_cases "$(path_of build)/cltool" verify -q --tolerance "$cases/tolerance.json" \
+      --list-skipped "$cases" || code=1
   done
   return "$code"
 }
 step_selftest() { inside "$(path_of build)/cltool" selftest --all; }
 step_models() {
   [ -d "$models" ] || return 77
-  check_cases "$(path_of build)/cltool" verify --tolerance "$(path_of models)/tolerance.json" --list-skipped "$(path_of models)"
+  check_cases "$(path_of build)/cltool" verify --tolerance "$(path_of models)/tolerance.json" \
+    --list-skipped "$(path_of models)"
 }
 step_fresh() {
   [ -d "$models" ] || return 77
@@ -246,7 +258,9 @@ step_fresh() {
 # What a step printed, in a few words.
 summary_of() { # STEP LOG
   case $1 in
-    build) sed -nE 's/^ *vendor .*, driver /driver /p' "$2" | tail -n 1 | grep . || tail -n 1 "$2" ;;
+    build)
+      sed -nE 's/^ *vendor .*, driver /driver /p' "$2" | tail -n 1 | grep . || tail -n 1 "$2"
+      ;;
     digits) grep -E 'images in' "$2" | tail -n 1 ;;
     fresh) awk '/processes/ { n += $2; wrong += $4; more += $6 > 1 } END {
       printf "%d processes, %d wrong, %d models with different bits\n", n, wrong, more }' "$2" ;;
@@ -269,9 +283,10 @@ run_row() { # ROW
     if [ ! -e "$place/$name" ]; then
       code=0
       seconds=$SECONDS
-      bash "${BASH_SOURCE[0]}" --folder "$folder" --models "$models" --passes "$passes" --step "$name" "$row" \
-        >"$log" 2>&1 </dev/null || code=$?
-      printf '%s\t%s\t%s\n' "$code" $((SECONDS - seconds)) "$(summary_of "$name" "$log")" >"$place/$name.new"
+      bash "${BASH_SOURCE[0]}" --folder "$folder" --models "$models" --passes "$passes" \
+        --step "$name" "$row" >"$log" 2>&1 </dev/null || code=$?
+      text=$(summary_of "$name" "$log")
+      printf '%s\t%s\t%s\n' "$code" $((SECONDS - seconds)) "$text" >"$place/$name.new"
       mv "$place/$name.new" "$place/$name"
     fi
     IFS=$'\t' read -r code seconds text <"$place/$name"
@@ -316,7 +331,12 @@ if [ "$mode" = table ]; then
     done < <(rows)
   } >"$folder/table"
   awk -v table="$folder/table" '
-    /<!-- drivers.sh: begin/ { print; print ""; while ((getline line < table) > 0) print line; print ""; skip = 1 }
+    /<!-- drivers.sh: begin/ {
+      print $0 "\n"
+      while ((getline line < table) > 0) print line
+      print ""
+      skip = 1
+    }
     /<!-- drivers.sh: end/ { skip = 0 }
     !skip' "$tree/docs/portability.md" >"$folder/portability.md"
   cat "$folder/portability.md" >"$tree/docs/portability.md"

@@ -20,7 +20,7 @@
 // trilu: y[b, i, j] = x[b, i, j] where j - i >= k (upper 1) or j - i <= k (upper 0); else 0
 //   n         elements of y; rows, columns: of a matrix
 //   upper     1 or 0
-//   diagonal  one long, k, if P_VALUE is 1; else there is no such argument, and k is 0
+//   diagonal  one long, k, if P_VALUE is 1; else k is 0, without an argument
 // onehot: y[o, d, i] = values[1] where index[o, i] is d or d - depth, else values[0]
 //   outer, depth, inner
 // Arguments of all kernels:
@@ -89,7 +89,7 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
 }
 
 // onehot: `number` is the type of an index in memory, `compared` the one in which it is compared.
-// It is no wider than necessary, since Mesa 22.3 compares an int that was widened to long wrongly.
+// It is as narrow as possible, since Mesa 22.3 compares an int that was widened to long wrongly.
 #if P_VALUE >= 2 && P_VALUE <= 6
 typedef int compared;
 #elif P_VALUE == 12 || P_VALUE == 13

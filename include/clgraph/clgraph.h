@@ -305,7 +305,7 @@ CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices,
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
 /* Whether kernels are tested before use: if a node has several implementations, the chosen one must
- * first solve a small problem as the host does. The cache keeps the verdict. An implementation that
+ * first solve a small problem as the host does. The cache keeps the result. An implementation that
  * fails is logged and replaced by another one on that device and driver. */
 typedef enum clg_selftest {
     CLG_SELFTEST_DEFAULT = 0, /* as $CLG_SELFTEST says: "off", else on */

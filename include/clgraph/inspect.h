@@ -209,7 +209,7 @@ typedef struct clg_selftest_case {
 } clg_selftest_case;
 /* Tests kernels: computes small problems of odd sizes on the device and compares each element with
  * the host's result. Tests the implementations of operators that have several; with `all`, every
- * kernel that has a host reference. A kernel passes if all its problems are right. The verdicts are
+ * kernel that has a host reference. A kernel passes if all its problems are right. The results are
  * kept in the cache and apply from now on, see clg_selftest. kernels: the class to test,
  * CLG_KERNELS_AUTO for the device's. progress may be NULL. *out_cases is freed by
  * clg_selftest_free, which accepts NULL. A wrong kernel is not an error. Errors:

@@ -78,8 +78,8 @@ void ranking_sort(const device_record *records, const device_caps *caps, size_t 
     }
 }
 
-/* Returns why auto never takes the device for a property of its own, as the end of the sentence
- * "auto never takes it: it ..."; NULL if there is no such reason. */
+/* Returns why auto never takes the device because of what it is, as the end of the sentence
+ * "auto never takes it: it ..."; NULL without a reason. */
 static const char *reason_of_its_own(const device_record *record, const device_caps *caps)
 {
     if (caps->family == PLATFORM_OCLGRIND) return "is a simulator for debugging kernels";

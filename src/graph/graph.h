@@ -197,7 +197,7 @@ clg_status graph_compact(graph *g);
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts);
 
 /* Checks what does not depend on operators: that values are defined, domains are imported, outputs
- * are distinct, subgraphs are not nested too deeply, and that there is no cycle. Sorts the nodes
+ * are distinct, subgraphs are not nested too deeply, and the graph is acyclic. Sorts the nodes
  * topologically. */
 clg_status graph_check(graph *g);
 /* Writes a graph as readable text, for tests. */

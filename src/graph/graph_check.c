@@ -2,7 +2,7 @@
  *
  * Validates a graph's structure, independent of its operators: every value that is used is defined,
  * domains are imported, captures (uses of an enclosing graph's values) resolve, outputs are
- * distinct, the nesting depth is bounded, and there is no cycle. Duplicate names and values with
+ * distinct, the nesting depth is bounded, and the graph is acyclic. Duplicate names and values with
  * two producers are rejected earlier, when they are added.
  */
 #include "graph/graph_internal.h"

@@ -75,7 +75,7 @@ typedef struct plan_port {
     plan_placement place; /* dense; PLACE_NONE: only `known`, no tensor, or omitted */
     const tensor *known;  /* tensor known to the planner; borrowed from segment or graph */
     clg_value_kind kind;
-    /* Items of a sequence, optional or map, which has no memory of its own. Those of a map: its
+    /* Items of a sequence, optional or map, which has no device memory itself. Those of a map: its
      * keys [C] and its values, which are [C] for one map, [N,C] for a sequence of N maps. */
     const struct plan_port *items;
     size_t n_items;

@@ -2,7 +2,7 @@
  *
  * Operators on strings, which run on the host only. A node that reads or writes strings needs the
  * values of all its inputs on the host, and its operator's eval function computes all outputs.
- * Strings are UTF-8; a byte that is not valid UTF-8 is a character of its own, as in Latin-1. See
+ * Strings are UTF-8; a byte that is not valid UTF-8 is one character, as in Latin-1. See
  * decision 20.
  */
 #ifndef CLG_OPS_STRINGS_H

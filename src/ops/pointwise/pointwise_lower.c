@@ -249,7 +249,7 @@ static bool may_split(const pointwise_group *g)
     return g->n_instructions > 1;
 }
 
-/* Copies instruction i into a group of its own, *out; from[k] is the register, in the whole group,
+/* Copies instruction i into a separate group, *out; from[k] is the register, in the whole group,
  * of its input k. */
 static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
                        pointwise_register from[POINTWISE_MAX_OPERANDS])

@@ -117,7 +117,7 @@ static clg_status batch_lower(lower_context *c)
     STEP_INTS(b, k, planes, channels, inner);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
     if (simd) {
-        /* A long plane has a work-item of its own; several short ones are in one work-group. */
+        /* A long plane has one work-item; several short ones are in one work-group. */
         work_range_2d(c, k, inner > 0 ? 1 : 0, 1, planes, inner < 256 ? 16 : 1);
     } else {
         work_range_rows(c, k, inner, planes);

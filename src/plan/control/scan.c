@@ -14,7 +14,7 @@ static clg_status fault(const node *n, clg_status status, const char *what)
     return error_set(status, "%s: %s", node_text(n, text), what);
 }
 
-/* Returns entry i of attribute `name`, a list of integers; `fallback` if there is no such entry. */
+/* Returns entry i of attribute `name`, a list of integers; `fallback` where the list is shorter. */
 static int64_t entry(const node *n, const char *name, size_t i, int64_t fallback)
 {
     size_t n_list;

@@ -367,7 +367,7 @@ static clg_status build_kernels(frame *f, frame_segment *prepared)
     if (!launches) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < segment->n_steps; i++) {
         const step *s = segment->steps[i].what;
-        if (prepared->kernels[i])
+        if (prepared->kernels[i] && prepared->built_stamp == 0)
             launches[n++] = (ocl_launch){.kernel = prepared->kernels[i],
                                          .n_dims = s->n_dims,
                                          .global = s->global,

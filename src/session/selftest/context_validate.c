@@ -141,8 +141,7 @@ static bool has_attention(const lower_context *lc, const candidate *impl)
     return lc->attention && !impl->requires_selftest;
 }
 
-/* Tests the variant on a small problem of the node's kind; *out_tested is false if there is no such
- * problem. */
+/* Tests the variant on a small problem of the node's kind; *out_tested is false without one. */
 static clg_status test_variant(clg_context *context, const lower_context *lc, const candidate *impl,
                                const strbuf *variant, selftest_result *out_result, bool *out_tested)
 {

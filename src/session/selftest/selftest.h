@@ -119,8 +119,7 @@ selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selfte
 selftest_reference selftest_attention;
 selftest_contents selftest_attention_contents;
 /* Tests the attention kernels of a candidate of any operator, on a problem that is lowered to the
- * same programs; lc->attention must not be NULL. *out_tested is false if there is no such
- * problem. */
+ * same programs; lc->attention must not be NULL. *out_tested is false without a problem. */
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);

@@ -13,7 +13,7 @@
 
 enum exit_codes {
     CODE_DONE = 0,
-    CODE_WORK = 1,      /* a comparison failed, or any failure without a code of its own */
+    CODE_WORK = 1,      /* a comparison failed, or any failure without another code */
     CODE_USAGE = 2,     /* wrong usage, or an unsuitable dtype, shape or batch */
     CODE_NO_DEVICE = 3, /* no device matches, or no OpenCL */
     CODE_FILE = 4,      /* a file cannot be read, or a model is not supported */

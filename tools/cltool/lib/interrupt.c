@@ -34,7 +34,7 @@ static void leave_now(void)
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
 
-/* Cancels work in progress. Ends the program at the second call, or when there is no such work.
+/* Cancels work in progress. Ends the program at the second call, or without such work.
  * Called on a separate thread, once per signal. */
 static void interrupted(void)
 {
