@@ -50,8 +50,8 @@ typedef struct choice {
     const device_record *records;
     const device_caps *caps;
     size_t count;
-    size_t *matches, n_matches; /* of the current word; capacity n */
-    size_t *chosen, n_chosen;   /* capacity n */
+    size_t *matches, n_matches; /* of the current word; capacity `count` */
+    size_t *chosen, n_chosen;   /* capacity `count` */
     problem problem;            /* why the selector matches nothing */
     bool explain;               /* the error message lists why auto skips devices */
 } choice;

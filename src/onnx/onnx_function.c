@@ -414,7 +414,7 @@ clg_status importer_call(onnx_importer *im, const onnx_scope *s, const onnx_func
     if (status == CLG_OK) status = count(im, f->n_fields * FIELD_BYTES + NODE_BYTES);
     if (status == CLG_OK) status = give_attributes(im, &call, node);
     if (status == CLG_OK) status = read_body(im, &inside, &outputs);
-    /* Deeply nested errors: the two outer levels suffice to locate them. */
+    /* The two outermost calls suffice to locate an error in nested ones. */
     if (status != CLG_OK && n_calls_around(s) < 2)
         (void)error_prefix(status, "function %s, called by node '%s'", what, call.label);
     hash_map_deinit(&call.names);

@@ -54,7 +54,7 @@ static void born(opencl_faults_kind kind) { (void)atomic_fetch_add(&n_live[kind]
 
 static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind], 1); }
 
-/* Defines a call that returns a status. */
+/* Defines the wrapper of an OpenCL function that returns a status. */
 #define CALL(name, params, args)                                                                   \
     static cl_int CL_API_CALL wrap_##name params                                                   \
     {                                                                                              \
@@ -72,7 +72,8 @@ static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind]
         return code;                                                                               \
     }
 
-/* Defines a call that creates an object; `error` is its last argument. */
+/* Defines the wrapper of an OpenCL function that creates an object; `error` is its last
+ * parameter. */
 #define MAKER(type, name, kind, params, args)                                                      \
     static type CL_API_CALL wrap_##name params                                                     \
     {                                                                                              \

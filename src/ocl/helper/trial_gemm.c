@@ -29,8 +29,8 @@
 #define MAX_SIDE 2048
 /* The largest side of a tile, in elements. */
 #define MAX_TILE 256
-/* Global size of a dimension from which on PoCL compiles a kernel a second time. A work-item of
- * CLBlast's copy kernels processes up to 32 elements. */
+/* Global size of a dimension from which on PoCL compiles another version of a kernel. A work-item
+ * of CLBlast's copy kernels processes up to 32 elements. */
 #define WIDE_ITEMS 65536
 #define WIDE_ELEMS (32 * WIDE_ITEMS)
 /* Limits of a trial: total bytes of its operands, and m * n * k. */

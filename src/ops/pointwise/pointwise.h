@@ -166,7 +166,7 @@ typedef struct pointwise_layout {
  *   chunk (int): elements per iteration of a work-item; in row mode along the last dimension
  *   block (int), only in row mode with rank 2 or more: rows per iteration
  *   strides (idx), one per dimension, of each pattern that is neither dense nor scalar
- *   buffers of the inputs, buffers of the outputs
+ *   buffers of the inputs, then of the outputs, each followed by its offset in elements (long)
  *   scalars (float) */
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, strbuf *out_text);
 /* Writes the names of a group's instructions: "Add+Relu". */

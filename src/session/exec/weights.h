@@ -16,7 +16,8 @@ clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_
 clg_status weights_content(const session_exec *e, value_id v, const tensor **out_content);
 /* Returns whether v is a result of the init plan that is only on the device. */
 bool weights_is_computed(const session_exec *e, value_id v);
-/* Finds the buffer of v, uploaded if necessary; it then lives as long as the exec. */
+/* Returns the device buffer of v, which is uploaded first if necessary. The exec owns it, until
+ * weights_drop or its own end. */
 clg_status weights_bind(session_exec *e, value_id v, ocl_buffer **out_buffer);
 /* Releases the buffer of v. Call with weights_lock held. */
 void weights_drop(session_exec *e, value_id v);

@@ -26,8 +26,8 @@ static double length_at(const selftest_problem *p, int64_t at)
     return (double)(length - node_int(&p->node, "length_add", 0));
 }
 
-/* Returns whether a mask element hides a key: in the last of several rows all do, elsewhere a
- * random quarter. */
+/* Returns whether a mask element masks out its key: all of the last row do if there are several
+ * rows, and a random quarter of the others. */
 static bool is_masked(const shape *mask, int64_t at, uint64_t random)
 {
     const int64_t columns = mask->dims[mask->rank - 1], rows = selftest_count(mask) / columns;

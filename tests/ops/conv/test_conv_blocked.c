@@ -68,8 +68,9 @@ TEST(conv_blocked__auto_pad)
     conv_case_check(cases, COUNT(cases));
 }
 
-/* With 20 blocks of 16 channels, not all pixels of a 16x16 window fit in private memory; with
- * smaller blocks, those of 40. */
+/* Tests 16x16 kernels. With 20 input blocks of 16 channels the pixels of one window do not fit in
+ * private memory, with smaller blocks those of 40 blocks do not: the kernel splits the window. The
+ * windows of 1 and 3 blocks fit. */
 TEST(conv_blocked__large_kernels)
 {
     static const conv_case cases[] = {

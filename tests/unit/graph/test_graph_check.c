@@ -227,7 +227,7 @@ TEST(check__captures_must_be_there)
     graph_free(g);
     g = make();
     value_id v;
-    assert_ok(graph_add_outer(g, "v", 0, &v)); /* invalid: no graph is around the outermost one */
+    assert_ok(graph_add_outer(g, "v", 0, &v)); /* invalid: the main graph has none around it */
     output(g, "v");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "nothing around it gives");
     graph_free(g);
