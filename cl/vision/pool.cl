@@ -106,7 +106,7 @@ static inline vec root(const vec v, const float p)
 #elif P_P == 2
     return sqrt(v);
 #elif P_OP == 3
-    return pow(v, (vec)(num)(1.0f / p));
+    return pow(v, (vec)((num)1 / (num)p));
 #else
     return v;
 #endif

@@ -304,9 +304,9 @@ CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices,
 /* Frees the array of clg_device_list, of which devices is the first element; accepts NULL. */
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
-/* Whether kernels are tested before use: if a node has several implementations, the chosen one must
- * first solve a small problem as the host does. The cache keeps the result. An implementation that
- * fails is logged and replaced by another one on that device and driver. */
+/* Whether kernels are tested before use: the implementation chosen for a node must first solve a
+ * small problem as the host does. The cache keeps the result. One that fails is logged and replaced
+ * by another on that device and driver; if none is right, runs fail with UNSUPPORTED_DEVICE. */
 typedef enum clg_selftest {
     CLG_SELFTEST_DEFAULT = 0, /* as $CLG_SELFTEST says: "off", else on */
     CLG_SELFTEST_ON = 1,

@@ -41,6 +41,7 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
     step_builder_init(&lc.build, lc.memory, lc.texts);
     CLG_TRY(ops_lower_copy(&lc));
     CLG_TRY(lc.build.status);
+    if (context->caps->quirks & QUIRK_COSTLY_ARGUMENTS) CLG_TRY(step_builder_pack_args(&lc.build));
     plan_choice choice;
     CLG_TRY(plan_choose(context, &lc, &choice));
     if (!choice.impl) return plan_no_choice(context, &lc);
@@ -290,8 +291,9 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     return true;
 }
 
-/* Lowers a node and chooses a candidate. If the driver's compiler crashes on all candidates, lowers
- * again with ever simpler kernels (lc->caution). A view needs no candidate. */
+/* Lowers a node and chooses a candidate. If the driver's compiler crashes on all candidates, or
+ * they fail their self-tests, lowers again with ever simpler kernels (lc->caution). A view needs no
+ * candidate. */
 static clg_status lower_and_choose(const plan_context *context, lower_context *lc, plan_choice *out)
 {
     error_record first;
@@ -301,16 +303,20 @@ static clg_status lower_and_choose(const plan_context *context, lower_context *l
     CLG_TRY(plan_choose(context, lc, out));
     if (out->impl) return CLG_OK;
     error_save(plan_no_choice(context, lc), &first);
-    while (first.status == CLG_ERROR_KERNEL_BUILD && ++lc->caution < LOWER_N_CAUTIONS) {
-        const clg_kernel_class usual = lc->kernel_class;
+    const clg_kernel_class usual = lc->kernel_class;
+    const bool rejected = plan_was_rejected(lc);
+    while (rejected && ++lc->caution < LOWER_N_CAUTIONS) {
         if (lc->caution == LOWER_OTHER_CLASS)
             lc->kernel_class = usual == CLG_KERNELS_SIMD ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD;
-        const clg_status status = ops_lower_node(lc);
-        lc->kernel_class = usual;
+        clg_status status = ops_lower_node(lc);
         if (status != CLG_OK) break; /* the operator has no such kernels */
-        CLG_TRY(plan_choose(context, lc, out));
-        if (out->impl) return CLG_OK;
+        status = plan_choose(context, lc, out);
+        if (status != CLG_OK || out->impl) {
+            lc->kernel_class = usual;
+            return status;
+        }
     }
+    lc->kernel_class = usual;
     return error_restore(&first);
 }
 

@@ -8,10 +8,8 @@
  * - the first one: lowering lists candidates by preference for the kernel class.
  *
  * A chosen candidate on which the driver's compiler is known to crash is rejected (plan_compiler).
- * Where there are several candidates, and for attention always, it must also pass its self-test
- * (impl_validator). After a rejection the choice is repeated; the loop terminates because each
- * repetition excludes one more candidate.
- */
+ * It must also pass its self-test (impl_validator). After a rejection the choice is repeated; the
+ * loop terminates because each repetition excludes one more candidate. */
 #include "plan/plan.h"
 #include "plan/tuning_table.h"
 
@@ -48,14 +46,6 @@ static const candidate *find(const plan_context *context, const candidate *candi
     for (const candidate *impl = candidates; name && impl; impl = impl->next)
         if (strcmp(impl->variant, name) == 0 && plan_may_run(context, impl)) return impl;
     return NULL;
-}
-
-static size_t count(const plan_context *context, const candidate *candidates)
-{
-    size_t n = 0;
-    for (const candidate *impl = candidates; impl; impl = impl->next)
-        n += plan_may_run(context, impl);
-    return n;
 }
 
 /* Returns whether measurements or estimates may choose this candidate. */
@@ -126,10 +116,19 @@ static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
     return impl;
 }
 
+/* Runs a candidate's self-test, and keeps the driver's error if it refuses the candidate. */
+static clg_status validate(const plan_context *context, const lower_context *lc, candidate *impl,
+                           bool *out_passes)
+{
+    CLG_TRY(
+        context->validator.passes(context->validator.self, lc, impl, out_passes, &impl->refusal));
+    if (impl->refusal == CLG_OK) return CLG_OK;
+    impl->refusal_text = arena_strndup(lc->memory, error_text(), strlen(error_text()));
+    return impl->refusal_text ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 clg_status plan_choose(const plan_context *context, const lower_context *lc, plan_choice *out)
 {
-    const bool is_validated = context->validator.passes && lc->node &&
-                              (lc->attention || count(context, lc->build.candidates) > 1);
     for (;;) {
         bool passes = true;
         CLG_TRY(choose(context, lc, out));
@@ -138,26 +137,43 @@ clg_status plan_choose(const plan_context *context, const lower_context *lc, pla
         if (context->compiler.compiles)
             CLG_TRY(context->compiler.compiles(context->compiler.self, impl, &passes));
         impl->crashes = !passes;
-        if (passes && !is_validated) return CLG_OK;
-        if (passes) CLG_TRY(context->validator.passes(context->validator.self, lc, impl, &passes));
+        if (passes && context->validator.passes) CLG_TRY(validate(context, lc, impl, &passes));
         if (passes) return CLG_OK;
         impl->rejected = true;
     }
+}
+
+bool plan_was_rejected(const lower_context *lc)
+{
+    for (const candidate *impl = lc->build.candidates; impl; impl = impl->next)
+        if (impl->rejected || impl->crashes) return true;
+    return false;
+}
+
+/* Sets and returns the error of the driver if it refuses all candidates; else returns CLG_OK. */
+static clg_status refusal_of_all(const lower_context *lc, const char *where)
+{
+    const candidate *first = NULL;
+    for (const candidate *impl = lc->build.candidates; impl; impl = impl->next) {
+        if (impl->rejected && !impl->refusal_text) return CLG_OK;
+        if (impl->rejected && !first) first = impl;
+    }
+    return first ? error_set(first->refusal, "%s: %s", where, first->refusal_text) : CLG_OK;
 }
 
 clg_status plan_no_choice(const plan_context *context, const lower_context *lc)
 {
     char text[NODE_TEXT_BYTES];
     const char *where = lc->node ? node_text(lc->node, text) : "copying a tensor";
-    bool any_rejected = false, compiles;
+    bool compiles;
     for (const candidate *impl = lc->build.candidates; impl; impl = impl->next) {
-        any_rejected = any_rejected || impl->rejected;
         if (!impl->crashes) continue;
         CLG_TRY(
             context->compiler.compiles(context->compiler.self, impl, &compiles)); /* sets error */
         return error_prefix(CLG_ERROR_KERNEL_BUILD, "%s", where);
     }
-    if (any_rejected)
+    CLG_TRY(refusal_of_all(lc, where));
+    if (plan_was_rejected(lc))
         return error_set(
             CLG_ERROR_UNSUPPORTED_DEVICE,
             "%s: every implementation of it gives wrong results on '%s' with driver '%s', "

@@ -159,12 +159,14 @@ typedef struct plan_compiler {
     clg_status (*compiles)(void *self, const candidate *impl, bool *out_compiles);
 } plan_compiler;
 
-/* Runs the self-test of a candidate: whether it computes correct results on this device. Called
- * where a node has several candidates, and for attention. passes may be NULL: then all pass. */
+/* Runs the self-test of a candidate: whether it computes correct results on this device. lc->node
+ * is NULL where the planner copies a tensor. passes may be NULL: then all pass. */
 typedef struct impl_validator {
     void *self;
+    /* *out_refusal: the error, which is set, if the driver refuses the candidate's kernels, so that
+     * it does not pass; else CLG_OK. */
     clg_status (*passes)(void *self, const lower_context *lc, const candidate *impl,
-                         bool *out_passes);
+                         bool *out_passes, clg_status *out_refusal);
 } impl_validator;
 
 struct tuning_table;
@@ -242,6 +244,9 @@ typedef struct plan_choice {
     const char *problem, *impls;
 } plan_choice;
 
+/* Returns whether plan_choose rejected a candidate: the driver's compiler crashes on it, or it
+ * failed its self-test. */
+bool plan_was_rejected(const lower_context *lc);
 /* Sets and returns the error that explains why plan_choose found no candidate. */
 clg_status plan_no_choice(const plan_context *context, const lower_context *lc);
 /* Chooses the candidate for a lowered node, as impl_choice.c describes. out->impl is NULL if there

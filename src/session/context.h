@@ -66,7 +66,8 @@ clg_status context_knows(clg_context *context, const struct lower_context *lc,
                          const struct candidate *impl, bool *out_known);
 /* Implements impl_validator.passes; self is a clg_context. */
 clg_status context_validate_impl(void *self, const struct lower_context *lc,
-                                 const struct candidate *impl, bool *out_passes);
+                                 const struct candidate *impl, bool *out_passes,
+                                 clg_status *out_refusal);
 
 /* Copies from host to device memory on the utility queue; returns when done. */
 clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,

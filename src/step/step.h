@@ -160,8 +160,10 @@ typedef struct candidate {
     bool requires_selftest; /* not used if it has no self-test, unless self-tests are off */
     bool rejected;          /* failed its self-test or to compile on this device: not used */
     bool crashes;           /* rejected because the driver's compiler crashes on it */
-    bool last_resort;       /* slow, for drivers that reject the others; never measured */
-    double cost; /* estimated cycles, to compare candidates of one node; 0 when unknown */
+    clg_status refusal;     /* the driver's error that rejected it; CLG_OK: another reason */
+    const char *refusal_text;
+    bool last_resort; /* slow, for drivers that reject the others; never measured */
+    double cost;      /* estimated cycles, to compare candidates of one node; 0 when unknown */
     /* Where cost is 0: estimated cycles with its tile sizes, which tests/bench/cost_model checks;
      * 0: unknown. */
     double tiling_cost;

@@ -60,6 +60,9 @@ typedef struct pointwise_def {
      * and the result is truncated to its dtype. */
     double (*eval_float)(double a, double b, double c);
     int64_t (*eval_int)(int64_t a, int64_t b, int64_t c);
+    /* As eval_float, of expressions that have none: for self-tests. Constants are not folded by it,
+     * so that they are rounded as the device does. */
+    double (*reference)(double a, double b, double c);
 } pointwise_def;
 
 extern const pointwise_def pointwise_defs[];
@@ -193,6 +196,20 @@ clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_grou
 clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
                           pointwise_register result, tensor **out_tensor);
 
+/* An error that pointwise_reference adds to the result of one instruction, if that is a float. Its
+ * size is `step` times the size of the result and of what an implementation may compute on the way:
+ * exp and the like are not exact near their zeros. */
+typedef struct pointwise_change {
+    size_t instruction; /* SIZE_MAX: none */
+    double step;
+} pointwise_change;
+
+/* Computes one element of every output of a group in double, without rounding, from that of every
+ * input. *out_moderate is false if a float result is so large or small that float32 may not have
+ * it. Returns false where the host cannot evaluate the group. */
+bool pointwise_reference(const pointwise_group *g, const double *inputs,
+                         const pointwise_change *change, double *out_outputs, bool *out_moderate);
+
 /* ---- operators ------------------------------------------------------------------------------- */
 
 /* How the output's shape follows from those of the inputs. */
@@ -226,6 +243,9 @@ typedef struct pointwise_op {
 clg_status pointwise_infer_node(op_context *c);
 clg_status pointwise_eval_node(op_context *c, tensor **out_tensors);
 clg_status pointwise_lower_node(lower_context *c);
+/* Sets *out_group to the group of a node as lowered, for self-tests: its input i is that of the
+ * node. NOT_FOUND for nodes that are lowered in another way. */
+clg_status pointwise_group_of(const lower_context *c, pointwise_group *out_group);
 /* An `expand` function for Sum, Min and Max: applies def to the inputs pairwise, from the left. */
 clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Evaluates groups of pointwise instructions on the host, element by element, for the small tensors
- * of shape arithmetic. Every result is rounded or wrapped to its dtype, as in a kernel.
- */
+ * Evaluates groups of pointwise instructions on the host, element by element: for the small tensors
+ * of shape arithmetic, where every result is rounded or wrapped to its dtype, as in a kernel; and
+ * in double, for self-tests. */
 #include "ops/pointwise/pointwise.h"
 
 #include "tensor/tensor.h"
@@ -70,15 +70,20 @@ static number as_dtype(number x, bool is_float, clg_dtype dtype)
     return y;
 }
 
+/* Returns whether an instruction computes in floats. */
+static bool has_float_operands(const pointwise_group *g, const pointwise_instruction *i)
+{
+    const size_t deciding = i->def->flags & POINTWISE_KIND_OF_B ? 1 : 0;
+    return dtype_is_float(pointwise_dtype(g, i->operands[deciding]));
+}
+
 static bool is_evaluated(const pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_inputs; i++)
         if (g->inputs[i] == CLG_UINT64) return false;
     for (size_t i = 0; i < g->n_instructions; i++) {
         const pointwise_instruction *at = &g->instructions[i];
-        const clg_dtype kind =
-            pointwise_dtype(g, at->operands[at->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]);
-        const bool is_float = dtype_is_float(kind);
+        const bool is_float = has_float_operands(g, at);
         if (at->dtype == CLG_UINT64) return false;
         if (!(at->def->flags & POINTWISE_CAST) &&
             !(is_float ? at->def->eval_float != NULL : at->def->eval_int != NULL))
@@ -94,8 +99,7 @@ static number run_instruction(const pointwise_group *g, const pointwise_instruct
     for (int k = 0; k < i->def->n_operands; k++) x[k] = registers[i->operands[k]];
     for (int k = 0; k < i->def->n_scalars; k++)
         x[i->def->n_operands + k].f = g->scalars[i->first_scalar + k];
-    const bool is_float = dtype_is_float(
-        pointwise_dtype(g, i->operands[i->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]));
+    const bool is_float = has_float_operands(g, i);
     if (i->def->flags & POINTWISE_CAST) return as_dtype(x[0], is_float, i->dtype);
     if (is_float)
         y.f = i->def->eval_float(x[0].f, x[1].f, x[2].f);
@@ -145,4 +149,63 @@ clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs,
     }
     *out_tensor = t;
     return CLG_OK;
+}
+
+/* ---- references ------------------------------------------------------------------------------ */
+
+/* Returns whether float32 has a number near x, with some distance to its limits. */
+static bool is_moderate(double x) { return x == 0 || (fabs(x) < 1e30 && fabs(x) > 1e-30); }
+
+/* Applies an instruction in double; integers wrap to their dtype, and a cast rounds. Returns false
+ * where there is no host function. */
+static bool refer(const pointwise_group *g, const pointwise_instruction *i, const number *registers,
+                  number *out)
+{
+    const pointwise_def *def = i->def;
+    const bool is_float = has_float_operands(g, i);
+    double (*f)(double, double, double) = def->eval_float ? def->eval_float : def->reference;
+    number x[POINTWISE_MAX_OPERANDS + 2] = {{0, 0}};
+    if ((def->flags & POINTWISE_CAST) || (!is_float && def->eval_int)) {
+        *out = run_instruction(g, i, registers);
+        return true;
+    }
+    if (!is_float || !f) return false;
+    for (int k = 0; k < def->n_operands; k++) x[k] = registers[i->operands[k]];
+    for (int k = 0; k < def->n_scalars; k++)
+        x[def->n_operands + k].f = g->scalars[i->first_scalar + k];
+    out->f = f(x[0].f, x[1].f, x[2].f);
+    if (!dtype_is_float(i->dtype)) *out = as_dtype(*out, true, i->dtype);
+    return true;
+}
+
+/* Returns the size of numbers that an implementation may compute on the way to a result. */
+static double inner_size(const pointwise_instruction *i, const number *registers)
+{
+    double size = 0;
+    for (int k = 0; k < i->def->n_operands; k++)
+        size = fmax(size, fabs(registers[i->operands[k]].f));
+    return i->def->flags & POINTWISE_HEAVY ? (1 + size) / 4 : size / 16;
+}
+
+bool pointwise_reference(const pointwise_group *g, const double *inputs,
+                         const pointwise_change *change, double *out_outputs, bool *out_moderate)
+{
+    number registers[POINTWISE_MAX_INPUTS + POINTWISE_MAX_INSTRUCTIONS];
+    *out_moderate = true;
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        registers[i] = (number){inputs[i], 0};
+        if (g->inputs[i] != CLG_DTYPE_NONE && !dtype_is_float(g->inputs[i]))
+            registers[i].i = (int64_t)inputs[i];
+    }
+    for (size_t i = 0; i < g->n_instructions; i++) {
+        number *y = &registers[POINTWISE_RESULT(i)];
+        if (g->instructions[i].dtype == CLG_UINT64 || !refer(g, &g->instructions[i], registers, y))
+            return false;
+        if (!dtype_is_float(g->instructions[i].dtype)) continue;
+        if (i == change->instruction)
+            y->f += change->step * (fabs(y->f) + inner_size(&g->instructions[i], registers));
+        *out_moderate = *out_moderate && is_moderate(y->f);
+    }
+    for (size_t k = 0; k < g->n_outputs; k++) out_outputs[k] = registers[g->outputs[k]].f;
+    return true;
 }

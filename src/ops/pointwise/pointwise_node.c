@@ -178,6 +178,20 @@ clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
+clg_status pointwise_group_of(const lower_context *c, pointwise_group *out_group)
+{
+    clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
+    const tensor *known[POINTWISE_MAX_INPUTS];
+    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row) || narrow_is(c->inputs[0].dtype) ||
+        narrow_is(c->outputs[0].dtype))
+        return error_set(CLG_ERROR_NOT_FOUND, "%s is no group", c->node->op_type);
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        dtypes[i] = c->inputs[i].dtype;
+        known[i] = c->inputs[i].known;
+    }
+    return group_of_node(c->node, c->row, dtypes, known, out_group);
+}
+
 /* Binds the group's inputs to the node's, and drops inputs that no instruction reads: absent ones,
  * known exponents, the second input of CastLike. */
 static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwise_binding *bound)

@@ -98,11 +98,74 @@ EVAL_INT(complement, ~a)
 EVAL(where, a != 0 ? b : c, a != 0 ? b : c)
 EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
 
+/* ---- references for self-tests --------------------------------------------------------------- */
+
+/* By other formulas than the kernels', where there is a stable one. */
+#define REFERENCE(name, expression)                                                                \
+    static double name##_reference(double a, double b, double c)                                   \
+    {                                                                                              \
+        (void)a, (void)b, (void)c;                                                                 \
+        return expression;                                                                         \
+    }
+
+static double clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+static double sigmoid(double x) { return 0.5 * (1 + tanh(x / 2)); }
+static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+static double quantized(double a, double zero, double scale)
+{
+    return nearbyint(clamp(a / scale, -1024, 1024)) + zero;
+}
+
+REFERENCE(div_or_zero, b == 0 ? 0 : a / b)
+REFERENCE(half_power, pow(a, 0.5))
+REFERENCE(cube, a *(a *a))
+REFERENCE(clip, clamp(a, b, c))
+REFERENCE(round_near, nearbyint(clamp(a, -1024, 1024)))
+REFERENCE(dequantize, a *c - b * c)
+REFERENCE(quantize, quantized(a, b, c))
+REFERENCE(erf, 1 - erfc(a))
+REFERENCE(sin, sin(a))
+REFERENCE(cos, cos(a))
+REFERENCE(tan, sin(a) / cos(a))
+REFERENCE(asin, asin(a))
+REFERENCE(acos, acos(a))
+REFERENCE(atan, atan2(a, 1))
+REFERENCE(sinh, (exp(a) - exp(-a)) / 2)
+REFERENCE(cosh, (exp(a) + exp(-a)) / 2)
+REFERENCE(tanh, 1 - 2 / (exp(2 * a) + 1))
+REFERENCE(asinh, asinh(a))
+REFERENCE(acosh, acosh(a))
+REFERENCE(atanh, (log1p(a) - log1p(-a)) / 2)
+REFERENCE(leaky_relu, a < 0 ? a * b : a)
+REFERENCE(thresholded_relu, a > b ? a : 0)
+REFERENCE(elu, a < 0 ? b * (exp(a) - 1) : a)
+REFERENCE(selu, a > 0 ? c * a : c * b * (exp(a) - 1))
+REFERENCE(celu, a < 0 ? b * (exp(a / b) - 1) : a)
+REFERENCE(sigmoid, sigmoid(a))
+REFERENCE(hard_sigmoid, clamp(a *b + c, 0, 1))
+REFERENCE(hard_swish, a *clamp(a / 6 + 0.5, 0, 1))
+REFERENCE(gelu, a *erfc(-a / sqrt(2)) / 2)
+REFERENCE(gelu_tanh, a *sigmoid(2 * 0.79788456080286536 * (a + 0.044715 * a * a * a)))
+REFERENCE(softplus, softplus(a))
+REFERENCE(softsign, a / (1 + fabs(a)))
+REFERENCE(mish, a *tanh(softplus(a)))
+REFERENCE(swish, a *sigmoid(b *a))
+REFERENCE(shrink, a<-c ? a + b : a> c ? a - b : 0)
+REFERENCE(is_nan, isnan(a))
+REFERENCE(is_inf, isinf(a) != 0)
+REFERENCE(is_inf_positive, isinf(a) && a > 0)
+REFERENCE(is_inf_negative, isinf(a) && a < 0)
+REFERENCE(never, 0)
+
 /* ---- table of expressions -------------------------------------------------------------------- */
 
 #define ON_HOST(name) .eval_float = name##_float, .eval_int = name##_int
 #define BY_FLOAT(name) .eval_float = name##_float
 #define BY_INT(name) .eval_int = name##_int
+#define FOR_TESTS(name) .reference = name##_reference
 
 /* Set one expression for all dtypes of a kind: FLOATS for floats, INTEGERS for integers, NUMBERS
  * for both, ALL also for bool. */
@@ -135,7 +198,7 @@ const pointwise_def pointwise_defs[] = {
     {"Mul", 2, 0, 0, FLOATS("$a * $b"), INTEGERS("$t($u($a) * $u($b))"), ON_HOST(mul)},
     {"Div", 2, 0, LANES, FLOATS("$a / $b"), .on_signed = "DIV_SIGNED($S, $V, $a, $b)",
      .on_unsigned = "DIV_UNSIGNED($S, $a, $b)", ON_HOST(div)},
-    {"DivOrZero", 2, 0, 0, FLOATS("$b == ($T)0 ? ($T)0 : $a / $b")},
+    {"DivOrZero", 2, 0, 0, FLOATS("$b == ($T)0 ? ($T)0 : $a / $b"), FOR_TESTS(div_or_zero)},
     {"DivScalar", 1, 1, 0, FLOATS("$a / $p"), BY_FLOAT(div)},
     {"Mod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("MOD_FLOAT($a, $b)"),
      .on_signed = "MOD_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
@@ -149,13 +212,14 @@ const pointwise_def pointwise_defs[] = {
     {"Pow.float", 2, 0, LANES | POINTWISE_MIXED, .on_signed = "POWER_OF_FLOAT($S, $a, $b)"},
     {"Square", 1, 0, 0, FLOATS("$a * $a"), BY_FLOAT(square)},
     /* Computes pow(a, 0.5) by sqrt; as with pow, -infinity gives infinity, and -0 gives 0. */
-    {"Pow.half", 1, 0, 0, FLOATS("$a == -($T)INFINITY ? ($T)INFINITY : fabs(sqrt($a))")},
-    {"Cube", 1, 0, 0, FLOATS("$a * $a * $a")},
+    {"Pow.half", 1, 0, 0, FLOATS("$a == -($T)INFINITY ? ($T)INFINITY : fabs(sqrt($a))"),
+     FOR_TESTS(half_power)},
+    {"Cube", 1, 0, 0, FLOATS("$a * $a * $a"), FOR_TESTS(cube)},
     {"Min", 2, 0, 0, FLOATS("MIN_OF($a, $b)"), INTEGERS("min($a, $b)"), ON_HOST(min)},
     {"Max", 2, 0, 0, FLOATS("MAX_OF($a, $b)"), INTEGERS("max($a, $b)"), ON_HOST(max)},
     {"ClipLow", 2, 0, 0, NUMBERS("$a < $b ? $b : $a"), ON_HOST(clip_low)},
     {"ClipHigh", 2, 0, 0, NUMBERS("$a > $b ? $b : $a"), ON_HOST(clip_high)},
-    {"Clip", 1, 2, 0, FLOATS("CLAMP_OF($a, $p, $q)")},
+    {"Clip", 1, 2, 0, FLOATS("CLAMP_OF($a, $p, $q)"), FOR_TESTS(clip)},
 
     {"Neg", 1, 0, 0, FLOATS("-$a"), .on_signed = "$t(($U)0 - $u($a))", ON_HOST(neg)},
     {"Abs", 1, 0, 0, FLOATS("fabs($a)"), .on_signed = "$a < ($T)0 ? $t(($U)0 - $u($a)) : $a",
@@ -171,62 +235,72 @@ const pointwise_def pointwise_defs[] = {
     /* Rounds float32 as rint within +-1024, and clamps other values to that, which saturates in 8
      * bits anyway. On CPUs rint takes 20 instructions. */
     {"RoundNear", 1, 0, 0,
-     FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)")},
+     FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)"),
+     FOR_TESTS(round_near)},
     /* Dequantize and quantize with zero point $p and scale $q; the quantised result is not
      * saturated. */
-    {"Dequantize", 1, 2, 0, FLOATS("($a - $p) * $q")},
+    {"Dequantize", 1, 2, 0, FLOATS("($a - $p) * $q"), FOR_TESTS(dequantize)},
     {"Quantize", 1, 2, 0,
-     FLOATS("CLAMP_OF($a / $q, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0) + $p")},
+     FLOATS("CLAMP_OF($a / $q, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0) + $p"),
+     FOR_TESTS(quantize)},
     UNARY_FLOAT("Exp", "exp($a)", POINTWISE_HEAVY, BY_FLOAT(exp)),
     UNARY_FLOAT("Log", "log($a)", POINTWISE_HEAVY, BY_FLOAT(log)),
-    UNARY_FLOAT("Erf", "erf_$T($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Sin", "sin($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Cos", "cos($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Tan", "tan($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Asin", "asin($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Acos", "acos($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Atan", "atan($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Sinh", "sinh($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Cosh", "cosh($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Tanh", "tanh($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Asinh", "asinh($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Acosh", "acosh($a)", POINTWISE_HEAVY),
-    UNARY_FLOAT("Atanh", "atanh($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Erf", "erf_$T($a)", POINTWISE_HEAVY, FOR_TESTS(erf)),
+    UNARY_FLOAT("Sin", "sin($a)", POINTWISE_HEAVY, FOR_TESTS(sin)),
+    UNARY_FLOAT("Cos", "cos($a)", POINTWISE_HEAVY, FOR_TESTS(cos)),
+    UNARY_FLOAT("Tan", "tan($a)", POINTWISE_HEAVY, FOR_TESTS(tan)),
+    UNARY_FLOAT("Asin", "asin($a)", POINTWISE_HEAVY, FOR_TESTS(asin)),
+    UNARY_FLOAT("Acos", "acos($a)", POINTWISE_HEAVY, FOR_TESTS(acos)),
+    UNARY_FLOAT("Atan", "atan($a)", POINTWISE_HEAVY, FOR_TESTS(atan)),
+    UNARY_FLOAT("Sinh", "sinh($a)", POINTWISE_HEAVY, FOR_TESTS(sinh)),
+    UNARY_FLOAT("Cosh", "cosh($a)", POINTWISE_HEAVY, FOR_TESTS(cosh)),
+    UNARY_FLOAT("Tanh", "tanh($a)", POINTWISE_HEAVY, FOR_TESTS(tanh)),
+    UNARY_FLOAT("Asinh", "asinh($a)", POINTWISE_HEAVY, FOR_TESTS(asinh)),
+    UNARY_FLOAT("Acosh", "acosh($a)", POINTWISE_HEAVY, FOR_TESTS(acosh)),
+    UNARY_FLOAT("Atanh", "atanh($a)", POINTWISE_HEAVY, FOR_TESTS(atanh)),
 
     {"Relu", 1, 0, 0, FLOATS("$a < ($T)0 ? ($T)0 : $a"), .on_signed = "max($a, ($T)0)",
      .on_unsigned = "$a", ON_HOST(relu)},
-    {"LeakyRelu", 1, 1, 0, FLOATS("$a < ($T)0 ? $p * $a : $a")},
+    {"LeakyRelu", 1, 1, 0, FLOATS("$a < ($T)0 ? $p * $a : $a"), FOR_TESTS(leaky_relu)},
     {"PRelu", 2, 0, 0, FLOATS("$a < ($T)0 ? $a * $b : $a"),
-     .on_signed = "$a < ($T)0 ? $t($u($a) * $u($b)) : $a", .on_unsigned = "$a"},
-    {"ThresholdedRelu", 1, 1, 0, FLOATS("$a > $p ? $a : ($T)0")},
-    {"Elu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a) : $a")},
-    {"Selu", 1, 2, POINTWISE_HEAVY, FLOATS("$q * ($a > ($T)0 ? $a : $p * expm1($a))")},
-    {"Celu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a / $p) : $a")},
-    UNARY_FLOAT("Sigmoid", "($T)1 / (($T)1 + exp(-$a))", POINTWISE_HEAVY),
-    {"HardSigmoid", 1, 2, 0, FLOATS("CLAMP_OF($a * $p + $q, ($T)0, ($T)1)")},
-    UNARY_FLOAT("HardSwish", "$a * CLAMP_OF($a / ($T)6 + $k(0.5), ($T)0, ($T)1)", 0),
+     .on_signed = "$a < ($T)0 ? $t($u($a) * $u($b)) : $a", .on_unsigned = "$a",
+     FOR_TESTS(leaky_relu)},
+    {"ThresholdedRelu", 1, 1, 0, FLOATS("$a > $p ? $a : ($T)0"), FOR_TESTS(thresholded_relu)},
+    {"Elu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a) : $a"), FOR_TESTS(elu)},
+    {"Selu", 1, 2, POINTWISE_HEAVY, FLOATS("$q * ($a > ($T)0 ? $a : $p * expm1($a))"),
+     FOR_TESTS(selu)},
+    {"Celu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a / $p) : $a"),
+     FOR_TESTS(celu)},
+    UNARY_FLOAT("Sigmoid", "($T)1 / (($T)1 + exp(-$a))", POINTWISE_HEAVY, FOR_TESTS(sigmoid)),
+    {"HardSigmoid", 1, 2, 0, FLOATS("CLAMP_OF($a * $p + $q, ($T)0, ($T)1)"),
+     FOR_TESTS(hard_sigmoid)},
+    UNARY_FLOAT("HardSwish", "$a * CLAMP_OF($a / ($T)6 + $k(0.5), ($T)0, ($T)1)", 0,
+                FOR_TESTS(hard_swish)),
     UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf_$T($a * $k(0.70710678118654752)))",
-                POINTWISE_HEAVY),
+                POINTWISE_HEAVY, FOR_TESTS(gelu)),
     UNARY_FLOAT("Gelu.tanh",
                 "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * "
                 "$a * $a)))",
-                POINTWISE_HEAVY),
-    UNARY_FLOAT("Softplus", SOFTPLUS, POINTWISE_HEAVY),
-    UNARY_FLOAT("Softsign", "$a / (($T)1 + fabs($a))", 0),
-    UNARY_FLOAT("Mish", "$a * tanh(" SOFTPLUS ")", POINTWISE_HEAVY),
-    {"Swish", 1, 1, POINTWISE_HEAVY, FLOATS("$a / (($T)1 + exp(-$p * $a))")},
-    {"Shrink", 1, 2, 0, FLOATS("$a < -$q ? $a + $p : ($a > $q ? $a - $p : ($T)0)")},
+                POINTWISE_HEAVY, FOR_TESTS(gelu_tanh)),
+    UNARY_FLOAT("Softplus", SOFTPLUS, POINTWISE_HEAVY, FOR_TESTS(softplus)),
+    UNARY_FLOAT("Softsign", "$a / (($T)1 + fabs($a))", 0, FOR_TESTS(softsign)),
+    UNARY_FLOAT("Mish", "$a * tanh(" SOFTPLUS ")", POINTWISE_HEAVY, FOR_TESTS(mish)),
+    {"Swish", 1, 1, POINTWISE_HEAVY, FLOATS("$a / (($T)1 + exp(-$p * $a))"), FOR_TESTS(swish)},
+    {"Shrink", 1, 2, 0, FLOATS("$a < -$q ? $a + $p : ($a > $q ? $a - $p : ($T)0)"),
+     FOR_TESTS(shrink)},
 
     COMPARISON("Equal", "==", equal),
     COMPARISON("Less", "<", less),
     COMPARISON("LessOrEqual", "<=", less_equal),
     COMPARISON("Greater", ">", greater),
     COMPARISON("GreaterOrEqual", ">=", greater_equal),
-    {"IsNaN", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a != $a")},
-    {"IsInf", 1, 0, POINTWISE_TO_BOOL, FLOATS("fabs($a) == ($T)INFINITY")},
-    {"IsInf.positive", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a == ($T)INFINITY")},
-    {"IsInf.negative", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a == -($T)INFINITY")},
-    {"Never", 1, 0, POINTWISE_TO_BOOL, FLOATS("($M)0")},
+    {"IsNaN", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a != $a"), FOR_TESTS(is_nan)},
+    {"IsInf", 1, 0, POINTWISE_TO_BOOL, FLOATS("fabs($a) == ($T)INFINITY"), FOR_TESTS(is_inf)},
+    {"IsInf.positive", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a == ($T)INFINITY"),
+     FOR_TESTS(is_inf_positive)},
+    {"IsInf.negative", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a == -($T)INFINITY"),
+     FOR_TESTS(is_inf_negative)},
+    {"Never", 1, 0, POINTWISE_TO_BOOL, FLOATS("($M)0"), FOR_TESTS(never)},
 
     {"And", 2, 0, 0, INTEGERS("$a & $b"), .on_bool = "$a & $b", BY_INT(and)},
     {"Or", 2, 0, 0, INTEGERS("$a | $b"), .on_bool = "$a | $b", BY_INT(or)},

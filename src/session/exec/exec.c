@@ -120,7 +120,7 @@ static clg_status set_constants(session_exec *e)
 /* Implements impl_validator.passes. Before the first self-test that must run, compiles the kernels
  * of the whole plan ahead. */
 static clg_status validator(void *self, const lower_context *lc, const candidate *impl,
-                            bool *out_passes)
+                            bool *out_passes, clg_status *out_refusal)
 {
     session_exec *e = self;
     bool is_known = true;
@@ -130,7 +130,7 @@ static clg_status validator(void *self, const lower_context *lc, const candidate
         e->ahead_of = NULL;
         CLG_TRY(exec_compile_ahead(e, inputs));
     }
-    return context_validate_impl(e->context, lc, impl, out_passes);
+    return context_validate_impl(e->context, lc, impl, out_passes, out_refusal);
 }
 
 static clg_status exec_build(session_exec *e, clg_progress_callback progress, void *user)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Implements clg_context_selftest: runs the table of self-test cases, each with all implementations
- * that may run on the device and in each floating-point dtype, and reports the results. Without
+ * that may run on the device and in each floating-point dtype, and a small graph in a session, and
+ * reports the results. Without
  * `all`, only cases with several implementations are run.
  */
 #include "base/strbuf.h"
@@ -43,23 +44,38 @@ static char *problem_text(const selftest_problem *p)
     return line;
 }
 
-static clg_status note(report *r, const selftest_problem *p, const candidate *impl, bool has_choice,
-                       const selftest_result *result, const char *failure)
+/* Adds a row to the report. Takes ownership of `problem`. */
+static clg_status add_row(report *r, const clg_selftest_case *row, char *problem)
 {
-    CLG_TRY(MEMORY_RESERVE(r->items, r->capacity, r->count + 1));
+    const clg_status status = MEMORY_RESERVE(r->items, r->capacity, r->count + 1);
+    if (status != CLG_OK) {
+        memory_free(problem);
+        return status;
+    }
     clg_selftest_case *item = &r->items[r->count++];
-    *item = (clg_selftest_case){.op_type = p->node.op_type,
-                                .problem = problem_text(p),
-                                .impl = memory_strdup(impl->variant),
-                                .kernel = memory_strdup(selftest_kernel(impl)),
-                                .has_choice = has_choice,
-                                .passed = result->passed,
-                                .worst_error = result->worst,
-                                .bound = result->bound,
-                                .failure = memory_strdup(failure)};
+    *item = *row;
+    item->problem = problem;
+    item->impl = memory_strdup(row->impl);
+    item->kernel = memory_strdup(row->kernel);
+    item->failure = memory_strdup(row->failure);
     return item->problem && item->impl && item->kernel && item->failure
                ? CLG_OK
                : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static clg_status note(report *r, const selftest_problem *p, const candidate *impl, bool has_choice,
+                       const selftest_result *result, const char *failure)
+{
+    return add_row(r,
+                   &(clg_selftest_case){.op_type = p->node.op_type,
+                                        .impl = impl->variant,
+                                        .kernel = selftest_kernel(impl),
+                                        .has_choice = has_choice,
+                                        .passed = result->passed,
+                                        .worst_error = result->worst,
+                                        .bound = result->bound,
+                                        .failure = failure},
+                   problem_text(p));
 }
 
 /* Returns whether an error ends the report, since no further test can run. Other errors are
@@ -76,6 +92,7 @@ static clg_status report_impl(report *r, const selftest_problem *p, const candid
     selftest_result result;
     clg_status status = selftest_run(r->context, p, impl, &result);
     if (ends_report(status)) return status;
+    if (status == CLG_ERROR_NOT_FOUND) return CLG_OK;
     if (status != CLG_OK) return note(r, p, impl, has_choice, &result, error_text());
     if (has_choice) CLG_TRY(context_add_selftest_record(&r->records, impl, &result));
     return note(r, p, impl, has_choice, &result, "");
@@ -88,7 +105,7 @@ static clg_status report_case(report *r, const selftest_case *row, clg_dtype dty
 {
     size_t n_impls = 0;
     clg_status status = selftest_from_case(row, dtype, p);
-    if (status == CLG_OK) status = selftest_lower(r->context, kernel_class, p);
+    if (status == CLG_OK) status = selftest_lower(r->context, kernel_class, LOWER_AS_USUAL, p);
     if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE ||
         status == CLG_ERROR_UNSUPPORTED_DEVICE)
         return CLG_OK;
@@ -119,6 +136,25 @@ static clg_status report_all(report *r, clg_kernel_class kernel_class, bool all,
     return CLG_OK;
 }
 
+/* Tests two runs of a session, which must compute the right result each. */
+static clg_status report_session(report *r, clg_kernel_class kernel_class)
+{
+    selftest_result results[SELFTEST_SESSION_RUNS] = {{0}};
+    const clg_status status = selftest_session(r->context, kernel_class, results);
+    if (ends_report(status)) return status;
+    for (int run = 0; run < SELFTEST_SESSION_RUNS; run++)
+        CLG_TRY(add_row(r,
+                        &(clg_selftest_case){.op_type = "session",
+                                             .impl = run == 0 ? "first run" : "second run",
+                                             .kernel = "all",
+                                             .passed = status == CLG_OK && results[run].passed,
+                                             .worst_error = results[run].worst,
+                                             .bound = results[run].bound,
+                                             .failure = status == CLG_OK ? "" : error_text()},
+                        memory_strdup("Conv Relu MaxPool MatMul Add Softmax")));
+    return CLG_OK;
+}
+
 clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n)
@@ -129,6 +165,7 @@ clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class,
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = report_all(&r, kernel_class, all, progress, user, p);
+    if (status == CLG_OK) status = report_session(&r, kernel_class);
     memory_free(p);
     ocl_programs_save(context->ocl);
     if (status == CLG_OK) status = context_replace_selftest_records(context, &r.records);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Validates implementations before use: where a node has several, the chosen one is tested before
- * its first use on a device and driver. The test uses the programs and work-group sizes of that
- * use, so that nothing is compiled only for it. Results are kept in the cache. An implementation
+ * Validates implementations before use: the chosen one of a node is tested before its first use on
+ * a device and driver. The test uses the programs and work-group sizes of that use, so that nothing
+ * is compiled only for it. Results are kept in the cache. An implementation
  * that failed is not used again, by this or later processes, until driver, library or kernel
  * change. See decision 25.
  *
@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "session/selftest/selftest.h"
+#include "session/selftest/selftest_math.h"
 
 #include <string.h>
 
@@ -46,6 +47,12 @@ static void write_stored(clg_context *context)
 }
 
 /* ---- one variant ----------------------------------------------------------------------------- */
+
+/* Returns what a node computes, for messages. */
+static const char *op_type_of(const lower_context *lc)
+{
+    return lc->node ? lc->node->op_type : "copying a tensor";
+}
 
 /* Logs the result of a self-test. */
 static void report_rejected(const clg_context *context, const char *op_type,
@@ -116,22 +123,46 @@ static clg_status compare_variant(const candidate *impl, const strbuf *variant, 
     return status;
 }
 
+/* Returns whether a problem has more elements than a test should take time for. Products of any
+ * size are tested, in part; where elements are only moved, more are. */
+static bool is_too_large(const selftest_problem *p)
+{
+    const int64_t max = selftest_moves(p->op) ? 1 << 21 : 1 << 19;
+    int64_t total = 0;
+    for (size_t i = 0; i < p->node.n_inputs; i++)
+        if (p->inputs[i].dtype != CLG_DTYPE_NONE) total += selftest_count(&p->inputs[i].dims);
+    for (size_t k = 0; k < p->node.n_outputs; k++)
+        if (p->outputs[k].dtype != CLG_DTYPE_NONE) total += selftest_count(&p->outputs[k].dims);
+    return total > max && !selftest_gemm_reference(&p->node);
+}
+
+/* Logs why a problem does not serve. */
+static clg_status skip(const lower_context *lc, const char *why)
+{
+    log_write(CLG_LOG_DEBUG, "a problem for the self-test of %s does not serve: %s", op_type_of(lc),
+              why);
+    return CLG_OK;
+}
+
 /* Tests a problem if it is lowered to the variant; else leaves *out_tested unchanged. Sizes that
- * the operator rejects are skipped. */
+ * the operator rejects, and nodes that the reference does not cover, are skipped. */
 static clg_status try_problem(clg_context *context, const lower_context *lc, const candidate *impl,
                               const strbuf *variant, selftest_problem *p,
                               selftest_result *out_result, bool *out_tested)
 {
     bool same;
-    const clg_status status = selftest_lower(context, lc->kernel_class, p);
-    if (status != CLG_OK) return status == CLG_ERROR_OUT_OF_HOST_MEMORY ? status : CLG_OK;
-    const candidate *small = impl_named(p, impl->variant);
-    if (!small) return CLG_OK;
+    clg_status status = selftest_lower(context, lc->kernel_class, lc->caution, p);
+    if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
+    if (status != CLG_OK) return skip(lc, error_text());
+    const candidate *small = p->lc.is_view ? NULL : impl_named(p, impl->variant);
+    if (!small) return skip(lc, "lowered to other implementations");
+    if (is_too_large(p)) return skip(lc, "too large");
     CLG_TRY(compare_variant(small, variant, &same));
-    if (!same) return CLG_OK;
-    CLG_TRY(selftest_run(context, p, small, out_result));
-    *out_tested = true;
-    return CLG_OK;
+    if (!same) return skip(lc, "lowered to another variant");
+    status = selftest_run(context, p, small, out_result);
+    if (status == CLG_ERROR_NOT_FOUND) return skip(lc, error_text());
+    *out_tested = status == CLG_OK;
+    return status;
 }
 
 /* Returns whether the candidate is validated by testing its attention kernels alone. Not for
@@ -219,8 +250,9 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 /* ---- status of variants ---------------------------------------------------------------------- */
 
 /* Status of a variant, as stored in clg_context.validated. Its keys are hashes of selftest_variant,
- * which has names and parameters, but not the long source texts. */
-enum { FAILED, PASSED, UNTESTED };
+ * which has names and parameters, but not the long source texts. REFUSED: by the driver. From
+ * UNTESTED on: not tested, by as many nodes. */
+enum { FAILED, PASSED, REFUSED, UNTESTED, MAX_NODES = 3 };
 
 /* Returns the status of a variant in this process, HASH_MAP_NONE if unknown. Loads the cache
  * first. */
@@ -242,12 +274,13 @@ static clg_status remember(clg_context *context, hash128 name, size_t known)
     return status;
 }
 
-/* Returns whether the status is final. UNTESTED is final only if the operator has no test at all,
- * since a later node may offer a suitable problem. */
+/* Returns whether the status is final. Not tested is final if the operator has no test at all, or
+ * several nodes had no suitable problem: a later one may have. */
 static bool is_settled(size_t known, const lower_context *lc)
 {
-    return known == FAILED || known == PASSED ||
-           (known == UNTESTED && !selftest_gemm_reference(lc->node) && !lc->attention);
+    return known == FAILED || known == PASSED || known == REFUSED ||
+           (known != HASH_MAP_NONE && known >= UNTESTED &&
+            (known >= UNTESTED + MAX_NODES || (!selftest_find(lc->node) && !lc->attention)));
 }
 
 static bool find_selftest_record(clg_context *context, hash128 key, size_t *out_known)
@@ -287,7 +320,7 @@ static void set_result(selftest_record *v, const selftest_result *result)
 /* Determines a variant's status: from the cache, else by a test, else by compiling it. Stores
  * results. */
 static clg_status find_out(clg_context *context, const lower_context *lc, const candidate *impl,
-                           const strbuf *variant, size_t *out_known)
+                           const strbuf *variant, size_t *out_known, clg_status *out_refusal)
 {
     selftest_result result;
     selftest_record v;
@@ -298,29 +331,32 @@ static clg_status find_out(clg_context *context, const lower_context *lc, const 
     clg_status status = test_variant(context, lc, impl, variant, &result, &tested);
     if (status == CLG_OK && !tested) status = build_variant(context, impl);
     if (is_refusal(status)) {
-        report_refused(context, lc->node->op_type, &v);
-        *out_known = FAILED;
+        *out_refusal = status;
+        report_refused(context, op_type_of(lc), &v);
+        *out_known = REFUSED;
         return CLG_OK;
     }
     if (status != CLG_OK || !tested) return status;
     set_result(&v, &result);
     *out_known = v.passed ? PASSED : FAILED;
-    report_rejected(context, lc->node->op_type, &v);
+    report_rejected(context, op_type_of(lc), &v);
     return store_selftest_record(context, &v);
 }
 
 /* Validates a variant. Called with test_lock held, so that several threads do not run the same
  * test. */
 static clg_status validate(clg_context *context, const lower_context *lc, const candidate *impl,
-                           const strbuf *variant, hash128 name, size_t *out_known)
+                           const strbuf *variant, hash128 name, size_t *out_known,
+                           clg_status *out_refusal)
 {
     const size_t before = recall(context, name);
     *out_known = before;
     if (is_settled(before, lc)) return CLG_OK;
-    CLG_TRY(find_out(context, lc, impl, variant, out_known));
-    if (*out_known == UNTESTED && before != UNTESTED)
+    CLG_TRY(find_out(context, lc, impl, variant, out_known, out_refusal));
+    if (*out_known == UNTESTED && before != HASH_MAP_NONE) *out_known = before + 1;
+    if (*out_known == UNTESTED)
         log_write(CLG_LOG_INFO, "'%s' (%s), an implementation of %s, %s without a self-test",
-                  impl->variant, selftest_kernel(impl), lc->node->op_type,
+                  impl->variant, selftest_kernel(impl), op_type_of(lc),
                   impl->requires_selftest ? "is not used" : "is used");
     return remember(context, name, *out_known);
 }
@@ -345,10 +381,11 @@ clg_status context_knows(clg_context *context, const lower_context *lc, const ca
 }
 
 clg_status context_validate_impl(void *self, const lower_context *lc, const candidate *impl,
-                                 bool *out_passes)
+                                 bool *out_passes, clg_status *out_refusal)
 {
     clg_context *context = self;
     strbuf variant;
+    *out_refusal = CLG_OK;
     strbuf_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
@@ -356,11 +393,15 @@ clg_status context_validate_impl(void *self, const lower_context *lc, const cand
     size_t known = status == CLG_OK ? recall(context, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
         mutex_lock(&context->test_lock);
-        status = validate(context, lc, impl, &variant, name, &known);
+        status = validate(context, lc, impl, &variant, name, &known, out_refusal);
         mutex_unlock(&context->test_lock);
     }
     strbuf_deinit(&variant);
-    *out_passes = known == PASSED || (known == UNTESTED && !impl->requires_selftest);
+    if (status == CLG_OK && known == REFUSED && *out_refusal == CLG_OK)
+        *out_refusal = error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
+                                 "the driver refused its kernel %s before, as the log says",
+                                 selftest_kernel(impl));
+    *out_passes = known == PASSED || (known >= UNTESTED && !impl->requires_selftest);
     return status;
 }
 

@@ -13,33 +13,59 @@
 
 #include <clgraph/inspect.h>
 
-#define SELFTEST_MAX_INPUTS 9
+#define SELFTEST_MAX_INPUTS 16
+#define SELFTEST_MAX_OUTPUTS 8
 
-/* Computes the expected result of a node, row-major: y, and for each element `scale`, the sum of
- * the magnitudes of its terms, to which its error is relative. lc: the node as lowered. in: the
- * elements of its inputs, row-major, NULL where absent. */
-typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
-                                      double *scale);
+/* The expected elements of an output, row-major, and for each its scale: the sum of the magnitudes
+ * of its terms, to which its error is relative. HUGE_VAL: the element is only checked for NaNs;
+ * NAN: any value is right. The arrays are zero before the reference is called, and NULL where the
+ * output is absent. */
+typedef struct selftest_expected {
+    double *y, *scale;
+} selftest_expected;
+
+/* Computes the expected outputs of a node. lc: the node as lowered; memory for the computation is
+ * from its arena. in: the elements of its inputs, row-major, NULL where absent. out: an entry for
+ * each output. */
+typedef clg_status selftest_reference(const lower_context *lc, const double *const *in,
+                                      const selftest_expected *out);
 
 /* Sets *out to element `at` of an input that needs special values and returns true; returns false
- * where any moderate value is valid. */
+ * where any moderate value is valid. random: 64 random bits of this element. */
 typedef struct selftest_problem selftest_problem;
 typedef bool selftest_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
                                double *out);
 
-/* A node to be tested; it has one output. */
+/* How an operator is tested: a row of selftest_operators.c. */
+typedef struct selftest_op {
+    const char *domain, *op_type;
+    selftest_reference *reference;
+    selftest_contents *contents; /* NULL: values from low to high everywhere */
+    double low, high;            /* range of float elements; if both are 0: -1 to 1 */
+    double tolerance;            /* factor on the dtype's error bound; 0: 1 */
+    bool positive_too;           /* test again with positive elements: many functions need them */
+} selftest_op;
+
+/* Returns how a node is tested: its operator's row; for other operators that the host can evaluate,
+ * a row whose reference is that; NULL where there is no reference. n NULL: a copy by the planner.
+ * */
+const selftest_op *selftest_find(const node *n);
+/* Returns whether the reference is the host's evaluation, which mostly moves elements. */
+bool selftest_moves(const selftest_op *op);
+
+/* A node to be tested. */
 struct selftest_problem {
     arena memory;
     node node;
-    value_id values[SELFTEST_MAX_INPUTS +
-                    1]; /* ids of inputs and output, unless the node is a model's */
-    lower_operand inputs[SELFTEST_MAX_INPUTS], output;
-    double low,
-        high; /* range of float elements; int64 elements are indices into input 0, also negative */
-    double tolerance; /* factor on the dtype's error bound */
-    selftest_reference *reference;
-    selftest_contents *contents; /* NULL: values from low to high everywhere */
-    lower_context lc;            /* after selftest_lower */
+    /* ids of inputs and outputs, unless the node is a model's */
+    value_id values[SELFTEST_MAX_INPUTS + SELFTEST_MAX_OUTPUTS];
+    lower_operand inputs[SELFTEST_MAX_INPUTS], outputs[SELFTEST_MAX_OUTPUTS];
+    double low, high;      /* range of float elements */
+    double tolerance;      /* factor on the dtype's error bound */
+    uint64_t seed;         /* of the elements */
+    bool has_own_range;    /* low and high are not those of the operator */
+    const selftest_op *op; /* how the operator is tested */
+    lower_context lc;      /* after selftest_lower */
 };
 
 /* The result of a test. */
@@ -50,12 +76,15 @@ typedef struct selftest_result {
     double worst, bound;
 } selftest_result;
 
-/* Infers the output of p's node and lowers the node; its inputs and attributes must be set. */
+/* Sets how p is tested, and the range of its elements. */
+void selftest_set_op(selftest_problem *p, const selftest_op *op);
+/* Infers the outputs of p's node and lowers the node; its inputs and attributes must be set.
+ * Returns NOT_FOUND where a shape depends on elements that are not known. */
 clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
-                          selftest_problem *p);
+                          lower_caution caution, selftest_problem *p);
 /* Computes the problem with one of its implementations and compares. Batched GEMMs of CLBlast are
  * tested without and with offsets. An error status means that the device or memory failed, not that
- * the result is wrong. */
+ * the result is wrong; NOT_FOUND, that the reference does not cover the node. */
 clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
@@ -66,6 +95,10 @@ void selftest_deinit(selftest_problem *p);
  * operator has no reference. The caller deinitialises *out_problem in any case. */
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
+/* Sets `dims` to shapes of the inputs of any operator, for this attempt (selftest_shrink.c): those
+ * of the node, in which each size that is larger than a limit is replaced by a smaller one. Returns
+ * false after the last attempt. */
+bool selftest_shrink(const lower_context *lc, size_t attempt, shape dims[SELFTEST_MAX_INPUTS]);
 
 /* Returns the reference (selftest_gemm.c) of Conv, Gemm and MatMul and their fused, blocked and
  * quantised variants; NULL for other operators. */
@@ -85,6 +118,7 @@ typedef struct selftest_roles {
 #define SELFTEST_SCALE (1.0 / 512)
 const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: not a quantised operator */
 selftest_reference selftest_quantized;
+selftest_contents selftest_quantized_contents;
 
 /* Returns the node's attribute `axis` as a dimension of x, 0 or more; `fallback` if it is
  * absent. */
@@ -95,12 +129,11 @@ typedef struct selftest_case {
     int64_t opset;          /* 0: the newest of the default domain, 1 in other domains */
     const char *attributes; /* "axis:i=1 pads:I=1,0,1,0 alpha:f=0.5 activation:s=Relu" */
     /* Dimensions of each input, separated by spaces: "2,3,4 3c -". "-": absent. Suffixes: c:
-     * constant, i: int64, n: int32, b: bool. */
+     * constant, i: int64, n: int32, b: bool, y: int8, u: uint8, f: float32. "=4,-1,2": a constant
+     * int64 vector with these elements. */
     const char *dims;
-    selftest_reference *reference;
-    selftest_contents *contents;
-    double low, high; /* range of elements; if both are 0: -1 to 1 */
-    double tolerance; /* factor on the dtype's error bound; 0: 1 */
+    int n_outputs;    /* 0: 1 */
+    double low, high; /* range of elements; if both are 0: that of the operator */
     bool large;       /* takes about a second */
 } selftest_case;
 extern const selftest_case selftest_cases[];
@@ -109,20 +142,37 @@ extern const size_t n_selftest_cases;
  * NOT_FOUND if the operator does not support the dtype. */
 clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
 
-/* References of other operators (selftest_references.c), and of GEMMs and convolutions
- * (selftest_gemm.c). */
-selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selftest_pool,
-    selftest_norm, selftest_concat, selftest_gather, selftest_gemm;
+/* References by family, each in the file of its name: selftest_attention.c, selftest_axis.c
+ * (Softmax, reductions, and others along axes), selftest_gemm.c, selftest_norm.c, selftest_pad.c,
+ * selftest_pointwise.c, selftest_pool.c, selftest_quantize.c, selftest_recurrent.c,
+ * selftest_resample.c, selftest_scatter.c. */
+selftest_reference selftest_attention, selftest_gemm, selftest_pointwise;
+selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
+    selftest_topk;
+selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
+selftest_reference selftest_quantize, selftest_dequantize, selftest_dynamic_quantize,
+    selftest_qlinear;
+selftest_reference selftest_recurrent, selftest_resample, selftest_pad, selftest_conv_transposed;
+selftest_reference selftest_pool, selftest_lp_pool;
+selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatter_elements,
+    selftest_tensor_scatter, selftest_depth_to_space, selftest_space_to_depth, selftest_onehot,
+    selftest_trilu, selftest_reverse_sequence;
+/* Elements of inputs that are not any numbers: masks and key lengths; indices; sequence lengths;
+ * what a quantisation takes; classes. */
+selftest_contents selftest_attention_contents, selftest_index_contents, selftest_length_contents,
+    selftest_quantize_contents, selftest_topk_contents, selftest_embed_contents,
+    selftest_rotary_contents, selftest_onehot_contents;
 
-/* Reference of clgraph.AttentionCore, and elements of its masks and lengths
- * (selftest_attention.c). */
-selftest_reference selftest_attention;
-selftest_contents selftest_attention_contents;
 /* Tests the attention kernels of a candidate of any operator, on a problem that is lowered to the
  * same programs; lc->attention must not be NULL. *out_tested is false without a problem. */
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
+
+/* Runs a small graph twice in a new session (selftest_session.c). */
+enum { SELFTEST_SESSION_RUNS = 2 };
+clg_status selftest_session(clg_context *context, clg_kernel_class kernel_class,
+                            selftest_result out_results[SELFTEST_SESSION_RUNS]);
 
 /* Adds a result to `gathered` (context_validate.c). A variant that several cases use passes if all
  * of them pass; the worst result is kept. */

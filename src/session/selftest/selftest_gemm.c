@@ -68,9 +68,10 @@ static void finish(const lower_context *lc, bool activated, const double *bias,
 
 /* ---- Gemm and MatMul ------------------------------------------------------------------------- */
 
-static clg_status matrix_reference(const lower_context *lc, const double *const *in, double *y,
-                                   double *scale)
+static clg_status matrix_reference(const lower_context *lc, const double *const *in,
+                                   const selftest_expected *out)
 {
+    double *y = out[0].y, *scale = out[0].scale;
     const selftest_factor a = {&lc->inputs[0].dims, in[0]}, b = {&lc->inputs[1].dims, in[1]};
     double *bias, *residual;
     CLG_TRY(selftest_broadcast(lc, 2, in, (double)node_float(lc->node, "beta", 1), &bias));
@@ -82,9 +83,10 @@ static clg_status matrix_reference(const lower_context *lc, const double *const 
 
 /* ---- Conv ------------------------------------------------------------------------------------ */
 
-static clg_status conv_reference(const lower_context *lc, const double *const *in, double *y,
-                                 double *scale)
+static clg_status conv_reference(const lower_context *lc, const double *const *in,
+                                 const selftest_expected *out)
 {
+    double *y = out[0].y, *scale = out[0].scale;
     const selftest_factor x = {&lc->inputs[0].dims, in[0]}, w = {&lc->inputs[1].dims, in[1]};
     const shape *over = &lc->outputs[0].dims;
     const int64_t n = selftest_count(over), channels = w.dims->dims[0];
@@ -193,9 +195,10 @@ static clg_status carry_sizes(const lower_context *lc, const shape *flat, const 
 
 /* Computes BlockedConv as a convolution in NCHW order. Lanes after the last channel are only
  * checked for NaNs. */
-static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
-                                    double *scale)
+static clg_status blocked_reference(const lower_context *lc, const double *const *in,
+                                    const selftest_expected *out)
 {
+    double *y = out[0].y, *scale = out[0].scale;
     const shape *over = &lc->outputs[0].dims, *w = &lc->inputs[1].dims;
     const bool expanded = lower_has_input(lc, BLOCKED_EXPAND_WEIGHT);
     const int64_t all = selftest_count(over), n_out = over->dims[2] * over->dims[3];
@@ -236,7 +239,8 @@ selftest_reference *selftest_gemm_reference(const node *n)
     return selftest_quantized_roles(n) ? selftest_quantized : NULL;
 }
 
-clg_status selftest_gemm(const lower_context *lc, const double *const *in, double *y, double *scale)
+clg_status selftest_gemm(const lower_context *lc, const double *const *in,
+                         const selftest_expected *out)
 {
-    return selftest_gemm_reference(lc->node)(lc, in, y, scale);
+    return selftest_gemm_reference(lc->node)(lc, in, out);
 }

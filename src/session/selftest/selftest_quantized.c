@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-test references of ConvInteger, QLinearConv, MatMulInteger and QLinearMatMul: exact sums of
+ * Self-test references of ConvInteger, QLinearConv, MatMulInteger, QLinearMatMul and
+ * MatMulIntegerToFloat: exact sums of
  * products of integers less their zero points and, for QLinear operators, requantisation to 8 bits
  * with scales. All test values are exact in double and in float32.
  */
@@ -17,6 +18,7 @@ static const selftest_roles roles[] = {
     {"QLinearConv", true, true, 0, 3, 2, 5, 1, 4, 6, 7, 8},
     {"MatMulInteger", false, false, 0, 1, 2, 3, NONE, NONE, NONE, NONE, NONE},
     {"QLinearMatMul", false, true, 0, 3, 2, 5, 1, 4, 6, 7, NONE},
+    {"MatMulIntegerToFloat", false, false, 0, 1, 4, 5, 2, 3, NONE, NONE, 6},
 };
 
 const selftest_roles *selftest_quantized_roles(const node *n)
@@ -24,6 +26,20 @@ const selftest_roles *selftest_quantized_roles(const node *n)
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (strcmp(roles[i].op_type, n->op_type) == 0) return &roles[i];
     return NULL;
+}
+
+/* Gives 8-bit inputs any value, zero points (of rank below 2) one within 16 of the middle of the
+ * range, so that sums seldom saturate, and biases up to 32768. */
+bool selftest_quantized_contents(const selftest_problem *p, size_t input, int64_t at,
+                                 uint64_t random, double *out)
+{
+    const lower_operand *o = &p->inputs[input];
+    (void)at;
+    if (o->dtype == CLG_INT32) *out = (double)(random % 65536) - 32768;
+    if (o->dtype != CLG_UINT8 && o->dtype != CLG_INT8) return o->dtype == CLG_INT32;
+    const double middle = o->dtype == CLG_UINT8 ? 128 : 0;
+    *out = middle + (o->dims.rank < 2 ? (double)(random % 33) - 16 : (double)(random % 256) - 128);
+    return true;
 }
 
 /* Returns element `at` of a one-dimensional input, the single element of a scalar, or `fallback` if
@@ -69,9 +85,24 @@ static double quantized(const lower_context *lc, const double *const *in, const 
     return fmin(fmax(y, low), low + 255);
 }
 
-clg_status selftest_quantized(const lower_context *lc, const double *const *in, double *y,
-                              double *scale)
+/* Makes the sums of MatMulIntegerToFloat floats: scales them and adds the bias. */
+static void scale_sums(const lower_context *lc, const double *const *in, const selftest_roles *r,
+                       const line_of *l, int64_t n, const selftest_expected *out)
 {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = i / l->row_inner % l->rows, column = i / l->column_inner % l->columns;
+        const double by = number_of(lc, in, r->x_scale, row, 1) *
+                          number_of(lc, in, r->w_scale, column, 1),
+                     bias = number_of(lc, in, r->bias, column, 0);
+        out[0].y[i] = out[0].y[i] * by + bias;
+        out[0].scale[i] = out[0].scale[i] * fabs(by) + fabs(bias);
+    }
+}
+
+clg_status selftest_quantized(const lower_context *lc, const double *const *in,
+                              const selftest_expected *out)
+{
+    double *y = out[0].y, *scale = out[0].scale;
     const selftest_roles *r = selftest_quantized_roles(lc->node);
     const shape *over = &lc->outputs[0].dims, *w = &lc->inputs[r->w].dims;
     const int64_t n = selftest_count(over);
@@ -92,5 +123,6 @@ clg_status selftest_quantized(const lower_context *lc, const double *const *in, 
         selftest_multiply(lc, &left, &right, y, scale);
     }
     for (int64_t i = 0; i < n && r->is_scaled; i++) y[i] = quantized(lc, in, r, &l, i, y[i]);
+    if (dtype_is_float(lc->outputs[0].dtype)) scale_sums(lc, in, r, &l, n, out);
     return CLG_OK;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes small self-test problems of the kind of a node being planned (a GEMM or convolution, float
- * or quantised). Lowering chooses kernels and tiles by sizes, so several sizes are offered, each
- * with remainders in every dimension; the caller uses the first that is lowered to the node's own
- * programs. First come sizes that may exceed the node's own, since those may be tiny and only the
- * first of many; then sizes limited by the node's own.
- */
+ * Makes small self-test problems of the kind of a node being planned, whose sizes for GEMMs and
+ * convolutions, float or quantised, are below. Lowering chooses kernels and tiles by sizes, so
+ * several sizes are offered, each with remainders in every dimension; the caller uses the first
+ * that is lowered to the node's own programs. First come sizes that may exceed the node's own,
+ * since those may be tiny and only the first of many; then sizes limited by the node's own. */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
+
+#include "tensor/tensor.h"
 
 #include "ops/conv/conv_blocked.h"
 #include "ops/lowering/work.h"
@@ -221,24 +222,30 @@ static bool shrink_quantized(const lower_context *lc, const small_size *to, shap
            shrink_list(lc, dims, r->w_scale, columns, now);
 }
 
-/* Sets dense strides in the axis order of those of `like`: a transposed operand stays
- * transposed. */
+/* Returns a distance between lines in memory like `gap`, but not a large one. */
+static int64_t small_gap(int64_t gap)
+{
+    enum { SMALL = 64, REMAINDER = 16 };
+    return gap < SMALL ? gap : SMALL + gap % REMAINDER;
+}
+
+/* Sets strides like those of `like`: a transposed operand stays transposed, one that is part of
+ * another stays one, with gaps between its lines. */
 static void set_strides(const lower_operand *like, lower_operand *o)
 {
     bool done[CLG_MAX_RANK] = {false};
-    int64_t stride = 1;
+    int64_t end = 0, like_end = 0; /* the least stride without a gap */
     shape_strides(&o->dims, o->strides);
     for (int n_done = 0; !o->dense && n_done < o->dims.rank; n_done++) {
         int next = -1;
         for (int d = o->dims.rank - 1; d >= 0; d--)
             if (!done[d] && (next < 0 || like->strides[d] < like->strides[next])) next = d;
         done[next] = true;
-        if (like->strides[next] == 0) {
-            o->strides[next] = 0;
-        } else {
-            o->strides[next] = stride;
-            stride *= o->dims.dims[next];
-        }
+        const int64_t stride = like->strides[next];
+        o->strides[next] = stride <= 0 ? stride : end + small_gap(stride - like_end);
+        if (stride <= 0) continue;
+        end = o->strides[next] * o->dims.dims[next];
+        like_end = stride * like->dims.dims[next];
     }
 }
 
@@ -280,36 +287,85 @@ static clg_status fix_numbers(selftest_problem *p)
 
 /* ---- the problem ----------------------------------------------------------------------------- */
 
+/* Sets the shapes of a smaller GEMM or convolution. Returns false after the last attempt. */
+static bool shrink_product(const lower_context *lc, const candidate *impl, size_t attempt,
+                           shape dims[])
+{
+    small_size list[MAX_SIZES];
+    if (attempt >= list_sizes(impl, list)) return false;
+    return (selftest_quantized_roles(lc->node)              ? shrink_quantized
+            : strcmp(lc->node->op_type, "BlockedConv") == 0 ? shrink_blocked
+            : strstr(lc->node->op_type, "Conv") != NULL     ? shrink_conv
+                                                        : shrink_gemm)(lc, &list[attempt], dims);
+}
+
+/* Returns whether lowering may see these elements of a floating-point input: few, as the bounds of
+ * a Clip are, and moderate, since results of extreme ones would say nothing about the kernel. */
+static bool are_usable(const tensor *known)
+{
+    enum { FEW = 16 };
+    for (int64_t i = 0; i < known->n_elements && i < FEW; i++) {
+        const double size = fabs(tensor_get_float(known, i));
+        if (!(size <= 1e4) || (size > 0 && size < 1e-4)) return false;
+    }
+    return known->n_elements <= FEW;
+}
+
+/* Takes over an operand, with other dims. */
+static void take_operand(const lower_operand *from, const shape *dims, bool may_know,
+                         lower_operand *to)
+{
+    *to = *from;
+    to->dims = *dims;
+    if (from->dtype == CLG_DTYPE_NONE) return;
+    if (from->known && (!may_know || !shape_equal(&from->dims, dims) ||
+                        (dtype_is_float(from->dtype) && !are_usable(from->known))))
+        to->known = NULL;
+    set_strides(from, to);
+}
+
+static const node copy_node = {.name = "",
+                               .label = "Copy",
+                               .domain = "clgraph",
+                               .op_type = "Copy",
+                               .opset = 1,
+                               .n_outputs = 1};
+
+/* Sets p's node to that of lc, or to a Copy where the planner copies a tensor. */
+static void take_node(const lower_context *lc, selftest_problem *p)
+{
+    if (lc->node) {
+        p->node = *lc->node;
+        return;
+    }
+    p->values[SELFTEST_MAX_INPUTS] = SELFTEST_MAX_INPUTS;
+    p->node = copy_node;
+    p->node.inputs = p->values;
+    p->node.outputs = &p->values[SELFTEST_MAX_INPUTS];
+    p->node.n_inputs = 1;
+    p->node.op = ops_find("clgraph", "Copy", 1);
+}
+
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made)
 {
-    small_size list[MAX_SIZES];
     selftest_problem *p = out_problem;
-    selftest_reference *const reference = selftest_gemm_reference(lc->node);
+    const selftest_op *op = selftest_find(lc->node);
+    const bool is_product = lc->node && selftest_gemm_reference(lc->node);
+    shape dims[SELFTEST_MAX_INPUTS] = {{0}};
     *p = (selftest_problem){0};
     *out_made = false;
-    if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
-        attempt >= list_sizes(impl, list))
+    if (!op || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs > SELFTEST_MAX_OUTPUTS ||
+        (lc->node && lc->node->op != lc->row)) /* a stage */
         return CLG_OK;
-    *p = (selftest_problem){
-        .node = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
-    shape dims[SELFTEST_MAX_INPUTS] = {{0}};
+    take_node(lc, p);
+    selftest_set_op(p, op);
     for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
-    const bool is_blocked = strcmp(lc->node->op_type, "BlockedConv") == 0;
-    const bool is_conv = strstr(lc->node->op_type, "Conv") != NULL,
-               is_quantized = selftest_quantized_roles(lc->node) != NULL;
-    if (is_quantized) p->low = p->high = SELFTEST_SCALE;
-    if (!(is_quantized ? shrink_quantized
-          : is_blocked ? shrink_blocked
-          : is_conv    ? shrink_conv
-                       : shrink_gemm)(lc, &list[attempt], dims))
+    if (!(is_product ? shrink_product(lc, impl, attempt, dims)
+                     : selftest_shrink(lc, attempt, dims)))
         return CLG_OK;
-    for (size_t i = 0; i < lc->n_inputs; i++) {
-        p->inputs[i] = lc->inputs[i];
-        p->inputs[i].dims = dims[i];
-        p->inputs[i].known = NULL;
-        if (lower_has_input(lc, i)) set_strides(&lc->inputs[i], &p->inputs[i]);
-    }
+    for (size_t i = 0; i < lc->n_inputs; i++)
+        take_operand(&lc->inputs[i], &dims[i], !is_product, &p->inputs[i]);
     *out_made = true;
-    return fix_numbers(p);
+    return is_product ? fix_numbers(p) : CLG_OK;
 }

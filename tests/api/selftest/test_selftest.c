@@ -123,7 +123,7 @@ TEST(selftest__no_implementation_left_is_an_error)
                      CLG_ERROR_UNSUPPORTED_DEVICE);
     assert_non_null(strstr(clg_last_error(), "every implementation of it gives wrong results"));
     assert_non_null(strstr(clg_last_error(), "'node'"));
-    assert_int_equal(wd_warnings, 4);
+    assert_true(wd_warnings >= 4); /* simpler kernels are tried, too */
     clg_context_free(context);
     wd_driver_is(&wd_no_fault, ".1"); /* a newer driver */
     context = wd_context("everywhere", CLG_SELFTEST_ON);

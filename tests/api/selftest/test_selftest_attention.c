@@ -238,7 +238,7 @@ TEST(attention__none_left_is_an_error)
     assert_non_null(strstr(clg_last_error(), "every implementation of it gives wrong results"));
     assert_non_null(strstr(clg_last_error(), "'node'"));
     assert_non_null(strstr(clg_last_error(), clg_context_device(context)->driver));
-    assert_int_equal(wd_warnings, 3);
+    assert_true(wd_warnings >= 3); /* simpler kernels are tried, too */
     clg_context_free(context);
 }
 
