@@ -375,6 +375,7 @@ clg_status context_knows(clg_context *context, const lower_context *lc, const ca
     if (status == CLG_OK && !*out_known) {
         status = make_selftest_record(impl, &variant, &v);
         *out_known = status == CLG_OK && find_selftest_record(context, v.key, &known);
+        if (*out_known) status = remember(context, name, known);
     }
     strbuf_deinit(&variant);
     return status;

@@ -27,11 +27,15 @@ int selftest_size_class(const gemm_problem *g)
 void selftest_add_step(const step *s, strbuf *out)
 {
     if (s->kind == STEP_KERNEL) {
-        strbuf_printf(out, "%s %s %u %llu %llu %llu %s\n%s%s\n", s->kernel.source, s->kernel.entry,
+        strbuf_printf(out, "%s %s %u %llu %llu %llu ", s->kernel.source, s->kernel.entry,
                       (unsigned)s->n_dims, (unsigned long long)s->local[0],
-                      (unsigned long long)s->local[1], (unsigned long long)s->local[2],
-                      s->kernel.packed ? s->kernel.packed : "", s->kernel.prelude,
-                      s->kernel.body ? s->kernel.body : "");
+                      (unsigned long long)s->local[1], (unsigned long long)s->local[2]);
+        /* texts of kilobytes, which printf copies byte by byte */
+        const char *texts[] = {s->kernel.packed, s->kernel.prelude, s->kernel.body};
+        for (int i = 0; i < 3; i++) {
+            if (texts[i]) strbuf_append(out, texts[i]);
+            strbuf_append(out, "\n");
+        }
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
         strbuf_printf(out, "CLBlast %d %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1,
