@@ -25,6 +25,14 @@ int64_t selftest_count(const shape *s)
     return n;
 }
 
+/* Returns whether x broadcasts to y. The second input of CastLike need not. */
+static bool broadcasts(const shape *x, const shape *y)
+{
+    for (int k = x->rank - 1, d = y->rank - 1; k >= 0; k--, d--)
+        if (d < 0 || (x->dims[k] != 1 && x->dims[k] != y->dims[d])) return false;
+    return true;
+}
+
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out)
 {
@@ -32,6 +40,7 @@ clg_status selftest_broadcast(const lower_context *lc, size_t input, const doubl
     if (!lower_has_input(lc, input)) return CLG_OK;
     const shape *y = &lc->outputs[0].dims, *x = &lc->inputs[input].dims;
     const int64_t n = selftest_count(y);
+    if (!broadcasts(x, y)) return CLG_OK;
     *out = arena_alloc(lc->memory, (size_t)n + 1, sizeof **out);
     if (!*out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (int64_t i = 0; i < n; i++) {

@@ -12,7 +12,8 @@
 /* Returns the number of elements. */
 int64_t selftest_count(const shape *s);
 /* Broadcasts an input to the output's shape and multiplies it by a factor. *out is in the arena of
- * lc; NULL if the input is absent. */
+ * lc; NULL if the input is absent or has another shape, which only operators that do not read it
+ * allow. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out);
 /* Adds x * w[j * step] to y[j], and its absolute value to scale[j], for j < n. */
