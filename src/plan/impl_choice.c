@@ -9,7 +9,8 @@
  *
  * A chosen candidate on which the driver's compiler is known to crash is rejected (plan_compiler).
  * It must also pass its self-test (impl_validator). After a rejection the choice is repeated; the
- * loop terminates because each repetition excludes one more candidate. */
+ * loop terminates because each repetition excludes one more candidate.
+ */
 #include "plan/plan.h"
 #include "plan/tuning_table.h"
 

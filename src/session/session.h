@@ -113,6 +113,8 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
 /* Sets *out_plan to a reference to the plan for the shapes that are set, or declared for other
  * inputs. */
 clg_status session_plan(clg_session *s, plan **out_plan);
+/* As session_plan, for a plan that is only looked at: nothing is compiled, tested or packed. */
+clg_status session_plan_dry(clg_session *s, plan **out_plan);
 
 /* Starts an asynchronous run (async_run.c). */
 clg_status session_run_async(clg_session *s);

@@ -2,7 +2,8 @@
  *
  * Evaluates groups of pointwise instructions on the host, element by element: for the small tensors
  * of shape arithmetic, where every result is rounded or wrapped to its dtype, as in a kernel; and
- * in double, for self-tests. */
+ * in double, for self-tests.
+ */
 #include "ops/pointwise/pointwise.h"
 
 #include "tensor/tensor.h"
@@ -92,20 +93,32 @@ static bool is_evaluated(const pointwise_group *g)
     return true;
 }
 
-static number run_instruction(const pointwise_group *g, const pointwise_instruction *i,
-                              const number *registers)
+typedef double float_function(double a, double b, double c);
+
+/* Applies an instruction. Floats are computed by f, which is NULL if the instruction computes in
+ * integers; these wrap to their dtype. A cast rounds. */
+static number apply(const pointwise_group *g, const pointwise_instruction *i,
+                    const number *registers, float_function *f)
 {
     number x[POINTWISE_MAX_OPERANDS + 2] = {{0, 0}}, y = {0, 0};
     for (int k = 0; k < i->def->n_operands; k++) x[k] = registers[i->operands[k]];
     for (int k = 0; k < i->def->n_scalars; k++)
         x[i->def->n_operands + k].f = g->scalars[i->first_scalar + k];
-    const bool is_float = has_float_operands(g, i);
-    if (i->def->flags & POINTWISE_CAST) return as_dtype(x[0], is_float, i->dtype);
-    if (is_float)
-        y.f = i->def->eval_float(x[0].f, x[1].f, x[2].f);
+    if (i->def->flags & POINTWISE_CAST) return as_dtype(x[0], has_float_operands(g, i), i->dtype);
+    if (f)
+        y.f = f(x[0].f, x[1].f, x[2].f);
     else
-        y.i = i->def->eval_int(x[0].i, x[1].i, x[2].i);
-    return as_dtype(y, is_float, i->dtype);
+        y = as_dtype((number){0, i->def->eval_int(x[0].i, x[1].i, x[2].i)}, false, i->dtype);
+    return y;
+}
+
+/* Applies an instruction and rounds its result to its dtype, as a kernel does. */
+static number run_instruction(const pointwise_group *g, const pointwise_instruction *i,
+                              const number *registers)
+{
+    const bool is_float = has_float_operands(g, i);
+    const number y = apply(g, i, registers, is_float ? i->def->eval_float : NULL);
+    return is_float ? as_dtype(y, true, i->dtype) : y;
 }
 
 static number read_number(const tensor *t, int64_t at)
@@ -156,25 +169,18 @@ clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs,
 /* Returns whether float32 has a number near x, with some distance to its limits. */
 static bool is_moderate(double x) { return x == 0 || (fabs(x) < 1e30 && fabs(x) > 1e-30); }
 
-/* Applies an instruction in double; integers wrap to their dtype, and a cast rounds. Returns false
- * where there is no host function. */
+/* Applies an instruction in double, without rounding. Returns false where the host has no
+ * function. */
 static bool refer(const pointwise_group *g, const pointwise_instruction *i, const number *registers,
                   number *out)
 {
     const pointwise_def *def = i->def;
     const bool is_float = has_float_operands(g, i);
-    double (*f)(double, double, double) = def->eval_float ? def->eval_float : def->reference;
-    number x[POINTWISE_MAX_OPERANDS + 2] = {{0, 0}};
-    if ((def->flags & POINTWISE_CAST) || (!is_float && def->eval_int)) {
-        *out = run_instruction(g, i, registers);
-        return true;
-    }
-    if (!is_float || !f) return false;
-    for (int k = 0; k < def->n_operands; k++) x[k] = registers[i->operands[k]];
-    for (int k = 0; k < def->n_scalars; k++)
-        x[def->n_operands + k].f = g->scalars[i->first_scalar + k];
-    out->f = f(x[0].f, x[1].f, x[2].f);
-    if (!dtype_is_float(i->dtype)) *out = as_dtype(*out, true, i->dtype);
+    float_function *f = !is_float ? NULL : def->eval_float ? def->eval_float : def->reference;
+    if (!(def->flags & POINTWISE_CAST) && !(is_float ? f != NULL : def->eval_int != NULL))
+        return false;
+    *out = apply(g, i, registers, f);
+    if (is_float && !dtype_is_float(i->dtype)) *out = as_dtype(*out, true, i->dtype);
     return true;
 }
 

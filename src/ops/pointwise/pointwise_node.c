@@ -178,18 +178,24 @@ clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 
 /* ---- lowering -------------------------------------------------------------------------------- */
 
-clg_status pointwise_group_of(const lower_context *c, pointwise_group *out_group)
+/* Builds the group of a node from its operands. */
+static clg_status group_of_operands(const lower_context *c, pointwise_group *out_group)
 {
     clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
     const tensor *known[POINTWISE_MAX_INPUTS];
-    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row) || narrow_is(c->inputs[0].dtype) ||
-        narrow_is(c->outputs[0].dtype))
-        return error_set(CLG_ERROR_NOT_FOUND, "%s is no group", c->node->op_type);
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
         known[i] = c->inputs[i].known;
     }
     return group_of_node(c->node, c->row, dtypes, known, out_group);
+}
+
+clg_status pointwise_group_of(const lower_context *c, pointwise_group *out_group)
+{
+    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row) || narrow_is(c->inputs[0].dtype) ||
+        narrow_is(c->outputs[0].dtype))
+        return error_set(CLG_ERROR_NOT_FOUND, "%s is not lowered as one group", c->node->op_type);
+    return group_of_operands(c, out_group);
 }
 
 /* Binds the group's inputs to the node's, and drops inputs that no instruction reads: absent ones,
@@ -244,8 +250,6 @@ static bool is_nothing(const lower_context *c, const pointwise_group *g,
 
 clg_status pointwise_lower_node(lower_context *c)
 {
-    clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
-    const tensor *known[POINTWISE_MAX_INPUTS];
     pointwise_binding bound[POINTWISE_MAX_INPUTS] = {{operand_input(0), NULL}},
                       outputs[POINTWISE_MAX_OUTPUTS];
     if (c->n_inputs > POINTWISE_MAX_INPUTS)
@@ -254,11 +258,7 @@ clg_status pointwise_lower_node(lower_context *c)
         return narrow_lower_cast(c);
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < c->n_inputs; i++) {
-        dtypes[i] = c->inputs[i].dtype;
-        known[i] = c->inputs[i].known;
-    }
-    const clg_status status = group_of_node(c->node, c->row, dtypes, known, g);
+    const clg_status status = group_of_operands(c, g);
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     bind_used_inputs(c, g, bound);
     lower_operand second = *lower_input(c, 1);

@@ -87,7 +87,17 @@ static clg_status plan_dry(ahead *a, plan **out_plan)
     bool *needed = memory_zalloc(c.graph->n_inputs + 1, sizeof *needed);
     if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const clg_status status = plan_create(&c, a->inputs, needed, out_plan);
+    for (size_t i = 0; i < c.graph->n_inputs; i++) a->exec->host_inputs[i] |= needed[i];
     memory_free(needed);
+    return status;
+}
+
+clg_status exec_make_dry_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
+{
+    ahead a = {.exec = e, .inputs = inputs};
+    const clg_status status = plan_dry(&a, out_plan);
+    memory_free(a.packed);
+    arena_deinit(&a.memory);
     return status;
 }
 

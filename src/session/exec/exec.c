@@ -401,6 +401,17 @@ clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
     return status;
 }
 
+clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan)
+{
+    *out_plan = NULL;
+    mutex_lock(&e->plan_lock);
+    plan *p = find_plan(e, inputs);
+    const clg_status status = p ? CLG_OK : exec_make_dry_plan(e, inputs, out_plan);
+    if (p) *out_plan = plan_retain(p);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
 void exec_forget_plans(session_exec *e)
 {
     mutex_lock(&e->plan_lock);

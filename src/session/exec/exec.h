@@ -91,6 +91,11 @@ void exec_free(session_exec *e);
  * to NULL with CLG_OK if the elements of more inputs are needed (exec_needs_content): call again
  * with these known. */
 clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
+/* As exec_plan, for a plan that is only looked at: nothing is tested, packed or kept, so that
+ * nothing is compiled. The plan that a run makes may differ where a test fails. */
+clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan);
+/* Makes such a plan (compile_ahead.c). Call with plan_lock held. */
+clg_status exec_make_dry_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
 /* Compiles the kernels of the plan for these inputs in helper processes (compile_ahead.c). Call
  * with plan_lock held. Fails only when host memory runs out. */
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);

@@ -138,7 +138,7 @@ clg_status run_find_plan(run_state *r)
             if (!r->facts[i].known &&
                 (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->exec, i)))
                 CLG_TRY(know_content(r, i));
-        CLG_TRY(exec_plan(s->exec, r->facts, &r->plan));
+        CLG_TRY((r->is_dry ? exec_plan_dry : exec_plan)(s->exec, r->facts, &r->plan));
     }
     return r->plan ? CLG_OK
                    : error_set(CLG_ERROR_INTERNAL, "planning requests contents without end");

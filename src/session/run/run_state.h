@@ -16,6 +16,7 @@ typedef enum run_mode {
 typedef struct run_state {
     clg_session *session;
     run_mode mode;
+    bool is_dry;           /* the plan is only looked at (exec_plan_dry) */
     value_fact *facts;     /* one per input */
     plan *plan;            /* a reference */
     plan_segment *segment; /* the last one reached; a reference, which keeps its ancestors too */

@@ -263,15 +263,26 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
 
 clg_status session_run(clg_session *s) { return run_in_mode(s, RUN_FOR_REAL); }
 
-clg_status session_plan(clg_session *s, plan **out_plan)
+static clg_status plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
 {
     run_state r;
     *out_plan = NULL;
     clg_status status = run_begin(s, RUN_ON_ZEROS, &r);
+    r.is_dry = is_dry;
     if (status == CLG_OK) status = run_find_plan(&r);
     if (status == CLG_OK) *out_plan = plan_retain(r.plan);
     run_end(&r);
     return status;
+}
+
+clg_status session_plan(clg_session *s, plan **out_plan)
+{
+    return plan_for_zeros(s, false, out_plan);
+}
+
+clg_status session_plan_dry(clg_session *s, plan **out_plan)
+{
+    return plan_for_zeros(s, true, out_plan);
 }
 
 /* ---- preparing ------------------------------------------------------------------------------- */

@@ -251,9 +251,8 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 
 /* Status of a variant, as stored in clg_context.validated. Its keys are hashes of selftest_variant,
  * which has names and parameters, but not the long source texts. REFUSED: by the driver. From
- * UNTESTED on: not tested, by the first MAX_NODES nodes and one more. With more than none, later
- * plans would load programs for tests. */
-enum { FAILED, PASSED, REFUSED, UNTESTED, MAX_NODES = 0 };
+ * UNTESTED on: not tested, by as many nodes. */
+enum { FAILED, PASSED, REFUSED, UNTESTED, MAX_NODES = 3 };
 
 /* Returns the status of a variant in this process, HASH_MAP_NONE if unknown. Loads the cache
  * first. */

@@ -47,7 +47,7 @@ typedef struct selftest_op {
 } selftest_op;
 
 /* Returns how a node is tested: its operator's row; for other operators that the host can evaluate,
- * a row whose reference is that; NULL where there is no reference. n NULL: a copy by the planner.
+ * a row whose reference is that; NULL for operators without one. n NULL: a copy by the planner.
  * */
 const selftest_op *selftest_find(const node *n);
 /* Returns whether the reference is the host's evaluation, which mostly moves elements. */
@@ -146,7 +146,7 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
  * (Softmax, reductions, and others along axes), selftest_gemm.c, selftest_norm.c, selftest_pad.c,
  * selftest_pointwise.c, selftest_pool.c, selftest_quantize.c, selftest_recurrent.c,
  * selftest_resample.c, selftest_scatter.c. */
-selftest_reference selftest_attention, selftest_gemm, selftest_pointwise;
+selftest_reference selftest_gemm, selftest_pointwise;
 selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
     selftest_topk;
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
@@ -159,10 +159,12 @@ selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatte
     selftest_trilu, selftest_reverse_sequence;
 /* Elements of inputs that are not any numbers: masks and key lengths; indices; sequence lengths;
  * what a quantisation takes; classes. */
-selftest_contents selftest_attention_contents, selftest_index_contents, selftest_length_contents,
-    selftest_quantize_contents, selftest_topk_contents, selftest_embed_contents,
-    selftest_rotary_contents, selftest_onehot_contents;
+selftest_contents selftest_index_contents, selftest_length_contents, selftest_quantize_contents,
+    selftest_topk_contents, selftest_embed_contents, selftest_rotary_contents,
+    selftest_onehot_contents;
 
+/* How clgraph.AttentionCore is tested (selftest_attention.c). */
+extern const selftest_op selftest_attention_op;
 /* Tests the attention kernels of a candidate of any operator, on a problem that is lowered to the
  * same programs; lc->attention must not be NULL. *out_tested is false without a problem. */
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,

@@ -37,8 +37,8 @@ static bool is_masked(const shape *mask, int64_t at, uint64_t random)
     return (rows > 1 && at / columns == rows - 1) || random % 4 == 0;
 }
 
-bool selftest_attention_contents(const selftest_problem *p, size_t input, int64_t at,
-                                 uint64_t random, double *out)
+static bool attention_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
+                               double *out)
 {
     const lower_operand *o = &p->inputs[input];
     if (input == LENGTHS) {
@@ -187,8 +187,8 @@ static void fill_row(const core *c, int64_t row, double *memory, double *y, doub
     for (int64_t i = 0; !requested && i < dv; i++) scale[row * dv + i] += 1;
 }
 
-clg_status selftest_attention(const lower_context *lc, const double *const *in,
-                              const selftest_expected *out)
+static clg_status attention_reference(const lower_context *lc, const double *const *in,
+                                      const selftest_expected *out)
 {
     double *y = out[0].y, *scale = out[0].scale;
     const core c = read_core(lc, in);
@@ -299,9 +299,8 @@ static clg_status set_attributes(selftest_problem *p, const attention_job *j, co
     return CLG_OK;
 }
 
-/* How AttentionCore is tested; its row in selftest_operators.c is the same. */
-static const selftest_op core_op = {
-    .reference = selftest_attention, .contents = selftest_attention_contents, .low = -2, .high = 2};
+const selftest_op selftest_attention_op = {
+    .reference = attention_reference, .contents = attention_contents, .low = -2, .high = 2};
 
 /* Makes the AttentionCore problem of an attempt. scores: the attribute; 0: compute the output. */
 static clg_status make_problem(const lower_context *lc, size_t attempt, int scores,
@@ -321,7 +320,7 @@ static clg_status make_problem(const lower_context *lc, size_t attempt, int scor
                      .outputs = &p->values[SELFTEST_MAX_INPUTS],
                      .n_outputs = 1,
                      .op = ops_find("clgraph", "AttentionCore", 1)};
-    selftest_set_op(p, &core_op);
+    selftest_set_op(p, &selftest_attention_op);
     set_inputs(p, lc->attention, &s);
     return set_attributes(p, lc->attention, &s, scores);
 }

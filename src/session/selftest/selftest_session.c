@@ -3,7 +3,8 @@
  * The self-test of what is around kernels: a small graph (Conv, Relu, MaxPool, MatMul, Add,
  * Softmax) is run twice in a new session, as an application runs it, with different inputs.
  * Uploads, packed weights, memory that steps share and the first run of a session are wrong on some
- * drivers whose kernels are right. */
+ * drivers whose kernels are right.
+ */
 #include "session/selftest/selftest.h"
 #include "session/session.h"
 

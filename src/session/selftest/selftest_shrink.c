@@ -3,7 +3,8 @@
  * Smaller shapes for the self-test of any operator. A size of the node's inputs is replaced by a
  * smaller one wherever it occurs, so that sizes that must be equal stay equal. What an operator
  * then does not accept (a Reshape to given sizes, for instance), or lowers to other kernels, is not
- * used: the caller tries the next attempt; the last one is the node's own shapes. */
+ * used: the caller tries the next attempt; the last one is the node's own shapes.
+ */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
 

@@ -4,7 +4,8 @@
  * convolutions, float or quantised, are below. Lowering chooses kernels and tiles by sizes, so
  * several sizes are offered, each with remainders in every dimension; the caller uses the first
  * that is lowered to the node's own programs. First come sizes that may exceed the node's own,
- * since those may be tiny and only the first of many; then sizes limited by the node's own. */
+ * since those may be tiny and only the first of many; then sizes limited by the node's own.
+ */
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
 

@@ -274,7 +274,7 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
     plan *p;
     *out_pads = slot->worker->stream->fixed;
     if (*out_pads) return CLG_OK;
-    clg_status status = session_plan(s, &p);
+    clg_status status = session_plan_dry(s, &p);
     if (status == CLG_ERROR_SHAPE) { /* the model fixes the batch internally */
         *out_pads = true;
         return CLG_OK;
