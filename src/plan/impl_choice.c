@@ -121,8 +121,10 @@ static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
 static clg_status validate(const plan_context *context, const lower_context *lc, candidate *impl,
                            bool *out_passes)
 {
-    CLG_TRY(
-        context->validator.passes(context->validator.self, lc, impl, out_passes, &impl->refusal));
+    impl_check result = {0};
+    CLG_TRY(context->validator.check(context->validator.self, lc, impl, &result));
+    *out_passes = result.passes;
+    impl->refusal = result.refusal;
     if (impl->refusal == CLG_OK) return CLG_OK;
     impl->refusal_text = arena_strndup(lc->memory, error_text(), strlen(error_text()));
     return impl->refusal_text ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -138,7 +140,7 @@ clg_status plan_choose(const plan_context *context, const lower_context *lc, pla
         if (context->compiler.compiles)
             CLG_TRY(context->compiler.compiles(context->compiler.self, impl, &passes));
         impl->crashes = !passes;
-        if (passes && context->validator.passes) CLG_TRY(validate(context, lc, impl, &passes));
+        if (passes && context->validator.check) CLG_TRY(validate(context, lc, impl, &passes));
         if (passes) return CLG_OK;
         impl->rejected = true;
     }

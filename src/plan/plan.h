@@ -159,14 +159,19 @@ typedef struct plan_compiler {
     clg_status (*compiles)(void *self, const candidate *impl, bool *out_compiles);
 } plan_compiler;
 
+/* The result of a self-test. */
+typedef struct impl_check {
+    bool passes;
+    bool is_final;      /* the same for each node of the variant; else a later one may be tested */
+    clg_status refusal; /* the driver's error, if it refuses the kernels; it is set; else CLG_OK */
+} impl_check;
+
 /* Runs the self-test of a candidate: whether it computes correct results on this device. lc->node
- * is NULL where the planner copies a tensor. passes may be NULL: then all pass. */
+ * is NULL where the planner copies a tensor. check may be NULL: then all pass. */
 typedef struct impl_validator {
     void *self;
-    /* *out_refusal: the error, which is set, if the driver refuses the candidate's kernels, so that
-     * it does not pass; else CLG_OK. */
-    clg_status (*passes)(void *self, const lower_context *lc, const candidate *impl,
-                         bool *out_passes, clg_status *out_refusal);
+    clg_status (*check)(void *self, const lower_context *lc, const candidate *impl,
+                        impl_check *out);
 } impl_validator;
 
 struct tuning_table;

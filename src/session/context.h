@@ -57,6 +57,7 @@ clg_status context_add_choices(clg_context *context, const char *lines);
 /* Returns the tuning table as text, which the caller frees. */
 clg_status context_choices_text(clg_context *context, char **out_text);
 
+struct impl_check;
 struct lower_context;
 struct candidate;
 /* Implements plan_compiler.compiles; self is a clg_context. */
@@ -64,10 +65,9 @@ clg_status context_compiles(void *self, const struct candidate *impl, bool *out_
 /* Sets *out_known: whether context_validate_impl can answer without running a test. */
 clg_status context_knows(clg_context *context, const struct lower_context *lc,
                          const struct candidate *impl, bool *out_known);
-/* Implements impl_validator.passes; self is a clg_context. */
-clg_status context_validate_impl(void *self, const struct lower_context *lc,
-                                 const struct candidate *impl, bool *out_passes,
-                                 clg_status *out_refusal);
+/* Tests a candidate before its first use, or finds the result of an earlier test. */
+clg_status context_validate_impl(clg_context *context, const struct lower_context *lc,
+                                 const struct candidate *impl, struct impl_check *out);
 
 /* Copies from host to device memory on the utility queue; returns when done. */
 clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,

@@ -82,7 +82,7 @@ static clg_status plan_dry(ahead *a, plan **out_plan)
 {
     plan_context c = a->exec->planning;
     c.owner = (plan_owner){a, note_packing};
-    c.validator.passes = NULL;
+    c.validator.check = NULL;
     c.notes_choices = false;
     bool *needed = memory_zalloc(c.graph->n_inputs + 1, sizeof *needed);
     if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;

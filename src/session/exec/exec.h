@@ -53,6 +53,9 @@ typedef struct session_exec {
     plan_context planning; /* for all plans of this exec */
     struct tuning_table *choices; /* the context's when the exec was created; a reference */
     step_texts texts;             /* texts of kernels in plans */
+    /* candidates that passed their self-tests, by selftest_variant_addresses of texts in `texts`;
+     * guarded as planning is */
+    hash_map passed;
 
     mutex build_lock;
     exec_build_state build;

@@ -11,6 +11,7 @@
  */
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "plan/plan.h"
 #include "session/selftest/selftest.h"
 #include "session/selftest/selftest_math.h"
 
@@ -381,12 +382,11 @@ clg_status context_knows(clg_context *context, const lower_context *lc, const ca
     return status;
 }
 
-clg_status context_validate_impl(void *self, const lower_context *lc, const candidate *impl,
-                                 bool *out_passes, clg_status *out_refusal)
+clg_status context_validate_impl(clg_context *context, const lower_context *lc,
+                                 const candidate *impl, impl_check *out)
 {
-    clg_context *context = self;
     strbuf variant;
-    *out_refusal = CLG_OK;
+    *out = (impl_check){0};
     strbuf_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
@@ -394,15 +394,16 @@ clg_status context_validate_impl(void *self, const lower_context *lc, const cand
     size_t known = status == CLG_OK ? recall(context, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
         mutex_lock(&context->test_lock);
-        status = validate(context, lc, impl, &variant, name, &known, out_refusal);
+        status = validate(context, lc, impl, &variant, name, &known, &out->refusal);
         mutex_unlock(&context->test_lock);
     }
     strbuf_deinit(&variant);
-    if (status == CLG_OK && known == REFUSED && *out_refusal == CLG_OK)
-        *out_refusal = error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
+    if (status == CLG_OK && known == REFUSED && out->refusal == CLG_OK)
+        out->refusal = error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
                                  "the driver refused its kernel %s before, as the log says",
                                  selftest_kernel(impl));
-    *out_passes = known == PASSED || (known >= UNTESTED && !impl->requires_selftest);
+    out->passes = known == PASSED || (known >= UNTESTED && !impl->requires_selftest);
+    out->is_final = is_settled(known, lc);
     return status;
 }
 

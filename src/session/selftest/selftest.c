@@ -51,6 +51,33 @@ void selftest_variant(const candidate *impl, strbuf *out)
     for (const step *s = impl->steps; s; s = s->next) selftest_add_step(s, out);
 }
 
+/* Appends what selftest_add_step does, with the addresses of texts. */
+static void add_addresses(const step *s, strbuf *out)
+{
+    uint64_t words[10] = {(uint64_t)s->kind};
+    if (s->kind == STEP_KERNEL) {
+        const void *texts[] = {s->kernel.source, s->kernel.entry, s->kernel.packed,
+                               s->kernel.prelude, s->kernel.body};
+        for (int i = 0; i < 5; i++) words[1 + i] = (uint64_t)(uintptr_t)texts[i];
+        words[6] = s->n_dims;
+        for (int d = 0; d < 3; d++) words[7 + d] = s->local[d];
+    } else if (s->kind == STEP_BLAS_GEMM) {
+        const gemm_problem *g = &s->gemm;
+        const int facts[] = {g->trans_a, g->trans_b, g->batch > 1, ocl_blas_batches(g),
+                             selftest_size_class(g)};
+        for (int i = 0; i < 5; i++) words[1 + i] = (uint64_t)facts[i];
+    }
+    strbuf_append_bytes(out, (const char *)words, sizeof words);
+}
+
+void selftest_variant_addresses(const candidate *impl, strbuf *out)
+{
+    strbuf_append(out, impl->variant);
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        for (const step *s = impl->packings[i].steps; s; s = s->next) add_addresses(s, out);
+    for (const step *s = impl->steps; s; s = s->next) add_addresses(s, out);
+}
+
 const char *selftest_kernel(const candidate *impl)
 {
     const step *max = impl->steps;

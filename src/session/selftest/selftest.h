@@ -195,6 +195,9 @@ void selftest_free_report(clg_selftest_case *cases, size_t n);
  * parameters and local sizes, and how CLBlast is called. Implementations with equal texts are one
  * variant. */
 void selftest_variant(const candidate *impl, struct strbuf *out);
+/* Appends what identifies the variant among candidates whose kernel texts one step_texts keeps: as
+ * selftest_variant, but the texts' addresses. */
+void selftest_variant_addresses(const candidate *impl, struct strbuf *out);
 void selftest_add_step(const step *s, struct strbuf *out); /* appends that of one step */
 /* Returns the size class of a GEMM. CLBlast uses another kernel for GEMMs larger than an
  * undocumented limit of m n k. Class 0: so small that the kernel for small GEMMs is certain;

@@ -207,16 +207,14 @@ typedef struct validator {
     clg_status fails;
 } validator;
 
-static clg_status passes(void *self, const lower_context *lc, const candidate *impl,
-                         bool *out_passes, clg_status *out_refusal)
+static clg_status check(void *self, const lower_context *lc, const candidate *impl, impl_check *out)
 {
     validator *j = self;
-    *out_refusal = CLG_OK;
     assert_string_equal(lc->row->name, "MatMul");
     j->n_calls++;
-    *out_passes = true;
+    *out = (impl_check){.passes = true};
     for (int i = 0; i < 3; i++)
-        if (j->wrong[i] && strcmp(j->wrong[i], impl->variant) == 0) *out_passes = false;
+        if (j->wrong[i] && strcmp(j->wrong[i], impl->variant) == 0) out->passes = false;
     return j->fails;
 }
 
@@ -239,7 +237,7 @@ TEST(tuning_table__a_rejected_candidate_is_passed_over)
         plan_choice out;
         validator j = rows[i].j;
         start(&f);
-        f.c.validator = (impl_validator){&j, passes};
+        f.c.validator = (impl_validator){&j, check};
         f.c.preferred = &rows[i].preferred;
         f.c.n_preferred = rows[i].preferred != NULL;
         assert_ok(plan_choose(&f.c, &f.lc, &out));
@@ -256,7 +254,7 @@ TEST(tuning_table__one_candidate_is_validated_too)
     plan_choice out;
     validator j = {.wrong = {"slow"}};
     start(&f);
-    f.c.validator = (impl_validator){&j, passes};
+    f.c.validator = (impl_validator){&j, check};
     f.impls[0].next = NULL;
     assert_ok(plan_choose(&f.c, &f.lc, &out));
     assert_null(out.impl);
