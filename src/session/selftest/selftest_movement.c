@@ -40,20 +40,22 @@ static int64_t deep_channel(const node *n, int64_t row, int64_t column, int64_t 
     return (row * block + column) * channels + c;
 }
 
-/* Computes DepthToSpace: each block of the output, pixel by pixel, from the channels of a pixel of
- * the input. */
+/* Returns where element i of the shallow tensor [N, C, H, W] is in the deep one. */
+static int64_t deep_place(const node *n, const shape *shallow, const shape *deep, int64_t i)
+{
+    const int64_t block = node_int(n, "blocksize", 1);
+    const pixel p = pixel_of(shallow, i);
+    const pixel to = {p.n, deep_channel(n, p.h % block, p.w % block, p.c, shallow->dims[1]),
+                      p.h / block, p.w / block};
+    return place_of(deep, &to);
+}
+
 clg_status selftest_depth_to_space(const lower_context *lc, const double *const *in,
                                    const selftest_expected *out)
 {
     const shape *x = &lc->inputs[0].dims, *y = &lc->outputs[0].dims;
-    const int64_t block = node_int(lc->node, "blocksize", 1);
-    for (int64_t i = 0; i < selftest_count(y); i++) {
-        const pixel to = pixel_of(y, i);
-        const pixel from = {to.n,
-                            deep_channel(lc->node, to.h % block, to.w % block, to.c, y->dims[1]),
-                            to.h / block, to.w / block};
-        out[0].y[i] = in[0][place_of(x, &from)];
-    }
+    for (int64_t i = 0; i < selftest_count(y); i++)
+        out[0].y[i] = in[0][deep_place(lc->node, y, x, i)];
     return CLG_OK;
 }
 
@@ -61,14 +63,8 @@ clg_status selftest_space_to_depth(const lower_context *lc, const double *const 
                                    const selftest_expected *out)
 {
     const shape *x = &lc->inputs[0].dims, *y = &lc->outputs[0].dims;
-    const int64_t block = node_int(lc->node, "blocksize", 1);
-    for (int64_t i = 0; i < selftest_count(x); i++) {
-        const pixel from = pixel_of(x, i);
-        const pixel to = {
-            from.n, deep_channel(lc->node, from.h % block, from.w % block, from.c, x->dims[1]),
-            from.h / block, from.w / block};
-        out[0].y[place_of(y, &to)] = in[0][i];
-    }
+    for (int64_t i = 0; i < selftest_count(x); i++)
+        out[0].y[deep_place(lc->node, x, y, i)] = in[0][i];
     return CLG_OK;
 }
 
