@@ -196,7 +196,7 @@ static double inner_size(const pointwise_instruction *i, const number *registers
 bool pointwise_reference(const pointwise_group *g, const double *inputs,
                          const pointwise_change *change, double *out_outputs, bool *out_moderate)
 {
-    number registers[POINTWISE_MAX_INPUTS + POINTWISE_MAX_INSTRUCTIONS];
+    number registers[POINTWISE_MAX_INPUTS + POINTWISE_MAX_INSTRUCTIONS] = {{0, 0}};
     *out_moderate = true;
     for (size_t i = 0; i < g->n_inputs; i++) {
         registers[i] = (number){inputs[i], 0};
