@@ -168,7 +168,7 @@ static void find_reduced(const lower_context *lc, const double *const *in,
 
 static reduction read_reduction(const lower_context *lc, const double *const *in)
 {
-    bool reduced[CLG_MAX_RANK];
+    bool reduced[CLG_MAX_RANK] = {false};
     reduction r = {.kind = kind_of(lc->node->op_type), .x = &lc->inputs[0].dims, .n_out = 1};
     find_reduced(lc, in, reduced);
     for (int d = r.x->rank - 1; d >= 0; d--) {
@@ -257,11 +257,15 @@ static void reduce_floats(const reduction *r, clg_dtype dtype, const double *x,
 /* Returns an integer result of the sum or product of its terms, both modulo 2^64. */
 static double finish_integer(const reduction *r, clg_dtype dtype, uint64_t total)
 {
-    const bool is_unsigned = dtype_find(dtype)->kind == DTYPE_KIND_UNSIGNED;
     switch (r->kind) {
     case MEAN: /* rounded towards zero */
-        return is_unsigned ? (double)(total / (uint64_t)r->count)
-                           : (double)((int64_t)total / r->count);
+        if (dtype_find(dtype)->kind == DTYPE_KIND_UNSIGNED) {
+            const uint64_t mean = total / (uint64_t)r->count;
+            return (double)mean;
+        } else {
+            const int64_t mean = (int64_t)total / r->count;
+            return (double)mean;
+        }
     case L2: return selftest_wrap(dtype, (uint64_t)sqrt((double)total));
     default: return selftest_wrap(dtype, total);
     }

@@ -60,8 +60,8 @@ typedef struct grouping {
 static int64_t group_of(const grouping *g, int64_t i)
 {
     int64_t at = 0;
-    if (!g->dims) return i / g->step % g->n;
-    for (int d = g->dims->rank - 1; d >= 0; d--) {
+    if (!g->dims) return g->step > 0 && g->n > 0 ? i / g->step % g->n : 0;
+    for (int d = g->dims->rank - 1; d >= 0 && g->dims->dims[d] > 0; d--) {
         at += i % g->dims->dims[d] * g->strides[d];
         i /= g->dims->dims[d];
     }

@@ -351,7 +351,7 @@ static void resize_axis(const resampling *r, const lines *l, axis *a)
 static unsigned state_of(const resampling *r, int64_t at)
 {
     unsigned state = 0;
-    for (int i = r->rank - 1; i >= 0; i--) {
+    for (int i = r->rank - 1; i >= 0 && r->axes[i].out > 0; i--) {
         state |= r->axes[i].state[at % r->axes[i].out];
         at /= r->axes[i].out;
     }
