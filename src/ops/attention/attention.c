@@ -319,6 +319,20 @@ void attention_scores_step(lower_context *c, candidate *impl, const attention_jo
 
 /* ---- caches of keys and values --------------------------------------------------------------- */
 
+/* Puts a copy in front of c->appends, which self-tests use, for the first candidate. */
+static void keep_append(lower_context *c, const candidate *impl, const attention_append *a)
+{
+    if (impl != c->build.candidates) return;
+    attention_append *kept = arena_alloc(c->memory, 1, sizeof *kept);
+    if (!kept) {
+        c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        return;
+    }
+    *kept = *a;
+    kept->next = c->appends;
+    c->appends = kept;
+}
+
 void attention_append_step(lower_context *c, candidate *impl, const attention_append *a)
 {
     step_builder *b = &c->build;
@@ -343,6 +357,7 @@ void attention_append_step(lower_context *c, candidate *impl, const attention_ap
     const int64_t n_positions = a->batch * a->heads * a->total;
     const uint64_t across = simd ? 1 : work_power_of_two(a->d, 64);
     work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, n_positions, simd ? 16 : 64 / across);
+    keep_append(c, impl, a);
 }
 
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,

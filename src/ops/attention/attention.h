@@ -107,6 +107,7 @@ typedef struct attention_append {
     operand past, present, lengths; /* lengths: int32 */
     attention_rows fresh;
     int64_t length_add;
+    const struct attention_append *next; /* in lower_context.appends */
 } attention_append;
 
 /* Appends the step that computes a->present. */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Infers and lowers the internal operator clgraph.AttentionCore: an attention_job (attention.h) as
- * a node. Self-tests use it to run the kernels of all attention operators with any parameters; it
- * does not occur in graphs.
+ * Infers and lowers the internal operators clgraph.AttentionCore, an attention_job (attention.h) as
+ * a node, and clgraph.CacheAppend, an attention_append. Self-tests use them to run the kernels of
+ * all attention operators with any parameters; they do not occur in graphs.
  *
- * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys,
- * dv], mask, bias, lengths, sinks. The attributes are fields of the attention_job, and `scores`: if
- * not 0, the output is the scores with P_MODE = scores - 1 (cl/attention/attention.cl). See
- * decision 38.
+ * AttentionCore. Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch,
+ * kv_heads, keys, dv], mask, bias, lengths, sinks. The attributes are fields of the attention_job,
+ * and `scores`: if not 0, the output is the scores with P_MODE = scores - 1
+ * (cl/attention/attention.cl).
+ * CacheAppend. Inputs: past [batch, heads, past_len, d] or none, fresh [batch, heads, count, d],
+ * lengths [batch] or none. Output: [batch, heads, total, d]. The attributes are fields of the
+ * attention_append. See decision 38.
  */
 #include "ops/attention/attention.h"
 
@@ -88,6 +91,45 @@ static clg_status core_lower(lower_context *c)
     return CLG_OK;
 }
 
+/* ---- CacheAppend ----------------------------------------------------------------------------- */
+
+enum { PAST, FRESH, APPEND_LENGTHS };
+
+static clg_status append_infer(op_context *c)
+{
+    const shape *fresh = &op_input(c, FRESH)->dims;
+    shape present = *fresh;
+    if (fresh->rank != 4) return op_error(c, CLG_ERROR_SHAPE, "fresh must have four dimensions");
+    present.dims[2] = node_int(c->node, "total", 0);
+    fact_set(&c->outputs[0], op_input(c, FRESH)->dtype, &present);
+    return CLG_OK;
+}
+
+static clg_status append_lower(lower_context *c)
+{
+    const node *n = c->node;
+    const shape *fresh = &lower_input(c, FRESH)->dims;
+    const bool has_past = lower_has_input(c, PAST);
+    const attention_append a = {.dtype = lower_input(c, FRESH)->dtype,
+                                .batch = fresh->dims[0],
+                                .heads = fresh->dims[1],
+                                .total = node_int(n, "total", 0),
+                                .past_len = has_past ? lower_input(c, PAST)->dims.dims[2] : 0,
+                                .count = fresh->dims[2],
+                                .d = fresh->dims[3],
+                                .has_past = has_past,
+                                .has_lengths = lower_has_input(c, APPEND_LENGTHS),
+                                .keeps = node_int(n, "keeps", 0) != 0,
+                                .at_front = node_int(n, "at_front", 0) != 0,
+                                .past = operand_input(PAST),
+                                .present = operand_output(0),
+                                .lengths = operand_input(APPEND_LENGTHS),
+                                .fresh = heads_of(c, FRESH),
+                                .length_add = node_int(n, "length_add", 0)};
+    attention_append_step(c, step_candidate(&c->build, "kv_append"), &a);
+    return CLG_OK;
+}
+
 /* ---- entries of the operator table ----------------------------------------------------------- */
 
 #define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
@@ -106,6 +148,12 @@ static const op_attribute attributes[] = {{"causal", ATTRIBUTE_INT, false},
                                           {"softcap", ATTRIBUTE_FLOAT, false},
                                           {"masked", ATTRIBUTE_FLOAT, false},
                                           {0}};
+static const op_types append_types[] = {{'T', HALF_OR_FLOAT}, {'I', DTYPE_BIT(CLG_INT32)}, {0}};
+static const op_attribute append_attributes[] = {{"keeps", ATTRIBUTE_INT, false},
+                                                 {"at_front", ATTRIBUTE_INT, false},
+                                                 {"length_add", ATTRIBUTE_INT, false},
+                                                 {"total", ATTRIBUTE_INT, true},
+                                                 {0}};
 
 const op_row op_rows_attention_core[] = {
     {.name = "AttentionCore",
@@ -117,6 +165,15 @@ const op_row op_rows_attention_core[] = {
      .attributes = attributes,
      .infer = core_infer,
      .lower = core_lower},
+    {.name = "CacheAppend",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(2, 3, "TTI"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = append_types,
+     .attributes = append_attributes,
+     .infer = append_infer,
+     .lower = append_lower},
 };
 const size_t n_op_rows_attention_core =
     sizeof op_rows_attention_core / sizeof *op_rows_attention_core;

@@ -126,8 +126,9 @@ typedef struct lower_context {
     /* Offset in elements at which output 0 contains input i unchanged, or -1 (preset). The planner
      * may have the input written there directly, and omit the candidate's steps that copy it. */
     int64_t *joins;
-    const struct attention_job
-        *attention; /* what the candidates' attention kernels compute, or NULL */
+    /* What the candidates' attention kernels compute, or NULL; the appends to caches, a list. */
+    const struct attention_job *attention;
+    const struct attention_append *appends;
     lower_trial trial;
 } lower_context;
 

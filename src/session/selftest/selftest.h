@@ -142,11 +142,12 @@ extern const size_t n_selftest_cases;
  * NOT_FOUND if the operator does not support the dtype. */
 clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
 
-/* References by family, each in the file of its name: selftest_attention.c, selftest_axis.c
+/* References by family, each in the file of its name: selftest_append.c (of clgraph.CacheAppend),
+ * selftest_attention.c (of clgraph.AttentionCore), selftest_axis.c
  * (Softmax, reductions, and others along axes), selftest_gemm.c, selftest_norm.c, selftest_pad.c,
  * selftest_pointwise.c, selftest_pool.c, selftest_quantize.c, selftest_recurrent.c,
  * selftest_resample.c, selftest_scatter.c. */
-selftest_reference selftest_gemm, selftest_pointwise;
+selftest_reference selftest_gemm, selftest_pointwise, selftest_attention, selftest_append;
 selftest_reference selftest_softmax, selftest_reduce, selftest_arg, selftest_cumulative,
     selftest_topk;
 selftest_reference selftest_norm, selftest_skip_norm, selftest_embed_norm, selftest_rotary;
@@ -161,15 +162,53 @@ selftest_reference selftest_gather_nd, selftest_gather_elements, selftest_scatte
  * what a quantisation takes; classes. */
 selftest_contents selftest_index_contents, selftest_length_contents, selftest_quantize_contents,
     selftest_topk_contents, selftest_embed_contents, selftest_rotary_contents,
-    selftest_onehot_contents;
+    selftest_onehot_contents, selftest_attention_contents, selftest_append_contents;
 
-/* How clgraph.AttentionCore is tested (selftest_attention.c). */
-extern const selftest_op selftest_attention_op;
 /* Tests the attention kernels of a candidate of any operator, on a problem that is lowered to the
  * same programs; lc->attention must not be NULL. *out_tested is false without a problem. */
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
+
+/* Tests the appends to caches of keys and values (selftest_append.c). Leaves *out_result unchanged
+ * where all pass or none has a problem. */
+clg_status selftest_appends(clg_context *context, const lower_context *lc, const candidate *impl,
+                            selftest_result *out_result);
+
+/* Some steps of an operator, which are tested apart from the others (selftest_part.c), as a node of
+ * an internal operator. */
+typedef struct selftest_part selftest_part;
+struct selftest_part {
+    bool (*has_step)(const selftest_part *part, const step *s);
+    /* Makes the problem of an attempt (0, 1, ...). *out_made is false after the last one. The
+     * caller deinitialises *out_problem in any case. */
+    clg_status (*make)(const selftest_part *part, const lower_context *lc, size_t attempt,
+                       selftest_problem *out_problem, bool *out_made);
+    const step *only; /* the part is this step of the candidate; NULL: all that has_step names */
+};
+/* Tests a candidate's steps of this part on the first problem that is lowered to the same kernels.
+ * *out_tested is false, and *out_result unchanged, where it has no such steps or there is no such
+ * problem. */
+clg_status selftest_part_run(clg_context *context, const lower_context *lc, const candidate *impl,
+                             const selftest_part *part, selftest_result *out_result,
+                             bool *out_tested);
+/* Makes *p a node of an internal operator with n_inputs inputs, all absent, and one output. */
+void selftest_part_begin(selftest_problem *p, const lower_context *lc, const char *op_type,
+                         size_t n_inputs);
+/* Sets an input: dense, with these dimensions. */
+void selftest_part_input(selftest_problem *p, size_t i, clg_dtype dtype, int rank,
+                         const int64_t *dims);
+/* Sets the node's attributes. */
+typedef struct selftest_int {
+    const char *name;
+    int64_t value;
+} selftest_int;
+typedef struct selftest_float {
+    const char *name;
+    double value;
+} selftest_float;
+clg_status selftest_part_attributes(selftest_problem *p, const selftest_int *ints, size_t n_ints,
+                                    const selftest_float *floats, size_t n_floats);
 
 /* Runs a small graph twice in a new session (selftest_session.c). */
 enum { SELFTEST_SESSION_RUNS = 2 };

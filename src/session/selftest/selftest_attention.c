@@ -2,8 +2,9 @@
  *
  * Self-tests of attention kernels: the reference of clgraph.AttentionCore, test inputs that mask
  * single keys and all keys of some queries, and test problems for the attention kernels of any
- * operator (lower_context.attention). Other steps of such operators, such as projections and
- * appending to key/value caches, are not part of these problems.
+ * operator (lower_context.attention). Appends to key/value caches are tested by
+ * selftest_append.c. Other steps of such operators, such as projections, are not part of these
+ * problems.
  */
 #include "ops/attention/attention.h"
 #include "session/selftest/selftest.h"
@@ -29,16 +30,18 @@ static double length_at(const selftest_problem *p, int64_t at)
     return (double)(length - node_int(&p->node, "length_add", 0));
 }
 
-/* Returns whether a mask element masks out its key: all of the last row do if there are several
- * rows, and a random quarter of the others. */
+/* Returns whether a mask element masks out its key: all of the first row do if there are several
+ * rows, and a random quarter of the others; never the last key, so that the end of every buffer
+ * counts. */
 static bool is_masked(const shape *mask, int64_t at, uint64_t random)
 {
     const int64_t columns = mask->dims[mask->rank - 1], rows = selftest_count(mask) / columns;
-    return (rows > 1 && at / columns == rows - 1) || random % 4 == 0;
+    if (rows > 1 && at < columns) return true;
+    return at % columns < columns - 1 && random % 4 == 0;
 }
 
-static bool attention_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
-                               double *out)
+bool selftest_attention_contents(const selftest_problem *p, size_t input, int64_t at,
+                                 uint64_t random, double *out)
 {
     const lower_operand *o = &p->inputs[input];
     if (input == LENGTHS) {
@@ -187,8 +190,8 @@ static void fill_row(const core *c, int64_t row, double *memory, double *y, doub
     for (int64_t i = 0; !requested && i < dv; i++) scale[row * dv + i] += 1;
 }
 
-static clg_status attention_reference(const lower_context *lc, const double *const *in,
-                                      const selftest_expected *out)
+clg_status selftest_attention(const lower_context *lc, const double *const *in,
+                              const selftest_expected *out)
 {
     double *y = out[0].y, *scale = out[0].scale;
     const core c = read_core(lc, in);
@@ -215,11 +218,12 @@ typedef struct sizes {
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
 {
     static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};
-    enum { N_FEW = 2, N_QUERIES = N_FEW + 4 * 3, N_KEYS = 2, N_HEADS = 3 };
+    enum { N_FEW = 2, N_QUERIES = N_FEW + 4 * 3, N_KEYS = 2, N_HEADS = 4 };
     const attention_job *j = lc->attention;
     const int64_t group = j->heads / j->kv_heads;
     const sizes heads[N_HEADS] = {
         {.batch = 2, .kv_heads = j->kv_heads < 2 ? j->kv_heads : 2, .group = group < 3 ? group : 3},
+        {.batch = 2, .kv_heads = 1, .group = 1},
         {.batch = 1, .kv_heads = 1, .group = group < 2 ? group : 2},
         {.batch = 1, .kv_heads = 1, .group = 1}};
     const size_t q = attempt / N_KEYS % N_QUERIES, h = attempt / N_KEYS / N_QUERIES;
@@ -238,69 +242,43 @@ static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
     return true;
 }
 
-static void set_input(selftest_problem *p, size_t i, clg_dtype dtype, int rank, const int64_t *dims)
-{
-    lower_operand *o = &p->inputs[i];
-    *o = (lower_operand){.dtype = dtype, .dims = {.rank = rank}, .dense = true};
-    memcpy(o->dims.dims, dims, (size_t)rank * sizeof *dims);
-    shape_strides(&o->dims, o->strides);
-    p->values[i] = (value_id)i;
-}
-
 static void set_inputs(selftest_problem *p, const attention_job *j, const sizes *s)
 {
     const int64_t heads = s->kv_heads * s->group;
-    for (size_t i = 0; i < N_INPUTS; i++) p->values[i] = VALUE_NONE;
-    set_input(p, Q, j->dtype, 4, (int64_t[]){s->batch, heads, s->q_len, j->d});
-    set_input(p, K, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->d});
-    set_input(p, V, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->dv});
+    selftest_part_input(p, Q, j->dtype, 4, (int64_t[]){s->batch, heads, s->q_len, j->d});
+    selftest_part_input(p, K, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->d});
+    selftest_part_input(p, V, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->dv});
     if (j->mask_kind != MASK_NONE)
-        set_input(p, MASK, j->mask.dtype, 4, (int64_t[]){s->batch, 1, s->q_len, s->kv_len - 2});
-    if (j->has_bias) set_input(p, BIAS, j->dtype, 4, (int64_t[]){1, heads, s->q_len, s->kv_len});
+        selftest_part_input(
+            p, MASK, j->mask.dtype, 4,
+            (int64_t[]){s->batch, 1, s->q_len, s->batch > 1 ? s->kv_len : s->kv_len - 2});
+    if (j->has_bias)
+        selftest_part_input(p, BIAS, j->dtype, 4, (int64_t[]){1, heads, s->q_len, s->kv_len});
     if (j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH)
-        set_input(p, LENGTHS, j->lengths_dtype, 1,
-                  (int64_t[]){j->keys == KEYS_START_END ? 2 * s->batch : s->batch});
-    if (j->sink == SINK_BY_HEAD) set_input(p, SINKS, j->dtype, 1, (int64_t[]){heads});
-    p->node.n_inputs = N_INPUTS;
+        selftest_part_input(p, LENGTHS, j->lengths_dtype, 1,
+                            (int64_t[]){j->keys == KEYS_START_END ? 2 * s->batch : s->batch});
+    if (j->sink == SINK_BY_HEAD) selftest_part_input(p, SINKS, j->dtype, 1, (int64_t[]){heads});
 }
 
 /* Sets the attributes. Those that select the program are the model's. scale, softcap, window and
- * offset are kernel arguments; they get fixed values, since the model's own could hide errors. */
+ * offset are kernel arguments; they get fixed values, since the model's own could hide errors: the
+ * last query attends to the last key. */
 static clg_status set_attributes(selftest_problem *p, const attention_job *j, const sizes *s,
                                  int scores)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } ints[] = {{"causal", j->causal},
-                {"offset", j->causal == CAUSAL_OFFSET ? (s->kv_len - s->q_len) / 2 : 0},
-                {"window", j->window > 0 ? 5 : 0},
-                {"keys", j->keys},
-                {"length_add", j->length_add},
-                {"sink", j->sink},
-                {"scores", scores}};
-    const struct {
-        const char *name;
-        double value;
-    } floats[] = {{"scale", 1 / sqrt((double)(j->d > 0 ? j->d : 1))},
-                  {"softcap", j->softcap > 0 ? 2 : 0},
-                  {"masked", j->masked}};
-    enum { N_INTS = sizeof ints / sizeof *ints, N_FLOATS = sizeof floats / sizeof *floats };
-    graph_attribute *all = arena_alloc(&p->memory, N_INTS + N_FLOATS, sizeof *all);
-    if (!all) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < N_INTS; i++)
-        all[i] = (graph_attribute){
-            .name = ints[i].name, .type = ATTRIBUTE_INT, .as = {.i = ints[i].value}};
-    for (size_t i = 0; i < N_FLOATS; i++)
-        all[N_INTS + i] = (graph_attribute){
-            .name = floats[i].name, .type = ATTRIBUTE_FLOAT, .as = {.f = (float)floats[i].value}};
-    p->node.attributes = all;
-    p->node.n_attributes = N_INTS + N_FLOATS;
-    return CLG_OK;
+    const selftest_int ints[] = {{"causal", j->causal},
+                                 {"offset", j->causal == CAUSAL_OFFSET ? s->kv_len - s->q_len : 0},
+                                 {"window", j->window > 0 ? 5 : 0},
+                                 {"keys", j->keys},
+                                 {"length_add", j->length_add},
+                                 {"sink", j->sink},
+                                 {"scores", scores}};
+    const selftest_float floats[] = {{"scale", 1 / sqrt((double)(j->d > 0 ? j->d : 1))},
+                                     {"softcap", j->softcap > 0 ? 2 : 0},
+                                     {"masked", j->masked}};
+    return selftest_part_attributes(p, ints, sizeof ints / sizeof *ints, floats,
+                                    sizeof floats / sizeof *floats);
 }
-
-const selftest_op selftest_attention_op = {
-    .reference = attention_reference, .contents = attention_contents, .low = -2, .high = 2};
 
 /* Makes the AttentionCore problem of an attempt. scores: the attribute; 0: compute the output. */
 static clg_status make_problem(const lower_context *lc, size_t attempt, int scores,
@@ -310,99 +288,45 @@ static clg_status make_problem(const lower_context *lc, size_t attempt, int scor
     *p = (selftest_problem){0};
     *out_made = list_sizes(lc, attempt, &s);
     if (!*out_made) return CLG_OK;
-    p->values[SELFTEST_MAX_INPUTS] = SELFTEST_MAX_INPUTS;
-    p->node = (node){.name = "",
-                     .label = lc->node->label,
-                     .domain = "clgraph",
-                     .op_type = "AttentionCore",
-                     .opset = 1,
-                     .inputs = p->values,
-                     .outputs = &p->values[SELFTEST_MAX_INPUTS],
-                     .n_outputs = 1,
-                     .op = ops_find("clgraph", "AttentionCore", 1)};
-    selftest_set_op(p, &selftest_attention_op);
+    selftest_part_begin(p, lc, "AttentionCore", N_INPUTS);
     set_inputs(p, lc->attention, &s);
     return set_attributes(p, lc->attention, &s, scores);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Returns whether a step is an attention kernel that computes scores (`scores` true) or the
- * result. */
-static bool is_attention(const step *s, bool scores)
+/* The steps of an operator that are attention: the result's or, where scores is not 0, those that
+ * compute the scores. */
+typedef struct attention_part {
+    selftest_part part;
+    int scores; /* the attribute of AttentionCore */
+} attention_part;
+
+static bool has_step(const selftest_part *part, const step *s)
 {
+    const bool scores = ((const attention_part *)part)->scores > 0;
     return s->kind == STEP_KERNEL && strncmp(s->kernel.source, "attention", 9) == 0 &&
            (strcmp(s->kernel.entry, "attention_scores") == 0) == scores;
 }
 
-/* Initialises *out with the text that identifies a candidate's attention kernels for the result or,
- * with `scores`, for the scores, and returns that text. Equal texts mean equal kernels. */
-static const char *attention_text(const candidate *impl, bool scores, strbuf *out)
+static clg_status make(const selftest_part *part, const lower_context *lc, size_t attempt,
+                       selftest_problem *p, bool *out_made)
 {
-    strbuf_init(out, 0);
-    for (const step *s = impl->steps; s; s = s->next)
-        if (is_attention(s, scores)) selftest_add_step(s, out);
-    return strbuf_data(out);
-}
-
-/* Runs the problem with the candidate of it that has these kernels; without one, leaves *out_tested
- * unchanged. */
-static clg_status try_problem(clg_context *context, const lower_context *lc, selftest_problem *p,
-                              const strbuf *kernels, bool scores, selftest_result *out_result,
-                              bool *out_tested)
-{
-    const clg_status lowered = selftest_lower(context, lc->kernel_class, lc->caution, p);
-    if (lowered != CLG_OK) return lowered == CLG_ERROR_OUT_OF_HOST_MEMORY ? lowered : CLG_OK;
-    for (const candidate *impl = p->lc.build.candidates; impl; impl = impl->next) {
-        strbuf own;
-        const bool same = strcmp(attention_text(impl, scores, &own), strbuf_data(kernels)) == 0;
-        const clg_status status = own.status;
-        strbuf_deinit(&own);
-        CLG_TRY(status);
-        if (!same) continue;
-        *out_tested = true;
-        return selftest_run(context, p, impl, out_result);
-    }
-    return CLG_OK;
-}
-
-/* Tests these kernels on the first problem that is lowered to them. */
-static clg_status test_part(clg_context *context, const lower_context *lc, const strbuf *kernels,
-                            int scores, selftest_result *out_result, bool *out_tested)
-{
-    selftest_problem *p = memory_alloc(sizeof *p);
-    clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    bool made = true;
-    *out_tested = false;
-    for (size_t i = 0; status == CLG_OK && made && !*out_tested; i++) {
-        status = make_problem(lc, i, scores, p, &made);
-        if (status == CLG_OK && made)
-            status = try_problem(context, lc, p, kernels, scores > 0, out_result, out_tested);
-        selftest_deinit(p);
-    }
-    memory_free(p);
-    return status;
+    return make_problem(lc, attempt, ((const attention_part *)part)->scores, p, out_made);
 }
 
 clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested)
 {
-    strbuf kernels;
-    selftest_result of_scores;
-    bool scores_tested = false;
-    (void)attention_text(impl, false, &kernels);
-    clg_status status = kernels.status;
-    if (status == CLG_OK) status = test_part(context, lc, &kernels, 0, out_result, out_tested);
-    strbuf_deinit(&kernels);
-    if (status != CLG_OK || !*out_tested) return status;
-    (void)attention_text(impl, true, &kernels);
-    status = kernels.status;
-    if (status == CLG_OK && kernels.size_bytes > 0)
-        status = test_part(context, lc, &kernels,
-                           1 + (int)node_int(lc->node, "qk_matmul_output_mode", 0), &of_scores,
-                           &scores_tested);
-    strbuf_deinit(&kernels);
-    if (status == CLG_OK && scores_tested && !of_scores.passed) *out_result = of_scores;
-    return status;
+    const int mode = (int)node_int(lc->node, "qk_matmul_output_mode", 0);
+    const attention_part y = {{has_step, make, NULL}, 0},
+                         scores = {{has_step, make, NULL}, 1 + mode};
+    selftest_result more;
+    bool tested;
+    CLG_TRY(selftest_part_run(context, lc, impl, &y.part, out_result, out_tested));
+    if (!*out_tested) return CLG_OK;
+    CLG_TRY(selftest_part_run(context, lc, impl, &scores.part, &more, &tested));
+    if (tested && !more.passed) *out_result = more;
+    return selftest_appends(context, lc, impl, out_result);
 }

@@ -66,6 +66,11 @@
     {                                                                                              \
         .op_type = "AttentionCore", .domain = "clgraph", .attributes = (attrs), .dims = (sizes)    \
     }
+/* A clgraph.CacheAppend problem: inputs "past fresh lengths". */
+#define APPEND(attrs, sizes)                                                                       \
+    {                                                                                              \
+        .op_type = "CacheAppend", .domain = "clgraph", .attributes = (attrs), .dims = (sizes)      \
+    }
 /* A reduction of opset 12, whose axes are an attribute. */
 #define REDUCE(op, attrs, sizes)                                                                   \
     {                                                                                              \
@@ -157,6 +162,9 @@ const selftest_case selftest_cases[] = {
               "1,2,61,32 1,1,150,32 1,1,150,32 - 1,2,61,150"),
     ATTENTION("scale:f=0.05", "1,2,13,300 1,1,37,300 1,1,37,270 1,1,13,37"),
     ATTENTION("scale:f=0.25 scores:i=4 causal:i=1", "2,2,5,16 2,1,37,16 2,1,37,16 2,1,5,37b"),
+    APPEND("total:i=10", "2,2,7,20 2,2,3,20"),
+    APPEND("total:i=10 keeps:i=1 length_add:i=1", "2,2,10,8 2,2,3,8 2n"),
+    APPEND("total:i=12 at_front:i=1", "- 2,3,5,64"),
     /* norms, rotary embedding, quantisation */
     SEVERAL("LayerNormalization", "axis:i=-1", "3,5,77 77 77", 3),
     CASE("LayerNormalization", "axis:i=1 epsilon:f=0.01", "3,5,77 5,77"),

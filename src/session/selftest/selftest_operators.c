@@ -37,6 +37,8 @@ static const selftest_op operators[] = {
     ROW("", "Conv", selftest_gemm),
     ROW("", "Gemm", selftest_gemm),
     ROW("", "MatMul", selftest_gemm),
+    RANGE("clgraph", "AttentionCore", selftest_attention, selftest_attention_contents, -2, 2, 1),
+    WITH("clgraph", "CacheAppend", selftest_append, selftest_append_contents),
     ROW("clgraph", "BlockedConv", selftest_gemm),
     ROW("clgraph", "FusedConv", selftest_gemm),
     ROW("clgraph", "FusedGemm", selftest_gemm),
@@ -215,7 +217,6 @@ const selftest_op *selftest_find(const node *n)
     const op_row *row = n->op;
     if (!row) return NULL;
     if (row->lower == ops_lower_copy) return &copied;
-    if (strcmp(n->op_type, "AttentionCore") == 0) return &selftest_attention_op;
     if (row->infer == pointwise_infer_node) return &pointwise;
     return row->eval && !(row->flags & (OP_HOST | OP_EVAL_ONLY)) ? &evaluated : NULL;
 }
