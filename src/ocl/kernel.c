@@ -18,9 +18,18 @@ static clg_status group_info(const ocl_kernel *k, cl_kernel_work_group_info what
     return CLG_OK;
 }
 
-static clg_status read_limit(ocl_kernel *k)
+/* Reads the kernel's limit of work-items; UNSUPPORTED_DEVICE if it needs more local memory than the
+ * device has, which drivers notice at a launch, if at all. */
+static clg_status read_limits(ocl_kernel *k)
 {
-    return group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->max_items, &k->max_items);
+    const device_record *r = context_record(k->context);
+    cl_ulong local_bytes = 0;
+    CLG_TRY(group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->max_items, &k->max_items));
+    CLG_TRY(group_info(k, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_bytes, &local_bytes));
+    if (r->local_mem_bytes == 0 || local_bytes <= r->local_mem_bytes) return CLG_OK;
+    return error_set(
+        CLG_ERROR_UNSUPPORTED_DEVICE, "it needs %llu bytes of local memory, and '%s' has %llu",
+        (unsigned long long)local_bytes, r->name, (unsigned long long)r->local_mem_bytes);
 }
 
 /* Creates the driver's kernel of a built program. */
@@ -29,7 +38,7 @@ static clg_status open_kernel(ocl_kernel *k)
     cl_int code;
     k->handle = cl.CreateKernel(k->program->handle, k->entry, &code);
     clg_status status = cl_check(code, "clCreateKernel", context_record(k->context)->name);
-    if (status == CLG_OK) status = read_limit(k);
+    if (status == CLG_OK) status = read_limits(k);
     return status == CLG_OK
                ? CLG_OK
                : error_prefix(status, "kernel '%s' of '%s'", k->entry, k->program->name);

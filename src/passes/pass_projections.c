@@ -19,6 +19,7 @@ typedef struct projections {
     node_id *group;  /* `count` MatMuls that are merged */
     value_id *parts; /* their weights, biases or outputs, one per MatMul */
     size_t count;
+    uint64_t max_bytes; /* the device's largest buffer */
 } projections;
 
 /* ---- consumers ------------------------------------------------------------------------------- */
@@ -93,16 +94,28 @@ static bool are_alike(const projections *p, const node *a, const node *b)
            w->dims.dims[0] == other->dims.dims[0];
 }
 
-/* Sets group and count to the MatMuls that can be merged with `first`, as long as their columns
- * together fit int32. */
+/* Returns how many columns the weights may have: they are counted in int32, and fit a buffer. */
+static int64_t max_columns(const projections *p, node_id first)
+{
+    const value_fact *w = &p->info->facts[p->graph->nodes[first].inputs[1]];
+    size_t column_bytes;
+    if (!dtype_bytes(w->dtype, w->dims.dims[0], &column_bytes) || column_bytes == 0)
+        return INT32_MAX;
+    const uint64_t fit = p->max_bytes / column_bytes;
+    return fit < INT32_MAX ? (int64_t)fit : INT32_MAX;
+}
+
+/* Sets group and count to the MatMuls that can be merged with `first`, as long as their weights
+ * together fit one buffer. */
 static void find_group(projections *p, node_id first)
 {
     int64_t total = 0;
     p->count = 0;
+    if (first == NODE_NONE) return;
+    const int64_t most = max_columns(p, first);
     for (node_id i = first; i != NODE_NONE; i = p->next[i]) {
         const node *n = &p->graph->nodes[i];
-        if (!are_alike(p, &p->graph->nodes[first], n) || columns(p, n) > INT32_MAX - total)
-            continue;
+        if (!are_alike(p, &p->graph->nodes[first], n) || columns(p, n) > most - total) continue;
         total += columns(p, n);
         p->group[p->count++] = i;
     }
@@ -174,11 +187,12 @@ static clg_status merge_all(projections *p, size_t n_nodes, size_t n_values)
 
 clg_status pass_projections(graph *g, const pass_options *options)
 {
-    (void)options;
     graph_info s;
     CLG_TRY(graph_info_make(g, &s));
     projections p = {.info = &s,
                      .graph = g,
+                     .max_bytes =
+                         options->max_buffer_bytes ? options->max_buffer_bytes : UINT64_MAX,
                      .in_place = memory_zalloc(g->n_values + 1, sizeof *p.in_place),
                      .reads = memory_zalloc(g->n_values + 1, sizeof *p.reads),
                      .first = memory_zalloc(g->n_values + 1, sizeof *p.first),

@@ -15,9 +15,10 @@ typedef struct pass_options {
     /* channels per block in channel-blocked layout, the lanes of the SIMD class's register tile; 0
      * if this layout is not used */
     int lanes;
-    name_list disabled;  /* names of passes not to run */
-    bool fp16;           /* store values as float16 (precision fp16) */
-    name_list keep_fp32; /* nodes that stay float32, by name; * and ? are wildcards */
+    uint64_t max_buffer_bytes; /* the device's largest buffer; 0: no limit */
+    name_list disabled;        /* names of passes not to run */
+    bool fp16;                 /* store values as float16 (precision fp16) */
+    name_list keep_fp32;       /* nodes that stay float32, by name; * and ? are wildcards */
 } pass_options;
 
 /* A pass: its name for options, and the function that rewrites a graph in place. */

@@ -9,6 +9,7 @@
 const pass passes[] = {
     {"identity", "readers of Identity and Dropout read their input", pass_identity},
     {"common", "of nodes that compute the same, one does", pass_common},
+    {"split", "weights that exceed the device's largest buffer, in parts", pass_split},
     {"transpose", "Transposes that undo each other, also around pointwise operators",
      pass_transpose},
     {"pad", "Pad of zeros into the Conv or AveragePool after it", pass_pad},

@@ -157,6 +157,13 @@ clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *
     return CLG_OK;
 }
 
+clg_status rewrite_attributes(graph *g, node_id from, node_id to)
+{
+    for (size_t i = 0; i < g->nodes[from].n_attributes; i++)
+        CLG_TRY(node_add_attribute(g, to, &g->nodes[from].attributes[i]));
+    return CLG_OK;
+}
+
 clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
                           int64_t opset, size_t n_inputs, const value_id *inputs)
 {

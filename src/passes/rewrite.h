@@ -59,6 +59,9 @@ clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *
  * `op_type` must outlive the graph. */
 clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
                           int64_t opset, size_t n_inputs, const value_id *inputs);
+/* Adds the attributes of node `from`, none of them a graph, to node `to`, which has none of these
+ * names. */
+clg_status rewrite_attributes(graph *g, node_id from, node_id to);
 /* Makes node n produce the first output of node `last`, and removes `last`. The former output of n
  * has no producer then. */
 void rewrite_take_output(graph *g, node_id n, node_id last);
@@ -69,6 +72,7 @@ clg_status pass_flex(graph *g, const pass_options *options);
 clg_status pass_quantized(graph *g, const pass_options *options);
 clg_status pass_identity(graph *g, const pass_options *options);
 clg_status pass_common(graph *g, const pass_options *options);
+clg_status pass_split(graph *g, const pass_options *options);
 clg_status pass_transpose(graph *g, const pass_options *options);
 clg_status pass_pad(graph *g, const pass_options *options);
 clg_status pass_qdq(graph *g, const pass_options *options);

@@ -17,11 +17,18 @@ static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
 /* minimum number of rows and columns for `large`, which then has at least 64 work-groups */
 #define LARGE_SIDE 1024
 
+/* Lines of a tile in local memory beyond those of its results: padding against bank conflicts, and
+ * the offsets of a convolution's windows. */
+#define PADDING_LINES 16
+
 #define N_SMALLER (sizeof smaller / sizeof *smaller)
 
 bool simt_tile_fits(const lower_context *c, const simt_tile *t)
 {
-    return (uint64_t)t->wg_m * (uint64_t)t->wg_n <= c->caps->max_work_group_size;
+    const uint64_t items = (uint64_t)t->wg_m * (uint64_t)t->wg_n, local = c->caps->local_mem_bytes;
+    const int lines = t->wg_m * t->tm + t->wg_n * t->tn;
+    const uint64_t bytes = (uint64_t)(t->tk * (lines + PADDING_LINES)) * sizeof(float);
+    return items <= c->caps->max_work_group_size && (local == 0 || bytes <= local);
 }
 
 bool simt_tile_has_groups(const lower_context *c) { return simt_tile_fits(c, &smaller[0]); }

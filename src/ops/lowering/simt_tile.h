@@ -14,14 +14,15 @@ typedef struct simt_tile {
     int wg_m, wg_n, tm, tn, tk;
 } simt_tile;
 
-/* Returns whether the device allows work-groups of wg_m * wg_n work-items. */
+/* Returns whether the device allows work-groups of wg_m * wg_n work-items, and has local memory for
+ * tiles of floats. */
 bool simt_tile_fits(const lower_context *c, const simt_tile *t);
 
 /* Chooses the tile for m rows and n columns of results. */
 simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n);
 
-/* Returns whether the device allows work-groups of 64 work-items; otherwise simt_tile_choose
- * returns a tile of one result, computed by a work-group of one. */
+/* Returns whether the device allows work-groups of 64 work-items with their tiles; otherwise
+ * simt_tile_choose returns a tile of one result, computed by a work-group of one. */
 bool simt_tile_has_groups(const lower_context *c);
 
 /* Sets the i-th fallback tile, smaller than the chosen one, for drivers that reject it. Tiles

@@ -194,20 +194,13 @@ static clg_status scale_sums(const qdq_pattern *w, value_id sums, value_id bias,
     return rewrite_become(w->graph, w->id, "", "Add", OPSET, 2, in);
 }
 
-static clg_status copy_attributes(graph *g, node_id from, node_id to)
-{
-    for (size_t i = 0; i < g->nodes[from].n_attributes; i++)
-        CLG_TRY(node_add_attribute(g, to, &g->nodes[from].attributes[i]));
-    return CLG_OK;
-}
-
 static clg_status take_unquantized_conv(const qdq_pattern *w, value_id bias, int rank)
 {
     value_id x[3], v[3], sums;
     CLG_TRY(list_operand(w, &w->x[0], x));
     CLG_TRY(list_operand(w, &w->x[1], v));
     CLG_TRY(add(w, "", "ConvInteger", 4, (value_id[]){x[0], v[0], x[2], v[2]}, &sums));
-    CLG_TRY(copy_attributes(w->graph, w->id, w->graph->values[sums].producer));
+    CLG_TRY(rewrite_attributes(w->graph, w->id, w->graph->values[sums].producer));
     return scale_sums(w, sums, bias, rank);
 }
 

@@ -85,6 +85,7 @@ static clg_status optimise(session_exec *e)
 {
     pass_options options = {.kernel_class = e->options.kernel_class,
                             .lanes = caps_simd_lanes(ocl_context_caps(e->context->ocl)),
+                            .max_buffer_bytes = ocl_context_caps(e->context->ocl)->max_alloc_bytes,
                             .disabled = e->options.disabled,
                             .fp16 = e->options.fp16,
                             .keep_fp32 = e->options.keep_fp32};

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout 2400
+#
+# Small devices: PoCL under layers/opencl_device.c, which reports limits and enforces them, runs a
+# sample of ONNX's cases, the digits and the folder of models, where it is there. Each must be
+# right, or be refused with a message that names a limit. With limits that are enforced and not
+# reported, work must fail: the layer enforces what the library respects. CLG_TEST_SHARE=all takes
+# all cases, and the models on each device.
+# shellcheck disable=SC2154 # variables of cases.bash
+set -u
+# shellcheck source=/dev/null
+source "$(dirname "$0")/cases.bash"
+take_every $((${#all[@]} / 20))
+keep_digits
+models=${CLG_TEST_MODELS:-/nowhere}
+limit='float64|largest (single )?buffer|local memory'
+
+# ROW CLASS ASSIGNMENT...
+rows() {
+  cat <<'ROWS'
+smallest simt CLG_DEVICE_ALLOC=128M CLG_DEVICE_MEMORY=512M CLG_DEVICE_LOCAL=16K CLG_DEVICE_ITEMS=64 CLG_DEVICE_CONSTANT=64K CLG_DEVICE_BITS=32 CLG_DEVICE_OPENCL=1.2 CLG_DEVICE_LACKS=double,images
+smallest simd CLG_DEVICE_ALLOC=128M CLG_DEVICE_MEMORY=512M CLG_DEVICE_LOCAL=16K CLG_DEVICE_ITEMS=64 CLG_DEVICE_CONSTANT=64K CLG_DEVICE_BITS=32 CLG_DEVICE_OPENCL=1.2 CLG_DEVICE_LACKS=double,images
+optional simt CLG_DEVICE_OPENCL=3.0 CLG_DEVICE_ITEMS=128
+buffers simt CLG_DEVICE_ALLOC=1M CLG_DEVICE_MEMORY=64M
+local simt CLG_DEVICE_LOCAL=1K
+ROWS
+}
+
+# Verifies folders; what fails or is skipped must say which limit. $summary is the last line.
+verify_small() { # WHAT OPTION-OR-FOLDER...
+  local what=$1
+  shift
+  summary=$("$CLTOOL" verify -q --list-skipped "$@" 2>"$work/err" | tee "$work/out" | tail -n 1)
+  echo "$what: $summary"
+  if ! grep -qE '^[1-9][0-9]* passed' <<<"$summary"; then
+    cat "$work/out" "$work/err"
+    status=1
+  fi
+  grep -E '^FAIL|^skip' "$work/out" | grep -vE "$limit" | grep -vFf "$work/skipped" >"$work/unnamed" &&
+    { cat "$work/unnamed"; status=1; }
+}
+
+# What is skipped on the device as it is, may be skipped.
+: >"$work/skipped"
+folders=("${cases[@]}")
+[ ! -d "$models" ] || folders+=("$models"/*/)
+"$CLTOOL" verify -q --list-skipped "${folders[@]}" 2>/dev/null | grep '^skip' >"$work/skipped"
+echo 'no line of any output' >>"$work/skipped"
+
+export OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_device.so
+on_device() { # ROW CLASS ASSIGNMENT...
+  local row=$1 class=$2
+  shift 2
+  export CLG_CACHE_DIR=$work/$row.$class # what a kernel was seen to do holds for one device
+  # shellcheck disable=SC2163 # assignments
+  export "$@"
+  name=$(basename "$work"/expected/*.npy .npy)
+  "$CLTOOL" run -q "$digits" --fill random:1 --kernels "$class" --rtol 1e-3 \
+    --expect "$name=$work/expected/$name.npy" >/dev/null ||
+    { echo "digits, $row, $class: another result"; status=1; }
+  verify_small "$row, $class, cases" --kernels "$class" "${cases[@]}"
+  if [ -d "$models" ] && { [ "$row.$class" = smallest.simt ] || [ "${CLG_TEST_SHARE:-}" = all ]; }; then
+    verify_small "$row, $class, models" --kernels "$class" --tolerance "$models/tolerance.json" \
+      "$models"/*/
+  fi
+  exit "$status"
+}
+while read -r -a row; do
+  [ "${row[0]}" = smallest ] || [ "${CLG_TEST_SHARE:-}" = all ] || cases=("${cases[@]:0:6}")
+  (on_device "${row[@]}") || status=1
+done < <(rows)
+
+# Limits that are enforced and not reported: the digits fail.
+while read -r assignment; do
+  if (
+    # shellcheck disable=SC2163 # an assignment
+    export "$assignment" CLG_DEVICE_SILENT=1 CLG_CACHE_DIR=$work/silent.$assignment CLG_SELFTEST=off
+    "$CLTOOL" run -q "$digits" --kernels simt --fill random:1 >"$work/out" 2>&1
+  ); then
+    echo "$assignment is not enforced"
+    status=1
+  fi
+done <<'LIMITS'
+CLG_DEVICE_ALLOC=1K
+CLG_DEVICE_MEMORY=4K
+CLG_DEVICE_LOCAL=64
+CLG_DEVICE_ITEMS=8
+LIMITS
+exit "$status"
