@@ -26,6 +26,18 @@ echo "== diagnosis"
 [ -s report ] && echo "there is a report"
 "$CLTOOL" devices --diagnose --json | json_keys
 
+echo "== which library is used, and why others are not"
+libraries=$CLG_BUILD_DIR/tests/libraries
+mkdir old pixel
+ln -s "$libraries/fake_opencl.so" old/libOpenCL.so.1
+ln -s "$libraries/fake_pixel.so" pixel/libOpenCL.so.1
+tried() { sed -nE "s/^  ('[^']*OpenCL[^']*'): (.*)/\1 \2/p"; }
+LD_LIBRARY_PATH=$WORK/old "$CLTOOL" devices --diagnose | tried
+# Its functions are those of the system's library.
+CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices --diagnose | tried
+CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices |
+  grep -c '^\* [0-9]*:[0-9]* '
+
 # Selectors, by a command that uses one device.
 digits digits.onnx
 try() {
