@@ -38,6 +38,16 @@ CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices --dia
 CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices |
   grep -c '^\* [0-9]*:[0-9]* '
 
+echo "== quirks of a driver that was not seen are measured once"
+unseen() {
+  OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_wrong.so CLG_WRONG_DRIVER=.9 \
+    CLG_CACHE_DIR=$WORK/unseen "$CLTOOL" devices "$@" 2>&1
+}
+unseen -vv | grep -c "quirks were measured"
+unseen >first
+unseen -vv | grep -c "quirks were measured"
+unseen | cmp - first && echo "the answers are kept"
+
 # Selectors, by a command that uses one device.
 digits digits.onnx
 try() {
