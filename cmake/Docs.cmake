@@ -29,5 +29,6 @@ endfunction()
 
 clg_generated_page(operators clgraph)
 if(CLG_BUILD_TESTS)
-  clg_generated_page(quirks clgraph_internal) # the table is not public
+  clg_generated_page(quirks clgraph_internal) # the tables are not public
+  clg_generated_page(opencl clgraph_internal)
 endif()

@@ -136,6 +136,17 @@ foreach(source IN LISTS layer_sources)
     C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")
 endforeach()
 
+# Libraries in place of OpenCL's: tests/libraries/<name>.c becomes build/tests/libraries/<name>.so.
+file(GLOB fake_sources CONFIGURE_DEPENDS "${tests_dir}/libraries/*.c")
+foreach(source IN LISTS fake_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  add_library(library_${name} MODULE "${source}")
+  target_link_libraries(library_${name} PRIVATE clg_settings ${CMAKE_DL_LIBS})
+  set_target_properties(library_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/libraries")
+  add_dependencies(tests_unit library_${name})
+endforeach()
+
 # Benchmarks, tests/bench/<name>.c: built, never run by ctest.
 file(GLOB bench_sources CONFIGURE_DEPENDS "${tests_dir}/bench/*.c")
 foreach(source IN LISTS bench_sources)

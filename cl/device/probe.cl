@@ -20,6 +20,8 @@
 //             9  as 8, of two 16-bit integers: (i, 255) and (-128, 127)
 //            10  as 4, by AMD's v_dot4_i32_i8
 //            11  as 4, by AMD's v_dot4_i32_iu8
+//            12  built-in functions of several kinds, as common/builtins.clh declares them: y[i] =
+//                x[i] and whole numbers
 //   P_VEC    lanes of the vectors of 8 and 9; not used by the others
 // x, y: 32 floats each. NDRange: one work-group of 32 work-items.
 //
@@ -42,6 +44,7 @@
 // @variant P_PROBE=10 P_VEC=1
 // @only gfx1100
 // @variant P_PROBE=11 P_VEC=1
+// @variant P_PROBE=12 P_VEC=1
 
 #if P_PROBE == 1
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -111,7 +114,7 @@ static inline int has_instruction(void)
 #endif
 #endif
 }
-#elif P_PROBE >= 4
+#elif P_PROBE >= 4 && P_PROBE != 12
 #define P_DOT (P_PROBE >= 10 ? P_PROBE - 7 : P_PROBE - 3)
 #include "common/dot4.clh"
 #endif
@@ -157,6 +160,12 @@ __kernel void probe(__global const float *x, __global float *y)
         multiply(&sum, (vint)(i | 255 << 16), (vint)(0xff80 | 127 << 16));
 #endif
     y[i] = (float)LANE(sum, const int, i % P_VEC);
+#elif P_PROBE == 12
+    __local float shared[32];
+    const float4 v = vload4(i >> 2, x);
+    shared[i] = fma(sqrt(x[i] * x[i]), 2.0f, floor(1.5f)) + fmin(x[i], 3.0f);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    y[i] = shared[31 - i] + (float)max(i, 7) + clamp(v.s3, 4.0f, 16.0f) + (float)convert_int(x[i]);
 #else
     const int a = (i & 255) | 255 << 8 | 2 << 16 | 3 << 24;
     const int b = 1 | (i & 255) << 8 | 253 << 16 | 4 << 24;

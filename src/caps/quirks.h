@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of quirks: known driver faults and differences. It lists only what neither a probe nor
- * a self-test can detect. */
+ * The table of quirks: known driver faults and differences. It lists only what neither a probe of a
+ * capability nor a self-test can detect. */
 #ifndef CLG_CAPS_QUIRKS_H
 #define CLG_CAPS_QUIRKS_H
 
@@ -25,9 +25,13 @@ typedef struct quirk_row {
     const char *why;    /* what the library does about it */
     const char *source; /* where it is documented or was measured */
     /* The first and last driver version in which the project observed the fault; NULL: it was only
-     * reported by others. The workaround still applies to all versions between the bounds above,
-     * since it does no harm without the fault. */
+     * reported by others. */
     const char *seen_from, *seen_to;
+    /* What decides on versions outside of those, one of the two. probe: what is measured, once for
+     * each device and driver (ocl/probe_quirks.c); the bounds above hold until then, and where it
+     * cannot be measured. Only for quirks that affect speed alone. kept: why the bounds above
+     * decide instead, since the workaround does no harm without the fault. */
+    const char *probe, *kept;
     /* Name of the CTest test that fails without the workaround on an affected device; NULL: none,
      * since the fault needs special hardware or occurs at random. */
     const char *test;
@@ -42,6 +46,12 @@ bool quirks_row_holds(const quirk_row *row, const device_record *record, const d
 /* Returns the bits of enum quirk that apply to a device. Uses family, kind and is_software of caps.
  */
 uint32_t quirks_of(const device_record *record, const device_caps *caps);
+
+/* Returns the bits that a probe has to decide on a device: of rows that fit it in all but the
+ * driver's version, which is none of those seen. */
+uint32_t quirks_undecided(const device_record *record, const device_caps *caps);
+/* Returns the bits that apply after probes: `present` of those measured, `assumed` of the rest. */
+uint32_t quirks_decide(uint32_t assumed, uint32_t measured, uint32_t present);
 
 /* Returns the names of the bits, comma-separated, "" for none. Free with memory_free; NULL when
  * memory runs out. */

@@ -6,12 +6,13 @@
 #include "ocl/cl_api.h"
 
 #include "base/threads.h"
-#include "ocl/dynlib.h"
+#include "ocl/library/opencl_library.h"
 
 cl_api cl;
 
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static error_record load_failure; /* status CLG_OK on success */
+static opencl_attempts attempts;
 
 #ifdef CLG_LINK_OPENCL
 
@@ -25,21 +26,13 @@ static clg_status load(void)
 
 #else
 
-static clg_status no_library(const char *why)
+/* Looks up the functions; an opencl_take. */
+static bool take_functions(const opencl_library *library, const char **out_missing, void *user)
 {
-    clg_status status =
-        error_set(CLG_ERROR_NO_OPENCL, "the OpenCL library cannot be loaded: %s", why);
-    error_hint(
-        "install the OpenCL loader and a driver; on Debian and Ubuntu 'ocl-icd-libopencl1' and "
-        "'pocl-opencl-icd' (any CPU), or the driver package of your GPU's vendor");
-    return status;
-}
-
-static bool take_functions(void *library, const char **out_missing)
-{
+    (void)user;
 #define CL_API_TAKE(name)                                                                          \
     *out_missing = "cl" #name;                                                                     \
-    if (!dynlib_function(library, *out_missing, &cl.name, sizeof cl.name)) return false;
+    if (!opencl_library_function(library, *out_missing, &cl.name, sizeof cl.name)) return false;
     CL_API_FUNCTIONS(CL_API_TAKE)
 #undef CL_API_TAKE
     return true;
@@ -51,26 +44,34 @@ static bool take_present(void)
 {
     char why[DYNLIB_WHY_BYTES];
     const char *missing;
-    void *process = dynlib_open(NULL, why);
-    return process && take_functions(process, &missing);
+    const opencl_library process = {.handle = dynlib_open(NULL, why)};
+    return process.handle && take_functions(&process, &missing, NULL);
+}
+
+/* Reports the first library that opens and lacks a function, else why the first name failed. */
+static clg_status no_library(const opencl_names *names)
+{
+    for (size_t i = 0; i < attempts.count; i++) {
+        const opencl_attempt *attempt = &attempts.each[i];
+        if (!attempt->missing) continue;
+        clg_status status = error_set(
+            CLG_ERROR_NO_OPENCL, "the OpenCL library '%s' lacks %s: OpenCL 1.2 or later is needed",
+            attempt->name, attempt->missing);
+        error_hint("install a current OpenCL loader; on Debian and Ubuntu 'ocl-icd-libopencl1'");
+        return status;
+    }
+    clg_status status = error_set(CLG_ERROR_NO_OPENCL, "the OpenCL library cannot be loaded: %s",
+                                  attempts.each[0].why);
+    error_hint("%s", names->hint);
+    return status;
 }
 
 static clg_status load(void)
 {
-    if (take_present()) return CLG_OK;
-    char why[DYNLIB_WHY_BYTES] = "", why_first[DYNLIB_WHY_BYTES] = "";
-    void *library = NULL;
-    for (size_t i = 0; dynlib_opencl_names[i] && !library; i++)
-        library = dynlib_open(dynlib_opencl_names[i], i == 0 ? why_first : why);
-    if (!library) return no_library(why_first);
-    const char *missing;
-    if (take_functions(library, &missing))
-        return CLG_OK; /* Stays open: drivers start threads that outlive any close. */
-    dynlib_close(library);
-    clg_status status = error_set(
-        CLG_ERROR_NO_OPENCL, "the OpenCL library lacks %s: OpenCL 1.2 or later is needed", missing);
-    error_hint("install a current OpenCL loader; on Debian and Ubuntu 'ocl-icd-libopencl1'");
-    return status;
+    const opencl_names *names = opencl_names_here();
+    if (take_present() || opencl_library_open(names, take_functions, NULL, &attempts))
+        return CLG_OK;
+    return no_library(names);
 }
 
 #endif
@@ -85,4 +86,10 @@ clg_status cl_api_load(void)
 {
     (void)pthread_once(&load_once, load_and_remember);
     return load_failure.status == CLG_OK ? CLG_OK : error_restore(&load_failure);
+}
+
+const opencl_attempts *cl_api_attempts(void)
+{
+    (void)cl_api_load();
+    return &attempts;
 }

@@ -9,6 +9,7 @@
 #define CLG_OCL_CL_API_H
 
 #include "base/error.h"
+#include "ocl/library/opencl_library.h"
 
 #include <clgraph/opencl.h>
 
@@ -74,6 +75,9 @@ extern cl_api cl;
 /* Opens libOpenCL once per process; later calls repeat the first result. NO_OPENCL: the library or
  * one of its functions is missing; the hint says what to install. */
 clg_status cl_api_load(void);
+/* Returns the names that cl_api_load tried, in order. None where the process had loaded the library
+ * already, or is linked with it. */
+const opencl_attempts *cl_api_attempts(void);
 
 /* Returns a code's name, e.g. "CL_OUT_OF_RESOURCES", or "unknown OpenCL error". Never NULL. */
 const char *cl_error_name(cl_int code);

@@ -9,12 +9,21 @@
 
 #define DYNLIB_WHY_BYTES 512
 
-/* The libraries' file names on this system, best first, NULL at the end. */
-extern const char *const dynlib_opencl_names[], *const dynlib_clblast_names[];
+/* CLBlast's file names on this system, best first, NULL at the end. The OpenCL library's are in
+ * ocl/library/opencl_names.c. */
+extern const char *const dynlib_clblast_names[];
 
 /* Opens a library; with name NULL (not on Windows), returns a handle in which functions of all
- * loaded libraries are found. Returns NULL on failure; `why` then has the system's message. */
+ * loaded libraries are found. Returns NULL on failure; `why` then has the system's message. On
+ * Windows a file name is searched for beside the program, in System32 and on PATH, never in the
+ * working directory. */
 void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
+/* As dynlib_open; on Windows a file name is searched for in System32 alone. */
+void *dynlib_open_system(const char *name, char why[DYNLIB_WHY_BYTES]);
+/* Opens a library through `void *function(const char *name, int flags)` of the library `opener`,
+ * which may open what this process may not. NULL where there is no such function. */
+void *dynlib_open_by(const char *opener, const char *function, const char *name,
+                     char why[DYNLIB_WHY_BYTES]);
 /* Stores the address of a function through out_function (a pointer to a function pointer); returns
  * false when the library does not have it. */
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes);

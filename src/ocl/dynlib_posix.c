@@ -10,22 +10,41 @@
 #include <sys/stat.h>
 
 #ifdef __APPLE__
-const char *const dynlib_opencl_names[] = {"/System/Library/Frameworks/OpenCL.framework/OpenCL",
-                                           NULL};
 const char *const dynlib_clblast_names[] = {"libclblast.1.dylib", "libclblast.dylib", NULL};
 #else
-const char *const dynlib_opencl_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
 const char *const dynlib_clblast_names[] = {"libclblast.so.1", "libclblast.so", NULL};
 #endif
 
+#define FLAGS (RTLD_NOW | RTLD_LOCAL)
+
 void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
 {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(name, FLAGS);
     if (!library) {
         const char *words = dlerror();
         snprintf(why, DYNLIB_WHY_BYTES, "%s", words ? words : "no reason given");
     }
     return library;
+}
+
+void *dynlib_open_system(const char *name, char why[DYNLIB_WHY_BYTES])
+{
+    return dynlib_open(name, why);
+}
+
+void *dynlib_open_by(const char *opener, const char *function, const char *name,
+                     char why[DYNLIB_WHY_BYTES])
+{
+    void *(*open)(const char *, int) = NULL;
+    void *opener_library = dynlib_open(opener, why);
+    if (!opener_library) return NULL;
+    void *library = NULL;
+    if (dynlib_function(opener_library, function, &open, sizeof open)) library = open(name, FLAGS);
+    if (library) return library; /* the opener stays open: it may belong to what it opened */
+    (void)snprintf(why, DYNLIB_WHY_BYTES, open ? "'%s' is not opened by '%s'" : "'%s': no '%s'",
+                   open ? name : opener, function);
+    dynlib_close(opener_library);
+    return NULL;
 }
 
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes)
@@ -50,7 +69,7 @@ void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
 bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES])
 {
     Dl_info found;
-    if (!dladdr(&dynlib_opencl_names, &found) || !found.dli_fname || found.dli_fname[0] != '/' ||
+    if (!dladdr(&dynlib_clblast_names, &found) || !found.dli_fname || found.dli_fname[0] != '/' ||
         strlen(found.dli_fname) >= DYNLIB_WHY_BYTES)
         return false;
     (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", found.dli_fname);

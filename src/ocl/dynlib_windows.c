@@ -2,6 +2,7 @@
  *
  * Opens shared libraries at run time on Windows.
  */
+#include "base/memory.h"
 #include "base/windows/utf16_windows.h"
 #include "ocl/dynlib.h"
 
@@ -10,7 +11,6 @@
 
 #define PATH_CHARS 4096
 
-const char *const dynlib_opencl_names[] = {"OpenCL.dll", NULL};
 const char *const dynlib_clblast_names[] = {"clblast.dll", "libclblast.dll", NULL};
 
 /* Writes "'NAME': Windows error NUMBER: MESSAGE", without trailing blanks. */
@@ -28,9 +28,38 @@ static void explain(const char *name, DWORD error, char why[DYNLIB_WHY_BYTES])
     snprintf(why, DYNLIB_WHY_BYTES, "'%.200s': Windows error %lu: %.250s", name, error, words);
 }
 
+/* Finds a file name in the folders of PATH, and writes its path; returns false when it is in none.
+ * The working directory is searched only where PATH has it. */
+static bool find_on_path(const wchar_t *name, wchar_t path[PATH_CHARS])
+{
+    const DWORD n_chars = GetEnvironmentVariableW(L"PATH", NULL, 0);
+    wchar_t *folders = n_chars > 0 ? memory_alloc(n_chars * sizeof *folders) : NULL;
+    if (!folders) return false;
+    const DWORD n = GetEnvironmentVariableW(L"PATH", folders, n_chars);
+    const DWORD n_path =
+        n > 0 && n < n_chars ? SearchPathW(folders, name, NULL, PATH_CHARS, path, NULL) : 0;
+    memory_free(folders);
+    return n_path > 0 && n_path < PATH_CHARS;
+}
+
+/* Opens a library, which the system searches for by LOAD_LIBRARY_SEARCH flags. */
+static HMODULE load(const wchar_t *name, DWORD flags)
+{
+    DWORD mode; /* the previous error mode, restored below; no dialog while opening */
+    const BOOL is_set = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
+    HMODULE library = LoadLibraryExW(name, NULL, flags);
+    const DWORD error = GetLastError();
+    if (is_set) (void)SetThreadErrorMode(mode, NULL);
+    SetLastError(error);
+    return library;
+}
+
+/* Beside a library that is named by its path are those that it needs. */
+#define BESIDE (LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
+
 void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
 {
-    wchar_t wide[PATH_CHARS];
+    wchar_t wide[PATH_CHARS], found[PATH_CHARS];
     if (!name) {
         snprintf(why, DYNLIB_WHY_BYTES, "not on Windows");
         return NULL;
@@ -39,13 +68,29 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
         explain(name, GetLastError(), why);
         return NULL;
     }
-    DWORD mode; /* the previous error mode, restored below; no dialog while opening */
-    const BOOL is_set = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
-    HMODULE library = LoadLibraryW(wide);
+    const bool is_path = strpbrk(name, "/\\") != NULL;
+    HMODULE library = load(wide, is_path ? BESIDE : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     const DWORD error = GetLastError();
-    if (is_set) (void)SetThreadErrorMode(mode, NULL);
+    if (!library && !is_path && find_on_path(wide, found)) library = load(found, BESIDE);
     if (!library) explain(name, error, why);
     return library;
+}
+
+void *dynlib_open_system(const char *name, char why[DYNLIB_WHY_BYTES])
+{
+    wchar_t wide[PATH_CHARS];
+    HMODULE library = NULL;
+    if (utf16_widen(name, wide, PATH_CHARS)) library = load(wide, LOAD_LIBRARY_SEARCH_SYSTEM32);
+    if (!library) explain(name, GetLastError(), why);
+    return library;
+}
+
+void *dynlib_open_by(const char *opener, const char *function, const char *name,
+                     char why[DYNLIB_WHY_BYTES])
+{
+    snprintf(why, DYNLIB_WHY_BYTES, "'%s' of '%s', for '%s': not on Windows", function, opener,
+             name);
+    return NULL;
 }
 
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes)
@@ -68,7 +113,7 @@ bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES])
     HMODULE module;
     if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
                                 GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-                            (LPCWSTR)(const void *)&dynlib_opencl_names, &module))
+                            (LPCWSTR)(const void *)&dynlib_clblast_names, &module))
         return false;
     const DWORD n = GetModuleFileNameW(module, wide, DYNLIB_WHY_BYTES);
     return n > 0 && n < DYNLIB_WHY_BYTES && utf16_narrow(wide, out_path, DYNLIB_WHY_BYTES);

@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
+#include "caps/quirks.h"
 #include "ocl/batch.h"
 #include "ocl/helper/helper.h"
+#include "ocl/probe_quirks.h"
 #include "ocl/program_build.h"
 #include "ocl/queue/queue.h"
 
@@ -36,6 +38,7 @@ typedef enum probe {
     PROBE_DOT_SHORTS,
     PROBE_DOT_AMD,
     PROBE_DOT_AMD_MIXED,
+    PROBE_BUILTINS,
     PROBE_END
 } probe;
 
@@ -43,7 +46,7 @@ typedef struct probe_row {
     const char *name;
     const char *extension;   /* that a driver lists for it; NULL: none */
     platform_family only_on; /* PLATFORM_OTHER: any platform */
-    bool for_tests;          /* run only by probe_emulated_matrix */
+    bool on_demand;          /* not one of all: run by a function of its own */
     /* run only where the extension is listed: elsewhere its kernel may call undefined functions */
     bool if_announced;
     bool kills_compilers; /* some compilers crash on it: run only in the helper */
@@ -65,6 +68,8 @@ static const probe_row probes[PROBE_END] = {
     [PROBE_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false, true},
     [PROBE_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false,
                              true},
+    [PROBE_BUILTINS] = {"built-in functions by our declarations", NULL, PLATFORM_OTHER, true, false,
+                        true},
 };
 
 /* Returns whether drivers of this family list all extensions that they support. */
@@ -87,7 +92,7 @@ static bool is_worth_trying(const ocl_context *ocl, probe which)
 {
     const probe_row *row = &probes[which];
     const platform_family family = context_caps(ocl)->family;
-    if (row->for_tests) return false;
+    if (row->on_demand) return false;
     if (row->only_on != PLATFORM_OTHER) return row->only_on == family;
     const char *at = strstr(context_record(ocl)->extensions, row->extension);
     const char end = at ? at[strlen(row->extension)] : 'x';
@@ -112,6 +117,14 @@ static float expected_of_matrix(int i)
     return (float)all;
 }
 
+/* Returns y[i] of built-in functions, see cl/device/probe.cl. */
+static float expected_of_builtins(int i)
+{
+    const int other = 31 - i, last = i / 4 * 4 + 3; /* of the vector */
+    const int shared = 2 * other + 1 + (other < 3 ? other : 3);
+    return (float)(shared + (i > 7 ? i : 7) + (last < 4 ? 4 : last > 16 ? 16 : last) + i);
+}
+
 static float expected_of(probe which, int i)
 {
     switch (which) {
@@ -126,6 +139,7 @@ static float expected_of(probe which, int i)
     case PROBE_DOT_AMD_MIXED: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, plus x */
     case PROBE_MATRIX_PTX:
     case PROBE_MATRIX_EMULATED: return expected_of_matrix(i);
+    case PROBE_BUILTINS: return expected_of_builtins(i);
     case PROBE_DOT_BYTES: return (float)(5 + i * -128 + 255 * 127 + 254 * -1 + 3 * 2);
     case PROBE_DOT_SHORTS: return (float)(5 + i * -128 + 255 * 127);
     default: return (float)i;
@@ -297,7 +311,7 @@ static uint32_t processor_bits(void)
 
 /* Name of the cache record of all results. Results found without a compile helper have another
  * name, since some probes were skipped. */
-#define PROBE_KEY "probes 5%s, vectors of %d, processor %08x"
+#define PROBE_KEY "probes 6%s, vectors of %d, processor %08x"
 
 /* Returns the kind of dot product to use: the first one whose probe passed, the Khronos extension
  * before the instructions of vendors. */
@@ -328,31 +342,43 @@ static clg_status find_out(ocl_context *ocl, void *jobs, size_t which)
     return prove(ocl, (probe)which, &f->proved, &f->sure);
 }
 
-clg_status probe_device(ocl_context *ocl, device_caps *caps)
+/* What is cached. */
+typedef struct probe_record {
+    uint8_t proved[PROBE_END];
+    quirk_answers quirks;
+} probe_record;
+
+static clg_status builtins_pass(ocl_context *ocl, bool *out_passes)
 {
-    uint8_t proved[PROBE_END] = {0};
-    bool all_sure = true;
-    char *known, key[96];
-    size_t n_bytes;
-    const bool helped = helper_is_on(ocl);
-    const char *kind = helped ? "" : " without helper";
-    snprintf(key, sizeof key, PROBE_KEY, kind, vector_lanes(ocl), (unsigned)processor_bits());
-    if (ocl_context_recall(ocl, key, &known, &n_bytes)) {
-        if (n_bytes == sizeof proved) memcpy(proved, known, sizeof proved);
-        memory_free(known);
-    } else {
-        n_bytes = 0;
+    bool is_sure;
+    CLG_TRY(prove(ocl, PROBE_BUILTINS, out_passes, &is_sure));
+    if (is_sure) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the compile helper cannot test declarations");
+}
+
+/* Measures quirks that no row decides, where the driver's compiler has passed a probe. */
+static clg_status measure_quirks(ocl_context *ocl, device_caps *caps, probe_record *r)
+{
+    bool any = false;
+    for (int which = PROBE_FP16; which < PROBE_END; which++) any = any || r->proved[which];
+    const uint32_t wanted = any ? quirks_undecided(context_record(ocl), caps) : 0;
+    return quirks_measure(ocl, caps, wanted, builtins_pass, &r->quirks);
+}
+
+static clg_status run_all(ocl_context *ocl, device_caps *caps, probe_record *r, bool *out_sure)
+{
+    finding findings[PROBE_END] = {{false, false}};
+    *out_sure = true;
+    CLG_TRY(batch_each(ocl, find_out, findings, PROBE_END));
+    for (int which = PROBE_FP16; which < PROBE_END; which++) {
+        r->proved[which] = findings[which].proved;
+        *out_sure = *out_sure && findings[which].sure;
     }
-    if (n_bytes != sizeof proved) {
-        finding findings[PROBE_END] = {{false, false}};
-        CLG_TRY(batch_each(ocl, find_out, findings, PROBE_END));
-        for (int which = PROBE_FP16; which < PROBE_END; which++) {
-            proved[which] = findings[which].proved;
-            all_sure = all_sure && findings[which].sure;
-        }
-        if (helper_is_on(ocl) == helped && (all_sure || !helped))
-            ocl_context_remember(ocl, key, "what the device can do", proved, sizeof proved);
-    }
+    return measure_quirks(ocl, caps, r);
+}
+
+static void take_features(device_caps *caps, const uint8_t proved[PROBE_END])
+{
     caps->fp16 = proved[PROBE_FP16];
     caps->fp64 = proved[PROBE_FP64];
     caps->subgroups = proved[PROBE_SUBGROUPS];
@@ -362,7 +388,31 @@ clg_status probe_device(ocl_context *ocl, device_caps *caps)
     caps->dot_shorts = proved[PROBE_DOT_SHORTS];
     caps->matrix = proved[PROBE_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;
     caps->probed = true;
-    return CLG_OK;
+}
+
+clg_status probe_device(ocl_context *ocl, device_caps *caps)
+{
+    probe_record r;
+    memset(&r, 0, sizeof r); /* with its padding, which is cached */
+    bool all_sure = true;
+    char *known, key[96];
+    size_t n_bytes;
+    const bool helped = helper_is_on(ocl);
+    const char *kind = helped ? "" : " without helper";
+    snprintf(key, sizeof key, PROBE_KEY, kind, vector_lanes(ocl), (unsigned)processor_bits());
+    if (ocl_context_recall(ocl, key, &known, &n_bytes)) {
+        if (n_bytes == sizeof r) memcpy(&r, known, sizeof r);
+        memory_free(known);
+    } else {
+        n_bytes = 0;
+    }
+    if (n_bytes != sizeof r) {
+        CLG_TRY(run_all(ocl, caps, &r, &all_sure));
+        if (helper_is_on(ocl) == helped && (all_sure || !helped))
+            ocl_context_remember(ocl, key, "what the device can do", &r, sizeof r);
+    }
+    take_features(caps, r.proved);
+    return quirks_apply(caps, &r.quirks);
 }
 
 clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps)

@@ -26,6 +26,28 @@ echo "== diagnosis"
 [ -s report ] && echo "there is a report"
 "$CLTOOL" devices --diagnose --json | json_keys
 
+echo "== which library is used, and why others are not"
+libraries=$CLG_BUILD_DIR/tests/libraries
+mkdir old pixel
+ln -s "$libraries/fake_opencl.so" old/libOpenCL.so.1
+ln -s "$libraries/fake_pixel.so" pixel/libOpenCL.so.1
+tried() { sed -nE "s/^  ('[^']*OpenCL[^']*'): (.*)/\1 \2/p"; }
+LD_LIBRARY_PATH=$WORK/old "$CLTOOL" devices --diagnose | tried
+# Its functions are those of the system's library.
+CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices --diagnose | tried
+CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices |
+  grep -c '^\* [0-9]*:[0-9]* '
+
+echo "== quirks of a driver that was not seen are measured once"
+unseen() {
+  OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_wrong.so CLG_WRONG_DRIVER=.9 \
+    CLG_CACHE_DIR=$WORK/unseen "$CLTOOL" devices "$@" 2>&1
+}
+unseen -vv | grep -c "quirks were measured"
+unseen >first
+unseen -vv | grep -c "quirks were measured"
+unseen | cmp - first && echo "the answers are kept"
+
 # Selectors, by a command that uses one device.
 digits digits.onnx
 try() {

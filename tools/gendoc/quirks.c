@@ -41,16 +41,22 @@ int main(void)
     puts("<!-- Generated from src/caps/quirks.c: cmake --build build --target docs_quirks -->");
     puts("# Quirks\n");
     puts("Known faults and differences of drivers, and what the library does about each. What a");
-    puts("probe or a self-test finds is not listed. `cltool devices` shows what applies to a "
-         "device.");
+    puts("probe of a capability or a self-test finds is not listed. `cltool devices` shows what");
+    puts("applies to a device.");
     puts("");
     puts(
         "- *applies to*: driver versions that get the workaround, which is safe without the fault");
     puts("- *seen with*: driver versions with which the project saw the fault");
+    puts("- *other versions*: what decides on a version with which it was not seen. A probe "
+         "measures");
+    puts("  once for a device and driver, and the cache keeps its answer; *applies to* holds where "
+         "it");
+    puts("  cannot measure. Only what affects speed has a probe");
     puts("- *test*: the ctest that fails without the workaround, on such a driver");
     puts("");
-    puts("| quirk | devices | applies to | seen with | the driver | the library | test | source |");
-    puts("|---|---|---|---|---|---|---|---|");
+    puts("| quirk | devices | applies to | seen with | other versions | the driver | the library | "
+         "test | source |");
+    puts("|---|---|---|---|---|---|---|---|---|");
     for (size_t i = 0; i < n_quirk_rows; i++) {
         const quirk_row *row = &quirk_rows[i];
         printf("| `%s` | ", row->name);
@@ -59,6 +65,7 @@ int main(void)
         print_versions(row);
         printf(" | ");
         print_seen(row);
+        printf(" | %s: %s", row->probe ? "probe" : "kept", row->probe ? row->probe : row->kept);
         printf(" | %s | %s | %s%s%s | %s |\n", row->what, row->why, row->test ? "`" : "",
                row->test ? row->test : "none", row->test ? "`" : "", row->source);
     }

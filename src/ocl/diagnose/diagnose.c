@@ -16,9 +16,23 @@
 
 /* Environment variables that affect drivers, the devices that they list, or this library. */
 static const char *const variables[] = {
-    "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
-    "POCL_DEVICES",    "POCL_CACHE_DIR",     "RUSTICL_ENABLE",    "CUDA_VISIBLE_DEVICES",
-    "CLG_DEVICE",      "CLG_CACHE_DIR",      "CLG_SELFTEST",
+    "OCL_ICD_VENDORS",
+    "OPENCL_VENDOR_PATH",
+    "OCL_ICD_FILENAMES",
+    "OPENCL_LAYERS",
+    "POCL_DEVICES",
+    "POCL_CACHE_DIR",
+    "RUSTICL_ENABLE",
+    "CUDA_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "ROCR_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "ZE_AFFINITY_MASK",
+    "CLG_DEVICE",
+    "CLG_CACHE_DIR",
+    "CLG_SELFTEST",
 };
 
 static void describe_variables(strbuf *report)
@@ -44,19 +58,6 @@ static void describe_device(strbuf *report, const device_record *r, const device
     if (unusable) strbuf_printf(report, "        CANNOT BE USED: %s\n", unusable);
 }
 
-/* Returns advice on why a platform of this name may have no device. */
-static const char *advice_for(const device_record *named)
-{
-    const char *name = named->platform_name;
-    if (strstr(name, "rusticl"))
-        return "rusticl shows a device when RUSTICL_ENABLE names its driver: iris, radeonsi, "
-               "llvmpipe";
-    if (strstr(name, "Clover")) return "Clover needs a Gallium driver for a GPU of this system";
-    if (strstr(name, "Portable Computing Language"))
-        return "PoCL shows none when its cache folder cannot be written, see below";
-    return "see below what the system shows of it";
-}
-
 static clg_status describe_platform(strbuf *report, const machine_info *m, cl_platform_id platform,
                                     int index)
 {
@@ -72,7 +73,8 @@ static clg_status describe_platform(strbuf *report, const machine_info *m, cl_pl
                 describe_device(report, &m->records[i], &m->caps[i]);
                 n_devices++;
             }
-        if (n_devices == 0) strbuf_printf(report, "    no device: %s\n", advice_for(named));
+        if (n_devices == 0)
+            strbuf_printf(report, "    no device: %s\n", advice_platform(named->platform_name));
     }
     device_records_free(named, 1);
     return status;
@@ -89,11 +91,24 @@ static clg_status describe_platforms(strbuf *report, const machine_info *m)
     return CLG_OK;
 }
 
+void diagnose_library(strbuf *report, const opencl_attempts *attempts)
+{
+    for (size_t i = 0; i < attempts->count; i++) {
+        const opencl_attempt *attempt = &attempts->each[i];
+        const char *why = attempt->why;
+        strbuf_printf(report, "  '%s': %s%s\n", attempt->name, why[0] ? "not used: " : "in use",
+                      why);
+    }
+    if (attempts->count == 0)
+        strbuf_append(report, "  the process had loaded it already, or is linked with it\n");
+}
+
 static clg_status describe(strbuf *report)
 {
     machine_info m = {0};
     clg_status status = CLG_OK, loaded = cl_api_load();
     strbuf_printf(report, "OpenCL library\n  %s\n", loaded == CLG_OK ? "loads" : error_text());
+    diagnose_library(report, cl_api_attempts());
     if (loaded == CLG_OK) {
         clg_status listed = machine_list(&m);
         if (listed == CLG_OK)

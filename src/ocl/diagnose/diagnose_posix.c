@@ -15,8 +15,8 @@
 
 #define SMALL_FILE_BYTES 4096
 
-/* Returns the first non-blank line of a small file, trimmed; NULL when it cannot be read. */
-static char *read_line(const char *folder, const char *name)
+/* Returns a small file's content as a string; NULL when it cannot be read. */
+static char *read_small(const char *folder, const char *name)
 {
     char *path = NULL, *data = NULL;
     size_t n = 0;
@@ -25,12 +25,21 @@ static char *read_line(const char *folder, const char *name)
         file_exists(path) ? file_read(path, SMALL_FILE_BYTES, &data, &n) : CLG_ERROR_IO;
     memory_free(path);
     if (status != CLG_OK) return NULL;
-    size_t start = 0, end = 0;
-    while (start < n && strchr(" \t\r\n", data[start])) start++;
-    for (end = start; end < n && data[end] != '\n' && data[end] != '\0';) end++;
-    while (end > start && strchr(" \t\r\n", data[end - 1])) end--;
-    char *line = memory_strndup(data + start, end - start);
+    char *text = memory_strndup(data, n);
     memory_free(data);
+    return text;
+}
+
+/* Returns the first non-blank line of a small file, trimmed; NULL when it cannot be read. */
+static char *read_line(const char *folder, const char *name)
+{
+    char *text = read_small(folder, name);
+    if (!text) return NULL;
+    const char *start = text + strspn(text, " \t\r\n");
+    size_t n = strcspn(start, "\n");
+    while (n > 0 && strchr(" \t\r\n", start[n - 1])) n--;
+    char *line = memory_strndup(start, n);
+    memory_free(text);
     return line;
 }
 
@@ -85,20 +94,6 @@ void diagnose_drivers(strbuf *report, const char *folder)
 
 /* ---- cards ----------------------------------------------------------------------------------- */
 
-typedef struct vendor_row {
-    unsigned id;
-    const char *name, *advice;
-} vendor_row;
-
-static const vendor_row vendors[] = {
-    {0x10de, "NVIDIA", "install 'nvidia-opencl-icd', from the same version as the kernel's driver"},
-    {0x1002, "AMD",
-     "install 'rocm-opencl-icd' (newer cards), or 'mesa-opencl-icd' and set "
-     "RUSTICL_ENABLE=radeonsi"},
-    {0x8086, "Intel",
-     "install 'intel-opencl-icd', or 'mesa-opencl-icd' and set RUSTICL_ENABLE=iris"},
-};
-
 static bool is_of_card(const device_record *r, unsigned vendor, const char *address)
 {
     unsigned domain, bus, device, function;
@@ -115,12 +110,26 @@ static bool is_of_card(const device_record *r, unsigned vendor, const char *addr
     return r->vendor_id == vendor;
 }
 
-static void describe_card(strbuf *report, const char *address, unsigned vendor, const char *model,
-                          const device_record *records, size_t n)
+/* Reports what to install for a card: the vendor's package, else or also Mesa's. */
+static void advise(strbuf *report, const card_vendor *vendor, const distribution *d)
 {
-    const vendor_row *row = NULL;
-    for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++)
-        if (vendors[i].id == vendor) row = &vendors[i];
+    const char *package = advice_package(vendor, d), *mesa = vendor->rusticl ? d->mesa : NULL;
+    if (package) strbuf_printf(report, "install '%s'", package);
+    if (mesa)
+        strbuf_printf(report, "%s'%s' and set RUSTICL_ENABLE=%s", package ? ", or " : "install ",
+                      mesa, vendor->rusticl);
+    if (!package && !mesa)
+        strbuf_printf(report, "%s has no package for it, see its vendor", d->title);
+    if (vendor->note) strbuf_printf(report, ", %s", vendor->note);
+    strbuf_append(report, "\n");
+}
+
+static void describe_card(strbuf *report, const char *address, unsigned vendor, const char *model,
+                          const distribution *d, const device_record *records, size_t n)
+{
+    const card_vendor *row = NULL;
+    for (size_t i = 0; i < n_card_vendors; i++)
+        if (card_vendors[i].id == vendor) row = &card_vendors[i];
     strbuf_printf(report, "  %s: vendor 0x%04x (%s), model %s: ", address, vendor,
                   row ? row->name : "unknown", model);
     for (size_t i = 0; i < n; i++)
@@ -129,11 +138,15 @@ static void describe_card(strbuf *report, const char *address, unsigned vendor, 
                           records[i].device_index, records[i].name);
             return;
         }
-    strbuf_printf(report, "NO OPENCL DEVICE; %s\n",
-                  row ? row->advice : "see its vendor for a driver");
+    strbuf_append(report, "NO OPENCL DEVICE; ");
+    if (row)
+        advise(report, row, d);
+    else
+        strbuf_append(report, "see its vendor for a driver\n");
 }
 
-void diagnose_gpus(strbuf *report, const char *pci_folder, const device_record *records, size_t n)
+void diagnose_gpus(strbuf *report, const char *pci_folder, const distribution *d,
+                   const device_record *records, size_t n)
 {
     file_entry *cards = NULL;
     size_t n_cards = 0, n_gpus = 0;
@@ -150,7 +163,7 @@ void diagnose_gpus(strbuf *report, const char *pci_folder, const device_record *
         /* 0x03....: display controllers; 0x1200..: processing accelerators */
         if (class_code && vendor && model &&
             (strncmp(class_code, "0x03", 4) == 0 || strncmp(class_code, "0x1200", 6) == 0)) {
-            describe_card(report, cards[i].name, (unsigned)strtoul(vendor, NULL, 16), model,
+            describe_card(report, cards[i].name, (unsigned)strtoul(vendor, NULL, 16), model, d,
                           records, n);
             n_gpus++;
         }
@@ -243,13 +256,78 @@ void diagnose_pocl_cache(strbuf *report)
     memory_free(folder);
 }
 
+/* ---- packages, containers -------------------------------------------------------------------- */
+
+const distribution *diagnose_distribution(const char *os_release_folder)
+{
+    char *text = read_small(os_release_folder, "os-release");
+    const distribution *d = advice_distribution(text);
+    memory_free(text);
+    return d;
+}
+
+void diagnose_packages(strbuf *report, const distribution *d)
+{
+    const struct {
+        const char *what, *package;
+    } rows[] = {{"loader, libOpenCL", d->loader},
+                {"any processor", d->cpu},
+                {"NVIDIA", d->nvidia},
+                {"AMD", d->amd},
+                {"Intel", d->intel},
+                {"Mesa, with RUSTICL_ENABLE", d->mesa}};
+    strbuf_printf(report, "Packages of %s, by '%s'\n", d->title, d->install);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].package) strbuf_printf(report, "  %-25s  %s\n", rows[i].what, rows[i].package);
+}
+
+/* Returns whether a text contains a lower-case part, in any case. */
+static bool contains(const char *text, const char *part)
+{
+    const size_t n = strlen(part);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < n && ((unsigned char)text[i] | 0x20) == (unsigned char)part[i]) i++;
+        if (i == n) return true;
+    }
+    return false;
+}
+
+static bool is_within(const surrounding *row, const char *root)
+{
+    char *path;
+    if (file_join(root, row->file, &path) != CLG_OK) return false;
+    bool found = file_exists(path);
+    memory_free(path);
+    if (!found || !row->part) return found;
+    char *text = read_small(root, row->file);
+    found = text && contains(text, row->part);
+    memory_free(text);
+    return found;
+}
+
+void diagnose_surroundings(strbuf *report, const char *root)
+{
+    bool any = false;
+    strbuf_append(report, "Containers and virtual machines\n");
+    for (size_t i = 0; i < n_surroundings; i++)
+        if (is_within(&surroundings[i], root)) {
+            strbuf_printf(report, "  %s: %s\n", surroundings[i].name, surroundings[i].advice);
+            any = true;
+        }
+    if (!any) strbuf_append(report, "  none found\n");
+}
+
 /* ---- the whole report ------------------------------------------------------------------------ */
 
 void diagnose_system(strbuf *report, const device_record *records, size_t n)
 {
     const char *folder = env_get("OCL_ICD_VENDORS");
     diagnose_drivers(report, folder ? folder : "/etc/OpenCL/vendors");
-    diagnose_gpus(report, "/sys/bus/pci/devices", records, n);
+    const distribution *d = diagnose_distribution("/etc");
+    diagnose_gpus(report, "/sys/bus/pci/devices", d, records, n);
     diagnose_nodes(report, "/dev");
+    diagnose_surroundings(report, "/");
+    diagnose_packages(report, d);
     diagnose_pocl_cache(report);
 }

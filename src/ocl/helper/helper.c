@@ -279,7 +279,9 @@ clg_status helper_call(ocl_context *ocl, const helper_request *request,
     clg_status status = CLG_OK;
     *out_reply = (helper_reply){0};
     strbuf_init(&message, HELPER_MESSAGE_MAX_BYTES);
-    helper_write_request(&message, request);
+    helper_request sent = *request;
+    sent.quirks = context_caps(ocl)->quirks;
+    helper_write_request(&message, &sent);
     for (int i = 0; i <= MAX_HELPERS && is_stale && status == CLG_OK; i++)
         status = request_one(ocl, &message, n_limits, keep_waiting, user, out_reply, &is_stale);
     strbuf_deinit(&message);

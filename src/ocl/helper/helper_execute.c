@@ -185,7 +185,9 @@ static clg_status find_program(trial *t)
 {
     const helper_request *r = t->request;
     helper_device *d = t->device;
-    const hash128 key = hash128_bytes(r->source, r->source_bytes);
+    const hash128 parts[2] = {hash128_bytes(r->source, r->source_bytes),
+                              hash128_bytes(&r->quirks, sizeof r->quirks)};
+    const hash128 key = hash128_bytes(parts, sizeof parts);
     if (!d->last_program || !hash128_equal(d->last_text, key) || !r->has_launch) {
         cl_program program;
         CLG_TRY(program_compile(t->ocl, r->name, r->source, r->source_bytes, true, &program));
@@ -242,6 +244,8 @@ void helper_execute(helper_device *device, const helper_request *request, helper
 {
     trial t = {.device = device, .ocl = device->context, .request = request};
     *out_reply = (helper_reply){.outcome = HELPER_DONE};
+    /* Programs are built as the library builds them. */
+    t.ocl->machine.caps[t.ocl->index].quirks = request->quirks;
     const clg_status status = execute(&t, out_reply);
     if (status != CLG_OK) {
         helper_reply_deinit(out_reply);

@@ -95,6 +95,7 @@ void helper_write_request(strbuf *t, const helper_request *request)
     const helper_launch *l = &request->launch;
     const size_t at = begin(t);
     put_u64(t, request->n_limits);
+    put_u64(t, request->quirks);
     put_string(t, request->name);
     put_string(t, request->entry);
     put_bytes(t, request->source, request->source_bytes);
@@ -236,6 +237,7 @@ bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_r
     helper_request *r = out_request;
     helper_launch *l = &r->launch;
     *r = (helper_request){.n_limits = (uint32_t)get_u64(&c)};
+    r->quirks = (uint32_t)get_u64(&c);
     r->name = get_string(&c);
     r->entry = get_string(&c);
     r->source = get_bytes(&c, &r->source_bytes);

@@ -18,7 +18,7 @@
 /* Versions of the message format and of the library. The library's is included since both processes
  * must compile the same kernel sources. */
 #define HELPER_VERSION                                                                             \
-    "messages 2, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
+    "messages 3, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
         CLG_VERSION_MINOR) "." HELPER_TEXT_OF(CLG_VERSION_PATCH)
 #define HELPER_MESSAGE_MAX_BYTES ((size_t)512 << 20)
 
@@ -46,7 +46,8 @@ typedef struct helper_launch {
 /* A request: build a program, create its kernel and launch it; or, with has_gemm, compute a GEMM
  * with CLBlast, which compiles its own kernels. Pointers are borrowed. */
 typedef struct helper_request {
-    uint32_t n_limits;        /* the request's time limit, as a multiple of limit_s; 0: one */
+    uint32_t n_limits; /* the request's time limit, as a multiple of limit_s; 0: one */
+    uint32_t quirks;   /* of the device, as helper_call sets them: probes may have decided some */
     const char *name, *entry; /* name of the program, for messages; name of the kernel */
     const char *source;
     size_t source_bytes;

@@ -22,6 +22,10 @@ TEST(quirks__rows_are_complete)
         assert_true(*row->name && *row->what && *row->why && *row->source);
         assert_null(strpbrk(row->name, ", "));
         assert_int_equal(row->seen_from != NULL, row->seen_to != NULL);
+        assert_true((row->probe != NULL) != (row->kept != NULL));
+        /* What can crash or give wrong results is not left to a measurement. */
+        if (row->probe)
+            assert_true(row->bit == QUIRK_SLOW_DECLARATIONS || row->bit == QUIRK_COSTLY_ARGUMENTS);
         if (row->seen_from) {
             assert_true(quirks_compare_versions(row->seen_from, row->seen_to) <= 0);
             assert_true(!row->driver_from ||
@@ -144,6 +148,61 @@ TEST(quirks__keeps_to_a_range_of_drivers)
         strcpy(driver, cases[i].driver);
         record.driver_version = driver;
         assert_int_equal(quirks_row_holds(&row, &record, &caps), cases[i].holds);
+    }
+}
+
+/* Quirks of PoCL on a processor, by version, before any measurement and with each answer. */
+TEST(quirks__probes_decide_on_versions_that_were_not_seen)
+{
+    const uint32_t declarations = QUIRK_SLOW_DECLARATIONS, arguments = QUIRK_COSTLY_ARGUMENTS;
+#ifdef __x86_64__
+    const uint32_t both = declarations | arguments;
+#else
+    const uint32_t both = declarations;
+#endif
+    const struct {
+        const char *driver;
+        uint32_t assumed, undecided;
+    } cases[] = {
+        {"3.1", both, 0}, /* seen */
+        {"3.1+debian", both, 0},
+        {"3.0-rc2", both, 0},
+        {"3.1.1", both, both}, /* not seen, within the bounds */
+        {"3.2", both, both},
+        {"1.8", 0, both},                /* outside of the bounds */
+        {"6.0", both & arguments, both}, /* beyond those of one row */
+        {"7.1", both & arguments, both},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char driver[16];
+        strcpy(driver, cases[i].driver);
+        device_record record = recorded_pocl_xeon;
+        record.driver_version = driver;
+        device_caps *caps;
+        assert_ok(caps_derive(&record, 1, &caps));
+        const uint32_t all = caps->quirks, undecided = quirks_undecided(&record, caps);
+        assert_int_equal(all & both, cases[i].assumed);
+        assert_int_equal(undecided, cases[i].undecided);
+        /* no answer; yes; no; an answer to one */
+        assert_int_equal(quirks_decide(all, 0, 0), all);
+        assert_int_equal(quirks_decide(all, undecided, undecided), all | undecided);
+        assert_int_equal(quirks_decide(all, undecided, 0), all & ~undecided);
+        assert_int_equal(quirks_decide(all, undecided & declarations, declarations & undecided),
+                         all | (undecided & declarations));
+        device_caps_free(caps, 1);
+    }
+}
+
+TEST(quirks__nothing_is_measured_where_no_row_asks)
+{
+    const device_record *const others[] = {&recorded_rtx3080,  &recorded_llvmpipe,
+                                           &recorded_uhd620,   &recorded_pocl_cuda,
+                                           &recorded_oclgrind, &recorded_tahiti};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        device_caps *caps;
+        assert_ok(caps_derive(others[i], 1, &caps));
+        assert_int_equal(quirks_undecided(others[i], caps), 0);
+        device_caps_free(caps, 1);
     }
 }
 

@@ -36,7 +36,9 @@ static void make_request(helper_request *r)
 {
     static const char *const source = "kernel";
     static const double number = 2.5;
-    *r = (helper_request){.name = "n",
+    *r = (helper_request){.quirks = QUIRK_SLOW_DECLARATIONS,
+                          .n_limits = 3,
+                          .name = "n",
                           .entry = "e",
                           .source = source,
                           .source_bytes = strlen(source),
@@ -61,6 +63,8 @@ TEST(message__request)
     const char *data = t.data + SIZE_BYTES;
     const size_t n_bytes = t.size_bytes - SIZE_BYTES;
     assert_true(helper_read_request(data, n_bytes, &back));
+    assert_int_equal(back.quirks, QUIRK_SLOW_DECLARATIONS);
+    assert_int_equal(back.n_limits, 3);
     assert_string_equal(back.source, "kernel");
     assert_int_equal(back.source_bytes, 6);
     assert_int_equal(back.launch.global[1], 32);
