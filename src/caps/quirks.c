@@ -3,8 +3,8 @@
  * The table of quirks (known faults of drivers, which the library works around), and the functions
  * that find the entries for a device. To add a quirk, add a bit to device_quirk (caps.h), an entry
  * here with the fields of quirk_row, what measures it in ocl/probe_quirks.c if anything does, and a
- * case in tests/unit/caps/test_quirks.c. docs/quirks.md is
- * generated from the table (target docs_quirks).
+ * case in tests/unit/caps/test_quirks.c. docs/quirks.md is generated from the table (target
+ * docs_quirks).
  */
 #include "caps/quirks.h"
 
