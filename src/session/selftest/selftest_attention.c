@@ -347,7 +347,7 @@ static const char *attention_text(const candidate *impl, bool scores, strbuf *ou
 
 /* Runs the problem with the candidate of it that has these kernels; without one, leaves *out_tested
  * unchanged. */
-static clg_status try_problem(clg_context *context, const lower_context *lc, selftest_problem *p,
+static clg_status try_problem(device_context *context, const lower_context *lc, selftest_problem *p,
                               const strbuf *kernels, bool scores, selftest_result *out_result,
                               bool *out_tested)
 {
@@ -367,7 +367,7 @@ static clg_status try_problem(clg_context *context, const lower_context *lc, sel
 }
 
 /* Tests these kernels on the first problem that is lowered to them. */
-static clg_status test_part(clg_context *context, const lower_context *lc, const strbuf *kernels,
+static clg_status test_part(device_context *context, const lower_context *lc, const strbuf *kernels,
                             int scores, selftest_result *out_result, bool *out_tested)
 {
     selftest_problem *p = memory_alloc(sizeof *p);
@@ -384,7 +384,7 @@ static clg_status test_part(clg_context *context, const lower_context *lc, const
     return status;
 }
 
-clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
+clg_status selftest_attention_steps(device_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested)
 {
