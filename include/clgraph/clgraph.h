@@ -85,7 +85,7 @@ typedef enum clg_status {
     CLG_ERROR_OUT_OF_HOST_MEMORY = -12,
     CLG_ERROR_OUT_OF_DEVICE_MEMORY = -13,
     CLG_ERROR_KERNEL_BUILD = -14, /* the driver's compiler rejected a kernel */
-    CLG_ERROR_DEVICE_LOST = -15,  /* the device or driver failed during work */
+    CLG_ERROR_DEVICE_LOST = -15,  /* the device or driver failed: see clg_context_recover */
     CLG_ERROR_IO = -16,           /* a file cannot be read or written */
     CLG_ERROR_CANCELLED = -17,
     CLG_ERROR_BUSY = -18,    /* the session is running another request */
@@ -96,8 +96,7 @@ typedef enum clg_status {
 CLG_API const char *clg_status_name(clg_status status);
 
 /* Returns the message of the calling thread's last failed call: what failed, on which node, tensor
- * or device. Never NULL; "" when nothing failed. Valid until the thread's next failing call; calls
- * that succeed do not change it. */
+ * or device; "" when nothing failed. Valid until the thread's next failing call. */
 CLG_API const char *clg_last_error(void);
 
 /* Returns what to try after the last error, "" when there is no advice. Same lifetime. */
@@ -187,15 +186,14 @@ typedef enum clg_value_kind {
 /* Called when the last reference is released, on the thread that releases it. */
 typedef void (*clg_release_callback)(void *user);
 
-/* Creates a tensor in host memory, row-major, filled with zeros. dims: `rank` values >= 0, may be
- * NULL for rank 0; rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, negative or
- * overflowing dims). */
+/* Creates a host tensor, row-major, filled with zeros. dims: `rank` values >= 0, may be NULL for
+ * rank 0; rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
 /* Creates a tensor over the caller's memory, row-major and not copied, else as clg_value_create;
- * data may be NULL for no elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the
- * empty one; they stay on the host. `release(user)` (may be NULL) runs when the last reference is
- * gone, not when this call fails. */
+ * data may be NULL for no elements. Strings are a char * each, NUL-terminated, NULL for the empty
+ * one; they stay on the host. `release(user)` (may be NULL) runs with the last reference, not when
+ * this call fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,
                                                clg_value **out_value);
@@ -217,13 +215,11 @@ CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **
 
 /* Creates a sequence that keeps references to its items: tensors of `dtype`, or sequences,
  * optionals and maps of such. dtype CLG_DTYPE_NONE means that of the first item. items may be NULL
- * when n_items is 0. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, nested more than
- * 64 deep). */
+ * if n_items is 0. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, depth above 64). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_sequence(clg_dtype dtype, size_t n_items,
                                                           clg_value *const *items,
                                                           clg_value **out_value);
-/* Creates an optional that keeps a reference to item, or is empty if item is NULL; otherwise as
- * clg_value_create_sequence. */
+/* Creates an optional that keeps a reference to item; an empty one for NULL. Errors: as above. */
 CLG_API CLG_MUST_USE clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item,
                                                           clg_value **out_value);
 /* Returns the number of items: 0 or 1 for an optional, 0 for tensors and maps. */
@@ -346,6 +342,13 @@ CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector,
                                                    clg_context **out_context);
 /* Returns the device, probed; borrowed, lives as long as the context. NULL for NULL. */
 CLG_API const clg_device_info *clg_context_device(const clg_context *context);
+/* Opens the device again, in another OpenCL context, if it was lost (DEVICE_LOST: a reset of the
+ * driver, suspend); does nothing if it answers. Sessions, clones and streams are then rebuilt at
+ * their next run or preparation. Host inputs, links and bound host values stay set. What was on the
+ * device is lost: device values, outputs, mapped inputs, what a link carried (docs/errors.md). Any
+ * thread, also during runs. Errors: NO_DEVICE (it is gone; may be called again), INVALID_ARGUMENT
+ * (a context of clg_context_create_opencl), those of clg_context_create. */
+CLG_API CLG_MUST_USE clg_status clg_context_recover(clg_context *context);
 CLG_API void clg_context_free(clg_context *context);
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -397,8 +400,7 @@ CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 /* Creates a builder of a graph of ONNX operators, connected by the names of values. A node may be
  * added before the producers of its inputs. A call that fails adds nothing to the graph. One thread
  * at a time. opset: version of ONNX's default operator set, >= 1; other domains have version 1.
- * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value that is defined
- * twice). */
+ * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value defined twice). */
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);
 /* Adds an input, in the order of calls. dims[i] < 0: dynamic; dim_names and entries may be NULL. */
@@ -438,8 +440,7 @@ CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_mode
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 /* Called repeatedly by calls that can take a second, on the calling thread. `done` of `total` steps
- * of `what` ("compiling kernels") are complete. Returning false cancels the call, which then fails
- * with CLG_ERROR_CANCELLED. */
+ * of `what` ("compiling kernels") are complete. Returning false cancels the call (CANCELLED). */
 typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
 
 /* How a model's float32 values are stored between nodes. Its inputs and outputs keep their dtypes,
@@ -544,11 +545,11 @@ CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const cha
 CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, const char *name,
                                                         clg_value *value);
 
-/* Runs once with the inputs that are set, and waits. New shapes are planned, and kernels not needed
- * before are compiled, during the call. After a failure no output is available, and the session
- * can run again. Errors: NOT_FOUND (an input is not set), SHAPE, DATA (an index out of range: the
- * node is named), UNSUPPORTED_DEVICE, UNSUPPORTED_DTYPE, OUT_OF_DEVICE_MEMORY, KERNEL_BUILD,
- * DEVICE_LOST, CANCELLED, BUSY. */
+/* Runs once with the inputs that are set, and waits. New shapes are planned, and new kernels built,
+ * during the call. After a failure no output is available, and the session can run again; after
+ * DEVICE_LOST, once clg_context_recover was called. Errors: NOT_FOUND (an input is not set), SHAPE,
+ * DATA (an index out of range: the node is named), UNSUPPORTED_DEVICE, UNSUPPORTED_DTYPE,
+ * OUT_OF_DEVICE_MEMORY, KERNEL_BUILD, DEVICE_LOST, CANCELLED, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_run(clg_session *session);
 /* Starts a run on a thread of the session and returns. clg_session_wait must be called once after
  * each start; until then, input values and bound outputs must not be accessed. Errors: BUSY. */
@@ -589,8 +590,7 @@ typedef struct clg_memory_estimate {
 
 /* Returns the device memory that the session needs for the shapes that are set, as for
  * clg_session_prepare. Weights are those already on the device: all of them after a run.
- * out_estimate starts with its INIT. Errors: those of planning: SHAPE, UNSUPPORTED_*,
- * OUT_OF_DEVICE_MEMORY; BUSY. */
+ * Errors: those of planning: SHAPE, UNSUPPORTED_*, OUT_OF_DEVICE_MEMORY, DEVICE_LOST; BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session,
                                                    clg_memory_estimate *out_estimate);
 

@@ -159,7 +159,7 @@ CLG_API void clg_operator_list_free(clg_operator_info *operators, size_t n_opera
 CLG_API CLG_MUST_USE clg_status clg_session_plan_text(clg_session *session, char **out_text);
 
 /* One step of the last run; needs a context with profiling. Strings live as long as the session, or
- * until clg_session_keep_values. */
+ * until clg_session_keep_values, or until it is rebuilt (clg_context_recover). */
 typedef struct clg_step_profile {
     const char *node; /* name of the (fused) node */
     const char *op_type;

@@ -38,23 +38,41 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
     CLG_TRY(choose_device(selector, o.fallback, &index));
     const ocl_context_options below = api_ocl_options(&o);
     CLG_TRY(ocl_context_create(index, &below, &ocl));
-    const context_settings settings = api_context_settings(&o);
-    return context_create(ocl, &settings, out_context);
+    return api_context_open(ocl, &below, &o, false, out_context);
+}
+
+clg_status api_context_open(ocl_context *ocl, const ocl_context_options *below,
+                            const clg_context_options *o, bool is_callers,
+                            clg_context **out_context)
+{
+    const context_settings settings = api_context_settings(o);
+    device_context *first;
+    CLG_TRY(context_create(ocl, &settings, &first));
+    return context_handle_create(first, below, &settings, is_callers, out_context);
 }
 
 const clg_device_info *clg_context_device(const clg_context *context)
 {
-    return context ? &context->info : NULL;
+    return context ? context_handle_info(context) : NULL;
 }
 
-void clg_context_free(clg_context *context) { context_free(context); }
+void clg_context_free(clg_context *context) { context_handle_free(context); }
+
+clg_status clg_context_recover(clg_context *context)
+{
+    API_REQUIRE(context);
+    return context_handle_recover(context);
+}
 
 clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement)
 {
     ocl_measurement m;
     API_REQUIRE(context);
     API_REQUIRE(out_measurement);
-    CLG_TRY(ocl_measure(context->ocl, &m));
+    device_context *current = context_handle_current(context);
+    const clg_status status = ocl_measure(current->ocl, &m);
+    context_free(current);
+    CLG_TRY(status);
     clg_measurement ours = {.fp32_gflops = m.fp32_gflops,
                             .fp16_gflops = m.fp16_gflops,
                             .memory_gbytes_per_s = m.memory_gbytes_per_s,
@@ -69,15 +87,17 @@ clg_status clg_context_counters(const clg_context *context, clg_counters *out_co
     ocl_counters below;
     API_REQUIRE(context);
     API_REQUIRE(out_counters);
-    ocl_context_counters(context->ocl, &below);
+    device_context *current = context_handle_current((clg_context *)(uintptr_t)context);
+    ocl_context_counters(current->ocl, &below);
     clg_counters ours = {.programs_compiled = below.programs_compiled,
                          .programs_loaded = below.programs_loaded,
                          .kernels_launched = below.kernels_launched,
                          .blas_calls = below.blas_calls,
-                         .plans_made = atomic_load(&context->plans_made),
-                         .weights_packed = atomic_load(&context->weights_packed),
+                         .plans_made = atomic_load(&current->plans_made),
+                         .weights_packed = atomic_load(&current->weights_packed),
                          .device_bytes = below.buffer_bytes,
                          .device_bytes_peak = below.buffer_bytes_peak};
+    context_free(current);
     return api_write_result(__func__, &ours, sizeof ours, out_counters);
 }
 
@@ -85,7 +105,10 @@ clg_status clg_context_add_choices(clg_context *context, const char *lines)
 {
     API_REQUIRE(context);
     API_REQUIRE(lines);
-    return context_add_choices(context, lines);
+    device_context *current = context_handle_current(context);
+    const clg_status status = context_add_choices(current, lines);
+    context_free(current);
+    return status;
 }
 
 clg_status clg_context_choices(clg_context *context, char **out_lines)
@@ -93,7 +116,10 @@ clg_status clg_context_choices(clg_context *context, char **out_lines)
     API_REQUIRE(out_lines);
     *out_lines = NULL;
     API_REQUIRE(context);
-    return context_choices_text(context, out_lines);
+    device_context *current = context_handle_current(context);
+    const clg_status status = context_choices_text(current, out_lines);
+    context_free(current);
+    return status;
 }
 
 clg_status clg_context_selftest(clg_context *context, clg_kernel_class kernels, bool all,
@@ -108,8 +134,12 @@ clg_status clg_context_selftest(clg_context *context, clg_kernel_class kernels, 
     if (kernels < CLG_KERNELS_AUTO || kernels > CLG_KERNELS_SIMT)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_context_selftest: there is no kernel class %d", (int)kernels);
-    if (kernels == CLG_KERNELS_AUTO) kernels = ocl_context_caps(context->ocl)->kernel_class;
-    return context_selftest(context, kernels, all, progress, user, out_cases, out_n_cases);
+    device_context *current = context_handle_current(context);
+    if (kernels == CLG_KERNELS_AUTO) kernels = ocl_context_caps(current->ocl)->kernel_class;
+    const clg_status status =
+        context_selftest(current, kernels, all, progress, user, out_cases, out_n_cases);
+    context_free(current);
+    return status;
 }
 
 void clg_selftest_free(clg_selftest_case *cases, size_t n_cases)

@@ -23,23 +23,30 @@ clg_status clg_context_create_opencl(cl_context context, cl_device_id device,
     ocl_context_options below = api_ocl_options(&o);
     below.cpu_threads = 0;
     CLG_TRY(ocl_context_wrap(context, device, queue, &below, &ocl));
-    const context_settings settings = api_context_settings(&o);
-    return context_create(ocl, &settings, out_context);
+    return api_context_open(ocl, &below, &o, true, out_context);
 }
 
 cl_context clg_context_opencl(const clg_context *context)
 {
-    return context ? ocl_context_handle(context->ocl) : NULL;
+    if (!context) return NULL;
+    device_context *current = context_handle_current((clg_context *)(uintptr_t)context);
+    cl_context handle = ocl_context_handle(current->ocl);
+    context_free(current);
+    return handle;
 }
 
 cl_device_id clg_context_opencl_device(const clg_context *context)
 {
-    return context ? ocl_context_device_handle(context->ocl) : NULL;
+    if (!context) return NULL;
+    device_context *current = context_handle_current((clg_context *)(uintptr_t)context);
+    cl_device_id device = ocl_context_device_handle(current->ocl);
+    context_free(current);
+    return device;
 }
 
 cl_command_queue clg_session_opencl_queue(const clg_session *session)
 {
-    return session ? ocl_queue_handle(session->frame->queue) : NULL;
+    return session && session->frame ? ocl_queue_handle(session->frame->queue) : NULL;
 }
 
 clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t offset_bytes,
@@ -66,7 +73,12 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
             CLG_ERROR_INVALID_ARGUMENT,
             "clg_value_create_opencl: offset %zu is not a multiple of the element size of %s",
             offset_bytes, dtype_name(dtype));
-    CLG_TRY(ocl_buffer_wrap(context->ocl, memory, &b));
+    device_context *current = context_handle_current(context);
+    const clg_status wrapped = ocl_buffer_wrap(current->ocl, memory, &b);
+    if (wrapped != CLG_OK) {
+        context_free(current);
+        return wrapped;
+    }
     if (!dtype_bytes(dtype, n, &size_bytes) || offset_bytes > ocl_buffer_size(b) ||
         size_bytes > ocl_buffer_size(b) - offset_bytes) {
         clg_status status = error_set(
@@ -74,14 +86,17 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
             "clg_value_create_opencl: the buffer of %zu bytes is too small for the tensor",
             ocl_buffer_size(b));
         ocl_buffer_free(b);
+        context_free(current);
         return status;
     }
-    return context_wrap_buffer(context, b, offset_bytes, dtype, &s, out_value);
+    const clg_status status = context_wrap_buffer(current, b, offset_bytes, dtype, &s, out_value);
+    context_free(current);
+    return status;
 }
 
 clg_status clg_value_opencl(const clg_value *value, cl_mem *out_memory, size_t *out_offset_bytes)
 {
-    clg_context *context;
+    device_context *context;
     API_REQUIRE(out_memory);
     API_REQUIRE(out_offset_bytes);
     *out_memory = NULL;
@@ -103,7 +118,9 @@ clg_status clg_session_wait_for_events(clg_session *session, cl_uint n_events,
     if (n_events == 0) return CLG_OK;
     API_REQUIRE(events);
     CLG_TRY(session_enter(session));
-    clg_status status = ocl_queue_wait_for(session->frame->queue, n_events, (void *const *)events);
+    clg_status status = session_renew(session);
+    if (status == CLG_OK)
+        status = ocl_queue_wait_for(session->frame->queue, n_events, (void *const *)events);
     session_leave(session);
     return status;
 }

@@ -36,7 +36,7 @@ static bool wants_fp16(const device_caps *caps, clg_precision precision)
     return caps->kind != CLG_DEVICE_CPU && caps->fp16;
 }
 
-static clg_status decide_options(const clg_context *context, const clg_session_options *given,
+static clg_status decide_options(const device_context *context, const clg_session_options *given,
                                  exec_options *out_options)
 {
     const device_caps *caps = ocl_context_caps(context->ocl);
@@ -69,8 +69,14 @@ clg_status clg_session_create(clg_context *context, clg_model *model,
     API_REQUIRE(context);
     API_REQUIRE(model);
     API_OPTIONS(options, o);
-    CLG_TRY(decide_options(context, &o, &decided));
-    return session_create(context, model, &decided, o.progress, o.progress_user, out_session);
+    device_context *current = context_handle_current(context);
+    clg_status status = ocl_context_require(current->ocl);
+    if (status == CLG_OK) status = decide_options(current, &o, &decided);
+    if (status == CLG_OK)
+        status = session_create(context, current, model, &decided, o.progress, o.progress_user,
+                                out_session);
+    context_free(current);
+    return status;
 }
 
 clg_status clg_session_clone(clg_session *session, clg_session **out_session)
@@ -85,13 +91,18 @@ void clg_session_free(clg_session *session) { session_free(session); }
 
 clg_precision clg_session_precision(const clg_session *session)
 {
-    return session && session->exec->options.fp16 ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
+    if (!session) return CLG_PRECISION_FP32;
+    session_exec *e = session_hold_exec((clg_session *)(uintptr_t)session);
+    const bool fp16 = e->options.fp16;
+    exec_free(e);
+    return fp16 ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
 }
 
 clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)
 {
     ENTER(session);
-    return leave(session, session_prepare(session, progress, user));
+    clg_status status = session_refresh(session);
+    return leave(session, status == CLG_OK ? session_prepare(session, progress, user) : status);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -156,6 +167,7 @@ clg_status clg_session_map_input(clg_session *session, const char *name, size_t 
     CLG_TRY(read_dims(__func__, rank, dims, &s));
     ENTER(session);
     clg_status status = session_find_input(session, name, &index);
+    if (status == CLG_OK) status = session_renew(session);
     if (status == CLG_OK) status = session_map_input(session, index, &s, out_data);
     return leave(session, status);
 }
@@ -286,7 +298,8 @@ clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_est
     clg_memory_estimate ours = CLG_MEMORY_ESTIMATE_INIT;
     API_REQUIRE(out_estimate);
     ENTER(session);
-    clg_status status = session_plan(session, &p);
+    clg_status status = session_refresh(session);
+    if (status == CLG_OK) status = session_plan(session, &p);
     if (status == CLG_OK) estimate(session, p, &ours);
     plan_free(p);
     if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_estimate);

@@ -24,7 +24,8 @@ clg_status clg_session_plan_text(clg_session *session, char **out_text)
     API_REQUIRE(session);
     CLG_TRY(session_enter(session));
     strbuf_init(&t, 0);
-    clg_status status = session_plan(session, &p);
+    clg_status status = session_refresh(session);
+    if (status == CLG_OK) status = session_plan(session, &p);
     if (status == CLG_OK) exec_dump_plan(session->exec, p, &t);
     session_leave(session);
     plan_free(p);
@@ -90,7 +91,8 @@ clg_status clg_session_nodes(clg_session *session, clg_node_info **out_nodes, si
     *out_n_nodes = 0;
     API_REQUIRE(session);
     CLG_TRY(session_enter(session));
-    clg_status status = session_plan(session, &p);
+    clg_status status = session_refresh(session);
+    if (status == CLG_OK) status = session_plan(session, &p);
     if (status == CLG_OK) status = list_nodes(session, p, out_nodes, out_n_nodes);
     plan_free(p);
     session_leave(session);
@@ -104,7 +106,9 @@ clg_status clg_session_keep_values(clg_session *session, const char *const *name
     if (n_names && !names)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_keep_values: names is NULL");
     CLG_TRY(session_enter(session));
-    clg_status status = session_keep_values(session, n_names == 0 && names ? none : names, n_names);
+    clg_status status = session_renew(session);
+    if (status == CLG_OK)
+        status = session_keep_values(session, n_names == 0 && names ? none : names, n_names);
     session_leave(session);
     return status;
 }
@@ -117,10 +121,12 @@ clg_status clg_session_profile(clg_session *session, clg_step_profile **out_step
     *out_steps = NULL;
     *out_n_steps = 0;
     API_REQUIRE(session);
-    if (!session->exec->context->profiling)
+    CLG_TRY(session_enter(session));
+    if (!session->exec->context->profiling) {
+        session_leave(session);
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_session_profile: the context was made without profiling");
-    CLG_TRY(session_enter(session));
+    }
     clg_status status = CLG_OK;
     clg_step_profile *copy = memory_zalloc(session->n_profile + 1, sizeof *copy);
     if (!copy)

@@ -3,7 +3,7 @@
  * Implements clg_value_*: values on the host and in the memory of a device.
  */
 #include "api/arguments.h"
-#include "session/context.h"
+#include "session/context_handle.h"
 #include "tensor/value.h"
 
 static clg_status check_shape(clg_dtype dtype, size_t rank, const int64_t *dims, shape *out_shape)
@@ -69,8 +69,11 @@ clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t
                          "a %s tensor of shape %s cannot be in the memory of a device",
                          dtype_name(dtype), shape_text(&s, words));
     }
-    CLG_TRY(ocl_buffer_create(context->ocl, size_bytes, OCL_BUFFER_DEVICE, &buffer));
-    return context_wrap_buffer(context, buffer, 0, dtype, &s, out_value);
+    device_context *current = context_handle_current(context);
+    clg_status status = ocl_buffer_create(current->ocl, size_bytes, OCL_BUFFER_DEVICE, &buffer);
+    if (status == CLG_OK) status = context_wrap_buffer(current, buffer, 0, dtype, &s, out_value);
+    context_free(current);
+    return status;
 }
 
 clg_status clg_value_write(clg_value *value, const void *data, size_t size_bytes)

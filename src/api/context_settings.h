@@ -7,7 +7,7 @@
 #define CLG_API_CONTEXT_SETTINGS_H
 
 #include "base/files.h"
-#include "session/context.h"
+#include "session/context_handle.h"
 
 #include <clgraph/clgraph.h>
 
@@ -36,5 +36,11 @@ static inline context_settings api_context_settings(const clg_context_options *o
                               : o->selftest == CLG_SELFTEST_OFF;
     return (context_settings){.profiling = o->profiling, .trusting = trusting};
 }
+
+/* Creates a context on an OpenCL context that these options opened. Takes ownership of the
+ * reference to ocl, also on failure. */
+clg_status api_context_open(ocl_context *ocl, const ocl_context_options *below,
+                            const clg_context_options *o, bool is_callers,
+                            clg_context **out_context);
 
 #endif

@@ -64,6 +64,7 @@ clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_fla
     if (size_bytes < SMALLEST_BYTES) size_bytes = SMALLEST_BYTES;
     const uint64_t largest = context_record(ocl)->max_alloc_bytes;
     if (largest > 0 && size_bytes > largest) return too_much(ocl, size_bytes, NULL);
+    CLG_TRY(ocl_context_require(ocl));
     ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status;
@@ -76,7 +77,7 @@ clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_fla
     if (flags & OCL_BUFFER_HOST_VISIBLE) cl_flags |= CL_MEM_ALLOC_HOST_PTR;
     cl_int code;
     b->handle = cl.CreateBuffer(ocl->handle, cl_flags, size_bytes, NULL, &code);
-    status = cl_check(code, "clCreateBuffer", context_record(ocl)->name);
+    status = context_check(ocl, code, "clCreateBuffer");
     if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY)
         status = too_much(ocl, size_bytes, cl_error_name(code));
     if (status == CLG_OK) {
@@ -92,13 +93,14 @@ clg_status ocl_buffer_zero_copy(ocl_context *ocl, const void *data, size_t size_
                                 ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
+    CLG_TRY(ocl_context_require(ocl));
     ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     cl_int code;
     b->size_bytes = size_bytes;
     b->handle = cl.CreateBuffer(ocl->handle, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, size_bytes,
                                 (void *)(uintptr_t)data, &code);
-    const clg_status status = cl_check(code, "clCreateBuffer", context_record(ocl)->name);
+    const clg_status status = context_check(ocl, code, "clCreateBuffer");
     if (status != CLG_OK) {
         ocl_buffer_free(b);
         return status;
@@ -127,7 +129,7 @@ clg_status ocl_buffer_wrap(ocl_context *ocl, void *memory, ocl_buffer **out_buff
                          "the cl_mem belongs to another OpenCL context");
     ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = CL_DO(context_record(ocl)->name, RetainMemObject, (memory));
+    clg_status status = CONTEXT_DO(ocl, RetainMemObject, (memory));
     if (status != CLG_OK) {
         ocl_buffer_free(b);
         return status;

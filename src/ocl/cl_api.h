@@ -81,6 +81,10 @@ const opencl_attempts *cl_api_attempts(void);
 
 /* Returns a code's name, e.g. "CL_OUT_OF_RESOURCES", or "unknown OpenCL error". Never NULL. */
 const char *cl_error_name(cl_int code);
+/* What to try after a loss of the device. */
+#define CL_LOST_HINT                                                                               \
+    "call clg_context_recover: sessions of the context can then run again. The system's log may "  \
+    "tell why the device or its driver failed"
 /* Returns CLG_OK for CL_SUCCESS, else records "clFinish failed on 'device': CL_OUT_OF_RESOURCES
  * (-5)" and returns the matching status. device may be NULL. */
 clg_status cl_check(cl_int code, const char *call, const char *device);

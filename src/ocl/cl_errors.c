@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps OpenCL's error codes to names and statuses. Drivers report a crashed kernel or a lost device
- * as CL_OUT_OF_RESOURCES, CL_INVALID_COMMAND_QUEUE or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
- * from a later call that waits. From a call that may allocate, the first two keep OpenCL's meaning.
+ * Maps OpenCL's error codes to names and statuses. OpenCL 1.2 has no code for a lost device.
+ * Drivers report a crashed kernel or a lost device from a later call, as CL_OUT_OF_RESOURCES,
+ * CL_INVALID_COMMAND_QUEUE, CL_INVALID_CONTEXT, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, or a
+ * code that no standard knows, such as NVIDIA's -9999. The library never passes an invalid queue or
+ * context; but from a call that may allocate, CL_OUT_OF_RESOURCES keeps OpenCL's meaning.
  */
 #include "ocl/cl_api.h"
 
@@ -54,9 +56,9 @@ static const error_row rows[] = {
     ROW(CL_INVALID_DEVICE_TYPE, DEFECT),
     ROW(CL_INVALID_PLATFORM, DEFECT),
     ROW(CL_INVALID_DEVICE, DEFECT),
-    ROW(CL_INVALID_CONTEXT, DEFECT),
+    ROW(CL_INVALID_CONTEXT, LOST),
     ROW(CL_INVALID_QUEUE_PROPERTIES, UNSUPPORTED),
-    ROW(CL_INVALID_COMMAND_QUEUE, DEFECT),
+    ROW(CL_INVALID_COMMAND_QUEUE, LOST),
     ROW(CL_INVALID_HOST_PTR, DEFECT),
     ROW(CL_INVALID_MEM_OBJECT, DEFECT),
     ROW(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, DEFECT),
@@ -114,9 +116,7 @@ static bool call_takes_memory(const char *call)
 
 static clg_status status_of(cl_int code, const char *call)
 {
-    if ((code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE) &&
-        !call_takes_memory(call))
-        return LOST;
+    if (code == CL_OUT_OF_RESOURCES && !call_takes_memory(call)) return LOST;
     const error_row *row = row_of(code);
     return row ? row->status : LOST; /* not a code of OpenCL: taken for a driver failure */
 }
@@ -130,8 +130,6 @@ clg_status cl_check(cl_int code, const char *call, const char *device)
                   (int)code);
     else
         error_set(status, "%s failed: %s (%d)", call, cl_error_name(code), (int)code);
-    if (status == LOST)
-        error_hint(
-            "the device or its driver failed; create a new context, and see the system's log");
+    if (status == LOST) error_hint(CL_LOST_HINT);
     return status;
 }

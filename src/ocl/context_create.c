@@ -17,11 +17,11 @@
 
 static void destroy(ocl_context *ocl)
 {
-    if (ocl->disk_cache) ocl_programs_save(ocl);
+    if (ocl->disk_cache && !ocl_context_is_lost(ocl)) ocl_programs_save(ocl);
     helper_pool_free(ocl->helpers);
     trial_table_deinit(&ocl->trials);
     program_table_deinit(&ocl->programs);
-    if (atomic_load(&ocl->used_blas)) blas_forget_context();
+    if (atomic_load(&ocl->used_blas)) blas_forget_context(ocl_context_is_lost(ocl));
     if (ocl->callers_queue) (void)cl.ReleaseCommandQueue(ocl->callers_queue);
     if (ocl->handle) (void)cl.ReleaseContext(ocl->handle);
     if (ocl->is_sub_device) (void)cl.ReleaseDevice(ocl->device);
@@ -151,7 +151,7 @@ static clg_status find_device(ocl_context *ocl, cl_device_id device)
     return machine_of_device(device, &ocl->machine);
 }
 
-static clg_status check_queue(const ocl_context *ocl, cl_command_queue queue)
+static clg_status check_queue(ocl_context *ocl, cl_command_queue queue)
 {
     cl_command_queue_properties properties = 0;
     cl_context context = NULL;
@@ -175,6 +175,9 @@ static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id devic
     cl_device_id devices[64];
     size_t n_bytes = 0;
     bool found = false;
+    if (cl.GetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes) ==
+        CL_INVALID_CONTEXT)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the OpenCL context is not valid");
     CLG_TRY(CL_DO(NULL, GetContextInfo,
                   (context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes)));
     for (size_t i = 0; i < n_bytes / sizeof *devices; i++) found = found || devices[i] == device;

@@ -36,8 +36,9 @@ static clg_status read_limits(ocl_kernel *k)
 static clg_status open_kernel(ocl_kernel *k)
 {
     cl_int code;
+    CLG_TRY(ocl_context_require(k->context));
     k->handle = cl.CreateKernel(k->program->handle, k->entry, &code);
-    clg_status status = cl_check(code, "clCreateKernel", context_record(k->context)->name);
+    clg_status status = context_check(k->context, code, "clCreateKernel");
     if (status == CLG_OK) status = read_limits(k);
     return status == CLG_OK
                ? CLG_OK
@@ -94,9 +95,10 @@ void ocl_kernel_free(ocl_kernel *k)
 static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
 {
     if (!k->handle) return CLG_OK; /* a draft's arguments are set when it is built */
+    CLG_TRY(ocl_context_require(k->context));
     cl_int code = cl.SetKernelArg(k->handle, index, size_bytes, data);
     if (code == CL_SUCCESS) return CLG_OK;
-    return error_prefix(cl_check(code, "clSetKernelArg", context_record(k->context)->name),
+    return error_prefix(context_check(k->context, code, "clSetKernelArg"),
                         "argument %u (%zu bytes) of kernel '%s' of '%s'", (unsigned)index,
                         size_bytes, k->entry, k->program->name);
 }

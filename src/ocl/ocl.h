@@ -52,8 +52,18 @@ ocl_context *ocl_context_retain(ocl_context *ocl);
 void ocl_context_free(ocl_context *ocl);
 const device_caps *ocl_context_caps(const ocl_context *ocl);
 const device_record *ocl_context_record(const ocl_context *ocl);
+/* Returns the device's index among those of the machine that have its id. */
+size_t ocl_context_ordinal(const ocl_context *ocl);
 void *ocl_context_handle(const ocl_context *ocl);        /* cl_context */
 void *ocl_context_device_handle(const ocl_context *ocl); /* cl_device_id */
+
+/* Returns whether the device was lost: a call failed as calls do after a reset of the driver. It
+ * stays so for this context; buffers, queues and kernels of it can only be freed. */
+bool ocl_context_is_lost(const ocl_context *ocl);
+/* Returns DEVICE_LOST if the device was lost, with a message that says how to go on, else OK. */
+clg_status ocl_context_require(const ocl_context *ocl);
+/* Records that another context replaces this one, which is lost: for the messages. */
+void ocl_context_set_replaced(ocl_context *ocl);
 
 /* Small records in the disk cache, such as results of self-tests and of tuning, which are valid
  * only for this platform, device, driver and library version. `name` identifies a record and the
@@ -141,6 +151,9 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
+/* Returns whether the device still executes commands: enqueues a marker and waits for it. A failure
+ * is recorded as a loss of the device, whatever its code is. */
+bool ocl_queue_probe(ocl_queue *q);
 /* Makes all commands enqueued later wait for these cl_events. */
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events);
 /* Returns a cl_event, owned by the caller, that completes when all commands enqueued so far have

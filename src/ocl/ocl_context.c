@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements a context's reference count, accessors, and small records in the disk cache. A context
- * is an OpenCL device with its table of programs, cache and counters; several threads may share it.
- * Its buffers, queues and kernels keep it alive. context_create.c creates and destroys contexts.
+ * Implements a context's reference count, accessors, the loss of its device, and small records in
+ * the disk cache. A context is an OpenCL device with its table of programs, cache and counters;
+ * several threads may share it. Its buffers, queues and kernels keep it alive. context_create.c
+ * creates and destroys contexts.
  */
 #include "ocl/ocl_context.h"
 
@@ -37,6 +38,44 @@ void ocl_context_remember(ocl_context *ocl, const char *name, const char *what, 
     strbuf_deinit(&line);
 }
 
+/* ---- a lost device --------------------------------------------------------------------------- */
+
+void context_mark_lost(ocl_context *ocl, cl_int code)
+{
+    int none = CL_SUCCESS;
+    (void)atomic_compare_exchange_strong(&ocl->lost_code, &none, code);
+}
+
+clg_status context_check(ocl_context *ocl, cl_int code, const char *call)
+{
+    const clg_status status = cl_check(code, call, context_record(ocl)->name);
+    /* Commands that fail because of an event that they wait for do not show a loss: the event may
+     * be the application's. */
+    if (status == CLG_ERROR_DEVICE_LOST && code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        context_mark_lost(ocl, code);
+    return status;
+}
+
+bool ocl_context_is_lost(const ocl_context *ocl)
+{
+    return atomic_load_explicit(&ocl->lost_code, memory_order_relaxed) != CL_SUCCESS;
+}
+
+clg_status ocl_context_require(const ocl_context *ocl)
+{
+    if (!ocl_context_is_lost(ocl)) return CLG_OK;
+    const int code = atomic_load(&ocl->lost_code);
+    const clg_status status = error_set(CLG_ERROR_DEVICE_LOST, "device '%s' was lost: %s (%d)",
+                                        context_record(ocl)->name, cl_error_name(code), code);
+    error_hint(atomic_load(&ocl->is_replaced)
+                   ? "clg_context_recover was called since, but what was in the device's memory is "
+                     "gone: create values again, and start again what was in progress"
+                   : CL_LOST_HINT);
+    return status;
+}
+
+void ocl_context_set_replaced(ocl_context *ocl) { atomic_store(&ocl->is_replaced, true); }
+
 /* ---- references and accessors ---------------------------------------------------------------- */
 
 ocl_context *ocl_context_retain(ocl_context *ocl)
@@ -53,6 +92,14 @@ void ocl_context_free(ocl_context *ocl)
 const device_caps *ocl_context_caps(const ocl_context *ocl) { return context_caps(ocl); }
 
 const device_record *ocl_context_record(const ocl_context *ocl) { return context_record(ocl); }
+
+size_t ocl_context_ordinal(const ocl_context *ocl)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ocl->index; i++)
+        n += strcmp(ocl->machine.caps[i].id, context_caps(ocl)->id) == 0;
+    return n;
+}
 
 void *ocl_context_handle(const ocl_context *ocl) { return ocl->handle; }
 

@@ -24,6 +24,10 @@ typedef struct upload_order {
 
 struct ocl_context {
     refcount references; /* of the owner and of each buffer, queue and kernel */
+    /* The OpenCL error with which the device was lost (decision 42); CL_SUCCESS: it was not. Never
+     * reset. */
+    atomic_int lost_code;
+    atomic_bool is_replaced; /* clg_context_recover has made another context for the device */
     /* Frees the context with the last reference. A function pointer, so that files that release
      * references do not depend on context_create.c, which calls them. */
     void (*destroy)(ocl_context *ocl);
@@ -73,8 +77,19 @@ static inline cl_program program_handle(ocl_context *ocl, const ocl_program *p)
     return handle;
 }
 
-/* Calls an OpenCL function and returns its status when it fails: CL_TRY(c, Finish, (queue)). */
-#define CL_TRY(c, function, arguments) CLG_TRY(CL_DO(context_record(c)->name, function, arguments))
+/* Records that the device is lost: from now on, no call of this context reaches the driver, except
+ * releases and one wait of each queue with commands in flight. */
+void context_mark_lost(ocl_context *ocl, cl_int code);
+/* As cl_check, for a call with objects of this context; records a loss that the code shows. */
+clg_status context_check(ocl_context *ocl, cl_int code, const char *call);
+
+/* Calls an OpenCL function with objects of context c, unless its device is lost, and returns the
+ * status: CONTEXT_DO(c, Finish, (queue)). CL_TRY returns it from the calling function when the call
+ * fails. */
+#define CONTEXT_DO(c, function, arguments)                                                         \
+    (ocl_context_is_lost(c) ? ocl_context_require(c)                                               \
+                            : context_check((c), cl.function arguments, "cl" #function))
+#define CL_TRY(c, function, arguments) CLG_TRY(CONTEXT_DO(c, function, arguments))
 
 static inline void count(atomic_uint_fast64_t *counter, uint64_t n)
 {

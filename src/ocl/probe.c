@@ -183,8 +183,9 @@ static clg_status build(ocl_context *ocl, const strbuf *source, stage *s)
     cl_int code;
     CLG_TRY(
         program_compile(ocl, "probe", strbuf_data(source), source->size_bytes, true, &s->program));
+    CLG_TRY(ocl_context_require(ocl));
     s->kernel = cl.CreateKernel(s->program, "probe", &code);
-    return cl_check(code, "clCreateKernel", context_record(ocl)->name);
+    return context_check(ocl, code, "clCreateKernel");
 }
 
 static clg_status run(ocl_context *ocl, stage *s, float *y)

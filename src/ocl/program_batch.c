@@ -237,6 +237,7 @@ void ocl_programs_save(ocl_context *ocl)
     program_table *t = &ocl->programs;
     error_record callers_error;
     if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
+    if (ocl_context_is_lost(ocl)) return;
     if (!disk_cache_is_on_disk(ocl->disk_cache)) return;
     if (context_has_quirk(ocl, QUIRK_NO_BINARIES) && !helper_is_on(ocl)) return;
     error_save(CLG_OK, &callers_error);

@@ -18,7 +18,7 @@
 #define BINARY_MAX_BYTES ((size_t)256 << 20)
 
 /* Returns the compiler's output without trailing blanks; NULL when it is empty. */
-static char *read_build_log(const ocl_context *ocl, cl_program handle)
+static char *read_build_log(ocl_context *ocl, cl_program handle)
 {
     size_t n = 0;
     if (cl.GetProgramBuildInfo(handle, ocl->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) !=
@@ -37,15 +37,15 @@ static char *read_build_log(const ocl_context *ocl, cl_program handle)
     return NULL;
 }
 
-static clg_status refused(const ocl_context *ocl, cl_program handle, const char *name, cl_int code,
+static clg_status refused(ocl_context *ocl, cl_program handle, const char *name, cl_int code,
                           bool quiet)
 {
     const char *device = context_record(ocl)->name;
     clg_log_level level = quiet ? CLG_LOG_DEBUG : CLG_LOG_ERROR;
-    char *log = read_build_log(ocl, handle);
+    clg_status status = context_check(ocl, code, "clBuildProgram");
+    char *log = ocl_context_is_lost(ocl) ? NULL : read_build_log(ocl, handle);
     if (log)
         log_write(level, "kernel '%s' on '%s': %s\n%s", name, device, cl_error_name(code), log);
-    clg_status status = cl_check(code, "clBuildProgram", device);
     if (status == CLG_ERROR_KERNEL_BUILD) {
         error_set(status, "kernel '%s' does not compile on '%s': %s (%d)%s%.*s", name, device,
                   cl_error_name(code), (int)code, log ? ":\n" : "", LOG_IN_ERROR_BYTES,
@@ -59,8 +59,8 @@ static clg_status refused(const ocl_context *ocl, cl_program handle, const char 
     return status;
 }
 
-static clg_status build(const ocl_context *ocl, cl_program handle, const char *name,
-                        const char *options, bool quiet)
+static clg_status build(ocl_context *ocl, cl_program handle, const char *name, const char *options,
+                        bool quiet)
 {
     cl_int code = cl.BuildProgram(handle, 1, &ocl->device, options, NULL, NULL);
     if (code != CL_SUCCESS) return refused(ocl, handle, name, code, quiet);
@@ -80,7 +80,7 @@ static clg_status compile(ocl_context *ocl, const char *name, cl_uint n_texts, c
 {
     cl_int code;
     cl_program handle = cl.CreateProgramWithSource(ocl->handle, n_texts, texts, sizes, &code);
-    CLG_TRY(cl_check(code, "clCreateProgramWithSource", context_record(ocl)->name));
+    CLG_TRY(context_check(ocl, code, "clCreateProgramWithSource"));
     clg_status status = build(ocl, handle, name, options, quiet);
     if (status != CLG_OK) {
         (void)cl.ReleaseProgram(handle);
@@ -98,6 +98,7 @@ clg_status program_compile(ocl_context *ocl, const char *name, const char *sourc
                            size_t source_bytes, bool quiet, cl_program *out_program)
 {
     *out_program = NULL;
+    CLG_TRY(ocl_context_require(ocl));
     const kernel_source *builtins = kernel_source_common("builtins");
     if (builtins && context_has_quirk(ocl, QUIRK_SLOW_DECLARATIONS)) {
         const char *texts[] = {builtins->text, source};
@@ -117,15 +118,16 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
     cl_int code, device_code = CL_SUCCESS;
     const unsigned char *bytes = binary;
     *out_program = NULL;
+    CLG_TRY(ocl_context_require(ocl));
     cl_program handle = cl.CreateProgramWithBinary(ocl->handle, 1, &ocl->device, &binary_bytes,
                                                    &bytes, &device_code, &code);
     if (code == CL_SUCCESS && device_code != CL_SUCCESS) code = device_code;
-    clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(ocl)->name);
+    clg_status status = context_check(ocl, code, "clCreateProgramWithBinary");
     if (status == CLG_OK) status = build(ocl, handle, name, PROGRAM_OPTIONS, true);
     if (status == CLG_OK) {
         /* Create a kernel, since some drivers parse a binary only then. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);
-        status = cl_check(code, "clCreateKernel", context_record(ocl)->name);
+        status = context_check(ocl, code, "clCreateKernel");
         if (status == CLG_OK) (void)cl.ReleaseKernel(kernel);
     }
     if (status == CLG_OK)
@@ -137,8 +139,7 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
 
 /* Finds the index of the context's device among the program's devices. A caller's cl_context may
  * have several; some drivers report the whole CPU here in place of the sub-device. */
-static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t *out_n,
-                              size_t *out_index)
+static clg_status find_device(ocl_context *ocl, cl_program handle, size_t *out_n, size_t *out_index)
 {
     cl_device_id devices[MAX_DEVICES];
     size_t n_bytes = 0;
@@ -157,23 +158,24 @@ static clg_status find_device(const ocl_context *ocl, cl_program handle, size_t 
 /* Enters the launch guard before a binary is read, as for a launch of an unknown kernel: PoCL then
  * compiles each kernel again, and inserts it in its table before the entries that are in use for
  * the same local size. */
-static guard_place begin_reading(const ocl_context *ocl)
+static guard_place begin_reading(ocl_context *ocl)
 {
     return context_has_quirk(ocl, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)
                                                               : GUARD_OUTSIDE;
 }
 
-static void end_reading(cl_program handle, guard_place place)
+static void end_reading(const ocl_context *ocl, cl_program handle, guard_place place)
 {
     size_t n = 0;
     if (place == GUARD_OUTSIDE) return;
     launch_guard_learn(NULL);
-    if (cl.GetProgramInfo(handle, CL_PROGRAM_NUM_KERNELS, sizeof n, &n, NULL) == CL_SUCCESS)
+    if (!ocl_context_is_lost(ocl) &&
+        cl.GetProgramInfo(handle, CL_PROGRAM_NUM_KERNELS, sizeof n, &n, NULL) == CL_SUCCESS)
         launch_guard_reduce_capacity(n);
     launch_guard_leave(place, true);
 }
 
-static clg_status read_binary(const ocl_context *ocl, cl_program handle, size_t prefix_bytes,
+static clg_status read_binary(ocl_context *ocl, cl_program handle, size_t prefix_bytes,
                               char **out_data, size_t *out_binary_bytes)
 {
     size_t n = 0, index = 0, sizes[MAX_DEVICES] = {0};
@@ -186,8 +188,8 @@ static clg_status read_binary(const ocl_context *ocl, cl_program handle, size_t 
     char *data = memory_alloc(prefix_bytes + sizes[index]);
     if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     places[index] = (unsigned char *)data + prefix_bytes;
-    clg_status status = CL_DO(context_record(ocl)->name, GetProgramInfo,
-                              (handle, CL_PROGRAM_BINARIES, n * sizeof *places, places, NULL));
+    clg_status status = CONTEXT_DO(ocl, GetProgramInfo,
+                                   (handle, CL_PROGRAM_BINARIES, n * sizeof *places, places, NULL));
     if (status != CLG_OK) {
         memory_free(data);
         return status;
@@ -197,13 +199,14 @@ static clg_status read_binary(const ocl_context *ocl, cl_program handle, size_t 
     return CLG_OK;
 }
 
-clg_status program_binary(const ocl_context *ocl, cl_program handle, size_t prefix_bytes,
-                          char **out_data, size_t *out_binary_bytes)
+clg_status program_binary(ocl_context *ocl, cl_program handle, size_t prefix_bytes, char **out_data,
+                          size_t *out_binary_bytes)
 {
     *out_data = NULL;
     *out_binary_bytes = 0;
+    CLG_TRY(ocl_context_require(ocl));
     const guard_place place = begin_reading(ocl);
     clg_status status = read_binary(ocl, handle, prefix_bytes, out_data, out_binary_bytes);
-    end_reading(handle, place);
+    end_reading(ocl, handle, place);
     return status;
 }

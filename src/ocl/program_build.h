@@ -25,7 +25,7 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
                                const void *binary, size_t binary_bytes, cl_program *out_program);
 /* Returns the binary for the context's device, after prefix_bytes that the caller fills; release it
  * with memory_free. */
-clg_status program_binary(const ocl_context *ocl, cl_program handle, size_t prefix_bytes,
-                          char **out_data, size_t *out_binary_bytes);
+clg_status program_binary(ocl_context *ocl, cl_program handle, size_t prefix_bytes, char **out_data,
+                          size_t *out_binary_bytes);
 
 #endif

@@ -9,10 +9,10 @@
 #include "session/exec/exec.h"
 
 clg_status context_create(ocl_context *ocl, const context_settings *settings,
-                          clg_context **out_context)
+                          device_context **out_context)
 {
     *out_context = NULL;
-    clg_context *context = memory_zalloc(1, sizeof *context);
+    device_context *context = memory_zalloc(1, sizeof *context);
     clg_status status = context ? mutex_init(&context->utility_lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) goto no_lock;
     CLG_TRY_GOTO(mutex_init(&context->registry_lock), no_registry);
@@ -42,13 +42,13 @@ no_lock:
     return status;
 }
 
-clg_context *context_retain(clg_context *context)
+device_context *context_retain(device_context *context)
 {
     refcount_retain(&context->refs);
     return context;
 }
 
-void context_free(clg_context *context)
+void context_free(device_context *context)
 {
     if (!context || !refcount_release(&context->refs)) return;
     ocl_queue_free(context->utility);
@@ -61,6 +61,23 @@ void context_free(clg_context *context)
     mutex_deinit(&context->utility_lock);
     ocl_context_free(context->ocl);
     memory_free(context);
+}
+
+void context_inherit(device_context *context, device_context *earlier)
+{
+    mutex_lock(&earlier->registry_lock);
+    context->choices = tuning_table_retain(earlier->choices);
+    context->choices_loaded = earlier->choices_loaded;
+    mutex_unlock(&earlier->registry_lock);
+}
+
+bool context_answers(device_context *context)
+{
+    if (ocl_context_is_lost(context->ocl)) return false;
+    mutex_lock(&context->utility_lock);
+    const bool answers = ocl_queue_probe(context->utility);
+    mutex_unlock(&context->utility_lock);
+    return answers;
 }
 
 void context_describe(const device_record *record, const device_caps *caps,
@@ -93,7 +110,7 @@ void context_describe(const device_record *record, const device_caps *caps,
                                   .auto_reason = caps->auto_reason};
 }
 
-clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_bytes,
+clg_status context_upload(device_context *context, ocl_buffer *b, size_t offset_bytes,
                           const void *data, size_t size_bytes)
 {
     if (size_bytes == 0) return CLG_OK;
@@ -103,7 +120,7 @@ clg_status context_upload(clg_context *context, ocl_buffer *b, size_t offset_byt
     return status;
 }
 
-clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
+clg_status context_download(device_context *context, ocl_buffer *b, size_t offset_bytes, void *data,
                             size_t size_bytes)
 {
     if (size_bytes == 0) return CLG_OK;
@@ -116,7 +133,7 @@ clg_status context_download(clg_context *context, ocl_buffer *b, size_t offset_b
 /* ---- device values --------------------------------------------------------------------------- */
 
 typedef struct device_storage {
-    clg_context *context;
+    device_context *context;
     ocl_buffer *buffer;
 } device_storage;
 
@@ -139,19 +156,19 @@ static clg_status storage_write(void *storage, size_t offset_bytes, const void *
                                 size_t size_bytes)
 {
     device_storage *s = storage;
-    clg_context *context = s->context;
+    device_context *context = s->context;
     if (size_bytes == 0) return CLG_OK;
     mutex_lock(&context->utility_lock);
     clg_status status =
         ocl_queue_write(context->utility, s->buffer, offset_bytes, data, size_bytes, false);
-    clg_status finished = ocl_queue_finish(context->utility);
+    if (status == CLG_OK) status = ocl_queue_finish(context->utility);
     mutex_unlock(&context->utility_lock);
-    return status == CLG_OK ? finished : status;
+    return status;
 }
 
 static const value_device_ops device_ops = {storage_release, storage_read, storage_write};
 
-clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offset_bytes,
+clg_status context_wrap_buffer(device_context *context, ocl_buffer *b, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value)
 {
     *out_value = NULL;
@@ -166,7 +183,7 @@ clg_status context_wrap_buffer(clg_context *context, ocl_buffer *b, size_t offse
     return status;
 }
 
-ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context)
+ocl_buffer *value_buffer(const clg_value *v, device_context **out_context)
 {
     if (v->device_ops != &device_ops) {
         *out_context = NULL;
@@ -177,9 +194,18 @@ ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context)
     return s->buffer;
 }
 
-ocl_buffer *context_value_buffer(const clg_context *context, const clg_value *v)
+bool value_is_lost(const clg_value *v)
 {
-    clg_context *owner;
+    device_context *owner;
+    if (value_buffer(v, &owner)) return ocl_context_is_lost(owner->ocl);
+    for (size_t i = 0; v->kind != CLG_VALUE_TENSOR && i < value_length(v); i++)
+        if (value_is_lost(value_get(v, i))) return true;
+    return false;
+}
+
+ocl_buffer *context_value_buffer(const device_context *context, const clg_value *v)
+{
+    device_context *owner;
     ocl_buffer *b = value_buffer(v, &owner);
     return owner == context ? b : NULL;
 }

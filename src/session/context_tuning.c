@@ -11,7 +11,7 @@
 
 #define FACT "choices 1" /* name and format version of the cache entry */
 
-void context_load_choices(clg_context *context)
+void context_load_choices(device_context *context)
 {
     char *data, *lines;
     size_t size_bytes;
@@ -26,7 +26,7 @@ void context_load_choices(clg_context *context)
     memory_free(lines);
 }
 
-static clg_status table_text(clg_context *context, char **out_text)
+static clg_status table_text(device_context *context, char **out_text)
 {
     strbuf t;
     strbuf_init(&t, 0);
@@ -34,7 +34,7 @@ static clg_status table_text(clg_context *context, char **out_text)
     return strbuf_take(&t, out_text);
 }
 
-clg_status context_add_choices(clg_context *context, const char *lines)
+clg_status context_add_choices(device_context *context, const char *lines)
 {
     tuning_table *added;
     char *all;
@@ -54,7 +54,7 @@ clg_status context_add_choices(clg_context *context, const char *lines)
     return status;
 }
 
-clg_status context_choices_text(clg_context *context, char **out_text)
+clg_status context_choices_text(device_context *context, char **out_text)
 {
     mutex_lock(&context->registry_lock);
     context_load_choices(context);

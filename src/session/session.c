@@ -5,8 +5,6 @@
  */
 #include "session/session.h"
 
-static const frame_owner of_session = {true, exec_weight_buffer};
-
 static clg_status init_worker(session_worker *w)
 {
     CLG_TRY(mutex_init(&w->lock));
@@ -55,11 +53,11 @@ static clg_status make_io(clg_session *s)
         s->inputs[i].hint = shape_unknown();
         s->inputs[i].link = SIZE_MAX;
     }
-    return frame_create(s->exec, s->n_inputs, s->n_outputs, &of_session, &s->frame);
+    return frame_create(s->exec, s->n_inputs, s->n_outputs, &session_frame_owner, &s->frame);
 }
 
 /* Creates a session that uses exec e. Takes ownership of the reference to e, also on failure. */
-static clg_status session_over(session_exec *e, clg_session **out_session)
+static clg_status session_over(clg_context *owner, session_exec *e, clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);
     clg_status status = s ? init_worker(&s->worker) : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -70,6 +68,7 @@ static clg_status session_over(session_exec *e, clg_session **out_session)
     }
     atomic_init(&s->busy, false);
     atomic_init(&s->cancel, false);
+    s->owner = context_handle_retain(owner);
     s->exec = e;
     status = make_io(s);
     if (status != CLG_OK) {
@@ -80,19 +79,23 @@ static clg_status session_over(session_exec *e, clg_session **out_session)
     return CLG_OK;
 }
 
-clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
-                          clg_progress_callback progress, void *user, clg_session **out_session)
+clg_status session_create(clg_context *owner, device_context *context, clg_model *model,
+                          const exec_options *options, clg_progress_callback progress, void *user,
+                          clg_session **out_session)
 {
     session_exec *e;
     *out_session = NULL;
     CLG_TRY(exec_get(context, model, options, progress, user, &e));
-    return session_over(e, out_session);
+    return session_over(owner, e, out_session);
 }
 
 clg_status session_clone(clg_session *s, clg_session **out_session)
 {
+    session_exec *old = session_hold_exec(s), *e;
     *out_session = NULL;
-    return session_over(exec_retain(s->exec), out_session);
+    const clg_status status = session_exec_now(s->owner, old, &e);
+    exec_free(old);
+    return status == CLG_OK ? session_over(s->owner, e, out_session) : status;
 }
 
 void session_free(clg_session *s)
@@ -106,6 +109,7 @@ void session_free(clg_session *s)
     condition_deinit(&s->worker.changed);
     mutex_deinit(&s->worker.lock);
     exec_free(s->exec);
+    context_handle_free(s->owner);
     memory_free(s);
 }
 
@@ -131,12 +135,8 @@ static void change_exec(clg_session *s, session_exec *e, frame *f, session_outpu
     move_outputs(s, outputs);
     free_outputs(s->outputs, s->n_outputs);
     frame_free(s->frame);
-    exec_free(s->exec);
-    memory_free(s->profile); /* its strings belong to the old graph */
-    s->profile = NULL;
-    s->n_profile = 0;
-    s->exec = e;
     s->frame = f;
+    session_set_exec(s, e);
     s->outputs = outputs;
     s->n_outputs = e->graph->n_outputs;
 }
@@ -152,7 +152,7 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
     CLG_TRY(exec_get(s->exec->context, s->exec->model, &options, NULL, NULL, &e));
     clg_status status = make_outputs(e->graph->n_outputs, &outputs);
     if (status == CLG_OK)
-        status = frame_create(e, s->n_inputs, e->graph->n_outputs, &of_session, &f);
+        status = frame_create(e, s->n_inputs, e->graph->n_outputs, &session_frame_owner, &f);
     if (status == CLG_OK) status = frame_take_over(f, s->frame);
     if (status != CLG_OK) {
         frame_free(f);

@@ -2,11 +2,13 @@
  *
  * The implementation of clg_session: a shared exec (graph, weights, plans), a frame (device
  * resources), and the inputs and outputs that the caller set. A session serves one request at a
- * time: `busy` is set during a run, a preparation, or any change of inputs and outputs.
+ * time: `busy` is set during a run, a preparation, or any change of inputs and outputs. After a
+ * loss of the device, exec and frame are made again (session_rebuild.c).
  */
 #ifndef CLG_SESSION_SESSION_H
 #define CLG_SESSION_SESSION_H
 
+#include "session/context_handle.h"
 #include "session/run/frame.h"
 
 /* An input as the caller set it. */
@@ -54,8 +56,9 @@ typedef struct session_worker {
 } session_worker;
 
 struct clg_session {
-    session_exec *exec; /* a reference */
-    frame *frame;       /* owned */
+    clg_context *owner; /* a reference; NULL for sessions of self-tests */
+    session_exec *exec; /* a reference; other threads use session_hold_exec */
+    frame *frame;       /* owned; NULL after a rebuild that failed */
     session_input *inputs;
     session_output *outputs;
     size_t n_inputs, n_outputs; /* n_outputs: kept values included */
@@ -65,15 +68,36 @@ struct clg_session {
     size_t n_profile;
 };
 
-/* Creates a session. Options must be resolved (kernel class, defaults). progress may be NULL. */
-clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
-                          clg_progress_callback progress, void *user, clg_session **out_session);
+/* Creates a session in `context`, the current one of owner. Options must be resolved (kernel class,
+ * defaults). progress and owner may be NULL. */
+clg_status session_create(clg_context *owner, device_context *context, clg_model *model,
+                          const exec_options *options, clg_progress_callback progress, void *user,
+                          clg_session **out_session);
 /* Creates a session with the exec of s, without its inputs, links and bound outputs. */
 clg_status session_clone(clg_session *s, clg_session **out_session);
 void session_free(clg_session *s);
 /* Makes these values outputs too, by switching to another exec; NULL names: all named values.
  * Inputs stay set. */
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names);
+
+/* Returns DEVICE_LOST if the session's device is lost, and builds exec and frame again if
+ * clg_context_recover was called since (session_rebuild.c). Inputs in host memory, links and bound
+ * outputs stay; what was in the device's memory is gone. The caller must have entered the
+ * session. */
+clg_status session_renew(clg_session *s);
+/* As session_renew, before work with the inputs and outputs that are set. NOT_FOUND or
+ * INVALID_ARGUMENT if one of them is a value in the memory of a lost device. */
+clg_status session_refresh(clg_session *s);
+/* Returns whether session_renew would build exec and frame again. */
+bool session_is_stale(const clg_session *s);
+/* Sets *out_exec to a reference to e, or to its counterpart in owner's current context. */
+clg_status session_exec_now(clg_context *owner, session_exec *e, session_exec **out_exec);
+/* Returns a reference to the session's exec. Any thread, also during a run. */
+session_exec *session_hold_exec(clg_session *s);
+/* Replaces the session's exec, and takes ownership of the reference. */
+void session_set_exec(clg_session *s, session_exec *e);
+/* The outputs and inputs of sessions; for another frame. */
+extern const frame_owner session_frame_owner;
 
 /* Enters the session for one request; returns BUSY if another request has entered it. */
 clg_status session_enter(clg_session *s);
@@ -105,8 +129,11 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
 /* Returns input `index` of the exec's graph: its name, dtype and declared shape. */
 const value *session_input_port(const clg_session *s, size_t index);
 
-/* Runs with the inputs that are set (sync_run.c). The caller must have entered the session. */
+/* Runs with the inputs that are set (sync_run.c), refreshed if necessary. The caller must have
+ * entered the session. */
 clg_status session_run(clg_session *s);
+/* As session_run, for a caller that has called session_refresh and uses the session's frame. */
+clg_status session_run_refreshed(clg_session *s);
 /* Plans and compiles for the shapes that are set, and runs once with zeros. progress may be
  * NULL. */
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user);

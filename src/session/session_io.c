@@ -94,6 +94,10 @@ clg_status session_unmap(clg_session *s, size_t index)
     if (!in->mapped) return CLG_OK;
     void *data = in->mapped;
     in->mapped = NULL;
+    if (ocl_context_is_lost(s->exec->context->ocl)) {
+        in->filled = false;
+        return CLG_OK;
+    }
     clg_status status = ocl_queue_unmap(s->frame->queue, s->frame->inputs[index].buffer, data);
     if (status != CLG_OK) in->filled = false; /* the memory is undefined now */
     return status;
@@ -234,6 +238,7 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     if (v && v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "output '%s': strings cannot be written into a value", name);
+    if (v && !value_host_data(v)) CLG_TRY(session_renew(s)); /* the value may be newer */
     if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->exec->context, v))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the value for output '%s' is on the device of another context", name);

@@ -16,7 +16,7 @@
 #include "support/scratch.h"
 
 #include "ocl/ocl_context.h"
-#include "session/context.h"
+#include "session/context_handle.h"
 
 #include <clgraph/opencl.h>
 
@@ -475,11 +475,11 @@ TEST(order__holds_for_clblast)
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
         clg_context *context = open_context();
-        const bool has_blas = ocl_blas_available(context->ocl);
+        const bool has_blas = ocl_blas_available(context->current->ocl);
         if (!has_blas) print_message("CLBlast is not there\n");
         assert_true(!has_blas || constants_of_clblast_arrive(context));
         ocl_counters counters;
-        ocl_context_counters(context->ocl, &counters);
+        ocl_context_counters(context->current->ocl, &counters);
         assert_true(!has_blas || counters.blas_calls >= 3);
         clg_context_free(context);
     }
@@ -491,8 +491,8 @@ TEST(order__is_missed_where_uploads_are_not_waited_for)
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
         clg_context *context = open_context();
-        const bool host_waits = context_has_quirk(context->ocl, QUIRK_FINISHED_QUEUE_USED);
-        ocl_context_ignore_uploads(context->ocl);
+        const bool host_waits = context_has_quirk(context->current->ocl, QUIRK_FINISHED_QUEUE_USED);
+        ocl_context_ignore_uploads(context->current->ocl);
         const bool arrive = constants_arrive(context);
         clg_context_free(context);
         /* If the host waits for the event of each transfer, uploads need no ordering. */

@@ -22,7 +22,7 @@
  * fastest. Processor time is not affected by other programs, but does not include idle cores.
  * Tilings are those whose cost is at least 1, 1.03 ... 3 times that of the cheapest.
  */
-#include "session/context.h"
+#include "session/context_handle.h"
 #include "session/exec/exec.h"
 #include "session/exec/model.h"
 #include "session/session.h"
@@ -162,7 +162,8 @@ static attempt start(clg_context *context, set_kind kind, const problem *p, cons
                      const lower_trial *trial)
 {
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
-    const shape dims = input_dims(kind, p, caps_simd_lanes(ocl_context_caps(context->ocl)));
+    const shape dims =
+        input_dims(kind, p, caps_simd_lanes(ocl_context_caps(context->current->ocl)));
     const clg_dtype dtype = kind == QCONV ? CLG_UINT8 : CLG_FLOAT32;
     clg_model *model = make_model(kind, p, &dims);
     void *zeros = calloc((size_t)shape_product(&dims, 0, dims.rank), dtype_size(dtype));
@@ -243,7 +244,7 @@ static void measure(clg_context *context, set_kind kind, const problem *p, int r
 {
     attempt all[MAX_CANDIDATES], best = {.best_us = INFINITY, .best_cpu_us = INFINITY};
     size_t n = 0, chosen = 0;
-    const double units = ocl_context_caps(context->ocl)->compute_units;
+    const double units = ocl_context_caps(context->current->ocl)->compute_units;
     const int n_trials = kind == GEMM ? 7 : kind == TRANSPOSED ? 3 : 0;
     for (int i = 0; i < n_trials; i++) all[n++] = start_trial(context, kind, p, i);
     for (int i = 0; i < 3 && sets[kind].impls[i]; i++)

@@ -124,6 +124,15 @@ static void finish_uploads(clg_context *context)
     clg_value_free(v);
 }
 
+/* Opens the device again if the failing call was taken for a loss of it. Returns whether it was. */
+static bool recover(const job *j)
+{
+    if (!j->context) return false;
+    const cl_context before = clg_context_opencl(j->context);
+    assert_ok(clg_context_recover(j->context));
+    return clg_context_opencl(j->context) != before;
+}
+
 /* Runs the job with call n failing with `code`. Returns false when it made fewer calls. */
 static bool fail_call(job *j, long n, int code)
 {
@@ -136,6 +145,7 @@ static bool fail_call(job *j, long n, int code)
     faults.arm(-1, 0);
     if (!fired) assert_ok(status);
     if (status != CLG_OK) expect_message(j, "OpenCL call", (size_t)n, status);
+    const bool was_lost = recover(j);
     if (j->session) return fired;
     finish_uploads(j->context);
     if (opencl_faults_total_live(&faults) > live)
@@ -143,6 +153,7 @@ static bool fail_call(job *j, long n, int code)
                  opencl_faults_total_live(&faults) - live, error_text());
     if (memory_n_live() > blocks)
         fail_msg("%s: call %ld failing leaks memory: %s", j->life->name, n, error_text());
+    if (was_lost) assert_ok(do_job(j)); /* loads the programs again */
     return fired;
 }
 

@@ -85,7 +85,7 @@ static footprint measure(void)
     footprint f = {.counters = CLG_COUNTERS_INIT};
     assert_ok(clg_context_counters(context, &f.counters));
     f.host_bytes = counting_alloc_live_bytes();
-    f.n_forms = atomic_load(&context->ocl->programs.n_new_forms);
+    f.n_forms = atomic_load(&context->current->ocl->programs.n_new_forms);
     return f;
 }
 

@@ -2,7 +2,8 @@
  *
  * cltool predict: runs a model on all rows of a dataset, in batches that are streamed over one or
  * several devices. Memory use does not grow with the dataset. Result files get their names only
- * when all of them are complete.
+ * when all of them are complete. After a loss of a device, it goes on with the first row that is
+ * not written.
  */
 #include "cltool.h"
 
@@ -44,8 +45,10 @@ typedef struct predict {
     size_t n_targets, batch;
     int64_t first_row, n_rows; /* the rows of the datasets that are predicted */
     clg_stream *stream;
-    clg_stream_stats stats;
-    double shown_ms; /* when progress was shown last */
+    clg_stream_stats stats; /* of all runs of the stream */
+    int64_t rows_before;    /* rows that earlier runs of the stream have written */
+    size_t n_losses;        /* of a device */
+    double shown_ms;        /* when progress was shown last */
 
     dataset **rows;   /* in the order of the stream's inputs */
     int64_t next_row; /* next_row, read_code and read_failure belong to the reading thread */
@@ -363,7 +366,8 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
     for (size_t i = 0; i < batch->n_tensors && p->write_code == CODE_DONE; i++)
         p->write_code = write_tensor(p, &batch->tensors[i]);
     if (now_ms() - p->shown_ms > PROGRESS_MS) {
-        output_progress("rows", (size_t)batch->first_row + batch->n_rows, (size_t)p->n_rows);
+        output_progress("rows", (size_t)p->rows_before + (size_t)batch->first_row + batch->n_rows,
+                        (size_t)p->n_rows);
         p->shown_ms = now_ms();
     }
     return p->write_code == CODE_DONE ? CLG_OK : CLG_ERROR_IO;
@@ -401,18 +405,63 @@ static int failed(const predict *p, clg_status status)
     return p->read_code;
 }
 
+/* Adds the statistics of the last run of the stream. */
+static clg_status add_stats(predict *p)
+{
+    clg_stream_stats last = CLG_STREAM_STATS_INIT;
+    clg_stream_stats *all = &p->stats;
+    clg_status status = clg_stream_get_stats(p->stream, &last);
+    if (status != CLG_OK) return status;
+    const double seconds = all->seconds + last.seconds;
+    if (seconds > 0)
+        all->idle_share =
+            (all->idle_share * all->seconds + last.idle_share * last.seconds) / seconds;
+    all->seconds = seconds;
+    all->rows += last.rows;
+    all->batches += last.batches;
+    all->read_seconds += last.read_seconds;
+    all->write_seconds += last.write_seconds;
+    return CLG_OK;
+}
+
+/* Recovers the devices after a run of the stream that ended with DEVICE_LOST, to go on with the
+ * first row that is not written. Returns false if that failed, or if no row was written since the
+ * last loss: the same rows would lose the device again and again. */
+static bool recovers(predict *p)
+{
+    if (p->n_losses++ > 0 && (int64_t)p->stats.rows == p->rows_before) return false;
+    char *why = must_copy(clg_last_error());
+    bool done = true;
+    for (size_t i = 0; i < p->choice.n_chosen && done; i++)
+        done = clg_context_recover(p->contexts[i]) == CLG_OK;
+    p->rows_before = p->next_row = (int64_t)p->stats.rows;
+    if (done)
+        output_warning("%s; the device was recovered, going on with row %" PRId64, why,
+                       p->first_row + p->next_row);
+    free(why);
+    return done;
+}
+
+static clg_status run_stream(predict *p)
+{
+    p->stats = (clg_stream_stats)CLG_STREAM_STATS_INIT;
+    for (;;) {
+        clg_status status = clg_stream_run(p->stream, read_rows, write_rows, p);
+        clg_status added = add_stats(p);
+        if (status == CLG_OK) return added;
+        if (status != CLG_ERROR_DEVICE_LOST || interrupt_seen() || !recovers(p)) return status;
+    }
+}
+
 /* Runs the stream and completes the files. A signal (Ctrl-C) cancels the stream; then no file
  * appears. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);
-    clg_status status = clg_stream_run(p->stream, read_rows, write_rows, p);
+    clg_status status = run_stream(p);
     int code = status == CLG_OK && !interrupt_seen() ? finish_files(p) : failed(p, status);
     interrupt_end_stream(p->stream);
     output_progress_clear();
-    p->stats = (clg_stream_stats)CLG_STREAM_STATS_INIT;
-    status = clg_stream_get_stats(p->stream, &p->stats);
-    if (code == CODE_DONE && status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
     return code;
 }
 

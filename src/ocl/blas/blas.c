@@ -5,7 +5,8 @@
  *   - Before 1.6.1, concurrent first calls have a data race. A lock is held during each call, which
  *     only enqueues commands.
  *   - Its program cache keeps every cl_context alive that it was called with (measured with 1.5.3).
- *     It is cleared when the last of our contexts that used CLBlast is freed.
+ *     It is cleared when the last of our contexts that used CLBlast is freed, and with each of
+ *     which the device was lost; others then compile CLBlast's kernels again.
  */
 #include "ocl/blas/blas_library.h"
 #include "ocl/queue/queue.h"
@@ -54,13 +55,13 @@ static const char *meaning_of(CLBlastStatusCode code)
     }
 }
 
-static clg_status check(const ocl_gemm *g, const ocl_queue *q, CLBlastStatusCode code)
+static clg_status check(const ocl_gemm *g, ocl_queue *q, CLBlastStatusCode code)
 {
     if (code == CLBlastSuccess) return CLG_OK;
     const char *device = context_record(q->context)->name;
     clg_status status;
     if ((int)code > -1000) {
-        status = cl_check((cl_int)code, "CLBlastSgemm", device);
+        status = context_check(q->context, (cl_int)code, "CLBlastSgemm");
     } else {
         status = code == CLBlastInvalidLocalMemUsage || code == CLBlastDatabaseError
                      ? CLG_ERROR_UNSUPPORTED_DEVICE
@@ -109,10 +110,11 @@ static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
     cl_event *event, first = NULL;
     CLG_TRY(queue_event_slot(q, &event));
     if (event) CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &first));
+    q->in_flight = true; /* a call that fails may have enqueued some of its kernels */
     CLBlastStatusCode code = batched ? call_batched(q, g, event) : call_plain(q, g, i, event);
     if (code != CLBlastSuccess) {
         if (first) (void)cl.ReleaseEvent(first);
-        return check(g, q, code);
+        return queue_explain(q, check(g, q, code));
     }
     if (event) {
         q->events[q->n_events].first = first;
@@ -148,9 +150,9 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     return status;
 }
 
-void blas_forget_context(void)
+void blas_forget_context(bool is_lost)
 {
     mutex_lock(&blas_lock);
-    if (--n_contexts == 0) (void)blas.clear_cache();
+    if (--n_contexts == 0 || is_lost) (void)blas.clear_cache();
     mutex_unlock(&blas_lock);
 }

@@ -9,9 +9,9 @@
 #include "ocl/ocl_context.h"
 
 /* Releases CLBlast's resources; call it when a context that used CLBlast is freed. With the last
- * such context, CLBlast's own program cache is cleared, because it would keep their cl_contexts
- * alive. */
-void blas_forget_context(void);
+ * such context, and with one of which the device was lost, CLBlast's own program cache is cleared,
+ * because it would keep their cl_contexts alive. */
+void blas_forget_context(bool is_lost);
 
 /* Returns whether a GEMM is computed by one call of CLBlastSgemmStridedBatched. */
 bool blas_is_batched(const ocl_gemm *g);

@@ -206,7 +206,7 @@ static clg_status build(trial *t)
     CLG_TRY(find_program(t));
     if (!r->entry[0]) return CLG_OK;
     t->kernel = cl.CreateKernel(t->program, r->entry, &code);
-    return cl_check(code, "clCreateKernel", context_record(t->ocl)->name);
+    return context_check(t->ocl, code, "clCreateKernel");
 }
 
 static clg_status multiply(trial *t)

@@ -38,10 +38,11 @@ static clg_status open_own(ocl_queue *q, bool profiling)
 {
     ocl_context *ocl = q->context;
     cl_int code;
+    CLG_TRY(ocl_context_require(ocl));
     q->profiling = profiling;
     q->handle = cl.CreateCommandQueue(ocl->handle, ocl->device,
                                       profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-    return cl_check(code, "clCreateCommandQueue", context_record(ocl)->name);
+    return context_check(ocl, code, "clCreateCommandQueue");
 }
 
 static clg_status open_callers(ocl_queue *q, cl_command_queue handle)
@@ -109,7 +110,10 @@ void ocl_queue_free(ocl_queue *q)
     if (!q) return;
     overlap_free(q);
     if (q->handle) {
-        queue_leave(q, queue_drain(q->context, q->handle) == CLG_OK);
+        if (!ocl_context_is_lost(q->context) || q->in_flight)
+            queue_leave(q, queue_drain(q->context, q->handle) == CLG_OK);
+        else
+            queue_leave(q, false);
         order_settle(q);
         (void)cl.ReleaseCommandQueue(q->handle);
     }
@@ -139,6 +143,7 @@ clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot)
 void queue_event_keep(ocl_queue *q)
 {
     if (q->profiling) q->n_events++;
+    q->in_flight = true;
 }
 
 /* A transfer that may block: in the driver or, where the driver's blocking is faulty, by waiting
@@ -164,7 +169,8 @@ static clg_status transfer_end(ocl_queue *q, const transfer *t)
 {
     const bool is_done = !t->waits || cl.WaitForEvents(1, t->event) == CL_SUCCESS;
     if (t->private) (void)cl.ReleaseEvent(t->private);
-    return is_done ? CLG_OK : CL_DO(context_record(q->context)->name, Finish, (q->handle));
+    if (is_done && (t->waits || t->blocks)) q->in_flight = q->overlap.is_open;
+    return is_done ? CLG_OK : context_check(q->context, cl.Finish(q->handle), "clFinish");
 }
 
 /* Returns where a command that reads a buffer to the host stores its event. */
@@ -276,10 +282,11 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
         q->handle, ocl_buffer_handle(b), t.blocks,
         write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, offset_bytes,
         size_bytes > 0 ? size_bytes : 1, 0, NULL, t.event, &code);
-    CLG_TRY(cl_check(code, "clEnqueueMapBuffer", context_record(q->context)->name));
+    CLG_TRY(context_check(q->context, code, "clEnqueueMapBuffer"));
     queue_event_keep(q);
     const clg_status status = transfer_end(q, &t);
     if (status != CLG_OK) {
+        if (ocl_context_is_lost(q->context)) return status;
         (void)cl.EnqueueUnmapMemObject(q->handle, ocl_buffer_handle(b), data, 0, NULL, NULL);
         return status;
     }
@@ -296,12 +303,22 @@ clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+clg_status queue_explain(ocl_queue *q, clg_status status)
+{
+    if (status != CLG_ERROR_OUT_OF_DEVICE_MEMORY) return status;
+    error_record record;
+    error_save(status, &record);
+    if (queue_drain(q->context, q->handle) == CLG_ERROR_DEVICE_LOST) return CLG_ERROR_DEVICE_LOST;
+    return error_restore(&record);
+}
+
 static clg_status launch_failed(ocl_queue *q, ocl_kernel *k, cl_int code, const size_t *global,
                                 const size_t *local)
 {
+    const clg_status status =
+        queue_explain(q, context_check(q->context, code, "clEnqueueNDRangeKernel"));
     return error_prefix(
-        cl_check(code, "clEnqueueNDRangeKernel", context_record(q->context)->name),
-        "kernel '%s' of '%s' over %zu x %zu x %zu work-items in groups of %zu x %zu x %zu",
+        status, "kernel '%s' of '%s' over %zu x %zu x %zu work-items in groups of %zu x %zu x %zu",
         k->entry, k->program->name, global[0], global[1], global[2], local[0], local[1], local[2]);
 }
 

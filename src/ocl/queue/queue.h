@@ -40,6 +40,7 @@ struct ocl_queue {
     cl_command_queue handle;
     bool is_callers;
     bool waits_for_others; /* commands in flight may wait for the application's events */
+    bool in_flight;        /* a command was enqueued since the last wait for all commands */
     guard_place place;     /* GUARD_OUTSIDE where the driver needs no guard */
     bool profiling;
     uint32_t tag;
@@ -61,6 +62,10 @@ struct ocl_queue {
 struct ocl_kernel;
 clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *form);
 
+/* Returns the status of a command that failed with `status`: DEVICE_LOST where a lack of memory is
+ * really a lost device, which drivers report with the same code, and on which the queue's commands
+ * cannot be waited for either. */
+clg_status queue_explain(ocl_queue *q, clg_status status);
 /* Leaves the launch guard, so that other queues may enter it. finished: no command of this queue is
  * in flight. */
 void queue_leave(ocl_queue *q, bool finished);
@@ -74,7 +79,8 @@ void overlap_begin(const ocl_queue *q, queue_command *c);
 /* Records such a command once it is enqueued. If c->overlaps, c->made has its event, which the
  * queue then owns. */
 void concurrent_keep(ocl_queue *q, const queue_command *c);
-/* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
+/* Waits for all commands of an OpenCL queue of this context, as clFinish does; also if the device
+ * was lost. */
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle);
 
 /* Waits for the concurrent commands and ends the overlap that ocl_queue_fork began. */
@@ -89,9 +95,11 @@ clg_status order_wait(ocl_queue *q);
 /* Records that all commands enqueued are complete; to be called after a successful finish. */
 void order_settle(ocl_queue *q);
 
-/* Orders the next command after the last upload; call before each command. */
+/* Orders the next command after the last upload; call before each command. DEVICE_LOST if the
+ * device was lost. */
 static inline clg_status order_catch_up(ocl_queue *q)
 {
+    if (ocl_context_is_lost(q->context)) return ocl_context_require(q->context);
     const uint64_t n = atomic_load_explicit(&q->context->uploads.count, memory_order_acquire);
     return n == q->n_uploads ? CLG_OK : order_wait(q);
 }

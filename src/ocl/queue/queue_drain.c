@@ -9,12 +9,12 @@
 clg_status queue_drain(ocl_context *ocl, cl_command_queue handle)
 {
     if (!context_has_quirk(ocl, QUIRK_FINISHED_QUEUE_USED))
-        return CL_DO(context_record(ocl)->name, Finish, (handle));
+        return context_check(ocl, cl.Finish(handle), "clFinish");
     cl_event last = NULL;
     bool is_done = cl.EnqueueMarkerWithWaitList(handle, 0, NULL, &last) == CL_SUCCESS;
     if (is_done) {
         is_done = cl.WaitForEvents(1, &last) == CL_SUCCESS;
         (void)cl.ReleaseEvent(last);
     }
-    return is_done ? CLG_OK : CL_DO(context_record(ocl)->name, Finish, (handle));
+    return is_done ? CLG_OK : context_check(ocl, cl.Finish(handle), "clFinish");
 }

@@ -37,9 +37,10 @@ clg_status order_wait(ocl_queue *q)
     if (q->is_upload || q->overlap.is_open) return CLG_OK;
     mutex_lock(&ocl->lock);
     if (ocl->uploads.last && !ocl->uploads.is_ignored) {
-        status = CL_DO(context_record(ocl)->name, EnqueueBarrierWithWaitList,
-                       (q->handle, 1, &ocl->uploads.last, NULL));
+        status =
+            CONTEXT_DO(ocl, EnqueueBarrierWithWaitList, (q->handle, 1, &ocl->uploads.last, NULL));
         q->has_waited = status == CLG_OK;
+        q->in_flight = true;
     }
     if (status == CLG_OK) q->n_uploads = atomic_load(&ocl->uploads.count);
     mutex_unlock(&ocl->lock);

@@ -35,9 +35,10 @@ static void forget(queue_overlap *o)
 static clg_status open_second(ocl_queue *q)
 {
     cl_int code;
+    CLG_TRY(ocl_context_require(q->context));
     q->overlap.handle = cl.CreateCommandQueue(q->context->handle, q->context->device,
                                               CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
-    return cl_check(code, "clCreateCommandQueue", context_record(q->context)->name);
+    return context_check(q->context, code, "clCreateCommandQueue");
 }
 
 clg_status ocl_queue_fork(ocl_queue *q)
@@ -47,7 +48,7 @@ clg_status ocl_queue_fork(ocl_queue *q)
     if (!o->handle) CLG_TRY(open_second(q));
     CLG_TRY(order_catch_up(q));
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &o->begun));
-    o->is_open = o->is_first_window = true;
+    o->is_open = o->is_first_window = q->in_flight = true;
     CL_TRY(q->context, Flush, (q->handle));
     return CLG_OK;
 }

@@ -46,6 +46,7 @@ static void wait_awake(ocl_queue *q, uint64_t since_ns)
 {
     cl_int state = CL_QUEUED;
     if (!q->watched || q->wants_all || q->last_wait_ns > AWAKE_NS) return;
+    if (ocl_context_is_lost(q->context)) return;
     if (cl.Flush(q->handle) != CL_SUCCESS) return;
     while (state > CL_COMPLETE && time_now_ns() - since_ns < AWAKE_NS) {
         thread_yield();
@@ -55,18 +56,44 @@ static void wait_awake(ocl_queue *q, uint64_t since_ns)
     }
 }
 
+/* Waits for all commands in flight. With none, it still asks the driver, unless the device is
+ * lost. */
+static clg_status finish_all(ocl_queue *q)
+{
+    ocl_context *ocl = q->context;
+    if (ocl_context_is_lost(ocl) && !q->in_flight) return ocl_context_require(ocl);
+    const clg_status overlapping = overlap_finish(q);
+    wait_awake(q, time_now_ns());
+    const clg_status finished = queue_drain(ocl, q->handle);
+    const clg_status status = overlapping != CLG_OK ? overlapping : finished;
+    if (status == CLG_ERROR_DEVICE_LOST && !q->waits_for_others && !q->is_callers)
+        context_mark_lost(ocl, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    return status == CLG_OK ? ocl_context_require(ocl) : status;
+}
+
 clg_status ocl_queue_finish(ocl_queue *q)
 {
     const uint64_t since_ns = time_now_ns();
-    const clg_status overlapping = overlap_finish(q);
-    wait_awake(q, since_ns);
+    const clg_status status = finish_all(q);
     queue_unwatch(q);
-    const clg_status finished = queue_drain(q->context, q->handle);
-    const clg_status status = overlapping != CLG_OK ? overlapping : finished;
+    q->in_flight = q->waits_for_others = false;
     q->last_wait_ns = time_now_ns() - since_ns;
     if (status == CLG_OK) order_settle(q);
     queue_leave(q, status == CLG_OK);
     return status;
+}
+
+bool ocl_queue_probe(ocl_queue *q)
+{
+    ocl_context *ocl = q->context;
+    cl_event event = NULL;
+    if (ocl_context_is_lost(ocl)) return false;
+    cl_int code = cl.EnqueueMarkerWithWaitList(q->handle, 0, NULL, &event);
+    if (code == CL_SUCCESS) code = cl.WaitForEvents(1, &event);
+    if (event) (void)cl.ReleaseEvent(event);
+    if (code == CL_SUCCESS) code = cl.Finish(q->handle);
+    if (code != CL_SUCCESS) context_mark_lost(ocl, code);
+    return code == CL_SUCCESS;
 }
 
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events)
@@ -75,10 +102,17 @@ clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_eve
     cl_event *events = memory_zalloc(n_events, sizeof *events);
     if (!events) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n_events; i++) events[i] = cl_events[i];
-    clg_status status = CL_DO(context_record(q->context)->name, EnqueueBarrierWithWaitList,
-                              (q->handle, (cl_uint)n_events, events, NULL));
+    clg_status status = ocl_context_require(q->context);
+    if (status == CLG_OK) {
+        q->in_flight = q->waits_for_others = true;
+        const cl_int code =
+            cl.EnqueueBarrierWithWaitList(q->handle, (cl_uint)n_events, events, NULL);
+        status = code == CL_INVALID_CONTEXT || code == CL_INVALID_EVENT_WAIT_LIST
+                     ? error_set(CLG_ERROR_INVALID_ARGUMENT,
+                                 "an event is not one of the session's OpenCL context")
+                     : context_check(q->context, code, "clEnqueueBarrierWithWaitList");
+    }
     memory_free(events);
-    q->waits_for_others = true;
     return status;
 }
 
@@ -86,6 +120,7 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
 {
     cl_event event = NULL;
     *out_cl_event = NULL;
+    q->in_flight = true;
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &event));
     clg_status status = ocl_queue_flush(q);
     if (status != CLG_OK)
@@ -98,8 +133,10 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
 clg_status ocl_event_create(ocl_context *ocl, void **out_cl_event)
 {
     cl_int code;
+    *out_cl_event = NULL;
+    CLG_TRY(ocl_context_require(ocl));
     *out_cl_event = cl.CreateUserEvent(ocl->handle, &code);
-    return cl_check(code, "clCreateUserEvent", context_record(ocl)->name);
+    return context_check(ocl, code, "clCreateUserEvent");
 }
 
 clg_status ocl_event_retain(ocl_context *ocl, void *event)
@@ -118,7 +155,7 @@ void ocl_event_complete(void *event, bool failed)
 clg_status ocl_event_wait(ocl_context *ocl, void *event)
 {
     cl_event waited = event;
-    clg_status status = CL_DO(context_record(ocl)->name, WaitForEvents, (1, &waited));
+    clg_status status = CONTEXT_DO(ocl, WaitForEvents, (1, &waited));
     (void)cl.ReleaseEvent(waited);
     return status;
 }

@@ -226,7 +226,7 @@ no_plan_lock:
     return status;
 }
 
-static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options,
+static clg_status exec_alloc(device_context *context, clg_model *model, const exec_options *options,
                              session_exec **out_exec)
 {
     session_exec *e = memory_zalloc(1, sizeof *e);
@@ -255,8 +255,8 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
 
 /* Sets *out_exec to a reference to the registry's exec with this model, these options and the
  * current tuning table; if there is none, adds a new one, which is not built yet. */
-static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
-                              session_exec **out_exec)
+static clg_status find_or_add(device_context *context, clg_model *model,
+                              const exec_options *options, session_exec **out_exec)
 {
     clg_status status = CLG_OK;
     session_exec *e;
@@ -312,7 +312,7 @@ static clg_status build_once(session_exec *e, clg_progress_callback progress, vo
     return status;
 }
 
-clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
+clg_status exec_get(device_context *context, clg_model *model, const exec_options *options,
                     clg_progress_callback progress, void *user, session_exec **out_exec)
 {
     *out_exec = NULL;
@@ -339,7 +339,7 @@ session_exec *exec_retain(session_exec *e)
 void exec_free(session_exec *e)
 {
     if (!e) return;
-    clg_context *context = e->context;
+    device_context *context = e->context;
     mutex_lock(&context->registry_lock);
     bool last = refcount_release(&e->refs);
     if (last) leave_registry(e);

@@ -39,7 +39,8 @@ typedef enum exec_build_state { EXEC_TO_BUILD, EXEC_BUILT, EXEC_FAILED } exec_bu
 
 typedef struct session_exec {
     refcount refs;
-    clg_context *context;
+    atomic_size_t n_frames; /* of sessions: they use weights without a lock */
+    device_context *context;
     clg_model *model;
     exec_options options;
     arena memory;           /* copies of option strings, and arrays by value, node or input */
@@ -85,7 +86,7 @@ typedef struct session_exec {
 
 /* Sets *out_exec to a reference to the exec for these arguments: an existing one, or a new one, for
  * which it runs the passes and the init plan. progress may be NULL. */
-clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
+clg_status exec_get(device_context *context, clg_model *model, const exec_options *options,
                     clg_progress_callback progress, void *user, session_exec **out_exec);
 session_exec *exec_retain(session_exec *e);
 void exec_free(session_exec *e);
@@ -131,6 +132,9 @@ bool exec_is_gone(session_exec *e, value_id v);
 clg_status exec_packed_buffer(session_exec *e, uint32_t index, ocl_buffer **out_buffer);
 /* Finds the buffer of a segment's literals, uploaded at the first call. */
 clg_status exec_literals(session_exec *e, plan_segment *segment, ocl_buffer **out_buffer);
+/* Releases the weights if the device is lost and no session's frame uses them any more: they need
+ * not wait for the last session. */
+void exec_release_lost(session_exec *e);
 /* Frees everything that weights.c and packing.c allocated. */
 void exec_free_weights(session_exec *e);
 /* Returns the bytes of weights on the device now, packed copies included. */

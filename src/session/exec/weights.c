@@ -156,6 +156,21 @@ uint64_t exec_weight_bytes(session_exec *e)
     return bytes;
 }
 
+void exec_release_lost(session_exec *e)
+{
+    if (!ocl_context_is_lost(e->context->ocl) || atomic_load(&e->n_frames) > 0) return;
+    mutex_lock(&e->plan_lock);
+    mutex_lock(&e->weights_lock);
+    for (size_t v = 0; v < e->graph->n_values; v++) weights_drop(e, (value_id)v);
+    for (size_t i = 0; i < e->n_packed; i++) {
+        ocl_buffer_free(e->packed[i].buffer);
+        e->packed[i].buffer = NULL;
+    }
+    e->weight_bytes = 0;
+    mutex_unlock(&e->weights_lock);
+    mutex_unlock(&e->plan_lock);
+}
+
 void exec_free_weights(session_exec *e)
 {
     for (size_t v = 0; e->graph && e->weight_buffers && v < e->graph->n_values; v++)

@@ -79,11 +79,14 @@ clg_status session_event(clg_session *s, void **out_cl_event)
     if (in_flight && !w->event) status = ocl_event_create(s->exec->context->ocl, &w->event);
     if (in_flight && status == CLG_OK) status = ocl_event_retain(s->exec->context->ocl, w->event);
     if (in_flight && status == CLG_OK) *out_cl_event = w->event;
-    if (is_ours) status = ocl_queue_marker(s->frame->queue, out_cl_event); /* not waited for yet */
+    if (is_ours && !s->frame) status = ocl_context_require(s->exec->context->ocl);
+    if (is_ours && s->frame)
+        status = ocl_queue_marker(s->frame->queue, out_cl_event); /* not waited for yet */
     mutex_unlock(&w->lock);
     if (in_flight || is_ours) return status;
     CLG_TRY(session_enter(s));
-    status = ocl_queue_marker(s->frame->queue, out_cl_event);
+    status = session_renew(s);
+    if (status == CLG_OK) status = ocl_queue_marker(s->frame->queue, out_cl_event);
     session_leave(s);
     return status;
 }

@@ -34,6 +34,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     f->exec = e;
     f->owner = owner;
+    if (owner->is_session) atomic_fetch_add(&e->n_frames, 1);
     f->stamp = 1;
     f->seed = fresh_seed(f);
     f->n_inputs = n_inputs;
@@ -103,6 +104,7 @@ void frame_free(frame *f)
     memory_free(f->outputs);
     memory_free(f->slabs);
     memory_free(f->ran);
+    if (f->owner->is_session) atomic_fetch_sub(&f->exec->n_frames, 1);
     memory_free(f);
 }
 

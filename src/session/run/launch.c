@@ -177,7 +177,7 @@ static clg_status bind_all(binding *b, const step *s)
 
 /* Creates a kernel and sets its arguments. It is built only if its program is in memory or in the
  * cache. */
-static clg_status make_draft(clg_context *context, const step *s, const bound_buffer *buffers,
+static clg_status make_draft(device_context *context, const step *s, const bound_buffer *buffers,
                              ocl_buffer *fault, ocl_kernel **out_kernel)
 {
     CLG_TRY(ocl_kernel_create_draft(context->ocl, &s->kernel, out_kernel));
@@ -188,7 +188,7 @@ static clg_status make_draft(clg_context *context, const step *s, const bound_bu
     return status;
 }
 
-clg_status launch_draft(clg_context *context, const step *s, launch_operand resolve, void *self,
+clg_status launch_draft(device_context *context, const step *s, launch_operand resolve, void *self,
                         ocl_kernel **out_kernel)
 {
     binding b = {.resolve = resolve, .self = self};
@@ -199,7 +199,7 @@ clg_status launch_draft(clg_context *context, const step *s, launch_operand reso
 
 /* Creates and compiles a kernel for a single launch. After a failure *out_kernel may be set; the
  * caller frees it. */
-static clg_status make_kernel(clg_context *context, const step *s, const bound_buffer *buffers,
+static clg_status make_kernel(device_context *context, const step *s, const bound_buffer *buffers,
                               ocl_buffer *fault, ocl_kernel **out_kernel)
 {
     CLG_TRY(make_draft(context, s, buffers, fault, out_kernel));
@@ -210,13 +210,13 @@ static clg_status make_kernel(clg_context *context, const step *s, const bound_b
 
 /* Has CLBlast's kernels for a call compiled, which may take long: before taking the lock under
  * which the step is enqueued. */
-static clg_status try_gemm(clg_context *context, const step *s, const bound_buffer *buffers)
+static clg_status try_gemm(device_context *context, const step *s, const bound_buffer *buffers)
 {
     const ocl_launch launch = {.gemm = launch_gemm(s, buffers)};
     return ocl_launches_prepare(context->ocl, &launch, 1, NULL, NULL);
 }
 
-clg_status launch_once(clg_context *context, const step *s, launch_operand resolve, void *self,
+clg_status launch_once(device_context *context, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault)
 {
     binding b = {.resolve = resolve, .self = self};

@@ -33,12 +33,12 @@ clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_b
 typedef clg_status (*launch_operand)(void *self, const operand *o, bound_buffer *to);
 /* Enqueues a step on the context's utility queue, outside of plans and frames, with operands from
  * `resolve`. fault may be NULL for steps that cannot report faults. */
-clg_status launch_once(clg_context *context, const step *s, launch_operand resolve, void *self,
+clg_status launch_once(device_context *context, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault);
 
 /* Creates an unbuilt kernel for the step, with its arguments set; the buffers need only have sizes
  * (ocl_buffer_create_draft). */
-clg_status launch_draft(clg_context *context, const step *s, launch_operand resolve, void *self,
+clg_status launch_draft(device_context *context, const step *s, launch_operand resolve, void *self,
                         ocl_kernel **out_kernel);
 
 /* A fault word: node number and the kernel's fault code, as launch_set_args composes it. */

@@ -183,13 +183,14 @@ static clg_status enqueue_all(run_state *r)
 }
 
 /* Waits for the queue even after an error, since commands in flight read and write host memory.
- * Returns the first error. */
+ * Returns the first error; DEVICE_LOST if the wait shows that this is its cause. */
 static clg_status wait_for_all(ocl_queue *q, clg_status status)
 {
     error_record record;
     if (status == CLG_OK) return ocl_queue_finish(q);
     error_save(status, &record);
-    (void)ocl_queue_finish(q);
+    if (ocl_queue_finish(q) == CLG_ERROR_DEVICE_LOST && ocl_context_is_lost(ocl_queue_context(q)))
+        return status == CLG_ERROR_DEVICE_LOST ? error_restore(&record) : CLG_ERROR_DEVICE_LOST;
     return error_restore(&record);
 }
 
@@ -261,7 +262,17 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
     return status;
 }
 
-clg_status session_run(clg_session *s) { return run_in_mode(s, RUN_FOR_REAL); }
+clg_status session_run_refreshed(clg_session *s)
+{
+    CLG_TRY(ocl_context_require(s->exec->context->ocl));
+    return run_in_mode(s, RUN_FOR_REAL);
+}
+
+clg_status session_run(clg_session *s)
+{
+    CLG_TRY(session_refresh(s));
+    return run_in_mode(s, RUN_FOR_REAL);
+}
 
 static clg_status plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
 {

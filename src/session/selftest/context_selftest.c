@@ -10,7 +10,7 @@
 #include "session/selftest/selftest.h"
 
 typedef struct report {
-    clg_context *context;
+    device_context *context;
     plan_context planning; /* determines which implementations may run */
     clg_selftest_case *items;
     size_t count, capacity;
@@ -155,7 +155,7 @@ static clg_status report_session(report *r, clg_kernel_class kernel_class)
     return CLG_OK;
 }
 
-clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
+clg_status context_selftest(device_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n)
 {

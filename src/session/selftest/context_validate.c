@@ -21,7 +21,7 @@
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-static void read_stored(clg_context *context)
+static void read_stored(device_context *context)
 {
     char *data, *lines;
     size_t size_bytes;
@@ -35,7 +35,7 @@ static void read_stored(clg_context *context)
 }
 
 /* Writes the records to the cache, merged with those that other processes have stored meanwhile. */
-static void write_stored(clg_context *context)
+static void write_stored(device_context *context)
 {
     strbuf t;
     read_stored(context);
@@ -56,7 +56,7 @@ static const char *op_type_of(const lower_context *lc)
 }
 
 /* Logs the result of a self-test. */
-static void report_rejected(const clg_context *context, const char *op_type,
+static void report_rejected(const device_context *context, const char *op_type,
                             const selftest_record *v)
 {
     if (v->passed) {
@@ -74,7 +74,7 @@ static void report_rejected(const clg_context *context, const char *op_type,
 
 /* Logs that the driver could not compile a kernel. This result is not stored, which costs a compile
  * in each process: the compiler may only have run out of memory. */
-static void report_refused(const clg_context *context, const char *op_type,
+static void report_refused(const device_context *context, const char *op_type,
                            const selftest_record *v)
 {
     log_write(CLG_LOG_WARNING,
@@ -147,8 +147,8 @@ static clg_status skip(const lower_context *lc, const char *why)
 
 /* Tests a problem if it is lowered to the variant; else leaves *out_tested unchanged. Sizes that
  * the operator rejects, and nodes that the reference does not cover, are skipped. */
-static clg_status try_problem(clg_context *context, const lower_context *lc, const candidate *impl,
-                              const strbuf *variant, selftest_problem *p,
+static clg_status try_problem(device_context *context, const lower_context *lc,
+                              const candidate *impl, const strbuf *variant, selftest_problem *p,
                               selftest_result *out_result, bool *out_tested)
 {
     bool same;
@@ -174,8 +174,9 @@ static bool has_attention(const lower_context *lc, const candidate *impl)
 }
 
 /* Tests the variant on a small problem of the node's kind; *out_tested is false without one. */
-static clg_status test_variant(clg_context *context, const lower_context *lc, const candidate *impl,
-                               const strbuf *variant, selftest_result *out_result, bool *out_tested)
+static clg_status test_variant(device_context *context, const lower_context *lc,
+                               const candidate *impl, const strbuf *variant,
+                               selftest_result *out_result, bool *out_tested)
 {
     if (has_attention(lc, impl))
         return selftest_attention_steps(context, lc, impl, out_result, out_tested);
@@ -194,7 +195,7 @@ static clg_status test_variant(clg_context *context, const lower_context *lc, co
 }
 
 /* Compiles the kernels of a step. */
-static clg_status build_step(clg_context *context, const step *s)
+static clg_status build_step(device_context *context, const step *s)
 {
     ocl_kernel *k;
     if (s->kind == STEP_BLAS_GEMM) {
@@ -208,7 +209,7 @@ static clg_status build_step(clg_context *context, const step *s)
 }
 
 /* Checks only that the driver compiles the kernels of a variant, for which there is no test. */
-static clg_status build_variant(clg_context *context, const candidate *impl)
+static clg_status build_variant(device_context *context, const candidate *impl)
 {
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s; s = s->next)
@@ -224,7 +225,7 @@ static bool is_refusal(clg_status status)
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
 }
 
-static clg_status step_compiles(clg_context *context, const step *s, bool *out_compiles)
+static clg_status step_compiles(device_context *context, const step *s, bool *out_compiles)
 {
     bool refused = false;
     if (s->kind == STEP_KERNEL)
@@ -237,7 +238,7 @@ static clg_status step_compiles(clg_context *context, const step *s, bool *out_c
 
 clg_status context_compiles(void *self, const candidate *impl, bool *out_compiles)
 {
-    clg_context *context = self;
+    device_context *context = self;
     *out_compiles = true;
     if (!ocl_knows_refusals(context->ocl)) return CLG_OK;
     for (uint32_t i = 0; i < impl->n_packings; i++)
@@ -250,14 +251,14 @@ clg_status context_compiles(void *self, const candidate *impl, bool *out_compile
 
 /* ---- status of variants ---------------------------------------------------------------------- */
 
-/* Status of a variant, as stored in clg_context.validated. Its keys are hashes of selftest_variant,
+/* Status of a variant, as stored in `validated`. Its keys are hashes of selftest_variant,
  * which has names and parameters, but not the long source texts. REFUSED: by the driver. From
  * UNTESTED on: not tested, by as many nodes. */
 enum { FAILED, PASSED, REFUSED, UNTESTED, MAX_NODES = 3 };
 
 /* Returns the status of a variant in this process, HASH_MAP_NONE if unknown. Loads the cache
  * first. */
-static size_t recall(clg_context *context, hash128 name)
+static size_t recall(device_context *context, hash128 name)
 {
     mutex_lock(&context->selftest_records_lock);
     if (!context->selftest_records_loaded) read_stored(context);
@@ -267,7 +268,7 @@ static size_t recall(clg_context *context, hash128 name)
     return known;
 }
 
-static clg_status remember(clg_context *context, hash128 name, size_t known)
+static clg_status remember(device_context *context, hash128 name, size_t known)
 {
     mutex_lock(&context->selftest_records_lock);
     const clg_status status = hash_map_set(&context->validated, &name, sizeof name, known);
@@ -284,7 +285,7 @@ static bool is_settled(size_t known, const lower_context *lc)
             (known >= UNTESTED + MAX_NODES || (!selftest_find(lc->node) && !lc->attention)));
 }
 
-static bool find_selftest_record(clg_context *context, hash128 key, size_t *out_known)
+static bool find_selftest_record(device_context *context, hash128 key, size_t *out_known)
 {
     mutex_lock(&context->selftest_records_lock);
     const selftest_record *v = selftest_records_find(&context->records, key);
@@ -293,7 +294,7 @@ static bool find_selftest_record(clg_context *context, hash128 key, size_t *out_
     return v != NULL;
 }
 
-static clg_status store_selftest_record(clg_context *context, const selftest_record *v)
+static clg_status store_selftest_record(device_context *context, const selftest_record *v)
 {
     mutex_lock(&context->selftest_records_lock);
     const clg_status status = selftest_records_set(&context->records, v);
@@ -320,7 +321,7 @@ static void set_result(selftest_record *v, const selftest_result *result)
 
 /* Determines a variant's status: from the cache, else by a test, else by compiling it. Stores
  * results. */
-static clg_status find_out(clg_context *context, const lower_context *lc, const candidate *impl,
+static clg_status find_out(device_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, size_t *out_known, clg_status *out_refusal)
 {
     selftest_result result;
@@ -346,7 +347,7 @@ static clg_status find_out(clg_context *context, const lower_context *lc, const 
 
 /* Validates a variant. Called with test_lock held, so that several threads do not run the same
  * test. */
-static clg_status validate(clg_context *context, const lower_context *lc, const candidate *impl,
+static clg_status validate(device_context *context, const lower_context *lc, const candidate *impl,
                            const strbuf *variant, hash128 name, size_t *out_known,
                            clg_status *out_refusal)
 {
@@ -362,7 +363,7 @@ static clg_status validate(clg_context *context, const lower_context *lc, const 
     return remember(context, name, *out_known);
 }
 
-clg_status context_knows(clg_context *context, const lower_context *lc, const candidate *impl,
+clg_status context_knows(device_context *context, const lower_context *lc, const candidate *impl,
                          bool *out_known)
 {
     strbuf variant;
@@ -382,7 +383,7 @@ clg_status context_knows(clg_context *context, const lower_context *lc, const ca
     return status;
 }
 
-clg_status context_validate_impl(clg_context *context, const lower_context *lc,
+clg_status context_validate_impl(device_context *context, const lower_context *lc,
                                  const candidate *impl, impl_check *out)
 {
     strbuf variant;
@@ -426,7 +427,8 @@ clg_status context_add_selftest_record(selftest_records *gathered, const candida
     return selftest_records_set(gathered, &v);
 }
 
-clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered)
+clg_status context_replace_selftest_records(device_context *context,
+                                            const selftest_records *gathered)
 {
     clg_status status = CLG_OK;
     mutex_lock(&context->test_lock);

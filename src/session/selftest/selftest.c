@@ -114,7 +114,7 @@ static clg_status infer_outputs(selftest_problem *p)
     return CLG_OK;
 }
 
-clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
+clg_status selftest_lower(const device_context *context, clg_kernel_class kernel_class,
                           lower_caution caution, selftest_problem *p)
 {
     CLG_TRY(infer_outputs(p));
@@ -145,7 +145,7 @@ void selftest_deinit(selftest_problem *p) { arena_deinit(&p->memory); }
 /* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct test_run {
-    clg_context *context;
+    device_context *context;
     const selftest_problem *problem;
     const candidate *impl;
     int64_t lead; /* elements before each input and output */
@@ -437,7 +437,7 @@ static clg_status run(test_run *r, selftest_result *out)
 }
 
 /* Runs the test with `lead` elements before each input and the output. */
-static clg_status run_at(clg_context *context, const selftest_problem *p, const candidate *impl,
+static clg_status run_at(device_context *context, const selftest_problem *p, const candidate *impl,
                          int64_t lead, selftest_result *out_result)
 {
     *out_result = (selftest_result){0};
@@ -476,7 +476,7 @@ static void keep_worse(const selftest_result *other, selftest_result *out)
     if (!other->passed || (out->passed && other->worst > out->worst)) *out = *other;
 }
 
-clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
+clg_status selftest_run(device_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result)
 {
     selftest_result other;

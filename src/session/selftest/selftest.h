@@ -80,12 +80,12 @@ typedef struct selftest_result {
 void selftest_set_op(selftest_problem *p, const selftest_op *op);
 /* Infers the outputs of p's node and lowers the node; its inputs and attributes must be set.
  * Returns NOT_FOUND where a shape depends on elements that are not known. */
-clg_status selftest_lower(const clg_context *context, clg_kernel_class kernel_class,
+clg_status selftest_lower(const device_context *context, clg_kernel_class kernel_class,
                           lower_caution caution, selftest_problem *p);
 /* Computes the problem with one of its implementations and compares. Batched GEMMs of CLBlast are
  * tested without and with offsets. An error status means that the device or memory failed, not that
  * the result is wrong; NOT_FOUND, that the reference does not cover the node. */
-clg_status selftest_run(clg_context *context, const selftest_problem *p, const candidate *impl,
+clg_status selftest_run(device_context *context, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
@@ -166,13 +166,13 @@ selftest_contents selftest_index_contents, selftest_length_contents, selftest_qu
 
 /* Tests the attention kernels of a candidate of any operator, on a problem that is lowered to the
  * same programs; lc->attention must not be NULL. *out_tested is false without a problem. */
-clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
+clg_status selftest_attention_steps(device_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
 
 /* Tests the appends to caches of keys and values (selftest_append.c). Leaves *out_result unchanged
  * where all pass or none has a problem. */
-clg_status selftest_appends(clg_context *context, const lower_context *lc, const candidate *impl,
+clg_status selftest_appends(device_context *context, const lower_context *lc, const candidate *impl,
                             selftest_result *out_result);
 
 /* Some steps of an operator, which are tested apart from the others (selftest_part.c), as a node of
@@ -189,9 +189,9 @@ struct selftest_part {
 /* Tests a candidate's steps of this part on the first problem that is lowered to the same kernels.
  * *out_tested is false, and *out_result unchanged, where it has no such steps or there is no such
  * problem. */
-clg_status selftest_part_run(clg_context *context, const lower_context *lc, const candidate *impl,
-                             const selftest_part *part, selftest_result *out_result,
-                             bool *out_tested);
+clg_status selftest_part_run(device_context *context, const lower_context *lc,
+                             const candidate *impl, const selftest_part *part,
+                             selftest_result *out_result, bool *out_tested);
 /* Makes *p a node of an internal operator with n_inputs inputs, all absent, and one output. */
 void selftest_part_begin(selftest_problem *p, const lower_context *lc, const char *op_type,
                          size_t n_inputs);
@@ -212,7 +212,7 @@ clg_status selftest_part_attributes(selftest_problem *p, const selftest_int *int
 
 /* Runs a small graph twice in a new session (selftest_session.c). */
 enum { SELFTEST_SESSION_RUNS = 2 };
-clg_status selftest_session(clg_context *context, clg_kernel_class kernel_class,
+clg_status selftest_session(device_context *context, clg_kernel_class kernel_class,
                             selftest_result out_results[SELFTEST_SESSION_RUNS]);
 
 /* Adds a result to `gathered` (context_validate.c). A variant that several cases use passes if all
@@ -221,11 +221,12 @@ clg_status context_add_selftest_record(selftest_records *gathered, const candida
                                        const selftest_result *result);
 /* Stores the gathered results in the context and the cache, in place of earlier results of these
  * variants. */
-clg_status context_replace_selftest_records(clg_context *context, const selftest_records *gathered);
+clg_status context_replace_selftest_records(device_context *context,
+                                            const selftest_records *gathered);
 
 /* Runs all cases or, without `all`, those with several implementations. progress may be NULL. The
  * caller frees *out_cases with selftest_free_report. */
-clg_status context_selftest(clg_context *context, clg_kernel_class kernel_class, bool all,
+clg_status context_selftest(device_context *context, clg_kernel_class kernel_class, bool all,
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);

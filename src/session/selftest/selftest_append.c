@@ -107,7 +107,7 @@ static const attention_append *append_at(const lower_context *lc, size_t index)
     return index < n ? found : NULL;
 }
 
-clg_status selftest_appends(clg_context *context, const lower_context *lc, const candidate *impl,
+clg_status selftest_appends(device_context *context, const lower_context *lc, const candidate *impl,
                             selftest_result *out_result)
 {
     size_t index = 0;

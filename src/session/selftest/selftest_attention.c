@@ -315,7 +315,7 @@ static clg_status make(const selftest_part *part, const lower_context *lc, size_
     return make_problem(lc, attempt, ((const attention_part *)part)->scores, p, out_made);
 }
 
-clg_status selftest_attention_steps(clg_context *context, const lower_context *lc,
+clg_status selftest_attention_steps(device_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested)
 {

@@ -68,7 +68,7 @@ static const char *part_text(const selftest_part *part, const candidate *impl, c
 
 /* Runs the problem with the candidate of it that has these kernels; without one, leaves *out_tested
  * unchanged. */
-static clg_status try_problem(clg_context *context, const lower_context *lc,
+static clg_status try_problem(device_context *context, const lower_context *lc,
                               const selftest_part *part, selftest_problem *p, const strbuf *kernels,
                               selftest_result *out_result, bool *out_tested)
 {
@@ -87,7 +87,7 @@ static clg_status try_problem(clg_context *context, const lower_context *lc,
     return CLG_OK;
 }
 
-static clg_status try_problems(clg_context *context, const lower_context *lc,
+static clg_status try_problems(device_context *context, const lower_context *lc,
                                const selftest_part *part, const strbuf *kernels,
                                selftest_result *out_result, bool *out_tested)
 {
@@ -104,9 +104,9 @@ static clg_status try_problems(clg_context *context, const lower_context *lc,
     return status;
 }
 
-clg_status selftest_part_run(clg_context *context, const lower_context *lc, const candidate *impl,
-                             const selftest_part *part, selftest_result *out_result,
-                             bool *out_tested)
+clg_status selftest_part_run(device_context *context, const lower_context *lc,
+                             const candidate *impl, const selftest_part *part,
+                             selftest_result *out_result, bool *out_tested)
 {
     strbuf kernels;
     *out_tested = false;

@@ -159,14 +159,14 @@ static clg_status run_once(clg_session *s, int run, selftest_result *out)
     return CLG_OK;
 }
 
-clg_status selftest_session(clg_context *context, clg_kernel_class kernel_class,
+clg_status selftest_session(device_context *context, clg_kernel_class kernel_class,
                             selftest_result out_results[SELFTEST_SESSION_RUNS])
 {
     const exec_options options = {.kernel_class = kernel_class};
     clg_model *model;
     clg_session *s = NULL;
     CLG_TRY(make_model(&model));
-    clg_status status = session_create(context, model, &options, NULL, NULL, &s);
+    clg_status status = session_create(NULL, context, model, &options, NULL, NULL, &s);
     model_free(model);
     for (int run = 0; run < SELFTEST_SESSION_RUNS && status == CLG_OK; run++)
         status = run_once(s, run, &out_results[run]);

@@ -32,7 +32,7 @@ static clg_status adopt_all(clg_stream *stream, clg_session *const *sessions)
         stream_worker *worker = &stream->workers[i];
         worker->stream = stream;
         CLG_TRY(worker_adopt(worker, sessions[i]));
-        worker->device = device_of(stream, worker->session->exec->context);
+        worker->device = device_of(stream, worker->session->owner);
     }
     return CLG_OK;
 }
@@ -46,15 +46,25 @@ static void describe(const stream_port *port, clg_stream_tensor *out)
     memcpy(out->dims, port->dims.dims, sizeof out->dims);
 }
 
-static clg_status open_all(clg_stream *stream, const stream_settings *settings)
+static clg_status copy_names(clg_stream *stream, stream_port *ports, size_t n)
 {
+    for (size_t k = 0; k < n; k++) {
+        ports[k].name = arena_strdup(&stream->names, ports[k].name);
+        if (!ports[k].name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return CLG_OK;
+}
+
+static clg_status open_all(clg_stream *stream)
+{
+    CLG_TRY(copy_names(stream, stream->inputs, stream->n_inputs));
+    CLG_TRY(copy_names(stream, stream->outputs, stream->n_outputs));
     stream->read_tensors = memory_zalloc(stream->n_inputs + 1, sizeof *stream->read_tensors);
     stream->write_tensors = memory_zalloc(stream->n_outputs + 1, sizeof *stream->write_tensors);
     if (!stream->read_tensors || !stream->write_tensors) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t k = 0; k < stream->n_inputs; k++)
         describe(&stream->inputs[k], &stream->read_tensors[k]);
-    for (size_t i = 0; i < stream->n_workers; i++)
-        CLG_TRY(worker_create(&stream->workers[i], settings->memory));
+    for (size_t i = 0; i < stream->n_workers; i++) CLG_TRY(worker_create(&stream->workers[i]));
     return CLG_OK;
 }
 
@@ -89,12 +99,13 @@ clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
     CLG_TRY(allocate(&stream));
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     stream->depth = settings->depth ? settings->depth : DEFAULT_DEPTH;
+    stream->memory = settings->memory;
     stream->n_workers = n_sessions;
     stream->workers = memory_zalloc(n_sessions, sizeof *stream->workers);
     stream->devices = memory_zalloc(n_sessions, sizeof *stream->devices);
     if (stream->workers && stream->devices) status = adopt_all(stream, sessions);
     if (status == CLG_OK) status = stream_find_ports(stream, settings);
-    if (status == CLG_OK) status = open_all(stream, settings);
+    if (status == CLG_OK) status = open_all(stream);
     if (status != CLG_OK) {
         stream_free(stream);
         return status;
@@ -114,6 +125,7 @@ void stream_free(clg_stream *stream)
     memory_free(stream->outputs);
     memory_free(stream->read_tensors);
     memory_free(stream->write_tensors);
+    arena_deinit(&stream->names);
     condition_deinit(&stream->changed);
     mutex_deinit(&stream->lock);
     memory_free(stream);

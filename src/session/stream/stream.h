@@ -20,6 +20,11 @@
 
 #include <clgraph/stream.h>
 
+typedef enum stream_memory {
+    STREAM_MEMORY_AUTO,  /* staged where device and host do not share memory */
+    STREAM_MEMORY_STAGED /* staged on all devices */
+} stream_memory;
+
 /* The states of a slot, in the order in which it passes through them. */
 typedef enum slot_state {
     SLOT_FREE,
@@ -57,7 +62,7 @@ typedef struct stream_slot {
 
 /* A device, and the time during which at least one worker runs on it. */
 typedef struct stream_device {
-    const clg_context *context;
+    const clg_context *context; /* borrowed from the worker's session */
     size_t n_running;
     uint64_t since_ns, busy_ns; /* start of the current busy time; sum of the earlier ones */
 } stream_device;
@@ -66,6 +71,7 @@ typedef struct stream_worker {
     clg_stream *stream;
     clg_session *session;
     stream_device *device;
+    bool is_open; /* worker_create succeeded */
     bool staged;
     /* only if staged: queues for uploads, used by the reader's thread, and for downloads, used by
      * the worker's thread */
@@ -91,10 +97,12 @@ struct clg_stream {
     size_t n_workers;
     stream_device *devices;
     size_t n_devices;
+    arena names; /* of ports: those of sessions go with their execs */
     stream_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
     size_t batch, depth; /* rows in a batch; slots per worker */
-    bool fixed;          /* the model fixes the batch size */
+    stream_memory memory;
+    bool fixed; /* the model fixes the batch size */
 
     atomic_bool running;
     clg_stream_callback read, write;
@@ -115,11 +123,6 @@ struct clg_stream {
     uint64_t start_ns, end_ns;
     uint64_t read_ns, write_ns;
 };
-
-typedef enum stream_memory {
-    STREAM_MEMORY_AUTO,  /* staged where device and host do not share memory */
-    STREAM_MEMORY_STAGED /* staged on all devices */
-} stream_memory;
 
 /* Options as passed to clg_stream_create, before defaults are applied. */
 typedef struct stream_settings {
@@ -157,7 +160,7 @@ clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings
 /* Gives the worker a clone of a session, with its input values and shapes. */
 clg_status worker_adopt(stream_worker *worker, clg_session *given);
 /* Allocates the worker's slots and queues. Call it after stream_find_ports. */
-clg_status worker_create(stream_worker *worker, stream_memory memory);
+clg_status worker_create(stream_worker *worker);
 void worker_free(stream_worker *worker);
 /* Starts the upload of a slot that has been filled. Called by the reader's thread. */
 clg_status worker_upload(stream_slot *slot);
@@ -170,7 +173,8 @@ clg_status worker_run_batch(stream_slot *slot);
 clg_status worker_result(stream_slot *slot);
 /* Returns the results in host memory; NULL if there are no elements. */
 const void *worker_result_data(const slot_tensor *t);
-/* Makes all slots free and ready to be filled. Called before the reader and the workers start. */
+/* Makes all slots free and ready to be filled; allocates them and the queues again if the session
+ * was rebuilt after a loss of the device. Called before the reader and the workers start. */
 clg_status worker_begin(stream_worker *worker);
 /* Waits for all commands in flight, and ignores their status. Called after all other threads have
  * ended. */

@@ -70,13 +70,13 @@ static clg_status open_slot(stream_worker *worker, stream_slot *slot)
     return CLG_OK;
 }
 
-clg_status worker_create(stream_worker *worker, stream_memory memory)
+clg_status worker_create(stream_worker *worker)
 {
     const clg_stream *stream = worker->stream;
     clg_session *s = worker->session;
-    const clg_context *context = s->exec->context;
+    const device_context *context = s->exec->context;
     worker->staged =
-        memory == STREAM_MEMORY_STAGED || !ocl_context_caps(context->ocl)->unified_memory;
+        stream->memory == STREAM_MEMORY_STAGED || !ocl_context_caps(context->ocl)->unified_memory;
     worker->slots = memory_zalloc(stream->depth, sizeof *worker->slots);
     if (!worker->slots) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (worker->staged) {
@@ -90,14 +90,15 @@ clg_status worker_create(stream_worker *worker, stream_memory memory)
     for (size_t k = 0; k < stream->n_inputs; k++)
         s->inputs[stream->inputs[k].index].remaps = !worker->staged;
     for (size_t i = 0; i < stream->depth; i++) CLG_TRY(open_slot(worker, &worker->slots[i]));
+    worker->is_open = true;
     return CLG_OK;
 }
 
-/* Closes a tensor: unmaps its memory before releasing it. */
+/* Closes a tensor: unmaps its memory before releasing it. q: NULL if the device was lost. */
 static void close_tensor(slot_tensor *t, ocl_queue *q)
 {
     ocl_buffer *mapped = t->staging ? t->staging : t->memory.buffer;
-    if (t->host && mapped) (void)ocl_queue_unmap(q, mapped, t->host);
+    if (t->host && mapped && q) (void)ocl_queue_unmap(q, mapped, t->host);
     ocl_buffer_free(t->staging);
     ocl_buffer_free(t->memory.buffer);
     tensor_free(t->known);
@@ -108,21 +109,31 @@ static void close_slot(stream_slot *slot)
 {
     const stream_worker *worker = slot->worker;
     if (!worker) return; /* never opened */
+    ocl_queue *q = worker->session->frame ? worker->session->frame->queue : NULL;
     for (size_t k = 0; slot->inputs && k < worker->stream->n_inputs; k++)
-        close_tensor(&slot->inputs[k], worker->session->frame->queue);
+        close_tensor(&slot->inputs[k], q);
     for (size_t k = 0; slot->outputs && k < worker->stream->n_outputs; k++)
-        close_tensor(&slot->outputs[k], worker->session->frame->queue);
+        close_tensor(&slot->outputs[k], q);
     memory_free(slot->inputs);
     memory_free(slot->outputs);
 }
 
-void worker_free(stream_worker *worker)
+/* Releases what worker_create allocated. */
+static void close_worker(stream_worker *worker)
 {
     for (size_t i = 0; worker->slots && i < worker->stream->depth; i++)
         close_slot(&worker->slots[i]);
     memory_free(worker->slots);
     ocl_queue_free(worker->up);
     ocl_queue_free(worker->down);
+    worker->slots = NULL;
+    worker->up = worker->down = NULL;
+    worker->is_open = false;
+}
+
+void worker_free(stream_worker *worker)
+{
+    close_worker(worker);
     session_free(worker->session);
     *worker = (stream_worker){0};
 }
@@ -380,7 +391,7 @@ static clg_status run_session(stream_slot *slot)
     CLG_TRY(session_enter(s)); /* clears an earlier cancel, so test `stopped` again */
     clg_status status = atomic_load(&slot->worker->stream->stopped)
                             ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
-                            : session_run(s);
+                            : session_run_refreshed(s);
     session_leave(s);
     return status;
 }
@@ -401,9 +412,23 @@ const void *worker_result_data(const slot_tensor *t) { return t->known ? t->know
 
 /* ---- before and after ------------------------------------------------------------------------ */
 
+/* Refreshes the session. If that rebuilds it, allocates the slots again, which are of a lost
+ * device. */
+static clg_status refresh(stream_worker *worker)
+{
+    clg_session *s = worker->session;
+    const bool reopens = session_is_stale(s) || !worker->is_open;
+    if (reopens) close_worker(worker);
+    CLG_TRY(session_enter(s));
+    const clg_status status = session_refresh(s);
+    session_leave(s);
+    return status == CLG_OK && reopens ? worker_create(worker) : status;
+}
+
 clg_status worker_begin(stream_worker *worker)
 {
     const clg_stream *stream = worker->stream;
+    CLG_TRY(refresh(worker));
     worker->n_pending = worker->n_runs = 0;
     worker->mean_ns = 0;
     for (size_t i = 0; i < stream->depth; i++) {

@@ -9,7 +9,7 @@
 #include "support/fakes/driver_faults.h"
 #include "support/fixtures/ocl_platforms.h"
 
-#include "session/context.h"
+#include "session/context_handle.h"
 
 #include <clgraph/inspect.h>
 
@@ -91,7 +91,7 @@ static clg_context *open_context(clg_selftest selftest, bool with_unit)
     options.cache_dir = "";
     options.selftest = selftest;
     assert_ok(clg_context_create("pocl", &options, &context));
-    if (with_unit) assert_ok(ocl_context_emulate_matrix(context->ocl));
+    if (with_unit) assert_ok(ocl_context_emulate_matrix(context->current->ocl));
     n_passed = n_wrong = 0;
     return context;
 }

@@ -9,7 +9,7 @@
 #include "support/cases/gemm_cases.h"
 #include "support/fakes/driver_faults.h"
 
-#include "session/context.h"
+#include "session/context_handle.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,8 +129,8 @@ static void emulate(clg_context *context, const clg_session_options *options, co
     (void)options;
     (void)name;
     (void)user;
-    assert_ok(ocl_context_emulate_matrix(context->ocl));
-    assert_int_not_equal(ocl_context_caps(context->ocl)->matrix, MATRIX_UNIT_NONE);
+    assert_ok(ocl_context_emulate_matrix(context->current->ocl));
+    assert_int_not_equal(ocl_context_caps(context->current->ocl)->matrix, MATRIX_UNIT_NONE);
 }
 
 static int begin(void **state)

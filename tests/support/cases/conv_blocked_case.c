@@ -4,7 +4,7 @@
  */
 #include "support/cases/conv_blocked_case.h"
 
-#include "session/context.h"
+#include "session/context_handle.h"
 #include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
@@ -104,7 +104,7 @@ static int64_t outputs_of(const conv_case *t, int axis)
 
 conv_run conv_case_on(const conv_case *t, clg_context *context)
 {
-    conv_run r = {.t = *t, .lanes = caps_simd_lanes(ocl_context_caps(context->ocl))};
+    conv_run r = {.t = *t, .lanes = caps_simd_lanes(ocl_context_caps(context->current->ocl))};
     for (int i = 0; i < 2; i++) {
         if (r.t.strides[i] == 0) r.t.strides[i] = 1;
         if (r.t.dilations[i] == 0) r.t.dilations[i] = 1;
@@ -341,7 +341,7 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     conv_run r = conv_case_on(user, context);
     clg_session_options own = *options;
     const char *apart = "conv_expand_apart";
-    const device_caps *caps = ocl_context_caps(context->ocl);
+    const device_caps *caps = ocl_context_caps(context->current->ocl);
     conv_case_numbers(&r);
     own.preferred_impls = &apart;
     own.n_preferred_impls = r.t.apart;

@@ -62,6 +62,14 @@ static int status_code(clg_status status, stage when)
     return CODE_WORK;
 }
 
+const char *failure_hint(clg_status status)
+{
+    return status == CLG_ERROR_DEVICE_LOST
+               ? "run the command again; the system's log may tell why the device or its driver "
+                 "failed"
+               : clg_last_hint();
+}
+
 int fail_record_status(clg_status status, stage when, const char *format, ...)
 {
     char front[1024] = "";
@@ -71,7 +79,7 @@ int fail_record_status(clg_status status, stage when, const char *format, ...)
         (void)vsnprintf(front, sizeof front, format, args);
         va_end(args);
     }
-    const char *text = clg_last_error(), *hint = clg_last_hint();
+    const char *text = clg_last_error(), *hint = failure_hint(status);
     int code = status_code(status, when);
     if (code == CODE_INTERRUPTED) return fail(code, status, "interrupted");
     if (text[0] == '\0') text = clg_status_name(status);

@@ -40,6 +40,9 @@ int fail_record(int code, clg_status status, const char *format, ...) TOOL_PRINT
 #define fail_file(...) fail(CODE_FILE, CLG_ERROR_IO, __VA_ARGS__)
 /* Adds a hint to the recorded error: what the user can try. */
 void fail_hint(const char *format, ...) TOOL_PRINTF(1, 2);
+/* Returns what to try after the library's last error: its own hint, or one for users of cltool
+ * where that is for programs. */
+const char *failure_hint(clg_status status);
 
 /* The stage in which a call of the library failed, which determines the exit code of some statuses.
  */

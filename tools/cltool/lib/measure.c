@@ -99,7 +99,7 @@ static void *work(void *argument)
     interrupt_end(w->session);
     if (w->status != CLG_OK) {
         (void)snprintf(w->error, sizeof w->error, "%s", clg_last_error());
-        (void)snprintf(w->hint, sizeof w->hint, "%s", clg_last_hint());
+        (void)snprintf(w->hint, sizeof w->hint, "%s", failure_hint(w->status));
     }
     return NULL;
 }
