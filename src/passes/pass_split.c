@@ -3,7 +3,7 @@
  * Splits operators whose constant weights exceed the device's largest buffer: each part has some of
  * the weights' output channels, and Concat joins the results. An embedding table (Gather along its
  * first axis) is split by rows: each part looks up the indices that are its own, and Where chooses
- * between the results. Parts along the first axis share the model's memory.
+ * between the results. Parts along the first axis share the model's memory. See decision 41.
  */
 #include "passes/rewrite.h"
 

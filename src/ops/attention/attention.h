@@ -141,4 +141,9 @@ typedef struct attention_rotary {
 /* Appends the step of a rotary embedding. */
 void attention_rotary_step(lower_context *c, candidate *impl, const attention_rotary *r);
 
+/* Inputs of the internal operators clgraph.AttentionCore and clgraph.CacheAppend
+ * (op_attention_core.c), by which self-tests run these steps. */
+enum { CORE_Q, CORE_K, CORE_V, CORE_MASK, CORE_BIAS, CORE_LENGTHS, CORE_SINKS, CORE_INPUTS };
+enum { APPEND_PAST, APPEND_FRESH, APPEND_LENGTHS, APPEND_INPUTS };
+
 #endif

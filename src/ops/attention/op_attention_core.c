@@ -16,17 +16,16 @@
 
 #include <math.h>
 
-enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS };
-
 static clg_status core_infer(op_context *c)
 {
-    const shape *q = &op_input(c, Q)->dims, *k = &op_input(c, K)->dims, *v = &op_input(c, V)->dims;
+    const shape *q = &op_input(c, CORE_Q)->dims, *k = &op_input(c, CORE_K)->dims,
+                *v = &op_input(c, CORE_V)->dims;
     if (q->rank != 4 || k->rank != 4 || v->rank != 4)
         return op_error(c, CLG_ERROR_SHAPE, "q, k and v must have four dimensions");
     const bool scores = node_int(c->node, "scores", 0) > 0;
     const shape y = {
         .rank = 4, .dims = {q->dims[0], q->dims[1], q->dims[2], scores ? k->dims[2] : v->dims[3]}};
-    fact_set(&c->outputs[0], op_input(c, Q)->dtype, &y);
+    fact_set(&c->outputs[0], op_input(c, CORE_Q)->dtype, &y);
     return CLG_OK;
 }
 
@@ -52,33 +51,33 @@ static attention_mask mask_kind(clg_dtype dtype)
 static clg_status core_lower(lower_context *c)
 {
     const node *n = c->node;
-    const shape *q = &lower_input(c, Q)->dims, *k = &lower_input(c, K)->dims;
-    attention_job j = {.dtype = lower_input(c, Q)->dtype,
+    const shape *q = &lower_input(c, CORE_Q)->dims, *k = &lower_input(c, CORE_K)->dims;
+    attention_job j = {.dtype = lower_input(c, CORE_Q)->dtype,
                        .batch = q->dims[0],
                        .heads = q->dims[1],
                        .kv_heads = k->dims[1],
                        .q_len = q->dims[2],
                        .kv_len = k->dims[2],
                        .d = q->dims[3],
-                       .dv = lower_input(c, V)->dims.dims[3],
-                       .q = heads_of(c, Q),
-                       .k = heads_of(c, K),
-                       .v = heads_of(c, V),
+                       .dv = lower_input(c, CORE_V)->dims.dims[3],
+                       .q = heads_of(c, CORE_Q),
+                       .k = heads_of(c, CORE_K),
+                       .v = heads_of(c, CORE_V),
                        .causal = (attention_causal)node_int(n, "causal", 0),
                        .offset = node_int(n, "offset", 0),
                        .window = node_int(n, "window", 0),
                        .keys = (attention_keys)node_int(n, "keys", 0),
-                       .lengths = operand_input(LENGTHS),
-                       .lengths_dtype = lower_input(c, LENGTHS)->dtype,
+                       .lengths = operand_input(CORE_LENGTHS),
+                       .lengths_dtype = lower_input(c, CORE_LENGTHS)->dtype,
                        .length_add = node_int(n, "length_add", 0),
                        .sink = (attention_sink)node_int(n, "sink", 0),
-                       .sinks = operand_input(SINKS),
+                       .sinks = operand_input(CORE_SINKS),
                        .scale = (double)node_float(n, "scale", 1),
                        .softcap = (double)node_float(n, "softcap", 0),
                        .masked = (double)node_float(n, "masked", -INFINITY)};
     j.y = attention_by_head(operand_output(0), j.q_len, j.heads, j.dv);
-    j.has_bias = read_addend(c, BIAS, &j.bias);
-    if (read_addend(c, MASK, &j.mask)) j.mask_kind = mask_kind(j.mask.dtype);
+    j.has_bias = read_addend(c, CORE_BIAS, &j.bias);
+    if (read_addend(c, CORE_MASK, &j.mask)) j.mask_kind = mask_kind(j.mask.dtype);
     const int64_t scores = node_int(n, "scores", 0);
     if (scores > 0) {
         attention_scores_step(c, step_candidate(&c->build, "attention_scores"), &j,
@@ -93,38 +92,37 @@ static clg_status core_lower(lower_context *c)
 
 /* ---- CacheAppend ----------------------------------------------------------------------------- */
 
-enum { PAST, FRESH, APPEND_LENGTHS };
-
 static clg_status append_infer(op_context *c)
 {
-    const shape *fresh = &op_input(c, FRESH)->dims;
+    const shape *fresh = &op_input(c, APPEND_FRESH)->dims;
     shape present = *fresh;
     if (fresh->rank != 4) return op_error(c, CLG_ERROR_SHAPE, "fresh must have four dimensions");
     present.dims[2] = node_int(c->node, "total", 0);
-    fact_set(&c->outputs[0], op_input(c, FRESH)->dtype, &present);
+    fact_set(&c->outputs[0], op_input(c, APPEND_FRESH)->dtype, &present);
     return CLG_OK;
 }
 
 static clg_status append_lower(lower_context *c)
 {
     const node *n = c->node;
-    const shape *fresh = &lower_input(c, FRESH)->dims;
-    const bool has_past = lower_has_input(c, PAST);
-    const attention_append a = {.dtype = lower_input(c, FRESH)->dtype,
+    const shape *fresh = &lower_input(c, APPEND_FRESH)->dims;
+    const bool has_past = lower_has_input(c, APPEND_PAST);
+    const attention_append a = {.dtype = lower_input(c, APPEND_FRESH)->dtype,
                                 .batch = fresh->dims[0],
                                 .heads = fresh->dims[1],
                                 .total = node_int(n, "total", 0),
-                                .past_len = has_past ? lower_input(c, PAST)->dims.dims[2] : 0,
+                                .past_len =
+                                    has_past ? lower_input(c, APPEND_PAST)->dims.dims[2] : 0,
                                 .count = fresh->dims[2],
                                 .d = fresh->dims[3],
                                 .has_past = has_past,
                                 .has_lengths = lower_has_input(c, APPEND_LENGTHS),
                                 .keeps = node_int(n, "keeps", 0) != 0,
                                 .at_front = node_int(n, "at_front", 0) != 0,
-                                .past = operand_input(PAST),
+                                .past = operand_input(APPEND_PAST),
                                 .present = operand_output(0),
                                 .lengths = operand_input(APPEND_LENGTHS),
-                                .fresh = heads_of(c, FRESH),
+                                .fresh = heads_of(c, APPEND_FRESH),
                                 .length_add = node_int(n, "length_add", 0)};
     attention_append_step(c, step_candidate(&c->build, "kv_append"), &a);
     return CLG_OK;

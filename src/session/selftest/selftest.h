@@ -142,8 +142,7 @@ extern const size_t n_selftest_cases;
  * NOT_FOUND if the operator does not support the dtype. */
 clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
 
-/* References by family, each in the file of its name: selftest_append.c (of clgraph.CacheAppend),
- * selftest_attention.c (of clgraph.AttentionCore), selftest_axis.c
+/* References by family, each in the file of its name: selftest_attention.c, selftest_axis.c
  * (Softmax, reductions, and others along axes), selftest_gemm.c, selftest_norm.c, selftest_pad.c,
  * selftest_pointwise.c, selftest_pool.c, selftest_quantize.c, selftest_recurrent.c,
  * selftest_resample.c, selftest_scatter.c. */
@@ -164,16 +163,12 @@ selftest_contents selftest_index_contents, selftest_length_contents, selftest_qu
     selftest_topk_contents, selftest_embed_contents, selftest_rotary_contents,
     selftest_onehot_contents, selftest_attention_contents, selftest_append_contents;
 
-/* Tests the attention kernels of a candidate of any operator, on a problem that is lowered to the
- * same programs; lc->attention must not be NULL. *out_tested is false without a problem. */
+/* Tests the attention kernels and the appends to caches of a candidate of any operator, on problems
+ * that are lowered to the same programs (selftest_attention_steps.c); lc->attention must not be
+ * NULL. *out_tested is false without a problem. */
 clg_status selftest_attention_steps(device_context *context, const lower_context *lc,
                                     const candidate *impl, selftest_result *out_result,
                                     bool *out_tested);
-
-/* Tests the appends to caches of keys and values (selftest_append.c). Leaves *out_result unchanged
- * where all pass or none has a problem. */
-clg_status selftest_appends(device_context *context, const lower_context *lc, const candidate *impl,
-                            selftest_result *out_result);
 
 /* Some steps of an operator, which are tested apart from the others (selftest_part.c), as a node of
  * an internal operator. */

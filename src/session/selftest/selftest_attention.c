@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention kernels: the reference of clgraph.AttentionCore, test inputs that mask
- * single keys and all keys of some queries, and test problems for the attention kernels of any
- * operator (lower_context.attention). Appends to key/value caches are tested by
- * selftest_append.c. Other steps of such operators, such as projections, are not part of these
- * problems.
+ * References of attention and of appends to caches of keys and values: the internal operators
+ * clgraph.AttentionCore, with test inputs that mask single keys and all keys of some queries, and
+ * clgraph.CacheAppend.
  */
 #include "ops/attention/attention.h"
 #include "session/selftest/selftest.h"
@@ -13,17 +11,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Inputs of clgraph.AttentionCore. */
-enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS, N_INPUTS };
-
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Returns element `at` of input LENGTHS less length_add: a key length (of the last of several
+/* Returns element `at` of input CORE_LENGTHS less length_add: a key length (of the last of several
  * batches all keys, so that the end of every buffer counts; of others a third of them, or all but
  * three) or, after these, a start position (1 or 2). */
 static double length_at(const selftest_problem *p, int64_t at)
 {
-    const int64_t batch = p->inputs[Q].dims.dims[0], keys = p->inputs[K].dims.dims[2];
+    const int64_t batch = p->inputs[CORE_Q].dims.dims[0], keys = p->inputs[CORE_K].dims.dims[2];
     int64_t length = batch > 1 && at % 2 == 0 ? keys / 3 : keys - 3;
     if (batch > 1 && at == batch - 1) length = keys;
     if (at >= batch) length = 1 + at % 2;
@@ -44,11 +39,11 @@ bool selftest_attention_contents(const selftest_problem *p, size_t input, int64_
                                  uint64_t random, double *out)
 {
     const lower_operand *o = &p->inputs[input];
-    if (input == LENGTHS) {
+    if (input == CORE_LENGTHS) {
         *out = length_at(p, at);
         return true;
     }
-    if (input != MASK) return false;
+    if (input != CORE_MASK) return false;
     const bool masked = is_masked(&o->dims, at, random / 65);
     *out = masked ? -HUGE_VAL : 0;
     if (!dtype_is_float(o->dtype)) *out = !masked;
@@ -71,9 +66,9 @@ static core read_core(const lower_context *lc, const double *const *in)
     const node *n = lc->node;
     return (core){.lc = lc,
                   .in = in,
-                  .q = &lc->inputs[Q].dims,
-                  .k = &lc->inputs[K].dims,
-                  .v = &lc->inputs[V].dims,
+                  .q = &lc->inputs[CORE_Q].dims,
+                  .k = &lc->inputs[CORE_K].dims,
+                  .v = &lc->inputs[CORE_V].dims,
                   .scale = (double)node_float(n, "scale", 1),
                   .softcap = (double)node_float(n, "softcap", 0),
                   .masked = (double)node_float(n, "masked", -INFINITY),
@@ -102,12 +97,12 @@ static const double *element_at(const core *c, size_t input, const int64_t at[4]
 static double addends(const core *c, const int64_t at[4])
 {
     double sum = 0;
-    if (lower_has_input(c->lc, MASK)) {
-        const double *m = element_at(c, MASK, at);
-        const bool is_number = dtype_is_float(c->lc->inputs[MASK].dtype);
+    if (lower_has_input(c->lc, CORE_MASK)) {
+        const double *m = element_at(c, CORE_MASK, at);
+        const bool is_number = dtype_is_float(c->lc->inputs[CORE_MASK].dtype);
         sum += !m ? c->masked : is_number ? *m : *m > 0 ? 0 : c->masked;
     }
-    if (lower_has_input(c->lc, BIAS)) sum += *element_at(c, BIAS, at);
+    if (lower_has_input(c->lc, CORE_BIAS)) sum += *element_at(c, CORE_BIAS, at);
     return sum;
 }
 
@@ -117,10 +112,11 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
 {
     const int64_t batch = c->q->dims[0];
     int64_t length = c->k->dims[2], offset = c->offset;
-    if (lower_has_input(c->lc, LENGTHS)) length = (int64_t)c->in[LENGTHS][at[0]] + c->add;
+    if (lower_has_input(c->lc, CORE_LENGTHS)) length = (int64_t)c->in[CORE_LENGTHS][at[0]] + c->add;
     if (c->causal == CAUSAL_LENGTH) offset += length - c->q->dims[2];
     *out_beyond = c->keys != KEYS_ALL && at[3] >= length;
-    if (c->keys == KEYS_START_END) *out_beyond |= at[3] < (int64_t)c->in[LENGTHS][batch + at[0]];
+    if (c->keys == KEYS_START_END)
+        *out_beyond |= at[3] < (int64_t)c->in[CORE_LENGTHS][batch + at[0]];
     const int64_t distance = at[2] + offset - at[3];
     return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
 }
@@ -131,8 +127,8 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
 static double score(const core *c, const int64_t at[4], int mode, double *size)
 {
     const int64_t d = c->q->dims[3], group = c->q->dims[1] / c->k->dims[1];
-    const double *q = c->in[Q] + ((at[0] * c->q->dims[1] + at[1]) * c->q->dims[2] + at[2]) * d,
-                 *k = c->in[K] +
+    const double *q = c->in[CORE_Q] + ((at[0] * c->q->dims[1] + at[1]) * c->q->dims[2] + at[2]) * d,
+                 *k = c->in[CORE_K] +
                       ((at[0] * c->k->dims[1] + at[1] / group) * c->k->dims[2] + at[3]) * d;
     double s = 0;
     *size = 1;
@@ -155,7 +151,7 @@ static double score(const core *c, const int64_t at[4], int mode, double *size)
 static double log_sum(const core *c, int64_t head, const double *scores, int64_t n)
 {
     const int64_t sink = node_int(c->lc->node, "sink", 0);
-    const double more = sink == SINK_BY_HEAD ? c->in[SINKS][head] : sink ? 0 : -HUGE_VAL;
+    const double more = sink == SINK_BY_HEAD ? c->in[CORE_SINKS][head] : sink ? 0 : -HUGE_VAL;
     double top = more, sum = 0;
     for (int64_t j = 0; j < n; j++) top = fmax(top, scores[j]);
     if (top == -HUGE_VAL) return HUGE_VAL; /* no key: all weights are 0 */
@@ -175,7 +171,7 @@ static void fill_row(const core *c, int64_t row, double *memory, double *y, doub
         scores[at[3]] = score(c, at, requested ? (int)requested - 1 : 3, &sizes[at[3]]);
     const double all = requested == 0 || requested == 4 ? log_sum(c, at[1], scores, n) : 0;
     const int64_t head = at[1] / (heads / c->k->dims[1]);
-    const double *v = c->in[V] + (at[0] * c->k->dims[1] + head) * n * dv;
+    const double *v = c->in[CORE_V] + (at[0] * c->k->dims[1] + head) * n * dv;
     for (int64_t j = 0; j < n; j++) {
         const double weight = exp(scores[j] - all);
         if (requested) {
@@ -203,130 +199,52 @@ clg_status selftest_attention(const lower_context *lc, const double *const *in,
     return CLG_OK;
 }
 
-/* ---- problems for an operator's steps -------------------------------------------------------- */
+/* ---- CacheAppend ----------------------------------------------------------------------------- */
 
-/* Sizes of an attention problem. Lowering chooses kernels by the number of queries and keys and, on
- * CPUs with many cores, of heads. There are several queries, since one would hide errors between
- * queries. */
-typedef struct sizes {
-    int64_t batch, kv_heads, group, q_len, kv_len;
-} sizes;
-
-/* Sets *out to the sizes of an attempt (0, 1, ...); returns false after the last. There are query
- * counts for each number of register tiles that a work-item may compute (choose_tiles in
- * ops/attention/attention.c), with one row in the last work-item. */
-static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
+/* Returns where the new elements of a batch begin. */
+static int64_t start_of(const lower_context *lc, const double *const *in, int64_t b)
 {
-    static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};
-    enum { N_FEW = 2, N_QUERIES = N_FEW + 4 * 3, N_KEYS = 2, N_HEADS = 4 };
-    const attention_job *j = lc->attention;
-    const int64_t group = j->heads / j->kv_heads;
-    const sizes heads[N_HEADS] = {
-        {.batch = 2, .kv_heads = j->kv_heads < 2 ? j->kv_heads : 2, .group = group < 3 ? group : 3},
-        {.batch = 2, .kv_heads = 1, .group = 1},
-        {.batch = 1, .kv_heads = 1, .group = group < 2 ? group : 2},
-        {.batch = 1, .kv_heads = 1, .group = 1}};
-    const size_t q = attempt / N_KEYS % N_QUERIES, h = attempt / N_KEYS / N_QUERIES;
-    if (h >= N_HEADS) return false;
-    *out = heads[h];
-    out->kv_len = keys[attempt % N_KEYS];
-    if (q < N_FEW) {
-        out->q_len = few[q];
-        return true;
+    const int64_t count = lc->inputs[APPEND_FRESH].dims.dims[2];
+    if (lower_has_input(lc, APPEND_LENGTHS))
+        return (int64_t)in[APPEND_LENGTHS][b] + node_int(lc->node, "length_add", 0) - count;
+    if (!lower_has_input(lc, APPEND_PAST) || node_int(lc->node, "at_front", 0)) return 0;
+    return lc->inputs[APPEND_PAST].dims.dims[2];
+}
+
+/* Copies `n` rows of d elements to y, as exact numbers. */
+static void copy_rows(const double *x, int64_t n, int64_t d, double *y)
+{
+    if (n > 0) memcpy(y, x, (size_t)(n * d) * sizeof *y);
+}
+
+clg_status selftest_append(const lower_context *lc, const double *const *in,
+                           const selftest_expected *out)
+{
+    const shape *fresh = &lc->inputs[APPEND_FRESH].dims, *present = &lc->outputs[0].dims;
+    const int64_t heads = fresh->dims[1], count = fresh->dims[2], d = fresh->dims[3],
+                  total = present->dims[2],
+                  past =
+                      lower_has_input(lc, APPEND_PAST) ? lc->inputs[APPEND_PAST].dims.dims[2] : 0;
+    for (int64_t i = 0; i < selftest_count(present); i++) out[0].scale[i] = 1;
+    for (int64_t row = 0; row < fresh->dims[0] * heads; row++) {
+        const int64_t start = start_of(lc, in, row / heads), end = start + count;
+        double *y = out[0].y + row * total * d;
+        if (past > 0)
+            copy_rows(in[APPEND_PAST] + row * past * d, start < past ? start : past, d, y);
+        copy_rows(in[APPEND_FRESH] + row * count * d, count, d, y + start * d);
+        if (node_int(lc->node, "keeps", 0))
+            copy_rows(in[APPEND_PAST] + (row * past + end) * d, past - end, d, y + end * d);
     }
-    const int64_t rows = tiles[(q - N_FEW) / 4] * (int64_t)((q - N_FEW) % 4 + 1);
-    const int64_t units = lc->caps->compute_units ? (int64_t)lc->caps->compute_units : 1;
-    const int64_t pieces = out->batch * out->kv_heads * out->group;
-    const int64_t full = (4 * units + pieces - 1) / pieces - 1;
-    out->q_len = rows * (full > 1 ? full : 1) + 1;
+    return CLG_OK;
+}
+
+/* Lengths after which new elements begin at positions 2 and, in the last batch, 4. */
+bool selftest_append_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
+                              double *out)
+{
+    (void)random;
+    if (input != APPEND_LENGTHS) return false;
+    *out = (double)(2 + 2 * at + p->inputs[APPEND_FRESH].dims.dims[2] -
+                    node_int(&p->node, "length_add", 0));
     return true;
-}
-
-static void set_inputs(selftest_problem *p, const attention_job *j, const sizes *s)
-{
-    const int64_t heads = s->kv_heads * s->group;
-    selftest_part_input(p, Q, j->dtype, 4, (int64_t[]){s->batch, heads, s->q_len, j->d});
-    selftest_part_input(p, K, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->d});
-    selftest_part_input(p, V, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->dv});
-    if (j->mask_kind != MASK_NONE)
-        selftest_part_input(
-            p, MASK, j->mask.dtype, 4,
-            (int64_t[]){s->batch, 1, s->q_len, s->batch > 1 ? s->kv_len : s->kv_len - 2});
-    if (j->has_bias)
-        selftest_part_input(p, BIAS, j->dtype, 4, (int64_t[]){1, heads, s->q_len, s->kv_len});
-    if (j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH)
-        selftest_part_input(p, LENGTHS, j->lengths_dtype, 1,
-                            (int64_t[]){j->keys == KEYS_START_END ? 2 * s->batch : s->batch});
-    if (j->sink == SINK_BY_HEAD) selftest_part_input(p, SINKS, j->dtype, 1, (int64_t[]){heads});
-}
-
-/* Sets the attributes. Those that select the program are the model's. scale, softcap, window and
- * offset are kernel arguments; they get fixed values, since the model's own could hide errors: the
- * last query attends to the last key. */
-static clg_status set_attributes(selftest_problem *p, const attention_job *j, const sizes *s,
-                                 int scores)
-{
-    const selftest_int ints[] = {{"causal", j->causal},
-                                 {"offset", j->causal == CAUSAL_OFFSET ? s->kv_len - s->q_len : 0},
-                                 {"window", j->window > 0 ? 5 : 0},
-                                 {"keys", j->keys},
-                                 {"length_add", j->length_add},
-                                 {"sink", j->sink},
-                                 {"scores", scores}};
-    const selftest_float floats[] = {{"scale", 1 / sqrt((double)(j->d > 0 ? j->d : 1))},
-                                     {"softcap", j->softcap > 0 ? 2 : 0},
-                                     {"masked", j->masked}};
-    return selftest_part_attributes(p, ints, sizeof ints / sizeof *ints, floats,
-                                    sizeof floats / sizeof *floats);
-}
-
-/* Makes the AttentionCore problem of an attempt. scores: the attribute; 0: compute the output. */
-static clg_status make_problem(const lower_context *lc, size_t attempt, int scores,
-                               selftest_problem *p, bool *out_made)
-{
-    sizes s;
-    *p = (selftest_problem){0};
-    *out_made = list_sizes(lc, attempt, &s);
-    if (!*out_made) return CLG_OK;
-    selftest_part_begin(p, lc, "AttentionCore", N_INPUTS);
-    set_inputs(p, lc->attention, &s);
-    return set_attributes(p, lc->attention, &s, scores);
-}
-
-/* ---- running --------------------------------------------------------------------------------- */
-
-/* The steps of an operator that are attention: the result's or, where scores is not 0, those that
- * compute the scores. */
-typedef struct attention_part {
-    selftest_part part;
-    int scores; /* the attribute of AttentionCore */
-} attention_part;
-
-static bool has_step(const selftest_part *part, const step *s)
-{
-    const bool scores = ((const attention_part *)part)->scores > 0;
-    return s->kind == STEP_KERNEL && strncmp(s->kernel.source, "attention", 9) == 0 &&
-           (strcmp(s->kernel.entry, "attention_scores") == 0) == scores;
-}
-
-static clg_status make(const selftest_part *part, const lower_context *lc, size_t attempt,
-                       selftest_problem *p, bool *out_made)
-{
-    return make_problem(lc, attempt, ((const attention_part *)part)->scores, p, out_made);
-}
-
-clg_status selftest_attention_steps(device_context *context, const lower_context *lc,
-                                    const candidate *impl, selftest_result *out_result,
-                                    bool *out_tested)
-{
-    const int mode = (int)node_int(lc->node, "qk_matmul_output_mode", 0);
-    const attention_part y = {{has_step, make, NULL}, 0},
-                         scores = {{has_step, make, NULL}, 1 + mode};
-    selftest_result more;
-    bool tested;
-    CLG_TRY(selftest_part_run(context, lc, impl, &y.part, out_result, out_tested));
-    if (!*out_tested) return CLG_OK;
-    CLG_TRY(selftest_part_run(context, lc, impl, &scores.part, &more, &tested));
-    if (tested && !more.passed) *out_result = more;
-    return selftest_appends(context, lc, impl, out_result);
 }
