@@ -323,16 +323,18 @@ typedef struct clg_context_options {
     bool profiling;       /* queues record time stamps; needed by clg_session_profile */
     clg_selftest selftest;
     /* The program clgraph-compile, in which kernels are compiled first: a driver's compiler that
-     * crashes, hangs or takes all memory ends that process and not this one. NULL:
-     * $CLG_COMPILE_HELPER, else beside the library; "off": none; else an absolute path. Never
-     * started from a setuid program. */
+     * crashes or hangs ends that process, not this one. NULL: $CLG_COMPILE_HELPER, else beside the
+     * library; "off": none; else an absolute path. Never started from a setuid program. */
     const char *compile_helper;
     uint32_t compile_limit_s;   /* seconds for a build; 0: 60. CLBlast's may take 5 times that */
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
+    /* Longest time of a launch, which systems limit where a GPU drives a display: longer ones are
+     * divided, where possible. 0: 500 on GPUs, else UINT32_MAX, which is unlimited. */
+    uint32_t max_launch_ms;
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0        \
+        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0, 0     \
     }
 
 /* Opens the best device that matches selector. A selector, case-insensitive, is one of these (the
@@ -397,8 +399,7 @@ CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 /* Creates a builder of a graph of ONNX operators, connected by the names of values. A node may be
  * added before the producers of its inputs. A call that fails adds nothing to the graph. One thread
  * at a time. opset: version of ONNX's default operator set, >= 1; other domains have version 1.
- * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value that is defined
- * twice). */
+ * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value defined twice). */
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);
 /* Adds an input, in the order of calls. dims[i] < 0: dynamic; dim_names and entries may be NULL. */
@@ -438,8 +439,7 @@ CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_mode
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 /* Called repeatedly by calls that can take a second, on the calling thread. `done` of `total` steps
- * of `what` ("compiling kernels") are complete. Returning false cancels the call, which then fails
- * with CLG_ERROR_CANCELLED. */
+ * of `what` ("compiling kernels") are complete. Returning false cancels the call (CANCELLED). */
 typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
 
 /* How a model's float32 values are stored between nodes. Its inputs and outputs keep their dtypes,

@@ -9,6 +9,7 @@
 
 #include "base/hash_map.h"
 #include "base/threads.h"
+#include "caps/rates.h"
 #include "ocl/ocl.h"
 #include "session/selftest/selftest_records.h"
 #include "tensor/value.h"
@@ -18,6 +19,10 @@ struct clg_context {
     ocl_context *ocl;
     clg_device_info info; /* strings belong to ocl's caps and record */
     bool profiling;
+    uint64_t max_launch_ns; /* the longest time of a launch; 0: unlimited */
+    device_rates rates;     /* by which the time of launches is estimated */
+    /* The clock by which runs and launches are measured; tests replace it. */
+    uint64_t (*now_ns)(void);
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
@@ -37,7 +42,8 @@ struct clg_context {
 
 typedef struct context_settings {
     bool profiling;
-    bool trusting; /* use kernels without self-tests */
+    bool trusting;          /* use kernels without self-tests */
+    uint32_t max_launch_ms; /* as in clg_context_options */
 } context_settings;
 
 /* Creates a context. Takes ownership of the reference to ocl, also on failure. */

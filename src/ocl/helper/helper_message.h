@@ -18,7 +18,7 @@
 /* Versions of the message format and of the library. The library's is included since both processes
  * must compile the same kernel sources. */
 #define HELPER_VERSION                                                                             \
-    "messages 2, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
+    "messages 3, clgraph " HELPER_TEXT_OF(CLG_VERSION_MAJOR) "." HELPER_TEXT_OF(                   \
         CLG_VERSION_MINOR) "." HELPER_TEXT_OF(CLG_VERSION_PATCH)
 #define HELPER_MESSAGE_MAX_BYTES ((size_t)512 << 20)
 
@@ -35,7 +35,7 @@ typedef struct helper_hello {
 typedef struct helper_launch {
     uint32_t n_dims;
     bool has_local; /* false: the driver chooses the local size */
-    uint64_t global[3], local[3];
+    uint64_t global[3], local[3], offset[3];
 } helper_launch;
 
 /* Value of content_arg for no argument. */
