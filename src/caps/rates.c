@@ -39,6 +39,14 @@ device_rates caps_rates(const device_record *record, const device_caps *caps)
     return r;
 }
 
+double rates_time_ns(const device_rates *rates, double flops, double bytes, double n_groups)
+{
+    const double share = n_groups < (double)rates->units ? n_groups / (double)rates->units : 1.0;
+    const double computing = flops / (rates->flops_per_ns * share),
+                 moving = bytes / rates->bytes_per_ns;
+    return computing > moving ? computing : moving;
+}
+
 /* Returns whether a watchdog of the system may reset the device during a long launch. */
 static bool is_watched(const device_caps *caps)
 {

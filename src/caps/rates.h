@@ -16,6 +16,16 @@ typedef struct device_rates {
     uint32_t units;      /* compute units, at least 1 */
 } device_rates;
 
+/* How long a launch on a device may take. */
+typedef struct launch_budget {
+    uint64_t limit_ns; /* 0: unlimited */
+    device_rates rates;
+} launch_budget;
+
+/* Returns the estimated nanoseconds of a launch of n_groups work-groups, of which fewer than compute
+ * units do not occupy the device. */
+double rates_time_ns(const device_rates *rates, double flops, double bytes, double n_groups);
+
 /* Computes the rates of a device. */
 device_rates caps_rates(const device_record *record, const device_caps *caps);
 

@@ -19,8 +19,7 @@ struct clg_context {
     ocl_context *ocl;
     clg_device_info info; /* strings belong to ocl's caps and record */
     bool profiling;
-    uint64_t max_launch_ns; /* the longest time of a launch; 0: unlimited */
-    device_rates rates;     /* by which the time of launches is estimated */
+    launch_budget budget; /* how long a launch may take */
     /* The clock by which runs and launches are measured; tests replace it. */
     uint64_t (*now_ns)(void);
     mutex utility_lock;

@@ -33,8 +33,8 @@ static clg_context *open_context_with(bool profiling)
     options.profiling = profiling;
     options.max_launch_ms = 1;
     assert_ok(clg_context_create("pocl", &options, &c));
-    assert_int_equal(c->max_launch_ns, limit_ns);
-    c->rates = fast;
+    assert_int_equal(c->budget.limit_ns, limit_ns);
+    c->budget.rates = fast;
     return c;
 }
 
@@ -73,6 +73,12 @@ static void add_window(clg_builder *g)
     assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(2, 1, 2, 2)));
 }
 
+static void add_cell(clg_builder *g)
+{
+    assert_ok(clg_builder_attribute_int(g, "hidden_size", 16));
+    assert_ok(clg_builder_attribute_string(g, "direction", "bidirectional"));
+}
+
 static void add_axes(clg_builder *g) { assert_ok(clg_builder_attribute_int(g, "keepdims", 0)); }
 
 static const node_case cases[] = {
@@ -95,6 +101,8 @@ static const node_case cases[] = {
     {"AveragePool", 13, false, NULL, 1, {4}, {{2, 5, 33, 29}}, add_window},
     {"MaxPool", 13, false, NULL, 1, {4}, {{2, 5, 33, 29}}, add_window},
     {"ReduceMean", 13, false, NULL, 1, {3}, {{7, 300, 11}}, add_axes},
+    {"LSTM", 13, false, NULL, 3, {3, 3, 3}, {{13, 5, 8}, {2, 64, 8}, {2, 64, 16}}, add_cell},
+    {"GRU", 13, false, NULL, 3, {3, 3, 3}, {{13, 5, 8}, {2, 48, 8}, {2, 48, 16}}, add_cell},
     {"ConvTranspose", 13, false, NULL, 2, {4, 4}, {{1, 6, 11, 13}, {6, 7, 3, 3}}, NULL},
 };
 
@@ -161,10 +169,10 @@ TEST(launch_limit__parts_give_the_same_bits)
 {
     clg_context *context = open_context_with(false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        context->rates = fast;
+        context->budget.rates = fast;
         test_kernels(context, &cases[i]);
         clg_session *whole = open_case(context, &cases[i]);
-        context->rates = slow;
+        context->budget.rates = slow;
         clg_session *divided = open_case(context, &cases[i]);
         const uint64_t n_whole = run(context, whole), n_divided = run(context, divided);
         clg_value *want = output_of(whole), *got = output_of(divided);
@@ -185,8 +193,8 @@ TEST(launch_limit__parts_give_the_same_bits)
 static void estimate_product(clg_context *context, const node_case *c, double n_limits)
 {
     const double flops = 2.0 * (double)(c->dims[0][0] * c->dims[0][1] * c->dims[1][1]);
-    context->rates = fast;
-    context->rates.flops_per_ns = flops / (n_limits * (double)limit_ns);
+    context->budget.rates = fast;
+    context->budget.rates.flops_per_ns = flops / (n_limits * (double)limit_ns);
 }
 
 TEST(launch_limit__as_many_parts_as_the_estimate_requires)
@@ -217,7 +225,7 @@ TEST(launch_limit__default_and_none)
     device_caps caps = {.kind = CLG_DEVICE_DISCRETE_GPU};
     options.cache_dir = "";
     assert_ok(clg_context_create("pocl", &options, &context));
-    assert_int_equal(context->max_launch_ns, 0); /* a CPU */
+    assert_int_equal(context->budget.limit_ns, 0); /* a CPU */
     clg_context_free(context);
     assert_int_equal(caps_launch_limit_ns(&caps, 0), 500000000);
     assert_int_equal(caps_launch_limit_ns(&caps, 20), 20000000);
@@ -305,8 +313,7 @@ TEST(launch_limit__reports_what_cannot_be_divided)
     static const node_case small = {"MatMul", 13, false, NULL, 2, {2, 2}, {{4, 900}, {900, 4}},
                                     NULL};
     clg_context *context = open_context_with(false);
-    estimate_product(context, &small, 7.5);
-    context->rates.units = 64;
+    estimate_product(context, &small, 7.5); /* it has one group */
     clg_set_log(listen, NULL, CLG_LOG_WARNING);
     clg_session *s = open_case(context, &small);
     for (int i = 0; i < 3; i++) assert_ok(clg_session_run(s));

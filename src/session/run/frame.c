@@ -36,7 +36,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     f->owner = owner;
     f->stamp = 1;
     f->seed = fresh_seed(f);
-    launch_limit_init(&f->limit, e->context->max_launch_ns, &e->context->rates, e->context->now_ns);
+    launch_limit_init(&f->limit, &e->context->budget, e->context->now_ns);
     f->n_inputs = n_inputs;
     f->n_outputs = n_outputs;
     f->inputs = memory_zalloc(n_inputs + 1, sizeof *f->inputs);

@@ -90,7 +90,7 @@ clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *c
     const bool spread = prepared->segment->overlaps && !prepared->is_split &&
                         !prepared->is_watched && !ports_may_alias(f);
     if (prepared->is_watched) CLG_TRY(ocl_queue_finish(f->queue)); /* of uploads */
-    if (f->limit.limit_ns > 0) f->enqueued_ns = f->limit.now_ns();
+    if (f->limit.budget.limit_ns > 0) f->enqueued_ns = f->limit.now_ns();
     if (spread) CLG_TRY(ocl_queue_fork(f->queue));
     CLG_TRY(enqueue_steps(f, prepared, spread, cancel));
     return spread ? ocl_queue_join(f->queue) : CLG_OK;

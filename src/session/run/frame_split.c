@@ -39,7 +39,7 @@ static clg_status report(frame *f, const plan_step *s, uint32_t n_parts)
               has_node ? node_text(&f->exec->graph->nodes[s->node], name) : "a node",
               s->what->kind == STEP_KERNEL ? s->what->kernel.entry : s->variant,
               launch_limit_time_ns(&f->limit, s->what) / n_parts * 1e-6,
-              (double)f->limit.limit_ns * 1e-6);
+              (double)f->limit.budget.limit_ns * 1e-6);
     return CLG_OK;
 }
 
@@ -65,12 +65,12 @@ static void set_parts(frame *f, frame_segment *prepared, size_t i, uint32_t n_pa
 clg_status frame_split(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
-    const double limit_ns = (double)f->limit.limit_ns;
+    const double limit_ns = (double)f->limit.budget.limit_ns;
     double since_flush_ns = 0.0;
     if (prepared->limit_epoch == f->limit.epoch) return CLG_OK;
     prepared->limit_epoch = f->limit.epoch;
     prepared->is_split = false;
-    if (f->limit.limit_ns == 0) return CLG_OK;
+    if (f->limit.budget.limit_ns == 0) return CLG_OK;
     if (!prepared->parts) {
         if (total_time_ns(f, segment) <= limit_ns) return CLG_OK;
         prepared->parts = memory_zalloc(segment->n_steps + 1, sizeof *prepared->parts);
@@ -105,7 +105,7 @@ clg_status frame_learn_times(frame *f)
 
 void frame_finished(frame *f, frame_segment *prepared)
 {
-    const uint64_t limit_ns = f->limit.limit_ns;
+    const uint64_t limit_ns = f->limit.budget.limit_ns;
     if (limit_ns == 0 || ocl_queue_is_profiling(f->queue)) return;
     const uint64_t time_ns = f->limit.now_ns() - f->enqueued_ns;
     if (prepared->is_watched) {

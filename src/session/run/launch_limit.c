@@ -35,10 +35,9 @@ static launch_key key_of(const step *s)
     return key;
 }
 
-void launch_limit_init(launch_limit *l, uint64_t limit_ns, const device_rates *rates,
-                       uint64_t (*now_ns)(void))
+void launch_limit_init(launch_limit *l, const launch_budget *budget, uint64_t (*now_ns)(void))
 {
-    *l = (launch_limit){.limit_ns = limit_ns, .rates = *rates, .now_ns = now_ns, .epoch = 1};
+    *l = (launch_limit){.budget = *budget, .now_ns = now_ns, .epoch = 1};
 }
 
 void launch_limit_deinit(launch_limit *l)
@@ -47,13 +46,21 @@ void launch_limit_deinit(launch_limit *l)
     hash_map_deinit(&l->reported);
 }
 
+/* Returns the number of work-groups of a step; infinity if it is not known. */
+static double count_groups(const step *s)
+{
+    double n = 1.0;
+    if (s->kind != STEP_KERNEL || s->local[0] == 0) return (double)INFINITY;
+    for (uint32_t i = 0; i < s->n_dims; i++) n *= (double)s->global[i] / (double)s->local[i];
+    return n;
+}
+
 static double estimate_ns(const launch_limit *l, const step *s)
 {
-    double flops = s->flops, bytes = s->bytes;
+    double bytes = s->bytes;
     if (s->kind == STEP_COPY) bytes = 2.0 * (double)s->size_bytes;
     if (s->kind == STEP_FILL) bytes = (double)s->size_bytes;
-    const double computing = flops / l->rates.flops_per_ns, moving = bytes / l->rates.bytes_per_ns;
-    return computing > moving ? computing : moving;
+    return rates_time_ns(&l->budget.rates, s->flops, bytes, count_groups(s));
 }
 
 double launch_limit_time_ns(const launch_limit *l, const step *s)
@@ -69,7 +76,7 @@ double launch_limit_time_ns(const launch_limit *l, const step *s)
 /* Returns how many launches of the longest allowed time a time amounts to; 1 if it is unknown. */
 static uint64_t count_limits(const launch_limit *l, double time_ns)
 {
-    const double n = time_ns / (double)l->limit_ns;
+    const double n = time_ns / (double)l->budget.limit_ns;
     if (!(n > 1.0)) return 1;
     if (n >= (double)UINT32_MAX) return UINT32_MAX;
     const uint64_t whole = (uint64_t)n;
@@ -78,8 +85,9 @@ static uint64_t count_limits(const launch_limit *l, double time_ns)
 
 uint32_t launch_limit_parts(const launch_limit *l, const step *s)
 {
-    const uint64_t wanted = l->limit_ns > 0 ? count_limits(l, launch_limit_time_ns(l, s)) : 1;
-    return wanted > 1 ? launch_count_parts(s, wanted, l->rates.units) : 1;
+    const uint64_t wanted =
+        l->budget.limit_ns > 0 ? count_limits(l, launch_limit_time_ns(l, s)) : 1;
+    return wanted > 1 ? launch_count_parts(s, wanted, l->budget.rates.units) : 1;
 }
 
 static clg_status put(hash_map *m, const launch_key *key, size_t value)
@@ -92,7 +100,8 @@ clg_status launch_limit_report(launch_limit *l, const step *s, uint32_t n_parts,
 {
     const launch_key key = key_of(s);
     *out_is_new = false;
-    if (l->limit_ns == 0 || count_limits(l, launch_limit_time_ns(l, s)) <= n_parts) return CLG_OK;
+    if (l->budget.limit_ns == 0 || count_limits(l, launch_limit_time_ns(l, s)) <= n_parts)
+        return CLG_OK;
     if (hash_map_get(&l->reported, &key, sizeof key) != HASH_MAP_NONE) return CLG_OK;
     *out_is_new = true;
     return put(&l->reported, &key, 1);
@@ -100,7 +109,8 @@ clg_status launch_limit_report(launch_limit *l, const step *s, uint32_t n_parts,
 
 clg_status launch_limit_note(launch_limit *l, const step *s, uint32_t n_parts, uint64_t longest_ns)
 {
-    if (l->limit_ns == 0 || (n_parts == 1 && longest_ns <= l->limit_ns)) return CLG_OK;
+    if (l->budget.limit_ns == 0 || (n_parts == 1 && longest_ns <= l->budget.limit_ns))
+        return CLG_OK;
     const launch_key key = key_of(s);
     const size_t known = hash_map_get(&l->measured, &key, sizeof key);
     const size_t us = (size_t)ceil((double)longest_ns * n_parts / NS_PER_US);

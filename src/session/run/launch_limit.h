@@ -12,16 +12,14 @@
 #include "session/run/launch_part.h"
 
 typedef struct launch_limit {
-    uint64_t limit_ns; /* 0: unlimited */
-    device_rates rates;
+    launch_budget budget;
     uint64_t (*now_ns)(void); /* a clock */
     hash_map measured;        /* a launch -> its longest time as a whole, in microseconds */
     hash_map reported;        /* launches that were reported as too long */
     uint64_t epoch;           /* changes when a measurement changes a number of parts */
 } launch_limit;
 
-void launch_limit_init(launch_limit *l, uint64_t limit_ns, const device_rates *rates,
-                       uint64_t (*now_ns)(void));
+void launch_limit_init(launch_limit *l, const launch_budget *budget, uint64_t (*now_ns)(void));
 void launch_limit_deinit(launch_limit *l);
 
 /* Returns the time of a step's launch as a whole in nanoseconds: the longest one measured in this

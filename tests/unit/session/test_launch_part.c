@@ -17,7 +17,7 @@ static uint64_t no_clock(void) { return 0; }
 static launch_limit make_limit(uint64_t ns)
 {
     launch_limit l;
-    launch_limit_init(&l, ns, &slow, no_clock);
+    launch_limit_init(&l, &(launch_budget){ns, slow}, no_clock);
     return l;
 }
 
@@ -182,6 +182,9 @@ TEST(launch_limit__estimates)
     s.flops = 1e6;
     s.bytes = 2e6;
     assert_int_equal(launch_limit_parts(&l, &s), 1); /* the limit itself is allowed */
+    s.global[0] = 64;                                /* a group: half of the device */
+    assert_int_equal(launch_count_parts(&s, 9, slow.units), 1);
+    assert_true(launch_limit_time_ns(&l, &s) == 2e6);
     step copy = {.kind = STEP_COPY, .size_bytes = 5000000};
     assert_int_equal(launch_limit_parts(&l, &copy), 4); /* of 5 ms: 1 MiB or more each */
     launch_limit_deinit(&l);
