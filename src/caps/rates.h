@@ -22,8 +22,8 @@ typedef struct launch_budget {
     device_rates rates;
 } launch_budget;
 
-/* Returns the estimated nanoseconds of a launch of n_groups work-groups, of which fewer than compute
- * units do not occupy the device. */
+/* Returns the estimated nanoseconds of a launch of n_groups work-groups, which occupy a device only
+ * if they are as many as its compute units. */
 double rates_time_ns(const device_rates *rates, double flops, double bytes, double n_groups);
 
 /* Computes the rates of a device. */

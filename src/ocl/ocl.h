@@ -255,6 +255,10 @@ clg_status ocl_queue_launch_at(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, con
 /* The dimension whose global offset is the size of the whole, in launches of parts of an NDRange
  * along `dim` (cl/lowering/launch_part.clh). */
 #define LAUNCH_PART_OTHER(dim) ((dim) == 0 ? 1u : 0u)
+/* Sets *out_works to whether the driver can launch parts of an NDRange. The first call on a device
+ * tests that, and the cache keeps the result. Launches kernels in another queue: not to be called
+ * between launches of a queue (launch_guard.h). */
+clg_status ocl_parts_work(ocl_context *ocl, bool *out_works);
 
 /* ---- CLBlast --------------------------------------------------------------------------------- */
 

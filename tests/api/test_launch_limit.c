@@ -25,7 +25,7 @@ static const uint64_t limit_ns = 1000000;
 /* Rates by which nothing, or everything, takes too long. */
 static const device_rates fast = {1e30, 1e30, 1}, slow = {1e-6, 1e-6, 1};
 
-static clg_context *open_context_with(bool profiling)
+static clg_context *open_context_and_probe(bool profiling, bool *out_parts_work)
 {
     clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
     clg_context *c;
@@ -35,6 +35,15 @@ static clg_context *open_context_with(bool profiling)
     assert_ok(clg_context_create("pocl", &options, &c));
     assert_int_equal(c->budget.limit_ns, limit_ns);
     c->budget.rates = fast;
+    assert_ok(ocl_parts_work(c->ocl, out_parts_work));
+    return c;
+}
+
+static clg_context *open_context_with(bool profiling)
+{
+    bool parts_work;
+    clg_context *c = open_context_and_probe(profiling, &parts_work);
+    assert_true(parts_work);
     return c;
 }
 
@@ -187,6 +196,28 @@ TEST(launch_limit__parts_give_the_same_bits)
         clg_session_free(divided);
     }
     clg_context_free(context);
+}
+
+TEST(launch_limit__drivers_without_global_offsets)
+{
+    bool parts_work;
+    assert_int_equal(setenv("CLG_DEVICE_ORIGIN", "1", 1), 0);
+    clg_context *context = open_context_and_probe(false, &parts_work);
+    assert_false(parts_work);
+    test_kernels(context, &cases[0]);
+    clg_session *whole = open_case(context, &cases[0]);
+    context->budget.rates = slow;
+    clg_session *divided = open_case(context, &cases[0]);
+    const uint64_t n = run(context, whole);
+    assert_int_equal(run(context, divided), n);
+    clg_value *want = output_of(whole), *got = output_of(divided);
+    assert_memory_equal(clg_value_data(want), clg_value_data(got), clg_value_size_bytes(want));
+    clg_value_free(want);
+    clg_value_free(got);
+    clg_session_free(whole);
+    clg_session_free(divided);
+    clg_context_free(context);
+    assert_int_equal(unsetenv("CLG_DEVICE_ORIGIN"), 0);
 }
 
 /* Sets rates by which the product takes `n_limits` times the limit. */

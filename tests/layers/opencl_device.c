@@ -5,6 +5,7 @@
  *   CLG_DEVICE_FLOATS  native vector width in floats
  *   CLG_DEVICE_UNITS   number of compute units
  *   CLG_DEVICE_MHZ     clock
+ *   CLG_DEVICE_ORIGIN  1: launches begin at 0, whatever their global offset is
  *   CLG_DEVICE_NS      nanoseconds that every command takes, as its time stamps say
  *   CLG_DEVICE_ITEMS   maximum work-group size; launches of larger groups are rejected
  *   CLG_KERNEL_ITEMS   maximum work-group size of every kernel, while the device reports more, as
@@ -84,6 +85,7 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
     size_t items = 1;
     for (cl_uint i = 0; local && i < n_dims; i++) items *= local[i];
     if (items > max_items()) return CL_INVALID_WORK_GROUP_SIZE;
+    if (number_of("CLG_DEVICE_ORIGIN", 0) > 0) offset = NULL;
     return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_events,
                                         events, event);
 }

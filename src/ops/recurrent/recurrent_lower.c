@@ -171,10 +171,9 @@ static void limit_launch(const lower_context *c, recurrent_plan *p)
     if (launch_time_ns(c, p, dirs, p->chunk) <= limit_ns) return;
     p->one_launch = p->desc.n_dirs == 1;
     size_launch(c, p);
-    const int64_t least = work_ceil_div(p->length, MAX_CHUNKS);
-    const double most = limit_ns / launch_time_ns(c, p, 1, 1);
-    const int64_t n = most < (double)p->chunk ? (int64_t)most : p->chunk;
-    p->chunk = n > least ? n : work_min(least, p->chunk);
+    const int64_t min = work_min(work_ceil_div(p->length, MAX_CHUNKS), p->chunk);
+    const double max = limit_ns / launch_time_ns(c, p, 1, 1);
+    if (max < (double)p->chunk) p->chunk = max > (double)min ? (int64_t)max : min;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */

@@ -25,19 +25,33 @@ void frame_drop_kernel(frame *f, frame_segment *prepared, size_t i)
     prepared->kernels[i] = NULL;
 }
 
-/* Logs, once for each launch, that one may take longer than the limit. */
+static const char *node_of(const frame *f, const plan_step *s, char name[NODE_TEXT_BYTES])
+{
+    return s->node < f->exec->graph->n_nodes ? node_text(&f->exec->graph->nodes[s->node], name)
+                                             : "a node";
+}
+
+static const char *kernel_of(const plan_step *s)
+{
+    static const char *const kinds[] = {"", "CLBlast", "copy", "fill"};
+    return s->what->kind == STEP_KERNEL ? s->what->kernel.entry : kinds[s->what->kind];
+}
+
+/* Logs that a launch is divided; and, once for each launch, that one may take longer than the
+ * limit. */
 static clg_status report(frame *f, const plan_step *s, uint32_t n_parts)
 {
     char name[NODE_TEXT_BYTES];
     bool is_new;
+    if (n_parts > 1)
+        log_write(CLG_LOG_DEBUG, "%s: '%s' is divided into %u launches", node_of(f, s, name),
+                  kernel_of(s), (unsigned)n_parts);
     CLG_TRY(launch_limit_report(&f->limit, s->what, n_parts, &is_new));
     if (!is_new) return CLG_OK;
-    const bool has_node = s->node < f->exec->graph->n_nodes;
     log_write(CLG_LOG_WARNING,
               "%s: a launch of '%s' is estimated to take %.0f ms, the limit is %.0f ms, and it "
               "cannot be divided further",
-              has_node ? node_text(&f->exec->graph->nodes[s->node], name) : "a node",
-              s->what->kind == STEP_KERNEL ? s->what->kernel.entry : s->variant,
+              node_of(f, s, name), kernel_of(s),
               launch_limit_time_ns(&f->limit, s->what) / n_parts * 1e-6,
               (double)f->limit.budget.limit_ns * 1e-6);
     return CLG_OK;
@@ -78,7 +92,11 @@ clg_status frame_split(frame *f, frame_segment *prepared)
     }
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
-        const uint32_t n_parts = launch_limit_parts(&f->limit, s->what);
+        uint32_t n_parts = launch_limit_parts(&f->limit, s->what);
+        bool works = true;
+        if (n_parts > 1 && s->what->kind == STEP_KERNEL)
+            CLG_TRY(ocl_parts_work(f->exec->context->ocl, &works));
+        if (!works) n_parts = 1;
         set_parts(f, prepared, i, n_parts);
         CLG_TRY(report(f, s, n_parts));
         since_flush_ns += launch_limit_time_ns(&f->limit, s->what);
