@@ -5,7 +5,8 @@
 # Writes the C file of src/step/kernel_source.h. LIST names one file a line, relative to
 # SOURCE_DIR: cl/<family>/<name>.cl and .clh. A line `#include "common/x.clh"` is replaced by that
 # file's text, once in each kernel, with #line directives, so that a build log names the true file
-# and line. Texts are byte arrays: no limit on their length, no escapes, no trigraphs.
+# and line. A line `// @split` marks a file whose launches may be divided. Texts are byte arrays: no
+# limit on their length, no escapes, no trigraphs.
 cmake_minimum_required(VERSION 3.25)
 
 set(include_pattern "[ \t]*#[ \t]*include[ \t]*\"([a-z]+/[^\"\n]+)\"[^\n]*")
@@ -76,12 +77,16 @@ foreach(file IN LISTS files)
   string(REGEX REPLACE "^cl/" "" path "${file}")
   if(file MATCHES "\\.clh$")
     set(array "common_${name}")
-    set(row "    {\"${name}\", \"${path}\", (const char *)common_${name}, ${size}},\n")
+    set(row "    {\"${name}\", \"${path}\", (const char *)common_${name}, ${size}, false},\n")
     string(APPEND common_rows "${row}")
     math(EXPR n_commons "${n_commons} + 1")
   else()
     set(array "kernel_${name}")
-    set(row "    {\"${name}\", \"${path}\", (const char *)kernel_${name}, ${size}},\n")
+    set(splits false)
+    if(text MATCHES "\n// @split\n")
+      set(splits true)
+    endif()
+    set(row "    {\"${name}\", \"${path}\", (const char *)kernel_${name}, ${size}, ${splits}},\n")
     string(APPEND kernel_rows "${row}")
     math(EXPR n_kernels "${n_kernels} + 1")
   endif()
@@ -93,12 +98,12 @@ file(WRITE "${OUTPUT}" "/* SPDX-License-Identifier: Apache-2.0 */
 #include \"step/kernel_source.h\"
 
 ${arrays}const kernel_source kernel_sources[] = {
-${kernel_rows}    {NULL, NULL, NULL, 0},
+${kernel_rows}    {NULL, NULL, NULL, 0, false},
 };
 const size_t n_kernel_sources = ${n_kernels};
 
 const kernel_source kernel_commons[] = {
-${common_rows}    {NULL, NULL, NULL, 0},
+${common_rows}    {NULL, NULL, NULL, 0, false},
 };
 const size_t n_kernel_commons = ${n_commons};
 ")

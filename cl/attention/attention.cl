@@ -58,6 +58,7 @@
 //   attention_scores  q_len, heads, batch
 // Local memory of attention_groups: 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL bytes
 //
+// @split
 // @hot attention_groups attention_scores
 // @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0
 //          P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16

@@ -23,6 +23,7 @@
 //   attention_pack   ceil(kv_len / KEYS), kv_heads, batch
 //   attention_tiles  ceil(q_len / P_ROWS), heads, batch; local size 1
 //
+// @split
 // @cpu
 // @variant P_D=64 P_DV=64 P_ROWS=24 P_MR=6 P_NRV=4 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0
 //          P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16

@@ -32,6 +32,7 @@
 // A buffer that the parameters leave unused is not accessed; any buffer may be passed.
 // NDRange: ceil(dv / P_VEC), batch * kv_heads. Each may be smaller: the kernel loops over the rest.
 //
+// @split
 // @variant P_T=1 P_S=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=1 P_BETA=1 P_PRESENT=1
 // @variant P_T=10 P_S=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=0 P_BETA=0 P_PRESENT=1
 // @variant P_T=16 P_S=10 P_VEC=8 P_FP64=0 P_INDEX=32 P_PAST=0 P_DECAY=1 P_BETA=0 P_PRESENT=0

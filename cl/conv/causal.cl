@@ -26,6 +26,7 @@
 //   causal_conv   ceil(length / P_VEC), rows
 //   causal_state  taps - 1, rows
 //
+// @split
 // @variant P_T=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_BIAS=1 P_STATE=1 P_SILU=1
 // @variant P_T=10 P_VEC=1 P_FP64=0 P_INDEX=32 P_BIAS=0 P_STATE=0 P_SILU=0
 // @variant P_T=16 P_VEC=8 P_FP64=0 P_INDEX=32 P_BIAS=0 P_STATE=1 P_SILU=0

@@ -23,6 +23,7 @@
 //             divided; local size 1
 //   P_FORM 1  od * oh * ow, planes
 //
+// @split
 // @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=1 P_VEC=1
 // @variant P_BIAS=1 P_FORM=0 P_LINE=256 P_T=10 P_VEC=1
 // @variant P_BIAS=1 P_FORM=1 P_LINE=1 P_T=1 P_VEC=1

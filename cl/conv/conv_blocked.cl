@@ -51,6 +51,7 @@
 // conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off), taps = kh * kw: one
 // work-item per work-group; dimension 0 covers panels, 1 slices. Each may be smaller.
 //
+// @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1
 //          P_RESIDUAL=1 P_ACT=1

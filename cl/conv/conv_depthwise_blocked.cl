@@ -35,6 +35,7 @@
 // conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off), taps = kh * kw: one
 // work-item per work-group; dimension 0 covers blocks, or less.
 //
+// @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_STRIDE=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=8 P_STRIDE=2 P_BIAS=1 P_RESIDUAL=0 P_ACT=8

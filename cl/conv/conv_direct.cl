@@ -17,6 +17,7 @@
 //   EPILOGUE_PARAMS         bias_rs .. bias_b1 unused; the residual has y's layout
 // NDRange: od * oh * ow, batch * groups * oc. Each may be smaller: the kernel loops over the rest.
 //
+// @split
 // @hot conv_direct
 // @variant P_T=1 P_VEC=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=11 P_VEC=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=0

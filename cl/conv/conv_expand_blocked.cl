@@ -44,6 +44,7 @@
 // ceil(channels / NR), 2 batch. Each may be any number >= 1, best below 65536: the kernel loops
 // over the rest. Local memory: none. Private memory: P_MAP floats.
 //
+// @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=1 P_LAST=1
 //          P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=3

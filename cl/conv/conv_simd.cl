@@ -61,6 +61,7 @@
 // work-item per work-group; dimension 0 covers ceil(oc/tile_m), 1 kd*kh*kw*ic, 2 groups. 0 and 1
 // may be smaller, 2 must be exactly that.
 //
+// @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0
 //          P_ACT=1

@@ -35,6 +35,7 @@
 // Local memory of conv_simt: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, which is 8640 with
 // the sizes above.
 //
+// @split
 // @hot conv_simt conv_depthwise_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0
 //          P_ACT=1

@@ -21,6 +21,7 @@
 // NDRange: ceil(oh * ow / P_BLOCK), batch * groups * kh * kw. Each may be smaller: the kernel loops
 // over the rest.
 //
+// @split
 // @variant P_MASK=1 P_BLOCK=16 P_T=1 P_VEC=1
 // @variant P_MASK=0 P_BLOCK=1 P_T=10 P_VEC=1
 // @variant P_MASK=1 P_BLOCK=1 P_T=11 P_VEC=1

@@ -88,6 +88,7 @@
 //   BODY_PARAMS, BODY_GROUPS          the work-groups to compute, see common/body.clh
 //   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel, see common/micro_simd.clh
 //
+// @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64
 //          P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1

@@ -18,6 +18,7 @@
 // NDRange: batch groups of P_LOCAL work-items; fewer groups are allowed.
 // Local memory: P_LOCAL * (sizeof(num) + sizeof(int)) bytes where P_LOCAL is more than 1.
 //
+// @split
 // @variant P_LOCAL=1 P_T=1 P_VEC=16
 // @variant P_LOCAL=1 P_T=10 P_VEC=1
 // @variant P_LOCAL=1 P_T=11 P_VEC=4

@@ -37,6 +37,7 @@
 //   scale       divisor of the results
 //   y_outer, y_inner, y_step   strides, as those of x
 //
+// @split
 // @variant P_RADIX=4 P_FIRST=1 P_LAST=0 P_T=1 P_VEC=1
 // @variant P_RADIX=2 P_FIRST=0 P_LAST=1 P_T=10 P_VEC=1
 // @variant P_RADIX=0 P_FIRST=1 P_LAST=1 P_T=11 P_VEC=1

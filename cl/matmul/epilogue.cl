@@ -15,6 +15,7 @@
 // NDRange: ceil(n / P_VEC), m, batch; every dimension may be smaller: work-items loop over the
 // rest.
 //
+// @split
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=9
 // @variant P_T=1 P_FMA=0 P_VEC=8 P_BIAS=2 P_RESIDUAL=1 P_ACT=3

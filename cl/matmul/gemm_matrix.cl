@@ -34,6 +34,7 @@
 // elements adjacent along k, as in fragments. Four padding words per line put the eight lines that
 // a warp reads together in different banks.
 //
+// @split
 // @hot gemm_matrix P_UNIT=1
 // @ptx mma.sync.aligned.m16n8k16.row.col P_UNIT=1
 // @only nvidia

@@ -17,6 +17,7 @@
 //   alpha, beta                        whole numbers for integer dtypes
 // NDRange: n, m, batch; every dimension may be smaller: work-items loop over the rest.
 //
+// @split
 // @hot gemm_plain
 // @variant P_BIAS=0 P_T=6 P_VEC=1
 // @variant P_BIAS=1 P_T=11 P_VEC=1

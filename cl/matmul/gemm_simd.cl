@@ -84,6 +84,7 @@
 //   MICRO_PARAMS, MICRO_ARGS          parameters of the micro-kernel, in gemm_simd_micro.clh: a
 //                                     macro, since common/micro_simd.clh declares its functions
 //
+// @split
 // @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1
 //          P_BIAS=1 P_RESIDUAL=0 P_ACT=9

@@ -26,6 +26,7 @@
 // ceil(m / (P_WG_M*P_TM)), 2 batch; each may be any number >= 1, groups stride over the rest.
 // Local memory: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 2) bytes, 8320 as recommended.
 //
+// @split
 // @hot gemm_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1
 //          P_RESIDUAL=0 P_ACT=9

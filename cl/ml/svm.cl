@@ -33,6 +33,7 @@
 //   rows, classes
 // Local memory: none.
 //
+// @split
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_PROBABILITY=1
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_PROBABILITY=0
 #include "common/types.clh"

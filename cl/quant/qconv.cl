@@ -21,6 +21,7 @@
 //   y         [batch, groups * oc, od, oh, ow]
 //   QCONV_ARGS_LAST     see quant/qconv.clh
 //
+// @split
 // @hot qconv P_FORM=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0
 //          P_LINE=256

@@ -37,6 +37,7 @@
 // qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item per group,
 //   dimension 0 covers tiles and may be smaller, 1 is groups.
 //
+// @split
 // @cpu
 // @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_A=2 P_B=3
 //          P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=1

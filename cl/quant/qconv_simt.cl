@@ -32,6 +32,7 @@
 // Arguments of qconv_pack_w: oc, ic, taps, depth, groups; weights in ONNX's layout; packed, the
 // result. NDRange: oc, taps * depth, groups. For both, each dimension may be smaller.
 //
+// @split
 // @hot qconv_simt
 // @ptx dp4a.s32.s32 P_DOT=2
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_WG_M=16

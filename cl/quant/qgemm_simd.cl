@@ -34,6 +34,7 @@
 // Private memory: P_ACC + P_MC * (P_KC + 16) words, and P_KC * NR more with P_B_PACKED 0.
 // qgemm_pack_b(k, n, b, b_off, packed, packed_off): one work-item per group, dimension 0 panels.
 //
+// @split
 // @cpu
 // @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768
 //          P_B_PACKED=1 P_A=2 P_B=3 P_Y=6 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_RANK=0

@@ -30,6 +30,7 @@
 // Arguments of qgemm_pack: n, k, words, batch; b [batch,k,n]; packed. NDRange: n, words, batch;
 // each dimension may be smaller.
 //
+// @split
 // @hot qgemm_simt
 // @ptx dp4a.s32.s32 P_DOT=2
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_WG_M=16 P_WG_N=16

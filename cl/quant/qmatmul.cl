@@ -16,6 +16,7 @@
 //   QMATMUL_ARGS_LAST   see quant/qmatmul.clh
 // NDRange: ceil(n / P_VEC), ceil(m / P_ROWS), batch; each dimension may be smaller.
 //
+// @split
 // @hot qmatmul P_VEC=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=16 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_ROWS=4 P_RANK=0
 // @variant P_A=2 P_B=2 P_Y=2 P_VEC=16 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_ROWS=4 P_RANK=1

@@ -25,6 +25,7 @@
 // NDRange: one work-item per group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1.
 // Local memory: none.
 //
+// @split
 // @cpu
 // @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
 // @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=6 P_NRV=4

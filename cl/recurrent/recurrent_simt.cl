@@ -16,6 +16,7 @@
 //   shared   local memory of 2 * P_ROWS * (padded number of units) elements
 // NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
 //
+// @split
 // @hot recurrent_simt
 // @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=1
 //          P_STATE=0

@@ -39,6 +39,7 @@
 //                            128 / P_GROUP adjacent results; groups: results, parts
 //   reduce_columns           vectors of the last dimension, (other kept positions) * parts
 //
+// @split
 // @variant P_IN=1 P_OUT=1 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=0 P_FINISH=1 P_KEPT=1
 //          P_RED=0 P_GROUP=1
 // @variant P_IN=10 P_OUT=10 P_VEC=8 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=2

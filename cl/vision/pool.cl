@@ -29,6 +29,7 @@
 //   rows     P_FORM 1: see there; at least 1
 // Any dimension of the NDRange may be smaller: work-items loop.
 //
+// @split
 // @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=1 P_VEC=1
 // @variant P_OP=0 P_P=0 P_INDICES=1 P_FORM=0 P_LINE=0 P_T=2 P_VEC=1
 // @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_LINE=4096 P_T=3 P_VEC=8

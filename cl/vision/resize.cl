@@ -20,6 +20,7 @@
 // resize_table NDRange: outputs. resize_gather NDRange: A2' * inner, outer * A0' * A1', where A'
 // are the sizes of y. Any dimension may be smaller: work-items loop.
 //
+// @split
 // @variant P_MODE=0 P_AXES=1 P_NEAREST=0 P_EXCLUDE=0 P_BORDER=0 P_T=1 P_VEC=1
 // @variant P_MODE=0 P_AXES=2 P_NEAREST=1 P_EXCLUDE=0 P_BORDER=1 P_T=2 P_VEC=1
 // @variant P_MODE=0 P_AXES=3 P_NEAREST=2 P_EXCLUDE=0 P_BORDER=0 P_T=7 P_VEC=1

@@ -22,6 +22,7 @@
 //   NDRange: ph * pw, n_rois * channels
 // Any dimension of the NDRange may be smaller: work-items loop.
 //
+// @split
 // @variant P_MAX=0 P_BLOCK=16 P_T=1 P_VEC=1
 // @variant P_MAX=1 P_BLOCK=4 P_T=10 P_VEC=1
 // @variant P_MAX=0 P_BLOCK=4 P_T=11 P_VEC=1

@@ -319,16 +319,16 @@ typedef struct clg_context_options {
     bool profiling;       /* queues record time stamps; needed by clg_session_profile */
     clg_selftest selftest;
     /* The program clgraph-compile, in which kernels are compiled first: a driver's compiler that
-     * crashes, hangs or takes all memory ends that process and not this one. NULL:
-     * $CLG_COMPILE_HELPER, else beside the library; "off": none; else an absolute path. Never
-     * started from a setuid program. */
+     * crashes or hangs ends that process, not this one. NULL: $CLG_COMPILE_HELPER, else beside the
+     * library; "off": none; else an absolute path. Never started from a setuid program. */
     const char *compile_helper;
     uint32_t compile_limit_s;   /* seconds for a build; 0: 60. CLBlast's may take 5 times that */
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
+    uint32_t max_launch_ms; /* longer ones are divided; 0: 500 on GPUs; UINT32_MAX: unlimited */
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0        \
+        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0, 0     \
     }
 
 /* Opens the best device that matches selector. A selector, case-insensitive, is one of these (the

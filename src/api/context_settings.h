@@ -34,7 +34,8 @@ static inline context_settings api_context_settings(const clg_context_options *o
     const bool trusting = o->selftest == CLG_SELFTEST_DEFAULT
                               ? api_variable_is("CLG_SELFTEST", "off")
                               : o->selftest == CLG_SELFTEST_OFF;
-    return (context_settings){.profiling = o->profiling, .trusting = trusting};
+    return (context_settings){
+        .profiling = o->profiling, .trusting = trusting, .max_launch_ms = o->max_launch_ms};
 }
 
 /* Creates a context on an OpenCL context that these options opened. Takes ownership of the

@@ -167,15 +167,15 @@ uint64_t kernel_form(const ocl_context *ocl, uint64_t entry_hash, uint32_t n_dim
     return hash_bytes(form, sizeof form, entry_hash);
 }
 
-clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global,
-                              const size_t *local)
+clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *offset,
+                              const size_t *global, const size_t *local)
 {
     uint64_t form[FORM_WORDS];
     describe_form(k->context, n_dims, global, local, form);
     if (memcmp(form, k->last_form, sizeof form) == 0) return CLG_OK;
     const uint64_t hash = hash_bytes(form, sizeof form, k->entry_hash);
     if (!program_has_form(k->context, k->program, hash)) {
-        CLG_TRY(trial_of_launch(k, hash, n_dims, global, local, NULL, NULL));
+        CLG_TRY(trial_of_launch(k, hash, n_dims, offset, global, local, NULL, NULL));
         program_note_form(k->context, k->program, hash);
     }
     memcpy(k->last_form, form, sizeof form);

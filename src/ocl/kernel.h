@@ -46,8 +46,8 @@ uint64_t kernel_form(const ocl_context *ocl, uint64_t entry_hash, uint32_t n_dim
                      const size_t *global, const size_t *local);
 
 /* Records the configuration of a launch before it is enqueued. If it is new to the program, first
- * has the compile helper try it, and returns that trial's error. */
-clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global,
-                              const size_t *local);
+ * has the compile helper try it, and returns that trial's error. offset: NULL for none. */
+clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *offset,
+                              const size_t *global, const size_t *local);
 
 #endif

@@ -197,8 +197,8 @@ typedef struct ocl_gemm {
 typedef struct ocl_launch {
     ocl_kernel *kernel; /* NULL: a call of CLBlast */
     uint32_t n_dims;
-    const uint64_t *global, *local; /* as in ocl_queue_launch */
-    ocl_gemm gemm;                  /* of the call; needs no buffers */
+    const uint64_t *global, *local, *offset; /* as in ocl_queue_launch_at */
+    ocl_gemm gemm;                           /* of the call; needs no buffers */
 } ocl_launch;
 /* Has the compile helpers compile, in parallel, all that these launches need and that is not
  * compiled yet; then builds drafts. KERNEL_BUILD: the driver's compiler rejects a kernel or crashes
@@ -261,6 +261,17 @@ void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
 clg_status ocl_queue_join(ocl_queue *q);
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local /* NULL or zeros: the driver chooses */);
+/* As ocl_queue_launch, with global offsets in work-items; offset may be NULL. */
+clg_status ocl_queue_launch_at(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *offset,
+                               const uint64_t *global, const uint64_t *local);
+
+/* The dimension whose global offset is the size of the whole, in launches of parts of an NDRange
+ * along `dim` (cl/lowering/launch_part.clh). */
+#define LAUNCH_PART_OTHER(dim) ((dim) == 0 ? 1u : 0u)
+/* Sets *out_works to whether the driver can launch parts of an NDRange. The first call on a device
+ * tests that, and the cache keeps the result. Launches kernels in another queue: not to be called
+ * between launches of a queue (launch_guard.h). */
+clg_status ocl_parts_work(ocl_context *ocl, bool *out_works);
 
 /* ---- CLBlast --------------------------------------------------------------------------------- */
 
@@ -293,6 +304,7 @@ typedef struct ocl_sample {
     uint32_t tag;
     uint64_t queued_ns, start_ns, end_ns; /* the device's clock */
 } ocl_sample;
+bool ocl_queue_is_profiling(const ocl_queue *q); /* an application's queue may not be */
 void ocl_queue_set_tag(ocl_queue *q, uint32_t tag);
 clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples,
                                   size_t *out_n); /* release with memory_free */

@@ -46,6 +46,7 @@ struct ocl_context {
     helper_pool *helpers; /* NULL in the helper itself and on Oclgrind */
     trial_table trials;
     atomic_bool used_blas;
+    atomic_int parts_state; /* of part_probe.c: whether parts of launches work, once known */
     atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes,
         buffer_bytes_peak;
 };

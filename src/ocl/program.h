@@ -77,7 +77,7 @@ bool program_has_form(ocl_context *ocl, const ocl_program *p, uint64_t form);
 void program_note_form(ocl_context *ocl, ocl_program *p, uint64_t form);
 
 /* Returns the complete text of a ref: prelude, then the embedded source, or the common types and
- * the generated body. */
+ * the generated body; for launches of parts, their functions first. */
 clg_status program_text(const kernel_ref *ref, struct strbuf *out_text);
 
 #endif

@@ -267,7 +267,7 @@ typedef struct launch_job {
     uint64_t form;
     uint32_t n_dims;
     bool has_local;
-    size_t global[3], local[3];
+    size_t global[3], local[3], offset[3];
 } launch_job;
 
 static bool describe(const ocl_launch *l, launch_job *out_job)
@@ -278,6 +278,7 @@ static bool describe(const ocl_launch *l, launch_job *out_job)
     for (uint32_t i = 0; i < l->n_dims; i++) {
         out_job->global[i] = (size_t)l->global[i];
         out_job->local[i] = out_job->has_local ? (size_t)l->local[i] : 0;
+        out_job->offset[i] = l->offset ? (size_t)l->offset[i] : 0;
     }
     out_job->form = kernel_form(k->context, k->entry_hash, l->n_dims, out_job->global,
                                 out_job->has_local ? out_job->local : NULL);
@@ -314,7 +315,7 @@ static clg_status try_launch(batch *b, size_t i)
 {
     const launch_job *job = (const launch_job *)b->jobs + i;
     if (!job->kernel) return try_gemms(b, job);
-    return trial_of_launch(job->kernel, job->form, job->n_dims, job->global,
+    return trial_of_launch(job->kernel, job->form, job->n_dims, job->offset, job->global,
                            job->has_local ? job->local : NULL, keep_going, b);
 }
 

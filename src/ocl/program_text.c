@@ -210,20 +210,31 @@ static clg_status replace_by_packed(strbuf *t, const kernel_ref *ref)
     return status;
 }
 
+/* Appends what makes a kernel see the whole NDRange in launches of parts of it. */
+static clg_status append_part(strbuf *t, uint32_t part)
+{
+    const kernel_source *functions = kernel_source_common("launch_part");
+    if (!functions) return error_set(CLG_ERROR_INTERNAL, "there is no header 'launch_part'");
+    strbuf_printf(t, "#define P_PART_DIM %u\n#define P_PART_OTHER %u\n", part - 1,
+                  LAUNCH_PART_OTHER(part - 1));
+    strbuf_append_bytes(t, functions->text, functions->text_bytes);
+    return CLG_OK;
+}
+
 clg_status program_text(const kernel_ref *ref, strbuf *t)
 {
     strbuf_init(t, 0);
-    clg_status status = CLG_OK;
+    clg_status status = ref->part ? append_part(t, ref->part) : CLG_OK;
     if (ref->prelude && ref->prelude[0]) {
         strbuf_append(t, ref->prelude);
         strbuf_append(t, "\n");
     }
-    if (ref->body) {
+    if (status == CLG_OK && ref->body) {
         const kernel_source *types = kernel_source_common("types");
         if (types) strbuf_append_bytes(t, types->text, types->text_bytes);
         strbuf_printf(t, "#line 1 \"generated: %s\"\n", ref->source);
         strbuf_append(t, ref->body);
-    } else {
+    } else if (status == CLG_OK) {
         status = append_source(t, ref->source);
         if (status == CLG_OK && t->status == CLG_OK) keep_one_kernel(t, ref->entry);
     }

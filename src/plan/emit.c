@@ -347,7 +347,8 @@ static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_plac
                         .kernel_class = s->context->kernel_class,
                         .memory = memory,
                         .texts = s->context->texts,
-                        .trial = s->context->trial};
+                        .trial = s->context->trial,
+                        .budget = s->context->budget};
     if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(prepare_operands(s, n, inputs, outputs));
     return emit_lowered(s, &lc, out_place);

@@ -207,6 +207,7 @@ typedef struct plan_context {
     const struct tuning_table *choices; /* the tuning table; NULL: none */
     bool notes_choices;                 /* record problem and impls in plan_step */
     lower_trial trial;                  /* overrides for benchmarks; all zero otherwise */
+    launch_budget budget;               /* how long a launch may take */
 } plan_context;
 
 /* Creates a plan for the inputs' facts. If shape inference needs the elements of graph inputs that

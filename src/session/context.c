@@ -5,6 +5,7 @@
  */
 #include "session/context.h"
 
+#include "base/clock.h"
 #include "plan/tuning_table.h"
 #include "session/exec/exec.h"
 
@@ -25,6 +26,9 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     context->ocl = ocl;
     context->profiling = settings->profiling;
     context->trusting = settings->trusting;
+    context->budget.limit_ns = caps_launch_limit_ns(ocl_context_caps(ocl), settings->max_launch_ms);
+    context->now_ns = time_now_ns;
+    context->budget.rates = caps_rates(ocl_context_record(ocl), ocl_context_caps(ocl));
     context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &context->info);
     *out_context = context;
     return CLG_OK;

@@ -10,6 +10,7 @@
 
 #include "base/hash_map.h"
 #include "base/threads.h"
+#include "caps/rates.h"
 #include "ocl/ocl.h"
 #include "session/selftest/selftest_records.h"
 #include "tensor/value.h"
@@ -19,6 +20,9 @@ typedef struct device_context {
     ocl_context *ocl;
     clg_device_info info; /* strings belong to ocl's caps and record */
     bool profiling;
+    launch_budget budget; /* how long a launch may take */
+    /* The clock by which runs and launches are measured; tests replace it. */
+    uint64_t (*now_ns)(void);
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
@@ -38,7 +42,8 @@ typedef struct device_context {
 
 typedef struct context_settings {
     bool profiling;
-    bool trusting; /* use kernels without self-tests */
+    bool trusting;          /* use kernels without self-tests */
+    uint32_t max_launch_ms; /* as in clg_context_options */
 } context_settings;
 
 /* Creates a context. Takes ownership of the reference to ocl, also on failure. */

@@ -8,6 +8,7 @@
 #ifndef CLGRAPH_STEP_KERNEL_SOURCE_H
 #define CLGRAPH_STEP_KERNEL_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
     const char *path; /* below cl/: "matmul/gemm_simd.cl" */
     const char *text;
     size_t text_bytes;
+    bool splits; /* marked `// @split`: its launches may be split (decision 43) */
 } kernel_source;
 
 /* The tables: kernels, cl/<family>/<name>.cl, and headers, cl/<family>/<name>.clh. Names (file

@@ -43,6 +43,9 @@ typedef struct kernel_ref {
      * buffers in this order, followed by one array of longs with all scalars in this order, floats
      * as their bits. */
     const char *packed;
+    /* 0, or 1 + a dimension: the program is for launches of parts of an NDRange along that
+     * dimension (cl/lowering/launch_part.clh). Lowering leaves it 0; launch_part_ref sets it. */
+    uint32_t part;
 } kernel_ref;
 
 /* The kind of a kernel argument. */

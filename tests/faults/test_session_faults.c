@@ -19,6 +19,7 @@
 #include "support/scratch.h"
 
 #include "base/memory.h"
+#include "session/context_handle.h"
 
 #include <clgraph/inspect.h>
 #include <clgraph/opencl.h>
@@ -28,11 +29,16 @@
 static opencl_faults faults;
 static const char stale[] = "the message of an earlier error";
 
+/* The limit of a launch's time: none; one that no launch exceeds; one that all exceed, so that they
+ * are divided as far as possible, and each second run waits for its launches. */
+typedef enum job_limit { LIMIT_NONE, LIMIT_LONG, LIMIT_SHORT } job_limit;
+
 typedef struct job {
     const session_life *life;
     clg_context *context; /* NULL: created and freed by each job */
     clg_session *session; /* NULL: created and freed by each job */
     bool profiling;
+    job_limit limit; /* of launches; LIMIT_NONE: the context's own */
 } job;
 
 static clg_status open_context(bool profiling, clg_context **out_context)
@@ -110,6 +116,24 @@ TEST(faults__every_allocation_of_a_session)
     failing_alloc_remove();
 }
 
+/* ---- launches with a limit of their time ----------------------------------------------------- */
+
+static uint64_t made_up_clock(void)
+{
+    static uint64_t ns;
+    return ns += 1000;
+}
+
+static void set_limit(clg_context *context, job_limit limit)
+{
+    const device_rates fast = {1e30, 1e30, 1}, slow = {1e-9, 1e-9, 1};
+    context->current->budget.limit_ns = limit == LIMIT_NONE   ? 0
+                                        : limit == LIMIT_LONG ? 1000000000
+                                                              : 10;
+    context->current->budget.rates = limit == LIMIT_SHORT ? slow : fast;
+    context->current->now_ns = made_up_clock;
+}
+
 /* ---- OpenCL calls ---------------------------------------------------------------------------- */
 
 /* Finishes uploads: until then the context holds the event of its last upload, which would be
@@ -130,6 +154,7 @@ static bool recover(const job *j)
     if (!j->context) return false;
     const cl_context before = clg_context_opencl(j->context);
     assert_ok(clg_context_recover(j->context));
+    if (j->limit != LIMIT_NONE) set_limit(j->context, j->limit);
     return clg_context_opencl(j->context) != before;
 }
 
@@ -155,6 +180,38 @@ static bool fail_call(job *j, long n, int code)
         fail_msg("%s: call %ld failing leaks memory: %s", j->life->name, n, error_text());
     if (was_lost) assert_ok(do_job(j)); /* loads the programs again */
     return fired;
+}
+
+static clg_session *open_limited(const session_life *life, clg_context *context, job_limit limit)
+{
+    clg_session *s;
+    set_limit(context, limit);
+    assert_ok(session_life_open(life, context, &s));
+    assert_ok(life->use(context, s));
+    return s;
+}
+
+/* Counts while profiling, and not in streams, since other queues poll before they wait, as often as
+ * time permits. */
+TEST(faults__a_limit_that_no_launch_exceeds_costs_no_call)
+{
+    for (size_t i = 0; i < n_session_lives; i++) {
+        clg_context *context;
+        long n_calls[2];
+        if (strstr(session_lives[i].name, "stream")) continue;
+        assert_ok(open_context(true, &context));
+        for (int k = 0; k < 2; k++) {
+            clg_session *s =
+                open_limited(&session_lives[i], context, k == 0 ? LIMIT_NONE : LIMIT_LONG);
+            faults.arm(-1, 0);
+            assert_ok(session_lives[i].use(context, s));
+            n_calls[k] = faults.n_calls();
+            clg_session_free(s);
+        }
+        assert_true(n_calls[0] > 0);
+        assert_int_equal(n_calls[0], n_calls[1]);
+        clg_context_free(context);
+    }
 }
 
 static long fail_calls(job *j, long first, int code)
@@ -195,6 +252,57 @@ TEST(faults__every_opencl_call_while_profiling)
 {
     for (size_t i = 0; i < n_session_lives; i++)
         fail_calls_of_life(&session_lives[i], true, CL_OUT_OF_HOST_MEMORY);
+}
+
+/* Fails each call and each allocation of divided runs in turn. */
+TEST(faults__every_opencl_call_of_divided_launches)
+{
+    size_t n_divided = 0;
+    for (size_t i = 0; i < n_session_lives; i++) {
+        job j = {.life = &session_lives[i], .limit = LIMIT_SHORT};
+        assert_ok(open_context(false, &j.context));
+        clg_session *whole = open_limited(j.life, j.context, LIMIT_NONE);
+        faults.arm(-1, 0);
+        assert_ok(j.life->use(j.context, whole));
+        const long n_whole = faults.n_calls();
+        clg_session_free(whole);
+        j.session = open_limited(j.life, j.context, LIMIT_SHORT);
+        const long n = fail_calls(&j, 0, CL_OUT_OF_RESOURCES);
+        print_message("%s: %ld calls of runs, divided %ld\n", j.life->name, n_whole, n);
+        n_divided += n > n_whole;
+        clg_session_free(j.session);
+        j.session = NULL;
+        assert_ok(do_job(&j));
+        clg_context_free(j.context);
+        assert_int_equal(opencl_faults_total_live(&faults), 0);
+    }
+    assert_true(n_divided > n_session_lives / 2);
+}
+
+TEST(faults__every_opencl_call_of_the_probe_of_parts)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *context;
+    long n = 0;
+    bool works = false;
+    options.cache_dir = "";
+    assert_ok(clg_context_create("pocl", &options, &context));
+    for (bool fired = true; fired; n++) {
+        faults.arm(n, CL_OUT_OF_RESOURCES);
+        (void)error_set(CLG_ERROR_INTERNAL, "%s", stale);
+        const clg_status status = ocl_parts_work(context->current->ocl, &works);
+        fired = faults.has_fired();
+        faults.arm(-1, 0);
+        assert_ok(clg_context_recover(context)); /* some failures are those of a lost device */
+        if (status == CLG_OK) assert_true(works);
+        if (status != CLG_OK && strcmp(error_text(), stale) == 0)
+            fail_msg("call %ld of the probe failing left no message", n);
+    }
+    assert_true(works);
+    print_message("%ld calls of the probe\n", n);
+    assert_true(n > 15);
+    clg_context_free(context);
+    assert_int_equal(opencl_faults_total_live(&faults), 0);
 }
 
 TEST(faults__every_call_of_clblast_from_the_first_on)

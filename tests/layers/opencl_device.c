@@ -5,6 +5,9 @@
  *
  *   CLG_DEVICE_FLOATS    native vector width in floats
  *   CLG_DEVICE_UNITS     number of compute units
+ *   CLG_DEVICE_MHZ       clock
+ *   CLG_DEVICE_ORIGIN    1: launches begin at 0, whatever their global offset is
+ *   CLG_DEVICE_NS        nanoseconds that every command takes, as its time stamps say
  *
  * What it reports and enforces, as drivers do (bytes may end in K or M):
  *
@@ -101,6 +104,7 @@ static const struct {
     {CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, "CLG_DEVICE_FLOATS", true},
     {CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT, "CLG_DEVICE_FLOATS", true},
     {CL_DEVICE_MAX_COMPUTE_UNITS, "CLG_DEVICE_UNITS", true},
+    {CL_DEVICE_MAX_CLOCK_FREQUENCY, "CLG_DEVICE_MHZ", true},
 };
 
 static cl_int answer_limit(const char *variable, bool is_word, size_t size, void *value,
@@ -268,8 +272,25 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
     for (cl_uint i = 0; has_32_bits() && i < n_dims; i++)
         if (global[i] >= ADDRESSES_32) return CL_INVALID_GLOBAL_WORK_SIZE;
     if (needs_too_much_local_memory(queue, kernel)) return CL_OUT_OF_RESOURCES;
+    if (number_of("CLG_DEVICE_ORIGIN", 0) > 0) offset = NULL;
     return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_events,
                                         events, event);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static cl_int CL_API_CALL wrap_clGetEventProfilingInfo(cl_event event, cl_profiling_info what,
+                                                       size_t size, void *value, size_t *out_size)
+{
+    const cl_ulong ns = number_of("CLG_DEVICE_NS", 0);
+    cl_ulong start;
+    if (ns == 0 || what != CL_PROFILING_COMMAND_END)
+        return next->clGetEventProfilingInfo(event, what, size, value, out_size);
+    const cl_int code = next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START,
+                                                      sizeof start, &start, NULL);
+    if (code != CL_SUCCESS) return code;
+    start += ns;
+    return answer(&start, sizeof start, size, value, out_size);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -396,6 +417,7 @@ static void fill(void)
     table.clGetKernelWorkGroupInfo = wrap_clGetKernelWorkGroupInfo;
     table.clCreateBuffer = wrap_clCreateBuffer;
     table.clSetKernelArg = wrap_clSetKernelArg;
+    table.clGetEventProfilingInfo = wrap_clGetEventProfilingInfo;
     table.clEnqueueNDRangeKernel = wrap_clEnqueueNDRangeKernel;
     table.clCreateProgramWithSource = wrap_clCreateProgramWithSource;
     table.clBuildProgram = wrap_clBuildProgram;

@@ -6,7 +6,9 @@
 # rows for some of AMD's targets are left to portability.sh. A kernel file without a row fails, and
 # so does a kernel that is in none of its file's programs. The same once more with the declarations
 # of cl/common/builtins.clh in place of the compiler's, as for drivers whose own take long
-# (src/ocl/program_build.c); probes and rows of one vendor are for others. Without clang the test is
+# (src/ocl/program_build.c); probes and rows of one vendor are for others. Files with the mark
+# `// @split` also as programs for parts of launches (cl/lowering/launch_part.clh); they may not use
+# functions that such programs do not replace, nor atomics (decision 43). Without clang the test is
 # skipped (exit 77).
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
@@ -27,6 +29,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 n=0
+if grep -ln '^// @split' cl/*/*.clh; then
+  echo "only kernel files have the mark @split"
+  status=1
+fi
 # The library takes one kernel out of a file by its first column (src/ocl/program_text.c).
 if grep -nE '__kernel' cl/*/*.cl | grep -vE '^[^:]+:[0-9]+:(__kernel void [a-z_0-9]+\(|//)'; then
   echo "a kernel begins with '__kernel void NAME(' at the first column"
@@ -54,6 +60,20 @@ while IFS=$'\t' read -r program file row only; do
       -include opencl-c-base.h -fsyntax-only -Werror -Wno-unused-value -Icl -; then
     echo "$file: failed with the declarations of cl/common/builtins.clh and $row"
     status=1
+  fi
+  if grep -qx '// @split' "$file"; then
+    printf '%s\n' '#define P_PART_DIM 1' '#define P_PART_OTHER 0' |
+      cat - cl/lowering/launch_part.clh "$work/$program.cl" >"$work/part.cl"
+    if ! "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -fsyntax-only -Wall -Wextra -Wundef \
+      -Werror -Wno-unused -Wno-unused-parameter -Icl "$work/part.cl"; then
+      echo "$file: failed for parts of launches with $row"
+      status=1
+    fi
+    if "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -E -P -Icl "$work/$program.cl" |
+      grep -E 'get_(work_dim|global_offset|global_linear_id|enqueued)|\batom(ic)?_'; then
+      echo "$file: is marked @split, but a part of a launch would differ with $row"
+      status=1
+    fi
   fi
   "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -E -P -Icl "$work/$program.cl" 2>/dev/null | kernels_in >>"$work/seen"
 done <"$work/variants"

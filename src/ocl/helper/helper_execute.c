@@ -158,13 +158,19 @@ static void choose_range(const trial *t, size_t global[3], size_t local[3])
 
 static clg_status launch(trial *t)
 {
-    size_t global[3], local[3];
+    size_t global[3], local[3], offset[3];
+    bool has_offset = false;
     CLG_TRY(begin_launch(t, t->request->args.count));
     for (size_t i = 0; i < t->request->args.count; i++) CLG_TRY(set_arg(t, i));
     choose_range(t, global, local);
+    for (int i = 0; i < 3; i++) {
+        offset[i] = (size_t)t->request->launch.offset[i];
+        has_offset = has_offset || offset[i] > 0;
+    }
     CL_TRY(t->ocl, EnqueueNDRangeKernel,
-           (ocl_queue_handle(t->queue), t->kernel, t->request->launch.n_dims, NULL, global,
-            t->request->launch.has_local ? local : NULL, 0, NULL, NULL));
+           (ocl_queue_handle(t->queue), t->kernel, t->request->launch.n_dims,
+            has_offset ? offset : NULL, global, t->request->launch.has_local ? local : NULL, 0,
+            NULL, NULL));
     return ocl_queue_finish(t->queue);
 }
 

@@ -104,6 +104,7 @@ void helper_write_request(strbuf *t, const helper_request *request)
     put_u64(t, l->has_local);
     for (int i = 0; i < 3; i++) put_u64(t, l->global[i]);
     for (int i = 0; i < 3; i++) put_u64(t, l->local[i]);
+    for (int i = 0; i < 3; i++) put_u64(t, l->offset[i]);
     put_u64(t, (uint64_t)(int64_t)request->content_arg);
     put_u64(t, request->wants_binary);
     put_u64(t, request->has_gemm);
@@ -246,6 +247,7 @@ bool helper_read_request(const char *data, size_t n_bytes, helper_request *out_r
     l->has_local = get_flag(&c);
     for (int i = 0; i < 3; i++) l->global[i] = get_u64(&c);
     for (int i = 0; i < 3; i++) l->local[i] = get_u64(&c);
+    for (int i = 0; i < 3; i++) l->offset[i] = get_u64(&c);
     r->content_arg = get_i32(&c);
     r->wants_binary = get_flag(&c);
     r->has_gemm = get_flag(&c);

@@ -35,7 +35,7 @@ typedef struct helper_hello {
 typedef struct helper_launch {
     uint32_t n_dims;
     bool has_local; /* false: the driver chooses the local size */
-    uint64_t global[3], local[3];
+    uint64_t global[3], local[3], offset[3];
 } helper_launch;
 
 /* Value of content_arg for no argument. */

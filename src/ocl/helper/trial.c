@@ -293,11 +293,12 @@ clg_status attempt_run(const attempt *a, helper_reply *out_reply)
 
 /* ---- builds and launches --------------------------------------------------------------------- */
 
-static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *global,
-                            const size_t *local)
+static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *offset,
+                            const size_t *global, const size_t *local)
 {
     *l = (helper_launch){.n_dims = n_dims, .has_local = local != NULL};
     for (uint32_t i = 0; i < 3; i++) {
+        l->offset[i] = i < n_dims && offset ? offset[i] : 0;
         l->global[i] = i < n_dims ? global[i] : 1;
         l->local[i] = i < n_dims && local ? local[i] : 1;
     }
@@ -360,8 +361,9 @@ clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry)
     return try_program(ocl, p, TRIAL_FORM_OF_BUILD, &request, NULL, NULL);
 }
 
-clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
-                           const size_t *local, process_keep_waiting keep_waiting, void *user)
+clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *offset,
+                           const size_t *global, const size_t *local,
+                           process_keep_waiting keep_waiting, void *user)
 {
     ocl_program *p = k->program;
     if (!p->source || !helper_is_on(k->context)) return CLG_OK;
@@ -373,7 +375,7 @@ clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const 
                               .args = k->args,
                               .content_arg = HELPER_NO_ARG,
                               .wants_binary = wants_binary(k->context, p)};
-    describe_launch(&request.launch, n_dims, global, local);
+    describe_launch(&request.launch, n_dims, offset, global, local);
     return try_program(k->context, p, form, &request, keep_waiting, user);
 }
 

@@ -35,9 +35,10 @@ void trial_table_deinit(trial_table *t);
  * where no trial is possible; then a log line says that the build runs in this process. */
 clg_status trial_of_build(ocl_context *ocl, ocl_program *p, const char *entry);
 /* Tests a launch in the helper with the kernel's current arguments; call it before the first launch
- * in a configuration. Returns errors as trial_of_build does. */
-clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
-                           const size_t *local, process_keep_waiting keep_waiting, void *user);
+ * in a configuration. offset may be NULL. Returns errors as trial_of_build does. */
+clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *offset,
+                           const size_t *global, const size_t *local,
+                           process_keep_waiting keep_waiting, void *user);
 /* Tests a GEMM of CLBlast in the helper, which computes a small one that launches the same kernels
  * (trial_gemm.c); call it before the GEMM runs here, since CLBlast compiles its own kernels.
  * Returns KERNEL_BUILD when the driver's compiler rejects them or crashes, and CLG_OK also where no

@@ -352,16 +352,24 @@ static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const s
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local)
 {
-    size_t global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};
+    return ocl_queue_launch_at(q, k, n_dims, NULL, global, local);
+}
+
+clg_status ocl_queue_launch_at(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *offset,
+                               const uint64_t *global, const uint64_t *local)
+{
+    size_t global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1}, offsets[3] = {0};
+    const size_t *first = offset ? offsets : NULL;
     bool has_local = local != NULL && local[0] != 0;
     for (uint32_t i = 0; i < n_dims; i++) {
         global_size[i] = (size_t)global[i];
         local_size[i] = has_local ? (size_t)local[i] : 0;
+        offsets[i] = offset ? (size_t)offset[i] : 0;
     }
     if (has_local) CLG_TRY(kernel_fit_group(k, n_dims, local_size));
     const launch_form form =
         kernel_launch_form(k, n_dims, global_size, has_local ? local_size : NULL);
-    CLG_TRY(kernel_note_launch(k, n_dims, global_size, has_local ? local_size : NULL));
+    CLG_TRY(kernel_note_launch(k, n_dims, first, global_size, has_local ? local_size : NULL));
     cl_event *event;
     queue_command command;
     CLG_TRY(order_catch_up(q));
@@ -371,7 +379,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     CLG_TRY(queue_event_slot(q, &event));
     overlap_begin(q, &command);
     if (command.overlaps) event = &command.made;
-    cl_int code = cl.EnqueueNDRangeKernel(command.handle, k->handle, n_dims, NULL, global_size,
+    cl_int code = cl.EnqueueNDRangeKernel(command.handle, k->handle, n_dims, first, global_size,
                                           has_local ? local_size : NULL, command.n_wait,
                                           command.n_wait ? command.wait : NULL, event);
     if (code != CL_SUCCESS) return launch_failed(q, k, code, global_size, local_size);
@@ -384,6 +392,8 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
 }
 
 /* ---- time stamps ----------------------------------------------------------------------------- */
+
+bool ocl_queue_is_profiling(const ocl_queue *q) { return q->profiling; }
 
 void ocl_queue_set_tag(ocl_queue *q, uint32_t tag) { q->tag = tag; }
 

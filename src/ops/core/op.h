@@ -10,6 +10,7 @@
 #define CLG_OPS_OP_H
 
 #include "caps/caps.h"
+#include "caps/rates.h"
 #include "graph/graph.h"
 #include "step/step.h"
 
@@ -130,6 +131,7 @@ typedef struct lower_context {
     const struct attention_job *attention;
     const struct attention_append *appends;
     lower_trial trial;
+    launch_budget budget; /* for launches that only lowering can divide, over time steps */
 } lower_context;
 
 /* Returns input i; an absent operand for indices beyond the last. */

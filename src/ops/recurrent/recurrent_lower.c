@@ -22,6 +22,7 @@
 #define SIMT_LOCAL 256        /* work-items of a GPU's work-group, which share the hidden state */
 #define SIMT_LOCAL_SMALL 64   /* for hidden sizes up to this one */
 #define SIMT_MAX_ROWS 4       /* batch rows of a work-group, which share its loads of R */
+#define MAX_CHUNKS 64         /* launches into which the limit of their time divides a direction */
 
 /* Bits of the kernels' argument `parts` (cl/recurrent/cell.clh): existing inputs and outputs, and
  * whether the launch is the first or last in time. */
@@ -127,6 +128,52 @@ static void size_simt(const lower_context *c, recurrent_plan *p)
            2 * p->slice_rows * row_bytes <= room)
         p->slice_rows *= 2;
     p->state_is_global = row_bytes > room;
+}
+
+static void size_launch(const lower_context *c, recurrent_plan *p)
+{
+    if (p->simd)
+        size_simd(c, p);
+    else
+        size_simt(c, p);
+}
+
+static int64_t count_slices(const recurrent_plan *p)
+{
+    return work_ceil_div(p->batch, p->slice_rows);
+}
+
+/* Sets the operations and bytes of a launch of n time steps of so many directions. */
+static void count_work(const recurrent_plan *p, int64_t n_dirs, int64_t n, double *out_flops,
+                       double *out_bytes)
+{
+    const double walks = (double)(n_dirs * n) * (double)p->width * (double)p->hidden;
+    *out_flops = 2 * walks * (double)p->batch;
+    *out_bytes = walks * (double)count_slices(p) * (double)dtype_size(p->dtype);
+}
+
+/* Returns the estimated nanoseconds of a launch of n time steps of so many directions. */
+static double launch_time_ns(const lower_context *c, const recurrent_plan *p, int64_t n_dirs,
+                             int64_t n)
+{
+    double flops, bytes;
+    count_work(p, n_dirs, n, &flops, &bytes);
+    return rates_time_ns(&c->budget.rates, flops, bytes, (double)(n_dirs * count_slices(p)));
+}
+
+/* Divides the time steps into launches that do not exceed the limit of their time. A launch that
+ * does not compute all steps computes one direction: the other one begins at the other end. */
+static void limit_launch(const lower_context *c, recurrent_plan *p)
+{
+    const int64_t dirs = p->one_launch ? p->desc.n_dirs : 1;
+    const double limit_ns = (double)c->budget.limit_ns;
+    if (c->budget.limit_ns == 0 || p->batch <= 0 || p->length <= 1) return;
+    if (launch_time_ns(c, p, dirs, p->chunk) <= limit_ns) return;
+    p->one_launch = p->desc.n_dirs == 1;
+    size_launch(c, p);
+    const int64_t min = work_min(work_ceil_div(p->length, MAX_CHUNKS), p->chunk);
+    const double max = limit_ns / launch_time_ns(c, p, 1, 1);
+    if (max < (double)p->chunk) p->chunk = max > (double)min ? (int64_t)max : min;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -320,11 +367,8 @@ static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l
     number_args(c, s, p, l);
     step_arg_int(b, s,
                  work_ceil_div(p->slice_rows, work_ceil_div(p->slice_rows, p->tile_rows_max)));
-    const int64_t slices = work_ceil_div(p->batch, p->slice_rows);
-    const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
-    s->flops = 2 * walks * (double)p->batch;
-    s->bytes = walks * (double)slices * (double)dtype_size(p->dtype);
-    work_range_1d(c, s, l->n_dirs * slices, 1);
+    count_work(p, l->n_dirs, l->n, &s->flops, &s->bytes);
+    work_range_1d(c, s, l->n_dirs * count_slices(p), 1);
 }
 
 static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l)
@@ -338,11 +382,8 @@ static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l
     number_args(c, s, p, l);
     if (!p->state_is_global)
         step_arg_local(b, s, (size_t)(2 * p->slice_rows * p->padded) * dtype_size(p->state_dtype));
-    const int64_t slices = work_ceil_div(p->batch, p->slice_rows);
-    const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
-    s->flops = 2 * walks * (double)p->batch;
-    s->bytes = walks * (double)slices * (double)dtype_size(p->dtype);
-    work_range_1d(c, s, l->n_dirs * slices * (int64_t)p->local, p->local);
+    count_work(p, l->n_dirs, l->n, &s->flops, &s->bytes);
+    work_range_1d(c, s, l->n_dirs * count_slices(p) * (int64_t)p->local, p->local);
 }
 
 static clg_status add_launch(lower_context *c, const recurrent_plan *p, const launch *l)
@@ -398,10 +439,8 @@ clg_status recurrent_lower(lower_context *c)
     CLG_TRY(recurrent_read(c->node, &p.desc));
     CLG_TRY(work_check_dtype(c, lower_input(c, IN_X)->dtype));
     read_sizes(c, &p);
-    if (p.simd)
-        size_simd(c, &p);
-    else
-        size_simt(c, &p);
+    size_launch(c, &p);
+    limit_launch(c, &p);
     if (may_use_blas(c, &p)) {
         p.blas = true;
         CLG_TRY(add_candidate(c, &p, "recurrent_blas"));

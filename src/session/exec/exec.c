@@ -165,6 +165,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
     e->planning = (plan_context){
         .graph = e->graph,
         .caps = ocl_context_caps(e->context->ocl),
+        .budget = e->context->budget,
         .kernel_class = e->options.kernel_class,
         .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
         .strict = e->options.strict,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Implements frames (the device resources of a session, frame.h): reserves memory, creates and
- * compiles kernels, sets their arguments, and enqueues the steps of a run.
+ * compiles kernels, and sets their arguments.
  */
 #include "session/run/frame.h"
 
@@ -37,6 +37,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     if (owner->is_session) atomic_fetch_add(&e->n_frames, 1);
     f->stamp = 1;
     f->seed = fresh_seed(f);
+    launch_limit_init(&f->limit, &e->context->budget, e->context->now_ns);
     f->n_inputs = n_inputs;
     f->n_outputs = n_outputs;
     f->inputs = memory_zalloc(n_inputs + 1, sizeof *f->inputs);
@@ -57,8 +58,7 @@ clg_status frame_create(session_exec *e, size_t n_inputs, size_t n_outputs,
     return CLG_OK;
 }
 
-/* Prefixes the error message with the name of the step's node, if it has one; returns status. */
-static clg_status prefix_node(const frame *f, const plan_step *s, clg_status status)
+clg_status frame_prefix_node(const frame *f, const plan_step *s, clg_status status)
 {
     char name[NODE_TEXT_BYTES];
     if (s->node >= f->exec->graph->n_nodes) return status;
@@ -67,9 +67,9 @@ static clg_status prefix_node(const frame *f, const plan_step *s, clg_status sta
 
 static void free_segment(frame *f, frame_segment *s)
 {
-    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++)
-        kernel_pool_put(&f->spare, &s->segment->steps[i].what->kernel, s->kernels[i]);
+    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) frame_drop_kernel(f, s, i);
     memory_free(s->kernels);
+    memory_free(s->parts);
     memory_free(s->bound);
     plan_segment_free(s->segment);
     memory_free(s);
@@ -96,6 +96,7 @@ void frame_free(frame *f)
         f->plans = next;
     }
     kernel_pool_deinit(&f->spare);
+    launch_limit_deinit(&f->limit);
     for (size_t i = 0; f->inputs && i < f->n_inputs; i++) ocl_buffer_free(f->inputs[i].buffer);
     for (size_t i = 0; f->outputs && i < f->n_outputs; i++) ocl_buffer_free(f->outputs[i].buffer);
     for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
@@ -265,18 +266,20 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     return CLG_OK;
 }
 
-/* Takes kernels from the pool, or creates ones that are not built yet (drafts). */
+/* Takes the kernels that are missing from the pool, or creates ones that are not built yet
+ * (drafts). */
 static clg_status make_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
-        if (s->what->kind != STEP_KERNEL) continue;
-        prepared->kernels[i] = kernel_pool_take(&f->spare, &s->what->kernel);
+        if (s->what->kind != STEP_KERNEL || prepared->kernels[i]) continue;
+        const kernel_ref ref = frame_kernel_ref(prepared, i);
+        prepared->kernels[i] = kernel_pool_take(&f->spare, &ref);
         if (prepared->kernels[i]) continue;
         clg_status status =
-            ocl_kernel_create_draft(f->exec->context->ocl, &s->what->kernel, &prepared->kernels[i]);
-        if (status != CLG_OK) return prefix_node(f, s, status);
+            ocl_kernel_create_draft(f->exec->context->ocl, &ref, &prepared->kernels[i]);
+        if (status != CLG_OK) return frame_prefix_node(f, s, status);
     }
     return CLG_OK;
 }
@@ -293,6 +296,7 @@ static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **
     prepared->bound = memory_zalloc(n_bound + 1, sizeof *prepared->bound);
     clg_status status =
         prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) status = frame_split(f, prepared);
     if (status == CLG_OK) status = make_kernels(f, prepared);
     if (status != CLG_OK) {
         free_segment(f, prepared);
@@ -359,30 +363,73 @@ static void drop_detached(frame *f, frame_plan *owner)
     }
 }
 
+/* Allocates room for the launches of all steps, and for their NDRanges. */
+static clg_status allocate_launches(const frame_segment *prepared, ocl_launch **out_launches,
+                                    launch_range **out_ranges)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < prepared->segment->n_steps; i++) n += frame_count_parts(prepared, i);
+    *out_launches = memory_zalloc(n, sizeof **out_launches);
+    *out_ranges = memory_zalloc(n, sizeof **out_ranges);
+    return *out_launches && *out_ranges ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/* Adds the launch of a kernel step: if it is divided, the first and the last part, one of which has
+ * the size of any part. Returns the number of launches. */
+static size_t add_launches(const frame_segment *prepared, size_t i, ocl_launch *launches,
+                           launch_range *ranges, size_t n)
+{
+    const step *s = prepared->segment->steps[i].what;
+    const uint32_t n_parts = frame_count_parts(prepared, i);
+    for (uint32_t part = 0; part<n_parts; part += n_parts> 1 ? n_parts - 1 : 1) {
+        launch_range *r = &ranges[n];
+        launch_part_range(s, (launch_part){part, n_parts}, r);
+        launches[n++] = (ocl_launch){.kernel = prepared->kernels[i],
+                                     .n_dims = r->n_dims,
+                                     .global = r->global,
+                                     .local = r->local,
+                                     .offset = n_parts > 1 ? r->offset : NULL};
+    }
+    return n;
+}
+
+/* Adds the calls of CLBlast for a step. Returns the number of launches. */
+static size_t add_gemms(const frame_segment *prepared, size_t i, const bound_buffer *bound,
+                        ocl_launch *launches, size_t n)
+{
+    const uint32_t n_parts = frame_count_parts(prepared, i);
+    for (uint32_t part = 0; part < n_parts; part++) {
+        ocl_gemm *g = &launches[n++].gemm;
+        *g = launch_gemm(prepared->segment->steps[i].what, bound);
+        launch_part_gemm((launch_part){part, n_parts}, g);
+    }
+    return n;
+}
+
 /* Compiles the kernels that are not built yet, with the arguments that were just set, and has
  * helper processes try calls of CLBlast, which compiles its kernels when it is called. */
 static clg_status build_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
     size_t n = 0, at = 0;
-    ocl_launch *launches = memory_zalloc(segment->n_steps + 1, sizeof *launches);
-    if (!launches) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < segment->n_steps; i++) {
+    launch_range *ranges = NULL;
+    ocl_launch *launches = NULL;
+    clg_status status = allocate_launches(prepared, &launches, &ranges);
+    for (size_t i = 0; i < segment->n_steps && status == CLG_OK; i++) {
         const step *s = segment->steps[i].what;
         if (prepared->kernels[i] && prepared->built_stamp == 0)
-            launches[n++] = (ocl_launch){.kernel = prepared->kernels[i],
-                                         .n_dims = s->n_dims,
-                                         .global = s->global,
-                                         .local = s->local};
+            n = add_launches(prepared, i, launches, ranges, n);
         if (s->kind == STEP_BLAS_GEMM) {
-            launches[n++].gemm = launch_gemm(s, &prepared->bound[at]);
+            n = add_gemms(prepared, i, &prepared->bound[at], launches, n);
             prepared->has_gemms = true;
         }
         at += segment->steps[i].n_buffers;
     }
-    const clg_status status =
-        ocl_launches_prepare(f->exec->context->ocl, launches, n, f->progress, f->progress_user);
+    if (status == CLG_OK)
+        status =
+            ocl_launches_prepare(f->exec->context->ocl, launches, n, f->progress, f->progress_user);
     memory_free(launches);
+    memory_free(ranges);
     prepared->built_stamp = status == CLG_OK ? f->stamp : 0;
     return status;
 }
@@ -401,6 +448,10 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
         prepared->next = owner->segments;
         owner->segments = prepared;
     }
+    if (prepared->limit_epoch != f->limit.epoch) { /* measurements changed the parts */
+        CLG_TRY(frame_split(f, prepared));
+        CLG_TRY(make_kernels(f, prepared));
+    }
     if (prepared->bound_stamp != f->stamp) CLG_TRY(bind_steps(f, prepared));
     if (prepared->built_stamp == 0 || (prepared->has_gemms && prepared->built_stamp != f->stamp))
         CLG_TRY(build_kernels(f, prepared));
@@ -408,61 +459,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
     return CLG_OK;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
-
-/* Records a step for the profile, and tags the commands enqueued next with its number. */
-static clg_status note_ran(frame *f, const plan_step *s)
-{
-    CLG_TRY(MEMORY_RESERVE(f->ran, f->ran_capacity, f->n_ran + 1));
-    f->ran[f->n_ran].what = s;
-    ocl_queue_set_tag(f->queue, (uint32_t)f->n_ran++);
-    return CLG_OK;
-}
-
-/* Returns whether an output in the caller's memory may share it with another input or output, of
- * which the dependencies of a plan's steps know nothing: the same buffer, or any buffer of the
- * application, which may be a sub-buffer. */
-static bool ports_may_alias(const frame *f)
-{
-    for (size_t i = 0; i < f->n_outputs; i++) {
-        const frame_memory *m = &f->outputs[i];
-        if (!m->foreign) continue;
-        if (ocl_buffer_is_callers(m->buffer)) return true;
-        for (size_t k = 0; k < f->n_inputs; k++)
-            if (f->inputs[k].buffer == m->buffer) return true;
-        for (size_t k = 0; k < i; k++)
-            if (f->outputs[k].buffer == m->buffer) return true;
-    }
-    return false;
-}
-
-static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
-{
-    const plan_segment *segment = prepared->segment;
-    size_t at = 0;
-    for (size_t i = 0; i < segment->n_steps; i++) {
-        const plan_step *s = &segment->steps[i];
-        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-            return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
-        if (f->exec->context->profiling) CLG_TRY(note_ran(f, s));
-        ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
-        if (s->what->draws)
-            CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
-        clg_status status =
-            launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
-        if (status != CLG_OK) return prefix_node(f, s, status);
-        at += s->n_buffers;
-    }
-    return CLG_OK;
-}
-
-clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
-{
-    const bool spread = prepared->segment->overlaps && !ports_may_alias(f);
-    if (spread) CLG_TRY(ocl_queue_fork(f->queue));
-    CLG_TRY(enqueue_steps(f, prepared, cancel));
-    return spread ? ocl_queue_join(f->queue) : CLG_OK;
-}
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 clg_status frame_check_fault(const frame *f, const int32_t *words)
 {

@@ -10,6 +10,7 @@
 #include "session/exec/exec.h"
 #include "session/run/kernel_pool.h"
 #include "session/run/launch.h"
+#include "session/run/launch_limit.h"
 
 /* The current memory of an input, an output or a slab. */
 typedef struct frame_memory {
@@ -20,6 +21,12 @@ typedef struct frame_memory {
     uint64_t stamp;      /* changes whenever buffer or offset do */
 } frame_memory;
 
+/* How the launch of a step is enqueued, where the context has a limit for launches. */
+typedef struct frame_parts {
+    uint32_t count; /* number of parts into which it is divided, at least 1 */
+    bool flushes;   /* the queue is flushed after it */
+} frame_parts;
+
 /* A segment of a plan with its kernels and their arguments. */
 typedef struct frame_segment {
     plan_segment *segment; /* a reference */
@@ -29,7 +36,13 @@ typedef struct frame_segment {
     uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
     /* frame->stamp when all kernels were built and the calls of CLBlast were tried; 0: never */
     uint64_t built_stamp;
-    bool has_gemms; /* has calls of CLBlast, whose kernel depends on operand offsets */
+    bool has_gemms;       /* has calls of CLBlast, whose kernel depends on operand offsets */
+    frame_parts *parts;   /* by step; NULL: the whole segment takes less time than a launch may */
+    bool is_split;        /* a step has several parts */
+    uint64_t limit_epoch; /* frame->limit.epoch when `parts` was computed; 0: never */
+    bool is_watched;      /* the next run waits for each launch, and measures it */
+    /* Time of the run after which nothing more was found to divide; 0: there was none. */
+    uint64_t settled_ns;
     struct frame_segment *next;
 } frame_segment;
 
@@ -59,7 +72,9 @@ typedef struct frame {
     bool fault_dirty;  /* fault may be nonzero: clear it before the next run */
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were released */
-    uint64_t stamp;    /* the last stamp given to a memory */
+    launch_limit limit;
+    uint64_t enqueued_ns; /* when frame_enqueue began; only where launches have a limit */
+    uint64_t stamp;       /* the last stamp given to a memory */
     /* for steps that draw random numbers: the frame's seed, and the number of their launches so
      * far */
     uint64_t seed, n_draws;
@@ -72,6 +87,8 @@ typedef struct frame {
 /* A step of the current run, for the profile. */
 typedef struct frame_ran {
     const plan_step *what;
+    uint32_t n_parts;
+    uint64_t longest_ns; /* of its commands */
 } frame_ran;
 
 /* Creates a frame. owner is borrowed and must be static. */
@@ -94,9 +111,16 @@ void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 /* Prepares a segment of plan p to run: reserves slabs, creates and compiles kernels, and sets their
  * arguments, as far as not done or changed. *out_prepared is borrowed. */
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
-/* Enqueues all steps of a prepared segment. Stops with CANCELLED when *cancel is set; cancel may be
- * NULL. */
-clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);
+/* Enqueues all steps of a prepared segment (frame_enqueue.c). Stops with CANCELLED when *cancel is
+ * set; cancel may be NULL. */
+clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *cancel);
+/* Learns from the time since frame_enqueue whether the next run of this segment should measure its
+ * launches. Call it when the queue has finished. */
+void frame_finished(frame *f, frame_segment *prepared);
+/* Records the time of a command of the run: of the step with this tag. */
+void frame_note_time(frame *f, uint32_t tag, uint64_t time_ns);
+/* Divides the steps that took too long by these times further, from the next run on. */
+clg_status frame_learn_times(frame *f);
 /* Sets *out to the current buffer and offset of a placement in this frame. */
 clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_placement *place,
                          bound_buffer *out);
@@ -105,5 +129,22 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
  * frame_clear_fault. */
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
+
+/* The following functions are shared by frame.c, frame_enqueue.c and frame_split.c. */
+
+/* Computes into how many parts each step of a segment is divided, as far as that changed. Returns
+ * kernels that do not fit any more to the pool, and leaves NULL in their places. */
+clg_status frame_split(frame *f, frame_segment *prepared);
+/* Returns the number of parts of a step. */
+static inline uint32_t frame_count_parts(const frame_segment *prepared, size_t i)
+{
+    return prepared->parts ? prepared->parts[i].count : 1;
+}
+/* Returns the kernel of a step, for launches of the whole or of parts. */
+kernel_ref frame_kernel_ref(const frame_segment *prepared, size_t i);
+/* Returns the kernel of a step, if there is one, to the pool. */
+void frame_drop_kernel(frame *f, frame_segment *prepared, size_t i);
+/* Prefixes the error message with the name of the step's node, if it has one; returns status. */
+clg_status frame_prefix_node(const frame *f, const plan_step *s, clg_status status);
 
 #endif

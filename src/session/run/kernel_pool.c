@@ -14,14 +14,15 @@ typedef struct kernel_slot {
     size_t next; /* 1 + index of the next slot of the stack; 0: none */
 } kernel_slot;
 
-/* Identifies a kernel's text, by the addresses of its parts. */
+/* Identifies a kernel's text, by the addresses of its pieces. */
 typedef struct kernel_key {
     const void *source, *entry, *prelude, *body, *packed;
+    size_t part;
 } kernel_key;
 
 static kernel_key key_of(const kernel_ref *ref)
 {
-    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body, ref->packed};
+    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body, ref->packed, ref->part};
 }
 
 ocl_kernel *kernel_pool_take(kernel_pool *p, const kernel_ref *ref)

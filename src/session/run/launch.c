@@ -127,17 +127,35 @@ ocl_gemm launch_gemm(const step *s, const bound_buffer *b)
     return g;
 }
 
-clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers)
+static clg_status launch_kernel(ocl_queue *q, const step *s, ocl_kernel *k, launch_part part)
 {
-    ocl_gemm g;
+    launch_range r;
+    if (part.count == 1) return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
+    launch_part_range(s, part, &r);
+    return ocl_queue_launch_at(q, k, r.n_dims, r.offset, r.global, r.local);
+}
+
+static clg_status call_gemm(ocl_queue *q, const step *s, const bound_buffer *buffers,
+                            launch_part part)
+{
+    ocl_gemm g = launch_gemm(s, buffers);
+    launch_part_gemm(part, &g);
+    return ocl_queue_gemm(q, &g);
+}
+
+clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers,
+                       launch_part part)
+{
+    const part_range bytes = launch_part_bytes(s, part);
+    const size_t first = (size_t)bytes.first, n = (size_t)bytes.count;
     switch (s->kind) {
-    case STEP_KERNEL: return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
-    case STEP_BLAS_GEMM: g = launch_gemm(s, buffers); return ocl_queue_gemm(q, &g);
+    case STEP_KERNEL: return launch_kernel(q, s, k, part);
+    case STEP_BLAS_GEMM: return call_gemm(q, s, buffers, part);
     case STEP_COPY:
-        return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes,
-                              buffers[1].buffer, (size_t)buffers[1].offset_bytes, s->size_bytes);
+        return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes + first,
+                              buffers[1].buffer, (size_t)buffers[1].offset_bytes + first, n);
     case STEP_FILL:
-        return ocl_queue_fill(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, s->size_bytes,
+        return ocl_queue_fill(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes + first, n,
                               s->pattern, s->pattern_bytes);
     }
     return error_set(CLG_ERROR_INTERNAL, "a step of unknown kind %d", (int)s->kind);
@@ -226,7 +244,7 @@ clg_status launch_once(device_context *context, const step *s, launch_operand re
         s->kind == STEP_KERNEL ? make_kernel(context, s, b.buffers, fault, &k) : CLG_OK;
     if (s->kind == STEP_BLAS_GEMM) status = try_gemm(context, s, b.buffers);
     mutex_lock(&context->utility_lock);
-    if (status == CLG_OK) status = launch_step(context->utility, s, k, b.buffers);
+    if (status == CLG_OK) status = launch_step(context->utility, s, k, b.buffers, LAUNCH_WHOLE);
     mutex_unlock(&context->utility_lock);
     ocl_kernel_free(k);
     return status;

@@ -7,6 +7,7 @@
 #define CLG_SESSION_LAUNCH_H
 
 #include "session/context.h"
+#include "session/run/launch_part.h"
 
 /* The memory of an operand, in the order of plan_step.buffers. */
 typedef struct bound_buffer {
@@ -25,8 +26,10 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
 /* Returns the call of CLBlast for a STEP_BLAS_GEMM. */
 ocl_gemm launch_gemm(const step *s, const bound_buffer *buffers);
-/* Enqueues a step. k: its kernel; NULL for other kinds of steps. */
-clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
+/* Enqueues a part of a step. k: its kernel (for one of several parts, that of launch_part_ref);
+ * NULL for other kinds of steps. */
+clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers,
+                       launch_part part);
 
 /* Callback that sets to->buffer, borrowed, for operand o of a step. to->offset_bytes is initially
  * the step's offset, and may be changed. */

@@ -16,10 +16,11 @@ typedef enum run_mode {
 typedef struct run_state {
     clg_session *session;
     run_mode mode;
-    bool is_dry;           /* the plan is only looked at (exec_plan_dry) */
-    value_fact *facts;     /* one per input */
-    plan *plan;            /* a reference */
-    plan_segment *segment; /* the last one reached; a reference, which keeps its ancestors too */
+    bool is_dry;             /* the plan is only looked at (exec_plan_dry) */
+    value_fact *facts;       /* one per input */
+    plan *plan;              /* a reference */
+    plan_segment *segment;   /* the last one reached; a reference, which keeps its ancestors too */
+    frame_segment *prepared; /* what the frame has prepared for it */
     int32_t fault[FAULT_WORDS];
     tensor **pending;   /* by output: the host tensor being read into, or NULL */
     clg_value **wholes; /* by output: the new sequence, optional or map, or NULL */

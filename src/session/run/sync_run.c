@@ -63,6 +63,7 @@ static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_seg
     if (status == CLG_OK) status = read_fault(r);
     clg_status finished = ocl_queue_finish(r->session->frame->queue);
     if (status == CLG_OK) status = finished;
+    if (status == CLG_OK) frame_finished(r->session->frame, r->prepared);
     if (status == CLG_OK) status = check_fault(r);
     if (status == CLG_OK) status = exec_continue(r->session->exec, r->segment, contents, out_child);
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
@@ -82,13 +83,12 @@ static clg_status run_segments(run_state *r)
     clg_session *s = r->session;
     r->segment = plan_segment_retain(r->plan->root);
     for (;;) {
-        frame_segment *prepared;
         plan_segment *child = NULL;
         bound_buffer reads[OP_MAX_INTS] = {{NULL}};
         CLG_TRY(run_bind_outputs(r, r->segment));
-        CLG_TRY(frame_prepare(s->frame, r->plan, r->segment, &prepared));
+        CLG_TRY(frame_prepare(s->frame, r->plan, r->segment, &r->prepared));
         CLG_TRY(find_reads(r, reads));
-        CLG_TRY(frame_enqueue(s->frame, prepared, &s->cancel));
+        CLG_TRY(frame_enqueue(s->frame, r->prepared, &s->cancel));
         if (r->segment->last) return CLG_OK;
         clg_status status = next_segment(r, reads, &child);
         if (is_end_of_zeros(r, status)) return CLG_OK;
@@ -139,6 +139,7 @@ static clg_status keep_profile(clg_session *s)
     for (size_t i = 0; i < n; i++) {
         const ocl_sample *x = &samples[i];
         if (x->tag >= s->frame->n_ran) continue;
+        frame_note_time(s->frame, x->tag, x->end_ns - x->start_ns);
         clg_step_profile *out = &s->profile[x->tag];
         if (out->duration_us == 0) {
             fill_profile(s, s->frame->ran[x->tag].what, out);
@@ -150,7 +151,7 @@ static clg_status keep_profile(clg_session *s)
     }
     s->n_profile = s->frame->n_ran;
     memory_free(samples);
-    return CLG_OK;
+    return frame_learn_times(s->frame);
 }
 
 /* Discards time stamps that a failed run left, so that they do not count for this one. */
@@ -200,6 +201,7 @@ static clg_status run_all(run_state *r)
     clg_status status = enqueue_all(r);
     ocl_queue_set_tag(s->frame->queue, UINT32_MAX);
     status = wait_for_all(s->frame->queue, status);
+    if (status == CLG_OK) frame_finished(s->frame, r->prepared);
     run_return_inputs(r);
     if (status == CLG_OK) status = check_fault(r);
     s->frame->fault_dirty = status != CLG_OK || r->fault[0] != 0;

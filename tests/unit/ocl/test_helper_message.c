@@ -43,7 +43,7 @@ static void make_request(helper_request *r)
                           .source = source,
                           .source_bytes = strlen(source),
                           .has_launch = true,
-                          .launch = {2, true, {64, 32, 1}, {8, 4, 1}},
+                          .launch = {2, true, {64, 32, 1}, {8, 4, 1}, {0, 16, 0}},
                           .content_arg = HELPER_NO_ARG,
                           .wants_binary = true};
     assert_ok(kernel_args_set_buffer(&r->args, 0, r, 4096, NULL));
@@ -69,6 +69,7 @@ TEST(message__request)
     assert_int_equal(back.source_bytes, 6);
     assert_int_equal(back.launch.global[1], 32);
     assert_int_equal(back.launch.local[0], 8);
+    assert_int_equal(back.launch.offset[1], 16);
     assert_int_equal(back.content_arg, HELPER_NO_ARG);
     assert_int_equal(back.args.count, 5);
     assert_int_equal(back.args.items[0].kind, KERNEL_ARG_BUFFER);

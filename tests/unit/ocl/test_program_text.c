@@ -128,3 +128,24 @@ TEST(program_text__joins_numbers)
     assert_int_equal(count(strbuf_data(&t), "#endif\ntypedef struct packed_args "), 1);
     strbuf_deinit(&t);
 }
+
+TEST(program_text__for_parts_has_functions_first)
+{
+    strbuf whole, part;
+    kernel_ref ref = {.source = "gemm_plain", .entry = "gemm_plain", .prelude = "#define P_X 1\n"};
+    assert_ok(program_text(&ref, &whole));
+    assert_null(strstr(strbuf_data(&whole), "P_PART_DIM"));
+    for (uint32_t dim = 0; dim < 3; dim++) {
+        char head[64];
+        ref.part = dim + 1;
+        assert_ok(program_text(&ref, &part));
+        (void)snprintf(head, sizeof head, "#define P_PART_DIM %u\n#define P_PART_OTHER %u\n", dim,
+                       dim == 0 ? 1u : 0u);
+        assert_int_equal(strncmp(strbuf_data(&part), head, strlen(head)), 0);
+        assert_true(part.size_bytes > whole.size_bytes);
+        assert_string_equal(strbuf_data(&part) + part.size_bytes - whole.size_bytes,
+                            strbuf_data(&whole));
+        strbuf_deinit(&part);
+    }
+    strbuf_deinit(&whole);
+}

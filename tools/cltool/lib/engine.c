@@ -44,6 +44,20 @@ static bool chooses_by_itself(const options *o)
     return !selector || selector[0] == '\0' || strcmp(selector, "auto") == 0;
 }
 
+static int read_launch_limit(const char *word, uint32_t *out_ms)
+{
+    size_t ms = UINT32_MAX;
+    *out_ms = 0;
+    if (!word) return CODE_DONE;
+    if (strcmp(word, "none") != 0) {
+        const int code = option_size("--max-launch-ms", word, 1, &ms);
+        if (code != CODE_DONE) return code;
+        if (ms >= UINT32_MAX) return fail_usage("--max-launch-ms is too large");
+    }
+    *out_ms = (uint32_t)ms;
+    return CODE_DONE;
+}
+
 int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
                         clg_context **out_context)
 {
@@ -51,6 +65,8 @@ int engine_open_context(const options *o, const clg_device_info *device, bool pr
     given.cpu_threads = (uint32_t)o->cpu_threads;
     given.profiling = profiling;
     if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
+    const int code = read_launch_limit(o->max_launch_ms, &given.max_launch_ms);
+    if (code != CODE_DONE) return code;
     clg_status status = clg_context_create(device->selector, &given, out_context);
     return status == CLG_OK ? CODE_DONE
                             : fail_status(status, STAGE_WORK, "device %s", device->selector);

@@ -120,6 +120,8 @@ static const option_row rows[] = {
      "serves when nothing matches"},
     {"cpu-threads", 0, KIND_SIZE, AT(cpu_threads), OPTIONS_DEVICE, "N",
      "compute units of a CPU device to use"},
+    {"max-launch-ms", 0, KIND_TEXT, AT(max_launch_ms), OPTIONS_DEVICE, "MS",
+     "divide launches that take longer; 'none': no limit (default: 500 on GPUs, else none)"},
     {"precision", 0, KIND_TEXT, AT(precision), OPTIONS_PLAN, "P",
      "fp32 (default), fp16 (values between nodes as float16) or auto"},
     {"keep-fp32", 0, KIND_LIST, AT(keep_fp32), OPTIONS_PLAN, "PATTERN",

@@ -23,6 +23,7 @@ typedef struct options {
     text_list keep_fp32, disabled_passes, preferred_impls;
     bool strict, no_blas;
     size_t cpu_threads;
+    const char *max_launch_ms;
     /* inputs */
     text_list inputs, images, fills, shapes, dims;
     bool cast;

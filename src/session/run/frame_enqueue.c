@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Enqueues the steps of a run, each as one launch or in the parts that frame_split.c decides.
+ */
+#include "session/run/frame.h"
+
+/* Records a step for the profile, and tags the commands enqueued next with its number. */
+static clg_status note_ran(frame *f, const plan_step *s, uint32_t n_parts)
+{
+    CLG_TRY(MEMORY_RESERVE(f->ran, f->ran_capacity, f->n_ran + 1));
+    f->ran[f->n_ran] = (frame_ran){.what = s, .n_parts = n_parts};
+    ocl_queue_set_tag(f->queue, (uint32_t)f->n_ran++);
+    return CLG_OK;
+}
+
+/* Returns whether an output in the caller's memory may share it with another input or output, of
+ * which the dependencies of a plan's steps know nothing: the same buffer, or any buffer of the
+ * application, which may be a sub-buffer. */
+static bool ports_may_alias(const frame *f)
+{
+    for (size_t i = 0; i < f->n_outputs; i++) {
+        const frame_memory *m = &f->outputs[i];
+        if (!m->foreign) continue;
+        if (ocl_buffer_is_callers(m->buffer)) return true;
+        for (size_t k = 0; k < f->n_inputs; k++)
+            if (f->inputs[k].buffer == m->buffer) return true;
+        for (size_t k = 0; k < i; k++)
+            if (f->outputs[k].buffer == m->buffer) return true;
+    }
+    return false;
+}
+
+static clg_status check_cancel(const atomic_bool *cancel)
+{
+    if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
+        return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
+    return CLG_OK;
+}
+
+/* Enqueues step i in its parts; flushes the queue after each, so that a display can be drawn
+ * meanwhile, or waits for each and measures it. */
+static clg_status enqueue_parts(frame *f, const frame_segment *prepared, size_t i,
+                                const bound_buffer *bound, const atomic_bool *cancel)
+{
+    const step *s = prepared->segment->steps[i].what;
+    const uint32_t n_parts = frame_count_parts(prepared, i);
+    uint64_t longest_ns = 0;
+    for (uint32_t part = 0; part < n_parts; part++) {
+        if (part > 0) CLG_TRY(check_cancel(cancel));
+        const uint64_t since_ns = prepared->is_watched ? f->limit.now_ns() : 0;
+        CLG_TRY(
+            launch_step(f->queue, s, prepared->kernels[i], bound, (launch_part){part, n_parts}));
+        if (prepared->is_watched) {
+            CLG_TRY(ocl_queue_finish(f->queue));
+            const uint64_t time_ns = f->limit.now_ns() - since_ns;
+            longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
+        } else if (prepared->parts && prepared->parts[i].flushes) {
+            CLG_TRY(ocl_queue_flush(f->queue));
+        }
+    }
+    return prepared->is_watched ? launch_limit_note(&f->limit, s, n_parts, longest_ns) : CLG_OK;
+}
+
+/* Enqueues the steps. spread: they may run concurrently, and none is divided. */
+static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool spread,
+                                const atomic_bool *cancel)
+{
+    const plan_segment *segment = prepared->segment;
+    const bool is_plain = spread || (!prepared->parts && !prepared->is_watched);
+    size_t at = 0;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        const bound_buffer *bound = &prepared->bound[at];
+        CLG_TRY(check_cancel(cancel));
+        if (f->exec->context->profiling) CLG_TRY(note_ran(f, s, frame_count_parts(prepared, i)));
+        ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
+        if (s->what->draws)
+            CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
+        clg_status status =
+            is_plain ? launch_step(f->queue, s->what, prepared->kernels[i], bound, LAUNCH_WHOLE)
+                     : enqueue_parts(f, prepared, i, bound, cancel);
+        if (status != CLG_OK) return frame_prefix_node(f, s, status);
+        at += s->n_buffers;
+    }
+    return CLG_OK;
+}
+
+clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *cancel)
+{
+    const bool spread = prepared->segment->overlaps && !prepared->is_split &&
+                        !prepared->is_watched && !ports_may_alias(f);
+    if (prepared->is_watched) CLG_TRY(ocl_queue_finish(f->queue)); /* of uploads */
+    if (f->limit.budget.limit_ns > 0) f->enqueued_ns = f->limit.now_ns();
+    if (spread) CLG_TRY(ocl_queue_fork(f->queue));
+    CLG_TRY(enqueue_steps(f, prepared, spread, cancel));
+    return spread ? ocl_queue_join(f->queue) : CLG_OK;
+}
