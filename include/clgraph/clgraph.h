@@ -324,7 +324,7 @@ typedef struct clg_context_options {
     const char *compile_helper;
     uint32_t compile_limit_s;   /* seconds for a build; 0: 60. CLBlast's may take 5 times that */
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
-    uint32_t max_launch_ms; /* longer ones are divided; 0: 500 on GPUs; UINT32_MAX: unlimited */
+    uint32_t max_launch_ms;     /* longer ones are divided; 0: 500 on GPUs; UINT32_MAX: unlimited */
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
