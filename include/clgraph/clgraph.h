@@ -96,7 +96,8 @@ typedef enum clg_status {
 CLG_API const char *clg_status_name(clg_status status);
 
 /* Returns the message of the calling thread's last failed call: what failed, on which node, tensor
- * or device; "" when nothing failed. Valid until the thread's next failing call. */
+ * or device. Never NULL; "" when nothing failed. Valid until the thread's next failing call; calls
+ * that succeed do not change it. */
 CLG_API const char *clg_last_error(void);
 
 /* Returns what to try after the last error, "" when there is no advice. Same lifetime. */
@@ -186,14 +187,15 @@ typedef enum clg_value_kind {
 /* Called when the last reference is released, on the thread that releases it. */
 typedef void (*clg_release_callback)(void *user);
 
-/* Creates a host tensor, row-major, filled with zeros. dims: `rank` values >= 0, may be NULL for
- * rank 0; rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, dims). */
+/* Creates a tensor in host memory, row-major, filled with zeros. dims: `rank` values >= 0, may be
+ * NULL for rank 0; rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, negative or
+ * overflowing dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
 /* Creates a tensor over the caller's memory, row-major and not copied, else as clg_value_create;
- * data may be NULL for no elements. Strings are a char * each, NUL-terminated, NULL for the empty
- * one; they stay on the host. `release(user)` (may be NULL) runs with the last reference, not when
- * this call fails. */
+ * data may be NULL for no elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the
+ * empty one; they stay on the host. `release(user)` (may be NULL) runs when the last reference is
+ * gone, not when this call fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,
                                                clg_value **out_value);
@@ -215,11 +217,13 @@ CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **
 
 /* Creates a sequence that keeps references to its items: tensors of `dtype`, or sequences,
  * optionals and maps of such. dtype CLG_DTYPE_NONE means that of the first item. items may be NULL
- * if n_items is 0. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, depth above 64). */
+ * when n_items is 0. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, nested more than
+ * 64 deep). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_sequence(clg_dtype dtype, size_t n_items,
                                                           clg_value *const *items,
                                                           clg_value **out_value);
-/* Creates an optional that keeps a reference to item; an empty one for NULL. Errors: as above. */
+/* Creates an optional that keeps a reference to item, or is empty if item is NULL; otherwise as
+ * clg_value_create_sequence. */
 CLG_API CLG_MUST_USE clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item,
                                                           clg_value **out_value);
 /* Returns the number of items: 0 or 1 for an optional, 0 for tensors and maps. */
@@ -319,12 +323,15 @@ typedef struct clg_context_options {
     bool profiling;       /* queues record time stamps; needed by clg_session_profile */
     clg_selftest selftest;
     /* The program clgraph-compile, in which kernels are compiled first: a driver's compiler that
-     * crashes or hangs ends that process, not this one. NULL: $CLG_COMPILE_HELPER, else beside the
-     * library; "off": none; else an absolute path. Never started from a setuid program. */
+     * crashes, hangs or takes all memory ends that process and not this one. NULL:
+     * $CLG_COMPILE_HELPER, else beside the library; "off": none; else an absolute path. Never
+     * started from a setuid program. */
     const char *compile_helper;
     uint32_t compile_limit_s;   /* seconds for a build; 0: 60. CLBlast's may take 5 times that */
     uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
-    uint32_t max_launch_ms;     /* longer ones are divided; 0: 500 on GPUs; UINT32_MAX: unlimited */
+    /* Longest time of a launch, which systems limit where a GPU drives a display: longer ones are
+     * divided, where possible. 0: 500 on GPUs, unlimited elsewhere; UINT32_MAX: unlimited. */
+    uint32_t max_launch_ms;
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
@@ -395,52 +402,11 @@ CLG_API size_t clg_model_n_outputs(const clg_model *model);
 CLG_API const clg_port *clg_model_input(const clg_model *model, size_t index);
 CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 
-/* ---- building a graph without ONNX ----------------------------------------------------------- */
-
-/* Creates a builder of a graph of ONNX operators, connected by the names of values. A node may be
- * added before the producers of its inputs. A call that fails adds nothing to the graph. One thread
- * at a time. opset: version of ONNX's default operator set, >= 1; other domains have version 1.
- * Errors of all functions of builders: INVALID_ARGUMENT, INVALID_MODEL (a value defined twice). */
-CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
-CLG_API void clg_builder_free(clg_builder *builder);
-/* Adds an input, in the order of calls. dims[i] < 0: dynamic; dim_names and entries may be NULL. */
-CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name,
-                                                  clg_dtype dtype, size_t rank, const int64_t *dims,
-                                                  const char *const *dim_names);
-/* Adds a constant, not of strings; data is copied, row-major; may be NULL for no elements. */
-CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const char *name,
-                                                     clg_dtype dtype, size_t rank,
-                                                     const int64_t *dims, const void *data);
-/* Adds a node of the default domain (domain NULL or "") or another. name may be NULL. "" or NULL
- * omits an input or output. Attribute calls apply to the last node; INVALID_ARGUMENT if none. */
-CLG_API CLG_MUST_USE clg_status clg_builder_node(clg_builder *builder, const char *domain,
-                                                 const char *op_type, const char *name,
-                                                 size_t n_inputs, const char *const *inputs,
-                                                 size_t n_outputs, const char *const *outputs);
-CLG_API CLG_MUST_USE clg_status clg_builder_attribute_int(clg_builder *builder, const char *name,
-                                                          int64_t value);
-CLG_API CLG_MUST_USE clg_status clg_builder_attribute_float(clg_builder *builder, const char *name,
-                                                            float value);
-CLG_API CLG_MUST_USE clg_status clg_builder_attribute_string(clg_builder *builder, const char *name,
-                                                             const char *value);
-CLG_API CLG_MUST_USE clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name,
-                                                           size_t n, const int64_t *values);
-CLG_API CLG_MUST_USE clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name,
-                                                             size_t n, const float *values);
-/* Sets a list of strings, as for `activations` of LSTM. */
-CLG_API CLG_MUST_USE clg_status clg_builder_attribute_strings(clg_builder *builder,
-                                                              const char *name, size_t n,
-                                                              const char *const *values);
-/* Makes a value an output of the graph, in the order of calls. */
-CLG_API CLG_MUST_USE clg_status clg_builder_output(clg_builder *builder, const char *name);
-/* Checks the graph as a loaded model is checked. The builder can then be freed or extended.
- * Errors: INVALID_MODEL, SHAPE, DATA, UNSUPPORTED_OPERATOR, _ATTRIBUTE, _DTYPE. */
-CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_model **out_model);
-
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 /* Called repeatedly by calls that can take a second, on the calling thread. `done` of `total` steps
- * of `what` ("compiling kernels") are complete. Returning false cancels the call (CANCELLED). */
+ * of `what` ("compiling kernels") are complete. Returning false cancels the call, which then fails
+ * with CLG_ERROR_CANCELLED. */
 typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
 
 /* How a model's float32 values are stored between nodes. Its inputs and outputs keep their dtypes,
@@ -545,11 +511,11 @@ CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const cha
 CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, const char *name,
                                                         clg_value *value);
 
-/* Runs once with the inputs that are set, and waits. New shapes are planned, and new kernels built,
- * during the call. After a failure no output is available, and the session can run again; after
- * DEVICE_LOST, once clg_context_recover was called. Errors: NOT_FOUND (an input is not set), SHAPE,
- * DATA (an index out of range: the node is named), UNSUPPORTED_DEVICE, UNSUPPORTED_DTYPE,
- * OUT_OF_DEVICE_MEMORY, KERNEL_BUILD, DEVICE_LOST, CANCELLED, BUSY. */
+/* Runs once with the inputs that are set, and waits. New shapes are planned, and kernels not needed
+ * before are compiled, during the call. After a failure no output is available, and the session can
+ * run again; after DEVICE_LOST, once clg_context_recover was called. Errors: NOT_FOUND (an input is
+ * not set), SHAPE, DATA (an index out of range: the node is named), UNSUPPORTED_DEVICE,
+ * UNSUPPORTED_DTYPE, OUT_OF_DEVICE_MEMORY, KERNEL_BUILD, DEVICE_LOST, CANCELLED, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_run(clg_session *session);
 /* Starts a run on a thread of the session and returns. clg_session_wait must be called once after
  * each start; until then, input values and bound outputs must not be accessed. Errors: BUSY. */
@@ -590,11 +556,15 @@ typedef struct clg_memory_estimate {
 
 /* Returns the device memory that the session needs for the shapes that are set, as for
  * clg_session_prepare. Weights are those already on the device: all of them after a run.
- * Errors: those of planning: SHAPE, UNSUPPORTED_*, OUT_OF_DEVICE_MEMORY, DEVICE_LOST; BUSY. */
+ * out_estimate starts with its INIT. Errors: those of planning: SHAPE, UNSUPPORTED_*,
+ * OUT_OF_DEVICE_MEMORY, DEVICE_LOST; BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session,
                                                    clg_memory_estimate *out_estimate);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include <clgraph/builder.h> /* clg_builder */
+
 #endif

@@ -84,15 +84,15 @@ const quirk_row quirk_rows[] = {
      .family = PLATFORM_POCL,
      .cpu_only = true,
      .driver_from = "3",
-     .driver_before = "4",
      .what = "reading the declarations of all built-in functions takes 0.15 s for each program",
      .why = "declare those that kernels call, and leave out the driver's",
      .probe = "a build with the driver's declarations takes twice as long as with ours, "
               "and 20 ms longer; and ours pass a test",
      .source =
-         "measured with PoCL 3.0 on LLVM 14 and 3.1 on LLVM 15; _clang_opencl.h among PoCL's files",
+         "measured with PoCL 3.0, 3.1, 6.0 and 7.1 (LLVM 14, 15, 18, 21); _clang_opencl.h among "
+         "PoCL's files",
      .seen_from = "3.0",
-     .seen_to = "3.1"},
+     .seen_to = "7.1"},
     {.bit = QUIRK_COSTLY_ARGUMENTS,
      .name = "costly-arguments",
      .family = PLATFORM_POCL,
@@ -104,9 +104,9 @@ const quirk_row quirk_rows[] = {
      .why = "pack all scalar arguments into one struct",
      .probe = "a launch with 31 more arguments takes 20 ns longer for each, and half as "
               "long again",
-     .source = "measured with PoCL 3.0 and 3.1; pocl_kernel_copy_args in PoCL's sources",
+     .source = "measured with PoCL 3.0, 3.1, 6.0 and 7.1; pocl_kernel_copy_args in PoCL's sources",
      .seen_from = "3.0",
-     .seen_to = "3.1"},
+     .seen_to = "7.1"},
     {.bit = QUIRK_FINISHED_QUEUE_USED,
      .name = "finished-queue-used",
      .family = PLATFORM_POCL,

@@ -14,6 +14,8 @@
 /* A part leaves this fraction of the largest buffer free: kernels pack weights into whole tiles. */
 #define SPARE_FRACTION 8
 #define NO_AXIS (-1)
+#define MAX_COMPANIONS 4
+#define MAX_INPUTS 8
 
 /* An operator whose weights are split by output channel. */
 typedef struct split_rule {
@@ -22,7 +24,7 @@ typedef struct split_rule {
     int64_t output_axis;
     /* Other inputs with elements for each output channel along the first axis, or, if `last`, the
      * last one; 0 ends the list. */
-    size_t companions[4];
+    size_t companions[MAX_COMPANIONS];
     bool last;
     const char *count; /* attribute that is the number of output channels, or NULL */
 } split_rule;
@@ -155,7 +157,7 @@ static int companion_axis(const splitting *s, const shape *dims)
     return s->rule->last ? dims->rank - 1 : 0;
 }
 
-/* Returns whether every output channel has elements of its own in this input, all as many. */
+/* Returns whether each output channel has different elements of this input, all as many. */
 static bool is_split(const splitting *s, const shape *dims)
 {
     const int axis = companion_axis(s, dims);
@@ -175,12 +177,10 @@ static bool allows(const splitting *s, const node *n, size_t input)
 
 static bool allows_all(const splitting *s, const node *n)
 {
-    for (size_t i = 0; i < 4 && s->rule->companions[i] > 0; i++)
+    for (size_t i = 0; i < MAX_COMPANIONS && s->rule->companions[i] > 0; i++)
         if (!allows(s, n, s->rule->companions[i])) return false;
     return true;
 }
-
-#define MAX_INPUTS 8
 
 /* Adds the operator for `n` rows from `start`. */
 static clg_status add_channels(splitting *s, int64_t start, int64_t n, value_id *out_value)
@@ -190,7 +190,7 @@ static clg_status add_channels(splitting *s, int64_t start, int64_t n, value_id 
     value_id in[MAX_INPUTS] = {0};
     for (size_t i = 0; i < whole.n_inputs; i++) in[i] = whole.inputs[i];
     CLG_TRY(slice_value(s, in[1], s->axis, start, n, &in[1]));
-    for (size_t i = 0; i < 4 && s->rule->companions[i] > 0; i++) {
+    for (size_t i = 0; i < MAX_COMPANIONS && s->rule->companions[i] > 0; i++) {
         const size_t k = s->rule->companions[i];
         if (!node_has_input(&whole, k)) continue;
         const shape *dims = &s->info->facts[in[k]].dims;
@@ -346,10 +346,18 @@ static clg_status split_node(splitting *s, uint64_t max_bytes)
     return status;
 }
 
+/* Returns whether any constant is that large; for most models there is nothing to analyse. */
+static bool has_larger(const graph *g, uint64_t max_bytes)
+{
+    for (size_t v = 0; v < g->n_values; v++)
+        if (g->values[v].constant && g->values[v].constant->size_bytes > max_bytes) return true;
+    return false;
+}
+
 clg_status pass_split(graph *g, const pass_options *options)
 {
     graph_info info;
-    if (options->max_buffer_bytes == 0) return CLG_OK;
+    if (options->max_buffer_bytes == 0 || !has_larger(g, options->max_buffer_bytes)) return CLG_OK;
     CLG_TRY(graph_info_make(g, &info));
     clg_status status = CLG_OK;
     const size_t n_nodes = g->n_nodes;

@@ -87,4 +87,16 @@ CLG_DEVICE_MEMORY=4K
 CLG_DEVICE_LOCAL=64
 CLG_DEVICE_ITEMS=8
 LIMITS
+
+# A case in float64 where the device has none, and says that it has.
+double=$data/test_cast_FLOAT_to_DOUBLE
+[ -d "$double" ] || double=$data/node/test_cast_FLOAT_to_DOUBLE
+if ! [ -d "$double" ]; then
+  echo "there is no case in float64"
+  status=1
+elif CLG_DEVICE_LACKS=double CLG_DEVICE_SILENT=1 CLG_CACHE_DIR=$work/silent.double \
+  "$CLTOOL" verify -q "$double" 2>/dev/null | grep -q '^1 passed'; then
+  echo "CLG_DEVICE_LACKS=double is not enforced"
+  status=1
+fi
 exit "$status"

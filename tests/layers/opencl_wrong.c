@@ -3,8 +3,8 @@
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver that miscompiles. In the
  * source of each program that contains CLG_WRONG_IN, CLBlast's programs included, it replaces every
  * CLG_WRONG_FROM by CLG_WRONG_TO before it passes the source to the driver. CLG_WRONG_DRIVER is
- * appended to the reported driver version. The variables are read at each call, so a test may
- * change them.
+ * appended to the reported driver version, or replaces it after a "=". The variables are read at
+ * each call, so a test may change them.
  */
 #define LAYER_NAME "clgraph's wrong kernels"
 #include "opencl_layer.h"
@@ -71,7 +71,10 @@ static cl_int CL_API_CALL wrap_clGetDeviceInfo(cl_device_id device, cl_device_in
     if (what != CL_DRIVER_VERSION || !suffix ||
         next->clGetDeviceInfo(device, what, sizeof version, version, NULL) != CL_SUCCESS)
         return next->clGetDeviceInfo(device, what, size, value, out_size);
-    snprintf(all, sizeof all, "%s%s", version, suffix);
+    if (*suffix == '=')
+        snprintf(all, sizeof all, "%s", suffix + 1);
+    else
+        snprintf(all, sizeof all, "%s%s", version, suffix);
     return answer(all, strlen(all) + 1, size, value, out_size);
 }
 
