@@ -87,7 +87,7 @@ clg_status clg_context_counters(const clg_context *context, clg_counters *out_co
     ocl_counters below;
     API_REQUIRE(context);
     API_REQUIRE(out_counters);
-    device_context *current = context_handle_current((clg_context *)(uintptr_t)context);
+    device_context *current = context_handle_current(context);
     ocl_context_counters(current->ocl, &below);
     clg_counters ours = {.programs_compiled = below.programs_compiled,
                          .programs_loaded = below.programs_loaded,

@@ -29,7 +29,7 @@ clg_status clg_context_create_opencl(cl_context context, cl_device_id device,
 cl_context clg_context_opencl(const clg_context *context)
 {
     if (!context) return NULL;
-    device_context *current = context_handle_current((clg_context *)(uintptr_t)context);
+    device_context *current = context_handle_current(context);
     cl_context handle = ocl_context_handle(current->ocl);
     context_free(current);
     return handle;
@@ -38,7 +38,7 @@ cl_context clg_context_opencl(const clg_context *context)
 cl_device_id clg_context_opencl_device(const clg_context *context)
 {
     if (!context) return NULL;
-    device_context *current = context_handle_current((clg_context *)(uintptr_t)context);
+    device_context *current = context_handle_current(context);
     cl_device_id device = ocl_context_device_handle(current->ocl);
     context_free(current);
     return device;

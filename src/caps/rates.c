@@ -1,6 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Implements the estimates of rates.h. OpenCL reports compute units and clocks, but not what a unit
- * computes in a cycle, nor the bandwidth of memory. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Implements the estimates of rates.h. OpenCL reports compute units and clocks, but not what a unit
+ * computes in a cycle, nor the bandwidth of memory.
+ */
 #include "caps/rates.h"
 
 /* What a kernel reaches of a GPU's peak at least, if it is not very unsuited to the device. */

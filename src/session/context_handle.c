@@ -119,19 +119,26 @@ void context_handle_free(clg_context *context)
     memory_free(context);
 }
 
-device_context *context_handle_current(clg_context *context)
+/* Locks a handle, which may be const: what the lock protects changes under any handle. */
+static clg_context *lock(const clg_context *context)
 {
-    mutex_lock(&context->lock);
-    device_context *current = context_retain(context->current);
-    mutex_unlock(&context->lock);
+    clg_context *locked = (clg_context *)(uintptr_t)context;
+    mutex_lock(&locked->lock);
+    return locked;
+}
+
+device_context *context_handle_current(const clg_context *context)
+{
+    clg_context *locked = lock(context);
+    device_context *current = context_retain(locked->current);
+    mutex_unlock(&locked->lock);
     return current;
 }
 
 const clg_device_info *context_handle_info(const clg_context *context)
 {
-    clg_context *locked = (clg_context *)(uintptr_t)context;
-    mutex_lock(&locked->lock);
-    const clg_device_info *info = context->info;
+    clg_context *locked = lock(context);
+    const clg_device_info *info = locked->info;
     mutex_unlock(&locked->lock);
     return info;
 }

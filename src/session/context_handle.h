@@ -36,7 +36,7 @@ clg_status context_handle_create(device_context *first, const ocl_context_option
 clg_context *context_handle_retain(clg_context *context);
 void context_handle_free(clg_context *context);
 /* Returns the current device_context; a reference. */
-device_context *context_handle_current(clg_context *context);
+device_context *context_handle_current(const clg_context *context);
 /* Returns the description of the current device; borrowed, lives as long as the handle. */
 const clg_device_info *context_handle_info(const clg_context *context);
 /* Opens the device again if it is lost (clg_context_recover). */

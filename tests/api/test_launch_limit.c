@@ -174,6 +174,18 @@ static clg_value *output_of(clg_session *s)
     return y;
 }
 
+/* Checks that the sessions' outputs have the same bits, and frees the sessions. */
+static void expect_same_bits(clg_session *whole, clg_session *divided)
+{
+    clg_value *want = output_of(whole), *got = output_of(divided);
+    assert_int_equal(clg_value_size_bytes(want), clg_value_size_bytes(got));
+    assert_memory_equal(clg_value_data(want), clg_value_data(got), clg_value_size_bytes(want));
+    clg_value_free(want);
+    clg_value_free(got);
+    clg_session_free(whole);
+    clg_session_free(divided);
+}
+
 /* ---- divided launches ------------------------------------------------------------------------ */
 
 TEST(launch_limit__parts_give_the_same_bits)
@@ -186,16 +198,10 @@ TEST(launch_limit__parts_give_the_same_bits)
         context->current->budget.rates = slow;
         clg_session *divided = open_case(context, &cases[i]);
         const uint64_t n_whole = run(context, whole), n_divided = run(context, divided);
-        clg_value *want = output_of(whole), *got = output_of(divided);
         print_message("%s: %d launches, divided %d\n", cases[i].op_type, (int)n_whole,
                       (int)n_divided);
         assert_true(n_divided > n_whole);
-        assert_int_equal(clg_value_size_bytes(want), clg_value_size_bytes(got));
-        assert_memory_equal(clg_value_data(want), clg_value_data(got), clg_value_size_bytes(want));
-        clg_value_free(want);
-        clg_value_free(got);
-        clg_session_free(whole);
-        clg_session_free(divided);
+        expect_same_bits(whole, divided);
     }
     clg_context_free(context);
 }
@@ -212,12 +218,7 @@ TEST(launch_limit__drivers_without_global_offsets)
     clg_session *divided = open_case(context, &cases[0]);
     const uint64_t n = run(context, whole);
     assert_int_equal(run(context, divided), n);
-    clg_value *want = output_of(whole), *got = output_of(divided);
-    assert_memory_equal(clg_value_data(want), clg_value_data(got), clg_value_size_bytes(want));
-    clg_value_free(want);
-    clg_value_free(got);
-    clg_session_free(whole);
-    clg_session_free(divided);
+    expect_same_bits(whole, divided);
     clg_context_free(context);
     assert_int_equal(unsetenv("CLG_DEVICE_ORIGIN"), 0);
 }
