@@ -40,7 +40,7 @@ CLG_FAKE_OPENCL=libOpenCL.so LD_LIBRARY_PATH=$WORK/pixel "$CLTOOL" devices |
 
 echo "== quirks of a driver that was not seen are measured once"
 unseen() {
-  OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_wrong.so CLG_WRONG_DRIVER==2.9 \
+  OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_wrong.so CLG_WRONG_DRIVER='=2.9' \
     CLG_CACHE_DIR=$WORK/unseen "$CLTOOL" devices "$@" 2>&1
 }
 unseen -vv | grep -c "quirks were measured"
