@@ -11,6 +11,7 @@
 #include "names.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stb_image.h>
 #include <string.h>
 #include <zlib.h>
@@ -19,8 +20,9 @@
 typedef struct source {
     const char *path;
     FILE *stream;
-    bool has_ended; /* the decoder asked for more than there is */
-    bool is_deep;   /* a PNG of 16 bits */
+    bool has_ended;                 /* the decoder asked for more than there is */
+    bool is_deep;                   /* a PNG of 16 bits */
+    unsigned png_width, png_height; /* 0: of another format */
 } source;
 
 /* ---- callbacks of stb_image ------------------------------------------------------------------ */
@@ -96,7 +98,10 @@ static int check_png(source *s)
                              s->path, (const char *)head + 4);
         if (memcmp(head + 4, "IEND", 4) == 0) break;
     }
-    (void)fseek(s->stream, 24, SEEK_SET);
+    (void)fseek(s->stream, 16, SEEK_SET);
+    if (fread(head, 1, sizeof head, s->stream) != sizeof head) return fail_cut(s);
+    s->png_width = big_endian(head, 4);
+    s->png_height = big_endian(head + 4, 4);
     s->is_deep = fgetc(s->stream) == 16;
     return CODE_DONE;
 }
@@ -162,25 +167,51 @@ static int open_image(const char *path, source *out_source)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static int fail_decoding(const source *s)
+static int decode(source *s, raster *image)
 {
+    int ignored, *width = &image->width, *height = &image->height;
+    rewind(s->stream);
+    s->has_ended = false; /* readers of headers may look further than a small file reaches */
+    image->is_deep = s->is_deep;
+    if (s->is_deep) {
+        image->pixels =
+            stbi_load_16_from_callbacks(&callbacks, s, width, height, &ignored, image->channels);
+    } else {
+        image->pixels =
+            stbi_load_from_callbacks(&callbacks, s, width, height, &ignored, image->channels);
+    }
+    if (image->pixels && !s->has_ended) return CODE_DONE;
+    raster_free(image);
     if (s->has_ended) return fail_cut(s);
     return fail_file("image '%s' is damaged or of an unsupported format (%s)", s->path,
                      stbi_failure_reason());
 }
 
-/* Reads the size from the header, and leaves the stream at its start. */
+/* Records why the header of an image cannot be read: decoding fails for the same reason, and
+ * stb_image only tells it then. */
+static int fail_header(source *s)
+{
+    raster none = {.channels = 1};
+    int code = decode(s, &none);
+    raster_free(&none);
+    return code != CODE_DONE ? code : fail_file("image '%s' has no pixels", s->path);
+}
+
+/* Reads the size from the header, without stb_image where that refuses large images. */
 static int read_size(source *s, size_t max_pixels, int *out_width, int *out_height)
 {
-    int ignored;
+    int w = 0, h = 0, ignored;
+    unsigned width = s->png_width, height = s->png_height;
     rewind(s->stream);
-    s->has_ended = false;
-    if (!stbi_info_from_callbacks(&callbacks, s, out_width, out_height, &ignored))
-        return fail_decoding(s);
-    rewind(s->stream);
-    if (*out_width > 0 && *out_height > 0 && (size_t)*out_height <= max_pixels / (size_t)*out_width)
-        return CODE_DONE;
-    (void)fail_file("image '%s' is %dx%d: more than %zu pixels", s->path, *out_width, *out_height,
+    if (width == 0 && stbi_info_from_callbacks(&callbacks, s, &w, &h, &ignored)) {
+        width = (unsigned)w;
+        height = h < 0 ? 0 - (unsigned)h : (unsigned)h; /* a BMP from top to bottom */
+    }
+    if (width == 0 || height == 0) return fail_header(s);
+    *out_width = (int)width;
+    *out_height = (int)height;
+    if (width <= INT_MAX && height <= INT_MAX && height <= max_pixels / width) return CODE_DONE;
+    (void)fail_file("image '%s' is %ux%u: more than %zu pixels", s->path, width, height,
                     max_pixels);
     fail_hint("--max-pixels N sets the limit");
     return CODE_FILE;
@@ -194,23 +225,6 @@ int image_file_size(const char *path, size_t max_pixels, int *out_width, int *ou
     code = read_size(&s, max_pixels, out_width, out_height);
     (void)fclose(s.stream);
     return code;
-}
-
-static int decode(source *s, raster *image)
-{
-    int ignored, *width = &image->width, *height = &image->height;
-    image->is_deep = s->is_deep;
-    s->has_ended = false; /* the header's readers may look further than a small file reaches */
-    if (s->is_deep) {
-        image->pixels =
-            stbi_load_16_from_callbacks(&callbacks, s, width, height, &ignored, image->channels);
-    } else {
-        image->pixels =
-            stbi_load_from_callbacks(&callbacks, s, width, height, &ignored, image->channels);
-    }
-    if (image->pixels && !s->has_ended) return CODE_DONE;
-    raster_free(image);
-    return fail_decoding(s);
 }
 
 int image_file_read(const char *path, int channels, size_t max_pixels, raster *out_image)
