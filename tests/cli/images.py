@@ -74,7 +74,7 @@ def damage(path, name, *more):
     if len(more) == 2:  # a chunk in front of all others
         data = SIGNATURE + chunk(more[0].encode(), b'\0\0\0\1') + data[8:]
     else:
-        at = data.index(name) + 4
+        at = data.index(name) + 24
         data = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1:]
     open(more[-1], 'wb').write(data)
 

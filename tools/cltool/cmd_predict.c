@@ -14,7 +14,7 @@
 #include "names.h"
 #include "output.h"
 #include "predict_batch.h"
-#include "stats.h"
+#include "predict_rows.h"
 
 #include <clgraph/stream.h>
 
@@ -349,28 +349,6 @@ static int open_target(target *t, clg_dtype dtype, size_t rank, const int64_t *d
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
-/* Returns why an input of a row of the result could not be loaded; NULL: all were. */
-static const char *row_problem(const predict *p, int64_t row)
-{
-    const char *problem = NULL;
-    for (size_t i = 0; i < p->inputs.count && !problem; i++) {
-        const dataset *rows = p->inputs.items[i].rows;
-        if (rows) problem = dataset_problem(rows, p->first_row + row);
-    }
-    return problem;
-}
-
-/* Replaces the results of rows whose inputs could not be loaded: by NaN, integers by 0. */
-static void blank_rows(const predict *p, int64_t first, const clg_stream_tensor *t)
-{
-    for (int64_t i = 0; i < t->dims[0]; i++) {
-        if (!row_problem(p, first + i)) continue;
-        /* floating-point numbers whose bits are all set are NaN */
-        memset((char *)t->data + (size_t)i * t->row_bytes, dtype_is_floating(t->dtype) ? 0xFF : 0,
-               t->row_bytes);
-    }
-}
-
 static int write_tensor(predict *p, const clg_stream_tensor *from)
 {
     target *t = target_named(p, from->name);
@@ -388,7 +366,7 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
     predict *p = user;
     const int64_t first = p->rows_before + (int64_t)batch->first_row;
     for (size_t i = 0; i < batch->n_tensors && p->write_code == CODE_DONE; i++) {
-        blank_rows(p, first, &batch->tensors[i]);
+        rows_blank(&p->inputs, p->first_row + first, &batch->tensors[i]);
         p->write_code = write_tensor(p, &batch->tensors[i]);
     }
     if (now_ms() - p->shown_ms > PROGRESS_MS) {
@@ -497,19 +475,6 @@ static double rows_a_second(const predict *p)
     return p->stats.seconds > 0 ? (double)p->stats.rows / p->stats.seconds : 0;
 }
 
-/* Returns the rows whose inputs could not be loaded. */
-static json_t *bad_rows_json(const predict *p)
-{
-    json_t *list = json_array();
-    for (int64_t row = 0; row < p->n_rows; row++) {
-        const char *problem = row_problem(p, row);
-        if (problem)
-            (void)json_array_append_new(list, json_pack("{s:I, s:o}", "row", (json_int_t)row,
-                                                        "message", output_json_text(problem)));
-    }
-    return list;
-}
-
 static int print_json(const predict *p)
 {
     json_t *devices = json_array(), *outputs = json_array();
@@ -530,7 +495,7 @@ static int print_json(const predict *p)
                   "seconds", p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share",
                   p->stats.idle_share, "read_seconds", p->stats.read_seconds, "write_seconds",
                   p->stats.write_seconds, "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs",
-                  outputs, "failed", bad_rows_json(p)));
+                  outputs, "failed", rows_failed(&p->inputs, p->first_row, p->n_rows)));
 }
 
 static void print_text(const predict *p)
@@ -544,21 +509,6 @@ static void print_text(const predict *p)
         (void)printf("%s  %s  %s  %s\n", printable(t->port->name), clg_dtype_name(t->dtype),
                      dims_text(t->rank, t->dims), t->path);
     }
-    for (int64_t row = 0; row < p->n_rows; row++) {
-        const char *problem = row_problem(p, row);
-        if (problem) output_warning("row %" PRId64 ": %s", row, problem);
-    }
-}
-
-/* Records the end of a run in which inputs of some rows could not be loaded. */
-static int end(const predict *p)
-{
-    int64_t n = 0;
-    for (int64_t row = 0; row < p->n_rows; row++) n += row_problem(p, row) != NULL;
-    if (n == 0 || p->options->json) return n == 0 ? CODE_DONE : CODE_WORK;
-    return fail(CODE_WORK, CLG_ERROR_IO,
-                "%" PRId64 " of %" PRId64 " rows failed: their results are NaN (integers: 0)", n,
-                p->n_rows);
 }
 
 static void close_all(predict *p)
@@ -584,7 +534,7 @@ int cmd_predict(const options *o)
     if (code == CODE_DONE) code = work(p);
     if (code == CODE_DONE && o->json) code = print_json(p);
     if (code == CODE_DONE && !o->json) print_text(p);
-    if (code == CODE_DONE) code = end(p);
+    if (code == CODE_DONE) code = rows_end(&p->inputs, p->first_row, p->n_rows, o->json);
     close_all(p);
     free(p);
     return code;
