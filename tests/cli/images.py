@@ -184,7 +184,8 @@ def blank(path):
     row = len(values) // shape[0]
     is_bytes = isinstance(values, bytes)
     rows = (values[i * row:(i + 1) * row] for i in range(shape[0]))
-    print(' '.join('blank' if all(v == 0 if is_bytes else v != v for v in part) else 'full' for part in rows))
+    is_blank = (all(v == 0 if is_bytes else v != v for v in part) for part in rows)
+    print(' '.join('blank' if b else 'full' for b in is_blank))
 
 
 def constant(path):

@@ -5,7 +5,7 @@
 # and bad images among good ones in cltool predict.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-make() { python3 "$test_folder/images.py" "$@"; }
+make() { python3 "$CLG_SOURCE_DIR/tests/cli/images.py" "$@"; }
 
 same_graph() {
   onnx_node Identity same x y
@@ -25,7 +25,8 @@ echo "== beside the reference"
 resized() {
   local files=("${@:4}") file given=()
   for file in "${files[@]}"; do given+=(--image "$file"); done
-  "$CLTOOL" run same.onnx "${given[@]}" --resize "$1" --shape "x=${#files[@]}x3x$3x$2" -o out -q --force >/dev/null &&
+  given+=(--resize "$1" --shape "x=${#files[@]}x3x$3x$2" -o out -q --force)
+  "$CLTOOL" run same.onnx "${given[@]}" >/dev/null &&
     make expect "$1" "$2" "$3" out/y.npy "${files[@]}"
 }
 for size in 1x1 1x9 7x1 13x8 8x13 31x17 40x40; do
@@ -50,7 +51,8 @@ echo "== extreme sizes"
 one_colour() {
   rm -rf out
   make png "$1" "$2" 1 one.png 127
-  "$CLTOOL" run gray.onnx --image one.png --resize "$3" --shape x=1x1x224x224 -o out -q >/dev/null &&
+  "$CLTOOL" run gray.onnx --image one.png --resize "$3" --shape x=1x1x224x224 -o out -q \
+    >/dev/null &&
     printf '%dx%d %s: ' "$1" "$2" "$3" && make constant out/y.npy
 }
 for how in crop stretch; do

@@ -151,28 +151,28 @@ def compare_formats():
     return ['formats/' + name for name in names]
 
 
-def refuse_cut(paths):
-    """Files cut at any place are refused by name."""
-    os.mkdir('cut')
+def refuse_truncated(paths):
+    """Files truncated at any place are refused by name."""
+    os.mkdir('short')
     n = 0
     for path in paths:
         data = open(path, 'rb').read()
         for size in noise.sample(range(4, len(data) - 4), 6):
-            name = 'cut/%03d-%d-%s' % (n, size, os.path.basename(path))
+            name = 'short/%03d-%d-%s' % (n, size, os.path.basename(path))
             open(name, 'wb').write(data[:size])
             n += 1
-    photograph('RGB').save('cut/zzz-whole.png')
-    result = predict('cut', 'cut.npy')
-    for name in sorted(os.listdir('cut')):
+    photograph('RGB').save('short/zzz-whole.png')
+    result = predict('short', 'short.npy')
+    for name in sorted(os.listdir('short')):
         if (name in result.stderr) == name.startswith('zzz'):
             complain('%s: %s' % (name, 'refused' if name.startswith('zzz') else 'not refused'))
     if result.returncode != 1 or '%d of %d rows failed' % (n, n + 1) not in result.stderr:
         complain('exit %d\n%s' % (result.returncode, result.stderr))
-    print('%d cut files' % n)
+    print('%d truncated files' % n)
 
 
 def refuse_unknown_colours():
-    """A JPEG of four components without Adobe's segment, which tells what they are."""
+    """A JPEG of four components without Adobe's segment, which names its colours."""
     os.mkdir('unknown')
     data = open('formats/cmyk.jpg', 'rb').read()
     at = data.index(b'Adobe') - 4
@@ -184,6 +184,6 @@ def refuse_unknown_colours():
 
 
 compare_sizes()
-refuse_cut(compare_formats())
+refuse_truncated(compare_formats())
 refuse_unknown_colours()
 sys.exit(1 if failures else 0)

@@ -168,7 +168,7 @@ static void store(const image_recipe *r, const double *pixels, size_t area, floa
 static int first_size(const image_recipe *r, const input_item *item, bool skips_bad,
                       const char **out_path, int *out_width, int *out_height)
 {
-    failure_record first;
+    failure_record first = {0};
     int first_code = CODE_DONE;
     for (size_t i = 0; i < item->n_images; i++) {
         *out_path = item->images[i];
@@ -189,8 +189,8 @@ static int first_size(const image_recipe *r, const input_item *item, bool skips_
  * dimensions. */
 static int decide_dims(const image_recipe *r, input_item *item, bool skips_bad)
 {
-    const char *path;
-    int width, height;
+    const char *path = NULL;
+    int width = 0, height = 0;
     int64_t *dims = item->dims, n = (int64_t)item->n_images;
     if (r->batch_axis >= 0 && dims[r->batch_axis] < 0) dims[r->batch_axis] = n;
     if (r->channel_axis >= 0 && dims[r->channel_axis] < 0) dims[r->channel_axis] = r->channels;

@@ -50,7 +50,7 @@ static window make_window(const filter *f, const resample_axis *axis, int in, in
 static bool make_filter(const resample_axis *axis, int in, filter *out)
 {
     out->inverse_reach = fmin((double)axis->size / in, 1);
-    out->windows = malloc((size_t)axis->n * sizeof *out->windows);
+    out->windows = calloc((size_t)axis->n, sizeof *out->windows);
     for (int i = 0; out->windows && i < axis->n; i++)
         out->windows[i] = make_window(out, axis, in, axis->first + i);
     return out->windows != NULL;
