@@ -134,8 +134,8 @@ def nearest(numerator, denominator):
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def resized(path, how, width, height):
-    """Yields channels, rows and columns of three channels, from 0 to 1."""
+def resized(path, how, n_channels, width, height):
+    """Yields channels, rows and columns, from 0 to 1."""
     w, h, channels, top, elements = read_png(path)
     is_wider = width * h > height * w  # the factor along x is the larger one
     along_x = is_wider == (how == 'crop')
@@ -144,7 +144,7 @@ def resized(path, how, width, height):
                                   for in_, n in ((w, width), (h, height)))
     across = [axis_weights(w, size_x, o) for o in xs]
     down = [axis_weights(h, size_y, o) for o in ys]
-    for c in range(3):
+    for c in range(n_channels):
         c = c if channels > 2 else 0
         plane = [elements[y * w * channels + c:(y + 1) * w * channels:channels] for y in range(h)]
         rows = {}
@@ -171,7 +171,7 @@ def expect(how, width, height, result, *paths):
     row = len(values) // shape[0]
     assert shape[0] == len(paths)
     for i, path in enumerate(paths):
-        wanted = list(resized(path, how, int(width), int(height)))
+        wanted = list(resized(path, how, shape[1], int(width), int(height)))
         assert len(wanted) == row, (len(wanted), row)
         worst = max(abs(a - b) for a, b in zip(wanted, values[i * row:]))
         if worst > 1e-6:

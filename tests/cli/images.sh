@@ -7,26 +7,23 @@
 source "$(dirname "$0")/support.bash"
 make() { python3 "$CLG_SOURCE_DIR/tests/cli/images.py" "$@"; }
 
-same_graph() {
+same_graph() { # CHANNELS
   onnx_node Identity same x y
-  onnx_input x 1 n 3 h w
-  onnx_output y 1 n 3 h w
+  onnx_input x 1 n "$1" h w
+  onnx_output y 1 n "$1" h w
 }
-onnx_model same_graph >same.onnx
-gray_graph() {
-  onnx_node Identity same x y
-  onnx_input x 1 n 1 h w
-  onnx_output y 1 n 1 h w
-}
-onnx_model gray_graph >gray.onnx
+onnx_model same_graph 1 >gray.onnx
+onnx_model same_graph 3 >same.onnx
+onnx_model same_graph 4 >alpha.onnx
 
 echo "== beside the reference"
-# resized HOW WIDTH HEIGHT FILE...
+# resized HOW WIDTH HEIGHT CHANNELS FILE...
 resized() {
-  local files=("${@:4}") file given=()
+  local files=("${@:5}") model=same file given=()
+  case $4 in 1) model=gray ;; 4) model=alpha ;; esac
   for file in "${files[@]}"; do given+=(--image "$file"); done
-  given+=(--resize "$1" --shape "x=${#files[@]}x3x$3x$2" -o out -q --force)
-  "$CLTOOL" run same.onnx "${given[@]}" >/dev/null &&
+  given+=(--resize "$1" --shape "x=${#files[@]}x$4x$3x$2" -o out -q --force)
+  "$CLTOOL" run $model.onnx "${given[@]}" >/dev/null &&
     make expect "$1" "$2" "$3" out/y.npy "${files[@]}"
 }
 for size in 1x1 1x9 7x1 13x8 8x13 31x17 40x40; do
@@ -39,12 +36,14 @@ make deep 19 12 1 small-deep-gray.png
 for how in stretch crop pad; do
   for size in '8 8' '5 11' '40 40' '19 12'; do
     # shellcheck disable=SC2086
-    resized $how $size small-*.png
+    resized $how $size 3 small-*.png
   done
+  resized $how 9 10 1 small-gray.png small-deep-gray.png
+  resized $how 9 10 4 small-alpha.png
 done
 # An ordinary photograph. A part of its height is 2/3, which rounds up.
 make png 500 375 3 large.png
-for how in crop pad; do resized $how 224 224 large.png; done
+for how in crop pad; do resized $how 224 224 3 large.png; done
 
 echo "== extreme sizes"
 # one_colour WIDTH HEIGHT HOW
