@@ -73,6 +73,8 @@ void dataset_free(dataset *d)
     free(d);
 }
 
+bool dataset_may_fail(const dataset *d) { return d->problems != NULL; }
+
 const char *dataset_problem(const dataset *d, int64_t row)
 {
     return d->problems ? d->problems[row] : NULL;
