@@ -33,19 +33,6 @@ typedef struct dft_job {
     operand window;
 } dft_job;
 
-static clg_status dft_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    static const char *const names[] = {"inverse", "onesided"};
-    for (int i = 0; i < 2; i++) {
-        const int64_t value = node_int(n, names[i], 0);
-        if (value != 0 && value != 1)
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s has %s %" PRId64, node_text(n, shown),
-                             names[i], value);
-    }
-    return CLG_OK;
-}
-
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static clg_dtype number_dtype(clg_dtype dtype)
@@ -329,15 +316,16 @@ static const op_types types[] = {
     {'L', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
     {'A', DTYPE_BIT(CLG_INT64)},
     {0}};
-static const op_attribute dft_17[] = {{"axis", ATTRIBUTE_INT, false},
-                                      {"inverse", ATTRIBUTE_INT, false},
-                                      {"onesided", ATTRIBUTE_INT, false},
+static const op_attribute dft_17[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
+                                      {"inverse", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                      {"onesided", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                       {0}};
-static const op_attribute dft_20[] = {
-    {"inverse", ATTRIBUTE_INT, false}, {"onesided", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute dft_20[] = {{"inverse", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                      {"onesided", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                      {0}};
+static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 
-#define TRANSFORM OP_OUTPUTS(1, 1, "T"), .types = types, .check = dft_check
+#define TRANSFORM OP_OUTPUTS(1, 1, "T"), .types = types
 
 const op_row op_rows_dft[] = {
     {.name = "DFT",

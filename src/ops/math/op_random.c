@@ -199,24 +199,26 @@ static const random_kind uniform = {RANDOM_UNIFORM, "low", "high"},
                          normal = {RANDOM_NORMAL, "mean", "scale"};
 
 #define SHARED                                                                                     \
-    {"dtype", ATTRIBUTE_INT, false}, { "seed", ATTRIBUTE_FLOAT, false }
+    {"dtype", ATTRIBUTE_INT, false, OP_ANY}, { "seed", ATTRIBUTE_FLOAT, false, OP_ANY }
 static const op_attribute uniform_attributes[] = {SHARED,
-                                                  {"low", ATTRIBUTE_FLOAT, false},
-                                                  {"high", ATTRIBUTE_FLOAT, false},
-                                                  {"shape", ATTRIBUTE_INTS, true},
+                                                  {"low", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                  {"high", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                  {"shape", ATTRIBUTE_INTS, true, OP_AT_LEAST(0)},
                                                   {0}};
 static const op_attribute normal_attributes[] = {SHARED,
-                                                 {"mean", ATTRIBUTE_FLOAT, false},
-                                                 {"scale", ATTRIBUTE_FLOAT, false},
-                                                 {"shape", ATTRIBUTE_INTS, true},
+                                                 {"mean", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                 {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                 {"shape", ATTRIBUTE_INTS, true, OP_AT_LEAST(0)},
                                                  {0}};
 static const op_attribute uniform_like_attributes[] = {
-    SHARED, {"low", ATTRIBUTE_FLOAT, false}, {"high", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute normal_like_attributes[] = {
-    SHARED, {"mean", ATTRIBUTE_FLOAT, false}, {"scale", ATTRIBUTE_FLOAT, false}, {0}};
+    SHARED, {"low", ATTRIBUTE_FLOAT, false, OP_ANY}, {"high", ATTRIBUTE_FLOAT, false, OP_ANY}, {0}};
+static const op_attribute normal_like_attributes[] = {SHARED,
+                                                      {"mean", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                      {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                      {0}};
 static const op_attribute bernoulli_attributes[] = {SHARED, {0}};
 static const op_attribute multinomial_attributes[] = {
-    SHARED, {"sample_size", ATTRIBUTE_INT, false}, {0}};
+    SHARED, {"sample_size", ATTRIBUTE_INT, false, OP_AT_LEAST(0)}, {0}};
 static const op_types any[] = {{'T', DTYPES_ALL_FIXED}, {0}};
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0}};
 

@@ -139,9 +139,11 @@ static clg_status mel_lower(lower_context *c)
 
 #define INDEX (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
 static const op_types types[] = {{'I', INDEX}, {'F', DTYPES_FLOAT}, {0}};
-static const op_attribute window_attributes[] = {
-    {"output_datatype", ATTRIBUTE_INT, false}, {"periodic", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute mel_attributes[] = {{"output_datatype", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute window_attributes[] = {{"output_datatype", ATTRIBUTE_INT, false, OP_ANY},
+                                                 {"periodic", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                                 {0}};
+static const op_attribute mel_attributes[] = {{"output_datatype", ATTRIBUTE_INT, false, OP_ANY},
+                                              {0}};
 
 #define SIGNAL .since = 17, OP_OUTPUTS(1, 1, "?"), .types = types, .check = signal_check
 #define WINDOW(row_name, row)                                                                      \

@@ -252,19 +252,16 @@ static clg_status onehot_lower(lower_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute eye_attributes[] = {
-    {"dtype", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute trilu_attributes[] = {{"upper", ATTRIBUTE_INT, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute onehot_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                 {NULL, ATTRIBUTE_NONE, false}};
+    {"dtype", ATTRIBUTE_INT, false, OP_ANY}, {"k", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute trilu_attributes[] = {{"upper", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
+static const op_attribute onehot_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 #define RANGE_TYPES                                                                                \
     (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT16) |                      \
      DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
 static const op_types range_types[] = {{'T', RANGE_TYPES}, {0, 0}};
 static const op_types range_27_types[] = {
     {'T', RANGE_TYPES | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)}, {0, 0}};
-static const op_attribute range_attributes[] = {{"stash_type", ATTRIBUTE_INT, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute range_attributes[] = {{"stash_type", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_types trilu_types[] = {{'K', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types onehot_types[] = {
     {'I', DTYPES_INTEGER | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},

@@ -334,11 +334,12 @@ static clg_status unsqueeze_infer(op_context *c)
 #define VIEWABLE (DTYPES_ALL_FIXED | DTYPES_NARROW)
 static const op_types viewed[] = {{'T', VIEWABLE}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types of_whole_bytes[] = {{'T', DTYPES_ALL_FIXED}, {0}};
-static const op_attribute to_attribute[] = {{"to", ATTRIBUTE_INT, true}, {0}};
-static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
-static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
+static const op_attribute to_attribute[] = {{"to", ATTRIBUTE_INT, true, OP_ANY}, {0}};
+static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                                   {0}};
+static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY}, {0}};
+static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true, OP_ANY}, {0}};
 
 /* An entry of the operator table for opsets `from` to `to` (0: no upper limit). */
 #define ROW(row_name, from, to, ...)                                                               \

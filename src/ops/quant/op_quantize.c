@@ -320,13 +320,16 @@ static const op_types dequantize_types[] = {
     {'Q', QUANTIZED | DTYPE_BIT(CLG_INT32)}, {'S', ALL_SCALES}, {0}};
 static const op_types dynamic_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 
-static const op_attribute axis_13[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute axis_13[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_attribute axis_19[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false}, {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"saturate", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_attribute blocks_21[] = {
-    {"axis", ATTRIBUTE_INT, false},         {"block_size", ATTRIBUTE_INT, false},
-    {"output_dtype", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false},
-    {"precision", ATTRIBUTE_INT, false},    {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"block_size", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"output_dtype", ATTRIBUTE_INT, false, OP_ANY},
+    {"saturate", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"precision", ATTRIBUTE_INT, false, OP_ANY},
+    {0}};
 
 #define QUANTIZE                                                                                   \
     .name = "QuantizeLinear", OP_INPUTS(2, 3, "TSQ"), OP_OUTPUTS(1, 1, "?"), .types = types,       \
