@@ -150,7 +150,7 @@ static const op_types append_types[] = {{'T', HALF_OR_FLOAT}, {'I', DTYPE_BIT(CL
 static const op_attribute append_attributes[] = {{"keeps", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                                  {"at_front", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                                  {"length_add", ATTRIBUTE_INT, false, OP_ANY},
-                                                 {"total", ATTRIBUTE_INT, true, OP_ANY},
+                                                 {"total", ATTRIBUTE_INT, true, OP_AT_LEAST(0)},
                                                  {0}};
 
 const op_row op_rows_attention_core[] = {

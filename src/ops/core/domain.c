@@ -12,7 +12,7 @@
 
 static bool has_int(const op_domain *d, int64_t value)
 {
-    if (d->dtypes) return value > 0 && value < 32 && (d->dtypes & DTYPE_BIT(value));
+    if (d->dtypes) return value >= 0 && value < 32 && (d->dtypes & DTYPE_BIT(value));
     return value >= d->min && value <= d->max;
 }
 
@@ -77,11 +77,15 @@ clg_status op_domain_check(const node *n, const op_attribute *known, const graph
         (void)snprintf(value, sizeof value, "is '%s'", name_text(a->as.s, word));
     else if (a->type == ATTRIBUTE_FLOAT)
         (void)snprintf(value, sizeof value, "is %g", (double)a->as.f);
+    else if (known->domain->dtypes && a->as.i == (int64_t)(clg_dtype)a->as.i)
+        (void)snprintf(value, sizeof value, "is %" PRId64 " (%s)", a->as.i,
+                       dtype_name((clg_dtype)a->as.i));
     else if (a->type == ATTRIBUTE_INT)
         (void)snprintf(value, sizeof value, "is %" PRId64, a->as.i);
     else
         (void)snprintf(value, sizeof value, "has the element %" PRId64, a->as.ints[at]);
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: the attribute '%s' %s; allowed are %s",
-                     node_text(n, shown), known->name, value,
-                     op_domain_text(known->domain, allowed));
+    /* ONNX may allow a dtype that is not supported. */
+    return error_set(known->domain->dtypes ? CLG_ERROR_UNSUPPORTED_DTYPE : CLG_ERROR_INVALID_MODEL,
+                     "%s: the attribute '%s' %s; allowed are %s", node_text(n, shown), known->name,
+                     value, op_domain_text(known->domain, allowed));
 }

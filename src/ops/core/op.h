@@ -155,7 +155,7 @@ bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const 
  * range; of an integer that is a dtype, a set; of a string, one of a list. */
 typedef struct op_domain {
     const char *const *words; /* ends with NULL; NULL: not a string */
-    dtype_set dtypes;         /* 0: the range */
+    dtype_set dtypes;         /* 0: not a dtype; with the bit of CLG_DTYPE_NONE, 0 is allowed */
     int64_t min, max;         /* inclusive; NaN is outside of every range */
 } op_domain;
 
@@ -329,7 +329,8 @@ bool op_domain_has(const op_domain *d, const graph_attribute *a, size_t *out_at)
  * buffer; returns buffer. */
 #define OP_DOMAIN_TEXT_BYTES 512
 const char *op_domain_text(const op_domain *d, char buffer[OP_DOMAIN_TEXT_BYTES]);
-/* Reports an attribute whose value is outside of its domain: CLG_ERROR_INVALID_MODEL. */
+/* Checks an attribute's value. Outside of its domain: CLG_ERROR_INVALID_MODEL, for dtypes
+ * CLG_ERROR_UNSUPPORTED_DTYPE. */
 clg_status op_domain_check(const node *n, const op_attribute *known, const graph_attribute *a);
 /* Infers the outputs of one node: dtypes by type variables, then infer, then eval if the elements
  * of the inputs are known. A tensor in outputs[i].known is a new reference, owned by the caller.

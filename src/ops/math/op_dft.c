@@ -169,7 +169,8 @@ static bool dft_read(op_context *c, int *out_axis, int64_t *out_n, clg_status *s
     if (!dft_axis(c, x->rank, out_axis, status)) return false;
     const int64_t there = x->dims[*out_axis],
                   whole = onesided && inverse && there != DIM_UNKNOWN ? 2 * (there - 1) : there;
-    if (!need_scalar(c, 1, whole, out_n, status) || *out_n == DIM_UNKNOWN) return false;
+    if (!need_scalar(c, 1, whole, out_n, status)) return false;
+    if (!op_has_input(c, 1) && whole == DIM_UNKNOWN) return false;
     if (*out_n < 1 || *out_n > MAX_LENGTH)
         *status = op_error(c, CLG_ERROR_SHAPE, "a length of %" PRId64 " is not supported", *out_n);
     return *status == CLG_OK;
@@ -257,7 +258,7 @@ static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_
     const int64_t there = op_has_input(c, 2) ? window->dims[0] : x->dims[1];
     const bool hop = need_scalar(c, 1, 1, out_hop, status);
     if (*status != CLG_OK || !need_scalar(c, 3, there, out_length, status) || !hop ||
-        *out_length == DIM_UNKNOWN)
+        (!op_has_input(c, 3) && there == DIM_UNKNOWN))
         return false;
     if (*out_hop < 1 || *out_hop > INT32_MAX || *out_length < 1 || *out_length > MAX_LENGTH ||
         (op_has_input(c, 2) && dims_differ(*out_length, there)) ||

@@ -160,18 +160,10 @@ static clg_status expand_quantized(pointwise_group *g, const pointwise_source *s
 
 #define STRINGS DTYPE_BIT(CLG_STRING)
 
-static clg_status check_cast(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t to = node_int(n, "to", 0);
-    if (to > 0 && to < 32 && DTYPE_BIT(to) & CASTABLE) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s casts to %s, which is not supported",
-                     node_text(n, shown), dtype_name((clg_dtype)to));
-}
-
 /* ---- operator table -------------------------------------------------------------------------- */
 
 #define BOOL_ONLY DTYPE_BIT(CLG_BOOL)
+#define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 #define FLOAT_SIGNED (DTYPES_FLOAT | DTYPES_SIGNED)
 
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
@@ -186,7 +178,7 @@ static const op_types integers[] = {{'T', DTYPES_INTEGER}, {0, 0}};
 static const op_types shifted[] = {{'T', DTYPES_UNSIGNED}, {0, 0}};
 static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0, 0}};
 static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
-static const op_types bytes[] = {{'T', DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {0, 0}};
+static const op_types bytes[] = {{'T', BYTES}, {0, 0}};
 static const op_types singles[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0, 0}};
 static const op_types casts[] = {{'T', CASTABLE}, {'U', CASTABLE}, {0, 0}};
 
@@ -212,7 +204,7 @@ static const op_attribute approximate[] = {
     {"approximate", ATTRIBUTE_STRING, false, OP_ONE_OF("none", "tanh")}, {0}};
 /* saturate and round_mode affect float8 only */
 static const op_attribute cast_attributes[] = {
-    {"to", ATTRIBUTE_INT, true, OP_ANY},
+    {"to", ATTRIBUTE_INT, true, OP_DTYPES(CASTABLE)},
     FLAG_ATTRIBUTE("saturate"),
     {"round_mode", ATTRIBUTE_STRING, false, OP_WORDS(narrow_round_modes)},
     {0}};
@@ -222,10 +214,16 @@ static const op_attribute cast_like_attributes[] = {
     {0}};
 static const op_attribute aligned_attributes[] = {
     {"axis", ATTRIBUTE_INT, false, OP_ANY}, FLAG_ATTRIBUTE("broadcast"), {0}};
-static const op_attribute quantized_attributes[] = {FLOAT_ATTRIBUTE("zero"),
-                                                    {"scale", ATTRIBUTE_FLOAT, true, OP_ANY},
-                                                    {"to", ATTRIBUTE_INT, true, OP_ANY},
-                                                    {0}};
+#define QUANTIZED(set)                                                                             \
+    {                                                                                              \
+        FLOAT_ATTRIBUTE("zero"), {"scale", ATTRIBUTE_FLOAT, true, OP_ANY},                         \
+            {"to", ATTRIBUTE_INT, true, OP_DTYPES(set)},                                           \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+static const op_attribute dequantized_attributes[] = QUANTIZED(DTYPES_FLOAT);
+static const op_attribute quantized_attributes[] = QUANTIZED(BYTES);
 static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true, OP_ANY},
                                                 {"wiring", ATTRIBUTE_INTS, true, OP_ANY},
                                                 {"scalars", ATTRIBUTE_FLOATS, false, OP_ANY},
@@ -349,7 +347,7 @@ const op_row op_rows_pointwise[] = {
         .attributes = direction),
     ROW_THAT(OP_MOVES, "Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
     ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast, .to = true),
-        .attributes = cast_attributes, .check = check_cast),
+        .attributes = cast_attributes),
     ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
         OP(.expand = expand_cast_like, .shapes = POINTWISE_FIRST_ALONE),
         .attributes = cast_like_attributes),
@@ -377,7 +375,7 @@ const op_row op_rows_pointwise[] = {
         .domain = "com.microsoft"),
 
     ROW("Dequantized", 1, 0, 1, 1, "T", "?", bytes, OP(.expand = expand_dequantized, .to = true),
-        .attributes = quantized_attributes, .domain = "clgraph"),
+        .attributes = dequantized_attributes, .domain = "clgraph"),
     ROW("Quantized", 1, 0, 1, 1, "T", "?", singles, OP(.expand = expand_quantized, .to = true),
         .attributes = quantized_attributes, .domain = "clgraph"),
     {.name = "Pointwise",

@@ -109,6 +109,7 @@ static clg_status infer_fused(op_context *c, const shape *dims)
     pointwise_group g;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
+        if (!op_has_input(c, i)) return op_error(c, CLG_ERROR_INVALID_MODEL, "omits input %zu", i);
         if (dtypes[i] == CLG_DTYPE_NONE) return CLG_OK;
     }
     if (pointwise_read(c->node, dtypes, &g) != CLG_OK)
