@@ -49,11 +49,12 @@ static clg_status not_decomposed(lower_context *c)
 }
 
 static const op_types types[] = {{'T', FLOATS}, {0}};
-static const op_attribute attributes[] = {{"score_mod", ATTRIBUTE_GRAPH, false, OP_ANY},
-                                          {"prob_mod", ATTRIBUTE_GRAPH, false, OP_ANY},
-                                          {"softmax_precision", ATTRIBUTE_INT, false, OP_ANY},
-                                          {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
-                                          {0}};
+static const op_attribute attributes[] = {
+    {"score_mod", ATTRIBUTE_GRAPH, false, OP_ANY},
+    {"prob_mod", ATTRIBUTE_GRAPH, false, OP_ANY},
+    {"softmax_precision", ATTRIBUTE_INT, false, OP_DTYPES(FLOATS)},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {0}};
 
 const op_row op_rows_flex[] = {
     {.name = "FlexAttention",

@@ -58,13 +58,24 @@ const char *op_domain_text(const op_domain *d, char buffer[OP_DOMAIN_TEXT_BYTES]
     if (d->words)
         append(buffer, OP_DOMAIN_TEXT_BYTES, "'");
     else if (d->dtypes)
-        append(buffer, OP_DOMAIN_TEXT_BYTES, dtype_set_text(d->dtypes, names));
+        (void)snprintf(buffer, OP_DOMAIN_TEXT_BYTES, "%s%s",
+                       d->dtypes & DTYPE_BIT(CLG_DTYPE_NONE) ? "0, " : "",
+                       dtype_set_text(d->dtypes & ~DTYPE_BIT(CLG_DTYPE_NONE), names));
     else if (d->max == INT64_MAX)
         (void)snprintf(buffer, OP_DOMAIN_TEXT_BYTES, "%" PRId64 " and above", d->min);
     else
         (void)snprintf(buffer, OP_DOMAIN_TEXT_BYTES, "%" PRId64 " %s %" PRId64, d->min,
                        d->max - d->min == 1 ? "and" : "to", d->max);
     return buffer;
+}
+
+/* Returns the status for values outside of a domain. ONNX may allow dtypes that are not supported,
+ * and newer versions of an operator add words. */
+static clg_status status_of(const op_domain *d)
+{
+    return d->words    ? CLG_ERROR_UNSUPPORTED_ATTRIBUTE
+           : d->dtypes ? CLG_ERROR_UNSUPPORTED_DTYPE
+                       : CLG_ERROR_INVALID_MODEL;
 }
 
 clg_status op_domain_check(const node *n, const op_attribute *known, const graph_attribute *a)
@@ -84,8 +95,7 @@ clg_status op_domain_check(const node *n, const op_attribute *known, const graph
         (void)snprintf(value, sizeof value, "is %" PRId64, a->as.i);
     else
         (void)snprintf(value, sizeof value, "has the element %" PRId64, a->as.ints[at]);
-    /* ONNX may allow a dtype that is not supported. */
-    return error_set(known->domain->dtypes ? CLG_ERROR_UNSUPPORTED_DTYPE : CLG_ERROR_INVALID_MODEL,
-                     "%s: the attribute '%s' %s; allowed are %s", node_text(n, shown), known->name,
-                     value, op_domain_text(known->domain, allowed));
+    return error_set(status_of(known->domain), "%s: the attribute '%s' %s; allowed are %s",
+                     node_text(n, shown), known->name, value,
+                     op_domain_text(known->domain, allowed));
 }

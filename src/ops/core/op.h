@@ -329,8 +329,8 @@ bool op_domain_has(const op_domain *d, const graph_attribute *a, size_t *out_at)
  * buffer; returns buffer. */
 #define OP_DOMAIN_TEXT_BYTES 512
 const char *op_domain_text(const op_domain *d, char buffer[OP_DOMAIN_TEXT_BYTES]);
-/* Checks an attribute's value. Outside of its domain: CLG_ERROR_INVALID_MODEL, for dtypes
- * CLG_ERROR_UNSUPPORTED_DTYPE. */
+/* Checks an attribute's value. Outside of its domain: CLG_ERROR_INVALID_MODEL, for words
+ * CLG_ERROR_UNSUPPORTED_ATTRIBUTE, for dtypes CLG_ERROR_UNSUPPORTED_DTYPE. */
 clg_status op_domain_check(const node *n, const op_attribute *known, const graph_attribute *a);
 /* Infers the outputs of one node: dtypes by type variables, then infer, then eval if the elements
  * of the inputs are known. A tensor in outputs[i].known is a new reference, owned by the caller.

@@ -86,7 +86,10 @@ static void expect_refused(const random_node *k, const op_attribute *a, const ch
     char words[160], allowed[OP_DOMAIN_TEXT_BYTES];
     (void)snprintf(words, sizeof words, "the attribute '%s' %s", a->name, value);
     assert_error(ops_check_node(k->node),
-                 a->domain->dtypes ? CLG_ERROR_UNSUPPORTED_DTYPE : CLG_ERROR_INVALID_MODEL, words);
+                 a->domain->words    ? CLG_ERROR_UNSUPPORTED_ATTRIBUTE
+                 : a->domain->dtypes ? CLG_ERROR_UNSUPPORTED_DTYPE
+                                     : CLG_ERROR_INVALID_MODEL,
+                 words);
     assert_non_null(strstr(error_text(), k->row->name));
     assert_non_null(strstr(error_text(), op_domain_text(a->domain, allowed)));
 }
