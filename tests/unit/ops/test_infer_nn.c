@@ -221,7 +221,7 @@ TEST(infer_nn__conv_refuses)
     refuse(CLG_ERROR_INVALID_MODEL, "'dilations' has the element 9223372036854775807");
     conv(DIMS(1, 3, 8, 8), DIMS(4, 3, 3, 3));
     STRING("auto_pad", "SAME");
-    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "auto_pad is 'SAME'");
+    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'auto_pad' is 'SAME'");
     conv(DIMS(1, 3, 8, 8, 8, 8), DIMS(4, 3, 3, 3, 3, 3));
     refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "over 4 axes");
     conv(DIMS(1, 3), DIMS(4, 3));
