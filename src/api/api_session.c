@@ -139,8 +139,8 @@ clg_status clg_session_set_input(clg_session *session, const char *name, clg_val
     return leave(session, status);
 }
 
-/* Creates a value with a copy of the caller's data, of which size_bytes must be those of the value.
- */
+/* Creates a value with a copy of the caller's data, whose size_bytes must be that of the value. See
+ * decision 53. */
 static clg_status copy_data(clg_dtype dtype, const shape *dims, const void *data, size_t size_bytes,
                             clg_value **out_value)
 {

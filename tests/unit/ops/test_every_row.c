@@ -67,6 +67,40 @@ TEST(every_row__evaluates_or_refuses_with_inputs_omitted)
     assert_true(n_evaluated > 1000);
 }
 
+static void omit(op_case *k, size_t i)
+{
+    const shape unknown = shape_unknown();
+    k->node->inputs[i] = VALUE_NONE;
+    fact_set(&k->inputs[i], CLG_DTYPE_NONE, &unknown);
+}
+
+TEST(folding__clip_without_lower_bound)
+{
+    op_case k;
+    op_case_start(&k, "Clip", 13, 3, 1);
+    op_case_content(&k, 0, CLG_FLOAT32, 4, (int64_t[]){-7, 2, 3, 9});
+    omit(&k, 1);
+    op_case_content(&k, 2, CLG_FLOAT32, 1, (int64_t[]){3});
+    assert_ok(op_case_infer(&k));
+    op_case_expect_content(&k, 4, (int64_t[]){-7, 2, 3, 3});
+    op_case_end(&k);
+}
+
+/* The second input gives only its dtype, whatever its shape. */
+TEST(folding__cast_like_a_tensor_of_higher_rank)
+{
+    op_case k;
+    op_case_start(&k, "CastLike", 15, 2, 1);
+    op_case_content(&k, 0, CLG_INT32, 1, (int64_t[]){5});
+    op_case_content(&k, 1, CLG_FLOAT32, 4, (int64_t[]){1, 2, 3, 4});
+    ((tensor *)(uintptr_t)k.inputs[0].known)->dims = shape_scalar();
+    k.inputs[0].dims = shape_scalar();
+    assert_ok(op_case_infer(&k));
+    assert_int_equal(k.outputs[0].dtype, CLG_FLOAT32);
+    op_case_expect_content(&k, 1, (int64_t[]){5});
+    op_case_end(&k);
+}
+
 /* ---- attributes ------------------------------------------------------------------------------ */
 
 /* Sets an attribute of the type with this number, or with a list of it. */
