@@ -19,10 +19,12 @@ static clg_status build(const float *weights, const float *bias, clg_model **out
     if (status != CLG_OK) return status;
     status = clg_builder_input(b, "x", CLG_FLOAT32, 2, (const int64_t[]){-1, N_FEATURES}, rows);
     if (status == CLG_OK)
-        status = clg_builder_constant(b, "weights", CLG_FLOAT32, 2,
-                                      (const int64_t[]){N_FEATURES, 1}, weights);
+        status =
+            clg_builder_constant(b, "weights", CLG_FLOAT32, 2, (const int64_t[]){N_FEATURES, 1},
+                                 weights, N_FEATURES * sizeof *weights);
     if (status == CLG_OK)
-        status = clg_builder_constant(b, "bias", CLG_FLOAT32, 1, (const int64_t[]){1}, bias);
+        status = clg_builder_constant(b, "bias", CLG_FLOAT32, 1, (const int64_t[]){1}, bias,
+                                      sizeof *bias);
     if (status == CLG_OK)
         status = clg_builder_node(b, NULL, "Gemm", "regression", 3,
                                   (const char *const[]){"x", "weights", "bias"}, 1,
@@ -39,7 +41,8 @@ static clg_status predict(clg_context *context, clg_model *model, const float *x
     clg_status status = clg_session_create(context, model, NULL, &session);
     if (status != CLG_OK) return status;
     status = clg_session_set_input_data(session, "x", CLG_FLOAT32, 2,
-                                        (const int64_t[]){N_ROWS, N_FEATURES}, x);
+                                        (const int64_t[]){N_ROWS, N_FEATURES}, x,
+                                        (size_t)N_ROWS * N_FEATURES * sizeof *x);
     if (status == CLG_OK) status = clg_session_run(session);
     if (status == CLG_OK) status = clg_session_get_output_data(session, "y", y, N_ROWS * sizeof *y);
     clg_session_free(session);

@@ -33,13 +33,16 @@ static clg_status build(clg_model **out_model)
     if (s != CLG_OK) return s;
     s = clg_builder_input(b, "x", CLG_FLOAT32, 2, (const int64_t[]){-1, N_IN}, NULL);
     if (s == CLG_OK)
-        s = clg_builder_constant(b, "w1", CLG_FLOAT32, 2, (const int64_t[]){N_IN, N_HIDDEN}, w1);
+        s = clg_builder_constant(b, "w1", CLG_FLOAT32, 2, (const int64_t[]){N_IN, N_HIDDEN}, w1,
+                                 sizeof w1);
     if (s == CLG_OK)
-        s = clg_builder_constant(b, "b1", CLG_FLOAT32, 1, (const int64_t[]){N_HIDDEN}, b1);
+        s = clg_builder_constant(b, "b1", CLG_FLOAT32, 1, (const int64_t[]){N_HIDDEN}, b1,
+                                 sizeof b1);
     if (s == CLG_OK)
-        s = clg_builder_constant(b, "w2", CLG_FLOAT32, 2, (const int64_t[]){N_HIDDEN, N_OUT}, w2);
+        s = clg_builder_constant(b, "w2", CLG_FLOAT32, 2, (const int64_t[]){N_HIDDEN, N_OUT}, w2,
+                                 sizeof w2);
     if (s == CLG_OK)
-        s = clg_builder_constant(b, "b2", CLG_FLOAT32, 1, (const int64_t[]){N_OUT}, b2);
+        s = clg_builder_constant(b, "b2", CLG_FLOAT32, 1, (const int64_t[]){N_OUT}, b2, sizeof b2);
     if (s == CLG_OK) s = node(b, "Gemm", "x", "w1", "b1", "sums");
     if (s == CLG_OK) s = node(b, "Relu", "sums", NULL, NULL, "hidden");
     if (s == CLG_OK) s = node(b, "Gemm", "hidden", "w2", "b2", "scores");
@@ -56,7 +59,7 @@ static clg_status predict(clg_context *context, clg_model *model)
     clg_status s = clg_session_create(context, model, NULL, &session);
     if (s != CLG_OK) return s;
     s = clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (const int64_t[]){N_BATCH, N_IN},
-                                   x);
+                                   x, sizeof x);
     if (s == CLG_OK) s = clg_session_run(session);
     if (s == CLG_OK) s = clg_session_get_output_data(session, "y", y, sizeof y);
     clg_session_free(session);

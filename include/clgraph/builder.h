@@ -23,10 +23,12 @@ CLG_API void clg_builder_free(clg_builder *builder);
 CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name,
                                                   clg_dtype dtype, size_t rank, const int64_t *dims,
                                                   const char *const *dim_names);
-/* Adds a constant, not of strings; data is copied, row-major; may be NULL for no elements. */
+/* Adds a constant, not of strings. data is copied, row-major; size_bytes must be the bytes of the
+ * tensor, else INVALID_ARGUMENT; data may be NULL when it is 0. */
 CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const char *name,
                                                      clg_dtype dtype, size_t rank,
-                                                     const int64_t *dims, const void *data);
+                                                     const int64_t *dims, const void *data,
+                                                     size_t size_bytes);
 /* Adds a node of the default domain (domain NULL or "") or another. name may be NULL. "" or NULL
  * omits an input or output. Attribute calls apply to the last node; INVALID_ARGUMENT if none. */
 CLG_API CLG_MUST_USE clg_status clg_builder_node(clg_builder *builder, const char *domain,

@@ -11,7 +11,8 @@
  *     clg_context_create(NULL, NULL, &context);
  *     clg_model_load_file("digits.onnx", NULL, &model);
  *     clg_session_create(context, model, NULL, &session);
- *     clg_session_set_input_data(session, "image", CLG_FLOAT32, 4, (int64_t[]){1, 1, 8, 8}, image);
+ *     clg_session_set_input_data(session, "image", CLG_FLOAT32, 4, (int64_t[]){1, 1, 8, 8}, image,
+ *                                sizeof image);
  *     clg_session_run(session);
  *     clg_session_get_output_data(session, "probabilities", probabilities, sizeof probabilities);
  *
@@ -192,12 +193,14 @@ typedef void (*clg_release_callback)(void *user);
  * overflowing dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
-/* Creates a tensor over the caller's memory, row-major and not copied, else as clg_value_create;
- * data may be NULL for no elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the
+/* Creates a tensor over the caller's memory, row-major and not copied, else as clg_value_create.
+ * size_bytes: of the memory, at least that of the tensor, else INVALID_ARGUMENT; data may be NULL
+ * for no elements. Strings are a char * each, NUL-terminated, UTF-8, NULL for the
  * empty one; they stay on the host. `release(user)` (may be NULL) runs when the last reference is
  * gone, not when this call fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
-                                               void *data, clg_release_callback release, void *user,
+                                               void *data, size_t size_bytes,
+                                               clg_release_callback release, void *user,
                                                clg_value **out_value);
 /* Creates a tensor in the memory of the context's device; elements are undefined until written.
  * Errors: as clg_value_create (strings are INVALID_ARGUMENT), OUT_OF_DEVICE_MEMORY. */
@@ -486,10 +489,13 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session
  * (listing the inputs), SHAPE, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
                                                       clg_value *value);
-/* As clg_session_set_input, but copies the caller's row-major data; NULL for no elements. */
+/* As clg_session_set_input, but copies the caller's row-major data of size_bytes bytes, which must
+ * be those of the tensor; NULL for no elements. The input's name, dtype and shape and the size are
+ * checked before data is read. Errors also: INVALID_ARGUMENT (another size, dims). */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session, const char *name,
                                                            clg_dtype dtype, size_t rank,
-                                                           const int64_t *dims, const void *data);
+                                                           const int64_t *dims, const void *data,
+                                                           size_t size_bytes);
 /* Returns memory of the driver for the caller to fill instead of a copy (pinned where the device
  * has it), of the dtype that the model declares; initially undefined. The pointer is valid until
  * the next run or preparation starts, or the input is set or mapped again. The data stay the input

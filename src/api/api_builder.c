@@ -106,19 +106,16 @@ clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype d
 }
 
 clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype,
-                                size_t rank, const int64_t *dims, const void *data)
+                                size_t rank, const int64_t *dims, const void *data,
+                                size_t size_bytes)
 {
     char shown[NAME_TEXT_BYTES];
     shape s;
-    int64_t n;
-    size_t size_bytes;
     tensor *t;
     value_id v;
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
     CLG_TRY(read_type(__func__, name, dtype, rank, dims, false, &s));
-    CLG_TRY(shape_n_elements(&s, &n));
-    if (!dtype_bytes(dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
     if (size_bytes > 0) API_REQUIRE(data);
     clg_status status = tensor_from_bytes(dtype, &s, data, size_bytes, NULL, &t);
     if (status != CLG_OK) return error_prefix(status, "%s: '%s'", __func__, name_text(name, shown));

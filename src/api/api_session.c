@@ -139,21 +139,52 @@ clg_status clg_session_set_input(clg_session *session, const char *name, clg_val
     return leave(session, status);
 }
 
-clg_status clg_session_set_input_data(clg_session *session, const char *name, clg_dtype dtype,
-                                      size_t rank, const int64_t *dims, const void *data)
+/* Creates a value with a copy of the caller's data, whose size_bytes must be that of the value. See
+ * decision 53. */
+static clg_status copy_data(clg_dtype dtype, const shape *dims, const void *data, size_t size_bytes,
+                            clg_value **out_value)
 {
-    clg_value *v;
-    API_REQUIRE(session);
-    API_REQUIRE(name);
-    CLG_TRY(clg_value_create(dtype, rank, dims, &v));
-    clg_status status =
-        v->size_bytes && !data
-            ? error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_set_input_data: data is NULL")
-            : CLG_OK;
-    if (status == CLG_OK && v->size_bytes) status = value_write(v, data, v->size_bytes);
-    if (status == CLG_OK) status = clg_session_set_input(session, name, v);
-    value_free(v);
+    tensor *t;
+    char shown[SHAPE_TEXT_BYTES];
+    size_t needed;
+    CLG_TRY(tensor_bytes_of(dtype, dims, &needed));
+    if (size_bytes != needed)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "%s of shape %s takes %zu bytes, but %zu are given", dtype_name(dtype),
+                         shape_text(dims, shown), needed, size_bytes);
+    if (needed > 0 && !data) return error_set(CLG_ERROR_INVALID_ARGUMENT, "data is NULL");
+    CLG_TRY(tensor_create(dtype, dims, &t));
+    clg_status status = value_create_host(t, out_value);
+    tensor_free(t);
+    if (status != CLG_OK) return status;
+    status = value_write(*out_value, data, size_bytes);
+    if (status != CLG_OK) value_free(*out_value);
     return status;
+}
+
+clg_status clg_session_set_input_data(clg_session *session, const char *name, clg_dtype dtype,
+                                      size_t rank, const int64_t *dims, const void *data,
+                                      size_t size_bytes)
+{
+    clg_value *v = NULL;
+    size_t index;
+    shape s;
+    API_REQUIRE(name);
+    if (!dtype_find(dtype))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: %d is not a dtype", __func__, (int)dtype);
+    CLG_TRY(read_dims(__func__, rank, dims, &s));
+    ENTER(session);
+    clg_status status = session_find_input(session, name, &index);
+    if (status == CLG_OK) status = session_check_tensor(session, index, dtype, &s);
+    if (status == CLG_OK) {
+        status = copy_data(dtype, &s, data, size_bytes, &v);
+        if (status != CLG_OK) (void)error_prefix(status, "%s: input '%s'", __func__, name);
+    }
+    if (status == CLG_OK) {
+        status = session_set_input(session, index, v);
+        value_free(v);
+    }
+    return leave(session, status);
 }
 
 clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank,

@@ -34,16 +34,21 @@ clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
 }
 
 clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims, void *data,
-                          clg_release_callback release, void *user, clg_value **out_value)
+                          size_t size_bytes, clg_release_callback release, void *user,
+                          clg_value **out_value)
 {
     API_REQUIRE(out_value);
     *out_value = NULL;
+    char shown[SHAPE_TEXT_BYTES];
     shape s;
     tensor *t;
     CLG_TRY(check_shape(dtype, rank, dims, &s));
-    int64_t n;
-    CLG_TRY(shape_n_elements(&s, &n));
-    if (n > 0) API_REQUIRE(data);
+    size_t needed;
+    CLG_TRY(tensor_bytes_of(dtype, &s, &needed));
+    if (needed > 0) API_REQUIRE(data);
+    if (size_bytes < needed)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: data has %zu bytes; %s %s has %zu",
+                         __func__, size_bytes, dtype_name(dtype), shape_text(&s, shown), needed);
     CLG_TRY(tensor_wrap(dtype, &s, data, release, user, &t));
     clg_status status = value_create_host(t, out_value);
     if (status != CLG_OK) t->release = NULL; /* on failure the caller still owns its memory */

@@ -110,6 +110,8 @@ clg_status session_check_shape(const clg_session *s, size_t index, const shape *
 /* Find an input or output by name; NOT_FOUND, listing the names, if there is none. */
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
+/* Checks that input `index` takes tensors of this dtype and shape, which need not exist yet. */
+clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, const shape *dims);
 /* Sets input `index` to v, which is retained; NULL: unsets it. */
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
 /* Sets the shape that a preparation assumes for an input. */

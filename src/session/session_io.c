@@ -134,21 +134,31 @@ static clg_status check_items(const value *port, const clg_value *v)
                      port->name, dtype_name(port->dtype), dtype_name(v->dtype));
 }
 
+static clg_status check_kind(const value *port, clg_value_kind kind)
+{
+    if (kind == port->kind) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes %s, not %s", port->name,
+                     kind_words(port->kind), kind_words(kind));
+}
+
+clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, const shape *dims)
+{
+    const value *port = session_input_port(s, index);
+    CLG_TRY(check_kind(port, CLG_VALUE_TENSOR));
+    if (port->dtype != CLG_DTYPE_NONE && dtype != port->dtype)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' is %s in the model, %s was given",
+                         port->name, dtype_name(port->dtype), dtype_name(dtype));
+    return session_check_shape(s, index, dims);
+}
+
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
 {
     const value *port = session_input_port(s, index);
-    if (v && v->kind != port->kind)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes %s, not %s", port->name,
-                         kind_words(port->kind), kind_words(v->kind));
-    if (v && v->kind != CLG_VALUE_TENSOR) {
+    if (v) CLG_TRY(check_kind(port, v->kind));
+    if (v && v->kind == CLG_VALUE_TENSOR)
+        CLG_TRY(session_check_tensor(s, index, v->dtype, &v->dims));
+    else if (v)
         CLG_TRY(check_items(port, v));
-    } else if (v) {
-        if (port->dtype != CLG_DTYPE_NONE && v->dtype != port->dtype)
-            return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                             "input '%s' is %s in the model, %s was given", port->name,
-                             dtype_name(port->dtype), dtype_name(v->dtype));
-        CLG_TRY(session_check_shape(s, index, &v->dims));
-    }
     CLG_TRY(session_unmap(s, index));
     if (v && port->key_dtype != CLG_DTYPE_NONE)
         CLG_TRY(value_to_host(v, &v)); /* the planner needs maps on the host */

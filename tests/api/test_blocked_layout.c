@@ -4,6 +4,7 @@
  * networks in NCHW. Results must be equal within TOLERANCE for several batch sizes; outputs and
  * kept intermediate values must be in NCHW order.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
@@ -34,7 +35,7 @@ static void waves(clg_builder *b, const char *name, size_t rank, const int64_t *
     assert_true(n <= (int64_t)(sizeof numbers / sizeof *numbers));
     for (int64_t i = 0; i < n; i++)
         numbers[i] = (float)(size * sin((double)(i * i % 1009 + i) + (double)strlen(name)));
-    assert_ok(clg_builder_constant(b, name, CLG_FLOAT32, rank, dims, numbers));
+    assert_ok(sized_constant(b, name, CLG_FLOAT32, rank, dims, numbers));
 }
 
 static void grouped_conv(clg_builder *b, const char *x, int64_t in, int64_t out, int64_t side,
@@ -79,7 +80,7 @@ static void normalise(clg_builder *b, const char *x, int64_t channels, const cha
         for (int64_t k = 0; k < channels; k++)
             numbers[k] =
                 (float)(i % 3 == 0 ? 1 + 0.5 * sin((double)k) : 0.5 * cos((double)(k + i)));
-        assert_ok(clg_builder_constant(b, names[i], CLG_FLOAT32, 1, &channels, numbers));
+        assert_ok(sized_constant(b, names[i], CLG_FLOAT32, 1, &channels, numbers));
         in[i + 1] = names[i];
     }
     add(b, "BatchNormalization", name, 5, in);
@@ -153,7 +154,7 @@ static void run(clg_session *s, int64_t batch)
     const int64_t dims[] = {batch, 3, SIDE, SIDE};
     for (int64_t i = 0; i < batch * 3 * SIDE * SIDE; i++)
         x[i] = (float)cos((double)(i % 719) * (double)(batch + i % 31));
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, dims, x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 4, dims, x));
     assert_ok(clg_session_run(s));
 }
 
@@ -240,10 +241,10 @@ TEST(blocked_maps__a_bias_of_another_length_is_refused)
     assert_ok(clg_builder_build(b, &m));
     clg_builder_free(b);
     clg_session *s = make_session(m, true);
-    assert_ok(clg_session_set_input_data(s, "bias", CLG_FLOAT32, 1, &right, bias));
+    assert_ok(sized_input(s, "bias", CLG_FLOAT32, 1, &right, bias));
     run(s, 1);
     assert_true(steps_of(s, "conv_expand_blocked") > 0);
-    assert_ok(clg_session_set_input_data(s, "bias", CLG_FLOAT32, 1, &one, bias));
+    assert_ok(sized_input(s, "bias", CLG_FLOAT32, 1, &one, bias));
     assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "the bias has 1 elements for 64");
     clg_session_free(s);
     clg_model_free(m);

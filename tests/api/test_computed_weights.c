@@ -4,6 +4,7 @@
  * once, on the device, when the session is created, and again only when another shape needs them in
  * another packed layout.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -44,9 +45,9 @@ static clg_session *conv_session(clg_kernel_class kernels, bool is_computed)
     clg_builder *g = start_graph();
     o.kernels = kernels;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, -1, -1), NULL));
-    assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 4, DIMS(CHANNELS, CHANNELS, 3, 3),
-                                   is_computed ? half_w : w));
-    assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+    assert_ok(sized_constant(g, "c", CLG_FLOAT32, 4, DIMS(CHANNELS, CHANNELS, 3, 3),
+                             is_computed ? half_w : w));
+    assert_ok(sized_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
     if (is_computed)
         assert_ok(clg_builder_node(g, NULL, "Mul", NULL, 2, NAMES("c", "two"), 1, NAMES("w")));
     assert_ok(clg_builder_node(g, NULL, "Conv", NULL, 2, NAMES("x", is_computed ? "w" : "c"), 1,
@@ -58,7 +59,7 @@ static clg_session *conv_session(clg_kernel_class kernels, bool is_computed)
 
 static clg_status run(clg_session *s, int64_t side, float *y)
 {
-    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, side, side), x));
+    CLG_TRY(sized_input(s, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, side, side), x));
     CLG_TRY(clg_session_run(s));
     return clg_session_get_output_data(s, "y", y, (size_t)(CHANNELS * side * side) * sizeof(float));
 }
@@ -124,13 +125,13 @@ TEST(computed_weights__are_all_that_the_init_plan_leaves)
     float y[M * K];
     o.kernels = CLG_KERNELS_SIMD;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(M, K), NULL));
-    assert_ok(clg_builder_constant(g, "a", CLG_FLOAT32, 2, DIMS(K, K), w));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(K, K), half_w));
+    assert_ok(sized_constant(g, "a", CLG_FLOAT32, 2, DIMS(K, K), w));
+    assert_ok(sized_constant(g, "b", CLG_FLOAT32, 2, DIMS(K, K), half_w));
     assert_ok(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("a", "b"), 1, NAMES("w")));
     assert_ok(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     clg_session *s = build_session(context, g, &o);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(M, K), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(M, K), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     expect_matmuls(y);
@@ -152,12 +153,12 @@ static clg_session *pieces_session(bool is_computed)
     o.kernels = CLG_KERNELS_SIMD;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, PIECE, -1, -1), NULL));
     for (size_t i = 0; i < N_PIECES && !is_computed; i++)
-        assert_ok(clg_builder_constant(g, NAMES("w0", "w1", "w2")[i], CLG_FLOAT32, 4,
-                                       DIMS(PIECE, PIECE, 3, 3), w + i * N_PIECE_WEIGHTS));
+        assert_ok(sized_constant(g, NAMES("w0", "w1", "w2")[i], CLG_FLOAT32, 4,
+                                 DIMS(PIECE, PIECE, 3, 3), w + i * N_PIECE_WEIGHTS));
     if (is_computed) {
-        assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 4, DIMS(N_PIECES * PIECE, PIECE, 3, 3),
-                                       half_w));
-        assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+        assert_ok(
+            sized_constant(g, "c", CLG_FLOAT32, 4, DIMS(N_PIECES * PIECE, PIECE, 3, 3), half_w));
+        assert_ok(sized_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
         assert_ok(clg_builder_node(g, NULL, "Mul", NULL, 2, NAMES("c", "two"), 1, NAMES("all")));
         assert_ok(clg_builder_node(g, NULL, "Split", NULL, 1, NAMES("all"), N_PIECES,
                                    NAMES("w0", "w1", "w2")));
@@ -181,7 +182,7 @@ static uint64_t run_pieces(clg_session *s, int64_t side, float *y)
 {
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     assert_ok(clg_context_counters(context, &before));
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, DIMS(1, PIECE, side, side), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 4, DIMS(1, PIECE, side, side), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y2", y, PIECE * sizeof *y));
     assert_ok(clg_context_counters(context, &after));

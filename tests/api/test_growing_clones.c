@@ -6,6 +6,7 @@
  * this occurs depends on earlier launches in the process, so each try is a separate process.
  * CLG_TEST_TRIES sets the number of tries.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/ocl_platforms.h"
@@ -51,8 +52,8 @@ static clg_status add_nodes(clg_builder *g)
 {
     static const int64_t axis = 1;
     CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, WIDTH), NULL));
-    CLG_TRY(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(WIDTH, WIDTH), weights));
-    CLG_TRY(clg_builder_constant(g, "axis", CLG_INT64, 1, DIMS(1), &axis));
+    CLG_TRY(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(WIDTH, WIDTH), weights));
+    CLG_TRY(sized_constant(g, "axis", CLG_INT64, 1, DIMS(1), &axis));
     CLG_TRY(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("x", "w"), 1, NAMES("p")));
     CLG_TRY(clg_builder_node(g, NULL, "Abs", NULL, 1, NAMES("p"), 1, NAMES("a")));
     CLG_TRY(clg_builder_node(g, NULL, "ReduceSum", NULL, 2, NAMES("a", "axis"), 1, NAMES("y")));
@@ -76,7 +77,7 @@ static clg_status make_session(clg_context *context, clg_session **out_session)
 static clg_status run_rows(clg_session *s, int rows)
 {
     float y[MAX_ROWS];
-    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, WIDTH), x));
+    CLG_TRY(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(rows, WIDTH), x));
     CLG_TRY(clg_session_run(s));
     CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)rows * sizeof *y));
     if (memcmp(y, expected, (size_t)rows * sizeof *y) != 0)

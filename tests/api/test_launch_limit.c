@@ -5,6 +5,7 @@
  * launches that took too long, by time stamps and by the host's clock. Rates, clock and time stamps
  * are made up: nothing depends on how fast the machine is.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -139,7 +140,7 @@ static clg_session *open_case(clg_context *context, const node_case *c)
         for (size_t k = 0; k < c->ranks[i]; k++) n *= (size_t)c->dims[i][k];
         assert_true(n <= MAX_ELEMS);
         for (size_t k = 0; k < n; k++) x[k] = element(k, (unsigned)i + 1);
-        assert_ok(clg_session_set_input_data(s, names[i], CLG_FLOAT32, c->ranks[i], c->dims[i], x));
+        assert_ok(sized_input(s, names[i], CLG_FLOAT32, c->ranks[i], c->dims[i], x));
     }
     return s;
 }

@@ -2,6 +2,7 @@
  *
  * Tests maps as inputs of models, consumed by DictVectorizer and CastMap.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/onnx_writer.h"
@@ -55,7 +56,7 @@ static clg_value *words_of(size_t n, const char *const *words)
 {
     clg_value *v;
     const int64_t dims = (int64_t)n;
-    assert_ok(clg_value_wrap(CLG_STRING, 1, &dims, (void *)(uintptr_t)words, NULL, NULL, &v));
+    assert_ok(sized_wrap(CLG_STRING, 1, &dims, (void *)(uintptr_t)words, NULL, NULL, &v));
     return v;
 }
 

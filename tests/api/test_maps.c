@@ -3,6 +3,7 @@
  * Tests maps in the public interface: creation, maps computed by ZipMap, and the rejection of
  * invalid uses.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/onnx_writer.h"
@@ -191,8 +192,8 @@ TEST(zipmap__takes_scores_from_anywhere)
     zip z;
     clg_value *got;
     start(&z, 2, false);
-    assert_ok(clg_builder_constant(z.g, "c", CLG_FLOAT32, 2, DIMS(2, 3), constant));
-    assert_ok(clg_builder_constant(z.g, "t", CLG_FLOAT32, 2, DIMS(3, 2), transposed));
+    assert_ok(sized_constant(z.g, "c", CLG_FLOAT32, 2, DIMS(2, 3), constant));
+    assert_ok(sized_constant(z.g, "t", CLG_FLOAT32, 2, DIMS(3, 2), transposed));
     assert_ok(clg_builder_node(z.g, ML, "ZipMap", "", 1, NAMES("c"), 1, NAMES("of_c")));
     assert_ok(clg_builder_attribute_ints(z.g, "classlabels_int64s", 3, DIMS(7, -1, 5)));
     assert_ok(clg_builder_node(z.g, NULL, "Add", "", 2, NAMES("t", "zero"), 1, NAMES("t0")));
@@ -206,9 +207,8 @@ TEST(zipmap__takes_scores_from_anywhere)
     assert_ok(clg_builder_output(z.g, "of_c"));
     assert_ok(clg_builder_output(z.g, "maybe"));
     finish(&z);
-    assert_ok(clg_session_set_input_data(z.session, "zero", CLG_FLOAT32, 0, NULL, (float[]){0}));
-    assert_ok(
-        clg_session_set_input_data(z.session, "x", CLG_FLOAT32, 2, DIMS(1, 3), (float[]){0, 0, 0}));
+    assert_ok(sized_input(z.session, "zero", CLG_FLOAT32, 0, NULL, (float[]){0}));
+    assert_ok(sized_input(z.session, "x", CLG_FLOAT32, 2, DIMS(1, 3), (float[]){0, 0, 0}));
     assert_ok(clg_session_run(z.session));
     assert_ok(clg_session_get_output(z.session, "same", &got));
     check_row(got, 0, false, 3);
@@ -257,7 +257,7 @@ TEST(zipmap__is_only_an_output)
         clg_session *session = NULL;
         const int64_t zero = 0;
         start(&z, 2, false);
-        assert_ok(clg_builder_constant(z.g, "at", CLG_INT64, 0, NULL, &zero));
+        assert_ok(sized_constant(z.g, "at", CLG_INT64, 0, NULL, &zero));
         assert_ok(clg_builder_node(z.g, NULL, readers[i], "reader", i == 1 ? 2 : 1,
                                    NAMES("maps", "at"), 1, NAMES("z")));
         assert_ok(clg_builder_output(z.g, "z"));
@@ -265,8 +265,7 @@ TEST(zipmap__is_only_an_output)
         clg_builder_free(z.g);
         if (status == CLG_OK) {
             assert_ok(clg_session_create(context, z.model, NULL, &session));
-            assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, DIMS(1, 3),
-                                                 (float[]){0, 0, 0}));
+            assert_ok(sized_input(session, "x", CLG_FLOAT32, 2, DIMS(1, 3), (float[]){0, 0, 0}));
             status = clg_session_run(session);
         }
         assert_true(status == CLG_ERROR_INVALID_MODEL || status == CLG_ERROR_UNSUPPORTED_DTYPE);

@@ -5,6 +5,7 @@
  * their own preferences; all implementations must give the same results; and a context must load
  * the choices that another one stored.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/ocl_platforms.h"
@@ -32,7 +33,7 @@ static clg_model *convolution(void)
     for (size_t i = 0; i < sizeof w / sizeof *w; i++) w[i] = (float)((int)(i * 7 % 23) - 11) / 64;
     assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, SIDE, SIDE), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 4, DIMS(CHANNELS, CHANNELS, 3, 3), w));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 4, DIMS(CHANNELS, CHANNELS, 3, 3), w));
     assert_ok(clg_builder_node(g, NULL, "Conv", "conv", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
     assert_ok(clg_builder_output(g, "y"));
@@ -67,8 +68,7 @@ static void run(clg_context *context, clg_model *model, const char *preferred, c
     options.n_preferred_impls = preferred != NULL;
     for (int i = 0; i < N; i++) x[i] = (float)((i * 5 % 31) - 15) / 16;
     assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(
-        clg_session_set_input_data(session, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, SIDE, SIDE), x));
+    assert_ok(sized_input(session, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, SIDE, SIDE), x));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &y));
     if (out_y) memcpy(out_y, clg_value_data(y), N * sizeof(float));

@@ -4,6 +4,7 @@
  * retained and released, and its kernels before and after a run must be ordered with the run's
  * kernels.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -198,7 +199,7 @@ static void multiply_within_memory(clg_context *context, clg_kernel_class kernel
         clEnqueueWriteBuffer(queue, memory, CL_TRUE, 0, sizeof all, all, 0, NULL, NULL), 0);
     assert_int_equal(clFinish(queue), CL_SUCCESS); /* the session works in another queue */
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, K), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, COLUMNS), w));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, COLUMNS), w));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     s = build_session(context, g, &options);
@@ -388,7 +389,7 @@ static void run_wider(clg_session *s, int n)
 {
     static float x[1 << 16], y[1 << 16];
     for (int i = 0; i < n; i++) x[i] = (float)(i % 5 - 2);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(n), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 1, DIMS(n), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, (size_t)n * sizeof *y));
     for (int i = 0; i < n; i++) assert_true(y[i] == (x[i] > 0 ? x[i] : 0));

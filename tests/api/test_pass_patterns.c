@@ -4,6 +4,7 @@
  * expression is built node by node, as exporters write it, and run with all passes and with none.
  * The results must agree, and the plan must contain the fused operator, or must not.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
@@ -53,7 +54,7 @@ static void write_number(writing *w, char *name, size_t size)
     const float number = strtof(w->at, &end);
     w->at = end;
     new_name(w, name, size);
-    assert_ok(clg_builder_constant(w->b, name, CLG_FLOAT32, 0, NULL, &number));
+    assert_ok(sized_constant(w->b, name, CLG_FLOAT32, 0, NULL, &number));
 }
 
 static void write_operator(writing *w, const char *output, char *name, size_t size)
@@ -77,7 +78,7 @@ static void write_operator(writing *w, const char *output, char *name, size_t si
     if (strcmp(op, "Reshape") == 0) {
         const int64_t count = (int64_t)n_list;
         new_name(w, operands[n], sizeof operands[n]);
-        assert_ok(clg_builder_constant(w->b, operands[n++], CLG_INT64, 1, &count, list));
+        assert_ok(sized_constant(w->b, operands[n++], CLG_INT64, 1, &count, list));
     }
     if (output)
         (void)snprintf(name, size, "%s", output);
@@ -123,13 +124,13 @@ static clg_model *make_model(const char *expression)
     assert_ok(clg_builder_create(13, &w.b));
     assert_ok(clg_builder_input(w.b, "x", CLG_FLOAT32, 3, dims, NULL));
     assert_ok(clg_builder_input(w.b, "y", CLG_FLOAT32, 3, dims, NULL));
-    assert_ok(clg_builder_constant(w.b, "w", CLG_FLOAT32, 1, &columns, numbers[0]));
-    assert_ok(clg_builder_constant(w.b, "b", CLG_FLOAT32, 1, &columns, numbers[1]));
+    assert_ok(sized_constant(w.b, "w", CLG_FLOAT32, 1, &columns, numbers[0]));
+    assert_ok(sized_constant(w.b, "b", CLG_FLOAT32, 1, &columns, numbers[1]));
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < COLUMNS * COLUMNS; i++)
             weights[i] = 0.03125f * sinf((float)(i * (k + 2)));
-        assert_ok(clg_builder_constant(w.b, (const char *[]){"p", "q", "r"}[k], CLG_FLOAT32, 2,
-                                       square, weights));
+        assert_ok(sized_constant(w.b, (const char *[]){"p", "q", "r"}[k], CLG_FLOAT32, 2, square,
+                                 weights));
     }
     write_expression(&w, name, sizeof name);
     assert_ok(clg_builder_output(w.b, name));
@@ -158,8 +159,8 @@ static char *run(const clg_model *m, bool with_passes, float *out)
     o.disabled_passes = all_passes;
     o.n_disabled_passes = with_passes ? 0 : sizeof all_passes / sizeof all_passes[0];
     assert_ok(clg_session_create(context, (clg_model *)m, &o, &s));
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 3, dims, x));
-    assert_ok(clg_session_set_input_data(s, "y", CLG_FLOAT32, 3, dims, y));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 3, dims, x));
+    assert_ok(sized_input(s, "y", CLG_FLOAT32, 3, dims, y));
     assert_ok(clg_session_run(s));
     const char *name = clg_model_output(m, 0)->name;
     assert_ok(clg_session_get_output_data(s, name, out, N * sizeof *out));

@@ -3,6 +3,7 @@
  * Tests the session option `precision`: the accuracy of fp16 compared with fp32, its memory use,
  * and the values that it must not change.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/onnx_writer.h"
@@ -44,7 +45,7 @@ static clg_session *open_session(clg_model *model, clg_precision precision, cons
     options.keep_fp32 = &keep;
     options.n_keep_fp32 = keep != NULL;
     assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, dims, x));
+    assert_ok(sized_input(session, "x", CLG_FLOAT32, 2, dims, x));
     assert_ok(clg_session_run(session));
     return session;
 }

@@ -3,6 +3,7 @@
  * Tests sessions in the public interface: every way to set inputs and get outputs, outputs linked
  * to inputs, clones, asynchronous runs, changing shapes, and errors.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -23,8 +24,8 @@ static clg_model *affine_model(void)
     clg_builder *g = start_graph();
     clg_model *m;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, 3), NAMES("rows", NULL)));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 2), w));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 1, DIMS(2), b));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 2), w));
+    assert_ok(sized_constant(g, "b", CLG_FLOAT32, 1, DIMS(2), b));
     assert_ok(
         clg_builder_node(g, NULL, "Gemm", "affine", 3, NAMES("x", "w", "b"), 1, NAMES("sum")));
     assert_ok(clg_builder_node(g, NULL, "Relu", "relu", 1, NAMES("sum"), 1, NAMES("y")));
@@ -72,7 +73,7 @@ TEST(session__shapes_change_without_compiling)
     for (int pass = 0; pass < 2; pass++)
         for (int rows = 1; rows <= 50; rows += 7) {
             fill(x, rows * 3, rows);
-            assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, 3), x));
+            assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(rows, 3), x));
             assert_ok(clg_session_run(s));
             assert_ok(clg_session_get_output_data(s, "y", y, (size_t)rows * 2 * sizeof *y));
             expect_affine(x, y, rows);
@@ -89,7 +90,7 @@ TEST(session__no_rows_give_no_rows)
 {
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     clg_value *y;
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(0, 3), NULL));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(0, 3), NULL));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output(s, "y", &y));
     assert_int_equal(clg_value_rank(y), 2);
@@ -105,7 +106,7 @@ TEST(session__both_classes_agree_and_repeat_their_bits)
     fill(x, 3 * 33, 5);
     for (int kernels = CLG_KERNELS_SIMD; kernels <= CLG_KERNELS_SIMT; kernels++) {
         clg_session *s = affine_session(kernels);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(33, 3), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(33, 3), x));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output_data(s, "y", first, sizeof first));
         expect_affine(x, first, 33);
@@ -164,7 +165,7 @@ TEST(session__device_values_in_and_out)
     assert_ok(clg_value_read(out, y, sizeof y));
     expect_affine(x, y, 4);
 
-    assert_ok(clg_value_wrap(CLG_FLOAT32, 2, DIMS(4, 2), bound, NULL, NULL, &host_y));
+    assert_ok(sized_wrap(CLG_FLOAT32, 2, DIMS(4, 2), bound, NULL, NULL, &host_y));
     assert_ok(clg_session_bind_output(s, "y", host_y));
     assert_ok(clg_session_run(s));
     expect_affine(x, bound, 4);
@@ -185,10 +186,10 @@ TEST(session__results_outlive_the_next_run)
     clg_value *first, *second;
     fill(a, 6, 1);
     fill(b, 6, 2);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), a));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), a));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output(s, "y", &first));
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), b));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), b));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output(s, "y", &second));
     clg_session_free(s);
@@ -205,7 +206,7 @@ static clg_session *accumulator(void)
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(5), NULL));
     assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 1, DIMS(5), NULL));
-    assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+    assert_ok(sized_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
     assert_ok(
         clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "x"), 1, NAMES("state_out")));
     assert_ok(clg_builder_node(g, NULL, "Mul", "mul", 2, NAMES("state_out", "two"), 1, NAMES("y")));
@@ -219,8 +220,8 @@ TEST(session__linked_state_stays_on_the_device)
     clg_session *s = accumulator();
     const float x[5] = {1, 2, 3, 4, 5}, zero[5] = {0};
     float y[5], out[5];
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(5), x));
-    assert_ok(clg_session_set_input_data(s, "state", CLG_FLOAT32, 1, DIMS(5), zero));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 1, DIMS(5), x));
+    assert_ok(sized_input(s, "state", CLG_FLOAT32, 1, DIMS(5), zero));
     assert_ok(clg_session_link(s, "state_out", "state"));
     for (int step = 1; step <= 10; step++) {
         assert_ok(clg_session_run(s));
@@ -232,7 +233,7 @@ TEST(session__linked_state_stays_on_the_device)
         }
     }
     assert_ok(clg_session_link(s, NULL, "state"));
-    assert_ok(clg_session_set_input_data(s, "state", CLG_FLOAT32, 1, DIMS(5), zero));
+    assert_ok(sized_input(s, "state", CLG_FLOAT32, 1, DIMS(5), zero));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "state_out", out, sizeof out));
     assert_memory_equal(out, x, sizeof out);
@@ -247,7 +248,7 @@ static void *run_clone(void *argument)
     for (int i = 0; i < 30; i++) {
         float x[3 * 20], y[2 * 20];
         fill(x, 60, i);
-        if (clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(20, 3), x) != CLG_OK ||
+        if (sized_input(s, "x", CLG_FLOAT32, 2, DIMS(20, 3), x) != CLG_OK ||
             clg_session_run(s) != CLG_OK ||
             clg_session_get_output_data(s, "y", y, sizeof y) != CLG_OK)
             return s;
@@ -285,7 +286,7 @@ TEST(session__asynchronous_runs)
     assert_error(clg_session_wait(s), CLG_ERROR_INVALID_ARGUMENT, "no asynchronous run");
     for (int i = 0; i < 20; i++) {
         fill(x, 24, i);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
         assert_ok(clg_session_run_async(s));
         assert_error(clg_session_run(s), CLG_ERROR_BUSY, "another request");
         assert_ok(clg_session_wait(s));
@@ -297,7 +298,7 @@ TEST(session__asynchronous_runs)
     assert_error(clg_session_wait(s), CLG_ERROR_NOT_FOUND,
                  "'x' is not set"); /* reported to the thread that waits */
     fill(x, 24, 1);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
     assert_ok(clg_session_run_async(s));
     clg_session_free(s); /* freeing while a run is in progress is allowed */
 }
@@ -348,7 +349,7 @@ TEST(session__prepared_sessions_compile_nothing)
     assert_true(memory.weight_bytes > 0);
     assert_true(memory.live_bytes <= memory.slab_bytes);
     assert_ok(clg_context_counters(context, &before));
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(4, 3), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(4, 3), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     assert_ok(clg_context_counters(context, &after));
@@ -373,7 +374,7 @@ TEST(session__passes_do_not_change_answers)
         options.disabled_passes = all;
         options.n_disabled_passes = round ? 4 : 0;
         assert_ok(clg_session_create(context, m, &options, &s));
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(17, 3), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(17, 3), x));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output_data(s, "y", round ? without : with, sizeof with));
         clg_session_free(s);
@@ -388,7 +389,7 @@ TEST(session__kept_values_can_be_read)
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[6], sum[4], y[4];
     fill(x, 6, 8);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
     assert_error(clg_session_keep_values(s, NAMES("nowhere"), 1), CLG_ERROR_NOT_FOUND, "nowhere");
     assert_ok(clg_session_keep_values(s, NAMES("sum"), 1));
     assert_ok(clg_session_run(s));
@@ -408,17 +409,14 @@ TEST(session__wrong_inputs_are_refused)
     clg_value *out;
     clg_session *none;
     assert_error(clg_session_run(s), CLG_ERROR_NOT_FOUND, "'x' is not set");
-    assert_error(clg_session_set_input_data(s, "z", CLG_FLOAT32, 2, DIMS(4, 3), x),
-                 CLG_ERROR_NOT_FOUND, "'x'");
-    assert_error(clg_session_set_input_data(s, "x", CLG_INT32, 2, DIMS(4, 3), x),
-                 CLG_ERROR_UNSUPPORTED_DTYPE, "int32");
-    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(3, 4), x), CLG_ERROR_SHAPE,
-                 "[3,4]");
-    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(12), x), CLG_ERROR_SHAPE,
-                 "[12]");
-    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(-4, 3), x),
-                 CLG_ERROR_INVALID_ARGUMENT, "negative");
-    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(INT64_MAX, 3), x),
+    assert_error(sized_input(s, "z", CLG_FLOAT32, 2, DIMS(4, 3), x), CLG_ERROR_NOT_FOUND, "'x'");
+    assert_error(sized_input(s, "x", CLG_INT32, 2, DIMS(4, 3), x), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "int32");
+    assert_error(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(3, 4), x), CLG_ERROR_SHAPE, "[3,4]");
+    assert_error(sized_input(s, "x", CLG_FLOAT32, 1, DIMS(12), x), CLG_ERROR_SHAPE, "[12]");
+    assert_error(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(-4, 3), x), CLG_ERROR_INVALID_ARGUMENT,
+                 "negative");
+    assert_error(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(INT64_MAX, 3), x),
                  CLG_ERROR_INVALID_ARGUMENT, "more elements than");
     assert_error(clg_session_get_output(s, "q", &out), CLG_ERROR_NOT_FOUND, "'y'");
     assert_error(clg_session_get_output(s, "y", &out), CLG_ERROR_NOT_FOUND, "nothing ran");

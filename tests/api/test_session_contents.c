@@ -4,6 +4,7 @@
  * device, and indices out of range. A run that needs such values on the host waits for them; plans
  * for earlier shapes must not accumulate.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -29,10 +30,10 @@ TEST(contents__that_are_an_input)
     assert_ok(clg_builder_node(g, NULL, "Neg", "neg", 1, NAMES("r"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     s = build_session(context, g, NULL);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 3, DIMS(2, 3, 4), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 3, DIMS(2, 3, 4), x));
     for (int64_t rows = 1; rows <= 24; rows *= 2) {
         if (24 % rows) continue;
-        assert_ok(clg_session_set_input_data(s, "shape", CLG_INT64, 1, DIMS(2), DIMS(rows, -1)));
+        assert_ok(sized_input(s, "shape", CLG_INT64, 1, DIMS(2), DIMS(rows, -1)));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output(s, "y", &y));
         assert_int_equal(clg_value_dims(y)[0], rows);
@@ -40,7 +41,7 @@ TEST(contents__that_are_an_input)
         for (int i = 0; i < 24; i++) assert_true(((float *)clg_value_data(y))[i] == -x[i]);
         clg_value_free(y);
     }
-    assert_ok(clg_session_set_input_data(s, "shape", CLG_INT64, 1, DIMS(2), DIMS(5, -1)));
+    assert_ok(sized_input(s, "shape", CLG_INT64, 1, DIMS(2), DIMS(5, -1)));
     assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "reshape");
     clg_session_free(s);
 }
@@ -51,17 +52,17 @@ TEST(contents__an_index_out_of_range_is_reported)
     clg_session *s;
     float table[6] = {0, 1, 2, 3, 4, 5}, y[4];
     assert_ok(clg_builder_input(g, "at", CLG_INT64, 1, DIMS(2), NULL));
-    assert_ok(clg_builder_constant(g, "table", CLG_FLOAT32, 2, DIMS(3, 2), table));
+    assert_ok(sized_constant(g, "table", CLG_FLOAT32, 2, DIMS(3, 2), table));
     assert_ok(
         clg_builder_node(g, NULL, "Gather", "lookup", 2, NAMES("table", "at"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     s = build_session(context, g, NULL);
-    assert_ok(clg_session_set_input_data(s, "at", CLG_INT64, 1, DIMS(2), DIMS(0, 3)));
+    assert_ok(sized_input(s, "at", CLG_INT64, 1, DIMS(2), DIMS(0, 3)));
     assert_error(clg_session_run(s), CLG_ERROR_DATA, "lookup");
     assert_non_null(strstr(clg_last_error(), "3"));
     assert_error(clg_session_get_output_data(s, "y", y, sizeof y), CLG_ERROR_NOT_FOUND, "'y'");
-    assert_ok(clg_session_set_input_data(s, "at", CLG_INT64, 1, DIMS(2),
-                                         DIMS(-1, 0))); /* and the next run is right */
+    assert_ok(
+        sized_input(s, "at", CLG_INT64, 1, DIMS(2), DIMS(-1, 0))); /* and the next run is right */
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     assert_true(y[0] == 4 && y[1] == 5 && y[2] == 0 && y[3] == 1);
@@ -77,8 +78,8 @@ static clg_session *counter(void)
     static const int64_t zero = 0, one = 1;
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, -1), NULL));
-    assert_ok(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
-    assert_ok(clg_builder_constant(g, "one", CLG_INT64, 0, NULL, &one));
+    assert_ok(sized_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
+    assert_ok(sized_constant(g, "one", CLG_INT64, 0, NULL, &one));
     assert_ok(clg_builder_node(g, NULL, "ReduceMax", "largest", 1, NAMES("x"), 1, NAMES("m")));
     assert_ok(clg_builder_attribute_int(g, "keepdims", 0));
     assert_ok(clg_builder_node(g, NULL, "Cast", "count", 1, NAMES("m"), 1, NAMES("n")));
@@ -103,7 +104,7 @@ static void run_to(clg_session *s, int n)
 static void count_to(clg_session *s, int n)
 {
     const float x = (float)n;
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 1), &x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(1, 1), &x));
     run_to(s, n);
 }
 
@@ -112,7 +113,7 @@ TEST(contents__that_the_device_computes)
     clg_session *s = counter();
     for (int n = 0; n < 6; n++) {
         const float x[6] = {0, -1, 0, (float)n + 0.5f, 0, -2};
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
         run_to(s, n);
     }
     clg_session_free(s);
@@ -145,7 +146,7 @@ TEST(contents__that_are_the_same_make_no_plans)
     for (int i = 0; i < 30; i++) {
         x[3] = 2;
         x[5] = -(float)i;
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 40), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(1, 40), x));
         assert_ok(clg_session_run(s));
         if (i == 0) assert_ok(clg_context_counters(context, &before));
     }

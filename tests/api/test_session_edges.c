@@ -3,6 +3,7 @@
  * Tests sessions whose inputs, outputs and their memory overlap or are linked in unusual ways. Each
  * case must give right results or an error, never stale data or those of another value.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -30,7 +31,7 @@ static clg_session *adder(int64_t declared)
 
 static void set(clg_session *s, const char *name, const float *x, int64_t n)
 {
-    assert_ok(clg_session_set_input_data(s, name, CLG_FLOAT32, 1, &n, x));
+    assert_ok(sized_input(s, name, CLG_FLOAT32, 1, &n, x));
 }
 
 static void expect(clg_session *s, const char *name, float a, float b, float c, float d)
@@ -178,13 +179,13 @@ TEST(bound__contents_known_at_planning_arrive_everywhere)
     clg_session *s = shape_session();
     clg_value *device, *host, *back;
     int64_t numbers[2] = {0};
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 2), ramp));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 2), ramp));
     assert_ok(clg_value_create_device(context, CLG_INT64, 1, DIMS(2), &device));
     assert_ok(clg_session_bind_output(s, "y", device));
     assert_ok(clg_session_run(s));
     assert_ok(clg_value_read(device, numbers, sizeof numbers));
     assert_true(numbers[0] == 2 && numbers[1] == 2);
-    assert_ok(clg_value_wrap(CLG_INT64, 1, DIMS(2), numbers, NULL, NULL, &host));
+    assert_ok(sized_wrap(CLG_INT64, 1, DIMS(2), numbers, NULL, NULL, &host));
     memset(numbers, 0, sizeof numbers);
     assert_ok(clg_session_bind_output(s, "y", host));
     assert_ok(clg_session_run(s));
@@ -205,7 +206,7 @@ TEST(bound__a_value_of_another_shape_is_refused)
 {
     clg_session *s = shape_session();
     clg_value *small, *transposed, *other;
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 4), ramp));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(1, 4), ramp));
     assert_ok(clg_value_create(CLG_INT64, 1, DIMS(1), &small));
     assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(4, 1), &transposed));
     assert_ok(clg_value_create(CLG_INT32, 2, DIMS(1, 4), &other));
@@ -231,8 +232,8 @@ TEST(outputs__of_every_origin)
     clg_session *s;
     float view[4];
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(4), NULL));
-    assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 1, DIMS(4), ramp));
-    assert_ok(clg_builder_constant(g, "flat", CLG_INT64, 1, DIMS(2), DIMS(2, 2)));
+    assert_ok(sized_constant(g, "c", CLG_FLOAT32, 1, DIMS(4), ramp));
+    assert_ok(sized_constant(g, "flat", CLG_INT64, 1, DIMS(2), DIMS(2, 2)));
     assert_ok(clg_builder_node(g, NULL, "Reshape", "view", 2, NAMES("x", "flat"), 1, NAMES("v")));
     assert_ok(clg_builder_node(g, NULL, "Transpose", "turn", 1, NAMES("v"), 1, NAMES("t")));
     assert_ok(clg_builder_node(g, NULL, "Identity", "same", 1, NAMES("x"), 1, NAMES("i")));
@@ -286,7 +287,7 @@ TEST(keep__links_and_bound_outputs_stay)
     clg_session *s = adder(4);
     float twice[4];
     clg_value *bound;
-    assert_ok(clg_value_wrap(CLG_FLOAT32, 1, DIMS(4), twice, NULL, NULL, &bound));
+    assert_ok(sized_wrap(CLG_FLOAT32, 1, DIMS(4), twice, NULL, NULL, &bound));
     set(s, "x", ramp, 4);
     set(s, "state", ones, 4);
     assert_ok(clg_session_link(s, "next", "state"));

@@ -4,6 +4,7 @@
  * sessions and all kinds of memory; short last batches compile nothing; outputs are selected by
  * name; invalid arguments are rejected.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -55,8 +56,7 @@ TEST(stream__several_sessions_share_the_rows)
     clg_context_free(other);
     clg_model_free(m);
     assert_ok(clg_session_clone(s[0], &s[1]));
-    assert_ok(clg_session_set_input_data(s[1], "shift", CLG_FLOAT32, 1, DIMS(STREAM_N),
-                                         stream_rows_shift));
+    assert_ok(sized_input(s[1], "shift", CLG_FLOAT32, 1, DIMS(STREAM_N), stream_rows_shift));
     s[2] = s[0]; /* a session may be listed more than once */
     for (int staged = 0; staged < 2; staged++) {
         clg_stream *stream =
@@ -81,8 +81,7 @@ TEST(stream__short_batches_compile_nothing)
         clg_session *s;
         options.kernels = (clg_kernel_class)kernels;
         assert_ok(clg_session_create(context, m, &options, &s));
-        assert_ok(clg_session_set_input_data(s, "shift", CLG_FLOAT32, 1, DIMS(STREAM_N),
-                                             stream_rows_shift));
+        assert_ok(sized_input(s, "shift", CLG_FLOAT32, 1, DIMS(STREAM_N), stream_rows_shift));
         clg_stream *stream = stream_rows_make(&s, 1, 64, 3, STREAM_MEMORY_AUTO);
         stream_rows_run(stream, 64, 0);
         assert_ok(clg_context_counters(context, &before));
@@ -165,9 +164,9 @@ TEST(stream__results_that_never_were_on_the_device)
     clg_builder *g = start_graph();
     clg_session *s;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
-    assert_ok(clg_builder_constant(g, "first", CLG_INT64, 1, DIMS(1), &zero));
-    assert_ok(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
-    assert_ok(clg_builder_constant(g, "one", CLG_INT64, 0, NULL, &one));
+    assert_ok(sized_constant(g, "first", CLG_INT64, 1, DIMS(1), &zero));
+    assert_ok(sized_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
+    assert_ok(sized_constant(g, "one", CLG_INT64, 0, NULL, &one));
     assert_ok(clg_builder_node(g, NULL, "Size", "size", 1, NAMES("x"), 1, NAMES("n")));
     assert_ok(
         clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("y")));
@@ -264,8 +263,7 @@ TEST(stream__what_is_refused)
     assert_ok(clg_session_clone(s[0], &s[2]));
     refuse((clg_session *[]){s[0], s[2]}, 2, 0, 0, CLG_ERROR_INVALID_ARGUMENT, "'shift'");
     refuse(&s[2], 1, 8, 0, CLG_ERROR_SHAPE, "'shift'"); /* would be an input to stream */
-    assert_ok(clg_session_set_input_data(s[0], "x", CLG_FLOAT32, 2, DIMS(1, STREAM_K),
-                                         (float[STREAM_K]){0}));
+    assert_ok(sized_input(s[0], "x", CLG_FLOAT32, 2, DIMS(1, STREAM_K), (float[STREAM_K]){0}));
     refuse(s, 1, 0, 0, CLG_ERROR_INVALID_ARGUMENT, "all of them have a value");
     for (int i = 0; i < 3; i++) clg_session_free(s[i]);
     clg_stream_free(NULL);

@@ -3,6 +3,7 @@
  * Tests streams that end early: callbacks that fail or give invalid results, runs that fail, and
  * cancelling. The stream must run correctly afterwards.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -102,7 +103,7 @@ static clg_session *gather_session(int64_t batch)
     static const float table[] = {1, 2, 3};
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "i", CLG_INT64, 1, DIMS(batch), NULL));
-    assert_ok(clg_builder_constant(g, "table", CLG_FLOAT32, 1, DIMS(3), table));
+    assert_ok(sized_constant(g, "table", CLG_FLOAT32, 1, DIMS(3), table));
     assert_ok(clg_builder_node(g, NULL, "Gather", "look", 2, NAMES("table", "i"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     return build_session(context, g, NULL);

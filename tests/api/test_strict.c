@@ -3,6 +3,7 @@
  * Tests the session option `strict`: which nodes it rejects, and which the host may still compute.
  * The operators' results are tested in tests/ops.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/onnx_writer.h"
@@ -40,8 +41,7 @@ static clg_status run(clg_model *model, bool strict)
     options.strict = strict;
     clg_status status = clg_session_create(context, model, &options, &session);
     if (status == CLG_OK)
-        status =
-            clg_session_set_input_data(session, "x", CLG_INT64, 1, &three, (int64_t[]){1, 2, 3});
+        status = sized_input(session, "x", CLG_INT64, 1, &three, (int64_t[]){1, 2, 3});
     if (status == CLG_OK) status = clg_session_run(session);
     clg_session_free(session);
     return status;

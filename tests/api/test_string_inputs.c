@@ -2,6 +2,7 @@
  *
  * Tests tensors of strings as inputs of sessions.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
@@ -29,7 +30,7 @@ TEST(string_inputs__written_between_runs)
     clg_builder_free(g);
     assert_ok(clg_session_create(context, model, NULL, &s));
     clg_model_free(model);
-    assert_ok(clg_value_wrap(CLG_STRING, 1, DIMS(2), words, NULL, NULL, &x));
+    assert_ok(sized_wrap(CLG_STRING, 1, DIMS(2), words, NULL, NULL, &x));
     assert_ok(clg_session_set_input(s, "x", x));
     for (int64_t round = 0; round < 2; round++) {
         words[0] = round == 0 ? "one" : "two";

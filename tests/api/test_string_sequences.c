@@ -4,6 +4,7 @@
  * encodes. Test values are written as text: "one two|three" is a sequence of two tensors, the first
  * of two strings and the second of one.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -33,7 +34,7 @@ static clg_value *words_of(const char *text)
     memcpy(list->text, text, strlen(text));
     for (char *word = strtok(list->text, " "); word; word = strtok(NULL, " "))
         list->words[n++] = word;
-    assert_ok(clg_value_wrap(CLG_STRING, 1, &n, list->words, free, list, &v));
+    assert_ok(sized_wrap(CLG_STRING, 1, &n, list->words, free, list, &v));
     return v;
 }
 

@@ -4,6 +4,7 @@
  * their resources; clones run with changing shapes; contexts are created and freed; and objects
  * freed by one thread may still be in use by another.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
@@ -63,8 +64,8 @@ static clg_model *matmul_model(void)
     for (int i = 0; i < N; i++) b[i] = (float)i;
     assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, K), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, N), w));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 1, DIMS(N), b));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, N), w));
+    assert_ok(sized_constant(g, "b", CLG_FLOAT32, 1, DIMS(N), b));
     assert_ok(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("w"), 1, NAMES("mw")));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "mw"), 1, NAMES("p")));
     assert_ok(clg_builder_node(g, NULL, "Add", "sum", 2, NAMES("p", "b"), 1, NAMES("y")));
@@ -79,7 +80,7 @@ static clg_status run_matmul(clg_session *s, int rows, int seed)
     enum { K = 40, N = 30 };
     float x[20 * K], y[20 * N];
     for (int i = 0; i < rows * K; i++) x[i] = (float)((i + seed) % 5 - 2);
-    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, K), x));
+    CLG_TRY(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(rows, K), x));
     CLG_TRY(clg_session_run(s));
     CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(rows * N) * sizeof *y));
     for (int i = 0; i < rows * N; i++) {

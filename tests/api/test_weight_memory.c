@@ -3,6 +3,7 @@
  * Tests the device memory used while large weights are uploaded: the peak compared to the memory in
  * use afterwards. Each test has a separate context, whose peak starts at zero.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -75,12 +76,12 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
     clg_builder *g = start_graph();
     o.kernels = CLG_KERNELS_SIMD;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(M, ROWS), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), large));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), large));
     assert_ok(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     clg_session *s = build_session(context, g, &o);
     for (size_t i = 0; i < M * ROWS; i++) x[i] = (float)(i % 17) / 16;
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(M, ROWS), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(M, ROWS), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     expect_matmul();
@@ -104,8 +105,8 @@ static clg_session *scaled_session(void)
     assert_ok(clg_builder_input(g, "rows", CLG_INT64, 1, DIMS(N_PICKED), NULL));
     for (size_t i = 0; i < N_CONSTANTS; i++) {
         const char *const *n = names[i];
-        assert_ok(clg_builder_constant(g, n[0], CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), large));
-        assert_ok(clg_builder_constant(g, n[1], CLG_FLOAT32, 0, NULL, &factors[i]));
+        assert_ok(sized_constant(g, n[0], CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), large));
+        assert_ok(sized_constant(g, n[1], CLG_FLOAT32, 0, NULL, &factors[i]));
         assert_ok(clg_builder_node(g, NULL, "Mul", NULL, 2, NAMES(n[0], n[1]), 1, NAMES(n[2])));
         assert_ok(
             clg_builder_node(g, NULL, "Gather", NULL, 2, NAMES(n[2], "rows"), 1, NAMES(n[3])));
@@ -132,7 +133,7 @@ TEST_WITH(weight_memory__the_init_plan_has_little_of_its_constants_at_a_time, op
     static const int64_t rows[N_PICKED] = {ROWS - 1, 3};
     clg_session *s = scaled_session();
     const uint64_t peak = counters().device_bytes_peak;
-    assert_ok(clg_session_set_input_data(s, "rows", CLG_INT64, 1, DIMS(N_PICKED), rows));
+    assert_ok(sized_input(s, "rows", CLG_INT64, 1, DIMS(N_PICKED), rows));
     assert_ok(clg_session_run(s));
     expect_rows(s, rows);
     assert_true(counters().device_bytes >= N_CONSTANTS * LARGE_BYTES);

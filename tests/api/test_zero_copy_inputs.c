@@ -4,6 +4,7 @@
  * OpenCL's buffer alignment. Others must be copied. Results must be equal, and the application may
  * change a value's memory once the run has ended.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -24,7 +25,7 @@ static clg_session *open_session(void)
     static const int64_t flat = N;
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, COLUMNS), NULL));
-    assert_ok(clg_builder_constant(g, "flat", CLG_INT64, 1, DIMS(1), &flat));
+    assert_ok(sized_constant(g, "flat", CLG_INT64, 1, DIMS(1), &flat));
     assert_ok(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("x"), 1, NAMES("y")));
     assert_ok(clg_builder_node(g, NULL, "Reshape", "view", 2, NAMES("x", "flat"), 1, NAMES("z")));
     assert_ok(clg_builder_output(g, "y"));
@@ -111,8 +112,7 @@ TEST(zero_copy__memory_of_the_caller)
     for (int at = 0; at < 64; at++) {
         clg_value *x;
         for (int i = 0; i < N; i++) memory[at + i] = number(i, at);
-        assert_ok(
-            clg_value_wrap(CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), memory + at, release, NULL, &x));
+        assert_ok(sized_wrap(CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), memory + at, release, NULL, &x));
         assert_ok(clg_session_set_input(s, "x", x));
         clg_value_free(x);
         assert_int_equal(n_released, at);
@@ -156,7 +156,7 @@ TEST(zero_copy__state_goes_on_in_other_memory)
     clg_builder *g = start_graph();
     clg_value *x = filled(6);
     assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), NULL));
-    assert_ok(clg_builder_constant(g, "one", CLG_FLOAT32, 0, NULL, &one));
+    assert_ok(sized_constant(g, "one", CLG_FLOAT32, 0, NULL, &one));
     assert_ok(clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "one"), 1, NAMES("next")));
     assert_ok(clg_builder_output(g, "next"));
     clg_session *s = build_session(context, g, NULL);

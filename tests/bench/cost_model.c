@@ -22,6 +22,8 @@
  * fastest. Processor time is not affected by other programs, but does not include idle cores.
  * Tilings are those whose cost is at least 1, 1.03 ... 3 times that of the cheapest.
  */
+#include "support/fixtures/sized_data.h"
+
 #include "session/context_handle.h"
 #include "session/exec/exec.h"
 #include "session/exec/model.h"
@@ -178,8 +180,7 @@ static attempt start(clg_context *context, set_kind kind, const problem *p, cons
     seen.session->exec->planning.trial = *trial;
     seen.session->exec->planning.compiler = (plan_compiler){context, note_impl};
     if (!zeros) exit(1);
-    check(
-        clg_session_set_input_data(seen.session, "x", dtype, (size_t)dims.rank, dims.dims, zeros));
+    check(sized_input(seen.session, "x", dtype, (size_t)dims.rank, dims.dims, zeros));
     free(zeros);
     check(clg_session_run(seen.session));
     return seen;

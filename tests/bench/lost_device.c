@@ -8,6 +8,8 @@
  *
  * Not for CPU devices, where such a kernel ends the process.
  */
+#include "support/fixtures/sized_data.h"
+
 #include "ocl/cl_api.h"
 
 #include <stdio.h>
@@ -37,13 +39,13 @@ static clg_session *make_session(clg_context *context)
     for (int i = 0; i < SIDE * SIDE; i++) w[i] = (float)(i % 23 - 11) * 0.07f;
     NEED(clg_builder_create(13, &g));
     NEED(clg_builder_input(g, "x", CLG_FLOAT32, 2, dims, NULL));
-    NEED(clg_builder_constant(g, "w", CLG_FLOAT32, 2, dims, w));
+    NEED(sized_constant(g, "w", CLG_FLOAT32, 2, dims, w));
     NEED(clg_builder_node(g, NULL, "MatMul", "", 2, (const char *[]){"x", "w"}, 1,
                           (const char *[]){"y"}));
     NEED(clg_builder_output(g, "y"));
     NEED(clg_builder_build(g, &m));
     NEED(clg_session_create(context, m, NULL, &s));
-    NEED(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, dims, x));
+    NEED(sized_input(s, "x", CLG_FLOAT32, 2, dims, x));
     clg_builder_free(g);
     clg_model_free(m);
     return s;

@@ -15,6 +15,8 @@
  * cost of starting and waiting is amortised. clgraph may start a GEMM before the previous one ends;
  * oneDNN computes them one by one.
  */
+#include "support/fixtures/sized_data.h"
+
 #include "peer/onednn.h"
 
 #include <clgraph/inspect.h>
@@ -88,8 +90,7 @@ static clg_status build(const product *p, clg_model **out_model)
     const int64_t dims[] = {p->constant_a ? p->m : p->k, p->constant_a ? p->k : p->n};
     clg_builder *b;
     clg_status s = clg_builder_create(13, &b);
-    if (s == CLG_OK)
-        s = clg_builder_constant(b, "w", CLG_FLOAT32, 2, dims, p->constant_a ? p->a : p->b);
+    if (s == CLG_OK) s = sized_constant(b, "w", CLG_FLOAT32, 2, dims, p->constant_a ? p->a : p->b);
     for (int i = 0; i < p->in_a_row && s == CLG_OK; i++) s = add_matmul(p, b, i);
     if (s == CLG_OK) s = clg_builder_build(b, out_model);
     clg_builder_free(b);

@@ -5,6 +5,7 @@
  * afterwards the same context must compute the right result with the same implementation.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/failing_alloc.h"
@@ -45,7 +46,7 @@ static clg_status make_model(clg_model **out_model)
     clg_status s = clg_builder_create(23, &g);
     if (s != CLG_OK) return s;
     s = clg_builder_input(g, "a", CLG_FLOAT32, 4, a_dims, NULL);
-    if (s == CLG_OK) s = clg_builder_constant(g, "b", CLG_FLOAT32, 4, b_dims, b);
+    if (s == CLG_OK) s = sized_constant(g, "b", CLG_FLOAT32, 4, b_dims, b);
     if (s == CLG_OK)
         s = clg_builder_node(g, NULL, of_attention ? "Attention" : "MatMul", "node",
                              of_attention ? 3 : 2, (const char *const[]){"a", "b", "b"}, 1,
@@ -94,8 +95,7 @@ static clg_status use(clg_context *context)
     if (s != CLG_OK) return s;
     s = clg_session_create(context, model, &options, &session);
     if (s == CLG_OK)
-        s = clg_session_set_input_data(session, "a", CLG_FLOAT32, 4, (const int64_t[]){1, 1, M, K},
-                                       a);
+        s = sized_input(session, "a", CLG_FLOAT32, 4, (const int64_t[]){1, 1, M, K}, a);
     if (s == CLG_OK) s = clg_session_run(session);
     if (s == CLG_OK) s = clg_session_get_output(session, "y", &y);
     if (s == CLG_OK) {

@@ -5,6 +5,7 @@
  * within 1e-5 of PyTorch's. Another order of summation changes them by far less (4e-7 in PyTorch
  * itself), a wrong kernel by far more.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
@@ -79,8 +80,7 @@ static void predict(clg_session *s, int batch, float *out)
     const float *x = clg_value_data(images);
     for (int i = 0; i < IMAGES; i += batch) {
         int n = IMAGES - i < batch ? IMAGES - i : batch;
-        assert_ok(clg_session_set_input_data(s, "image", CLG_FLOAT32, 4, DIMS(n, 1, 8, 8),
-                                             x + i * PIXELS));
+        assert_ok(sized_input(s, "image", CLG_FLOAT32, 4, DIMS(n, 1, 8, 8), x + i * PIXELS));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output_data(s, "probabilities", out + i * CLASSES,
                                               (size_t)(n * CLASSES) * sizeof *out));

@@ -72,22 +72,6 @@ static bool read_sizes(const node *n, const shape *q, const shape *k, const shap
     return true;
 }
 
-static clg_status attention_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t mode = node_int(n, "qk_matmul_output_mode", 0);
-    if (mode < 0 || mode > 3)
-        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         "%s has the qk_matmul_output_mode %" PRId64, node_text(n, shown), mode);
-    static const char *const windows[] = {"left_window_size", "right_window_size"};
-    for (int i = 0; i < 2; i++)
-        if (node_int(n, windows[i], -1) < -1)
-            return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                             "%s has the %s %" PRId64 "; -1 and more are supported",
-                             node_text(n, shown), windows[i], node_int(n, windows[i], -1));
-    return CLG_OK;
-}
-
 static clg_status check_past(const op_context *c, size_t i, const attention_sizes *s, int64_t d)
 {
     const shape *past = &op_input(c, i)->dims;
@@ -356,32 +340,39 @@ static const op_types types[] = {{'T', HALF_OR_FLOAT},
                                  {'I', DTYPE_BIT(CLG_INT64)},
                                  {0}};
 #define ATTRIBUTES                                                                                 \
-    {"is_causal", ATTRIBUTE_INT, false}, {"kv_num_heads", ATTRIBUTE_INT, false},                   \
-        {"q_num_heads", ATTRIBUTE_INT, false}, {"qk_matmul_output_mode", ATTRIBUTE_INT, false},    \
-        {"scale", ATTRIBUTE_FLOAT, false}, {"softcap", ATTRIBUTE_FLOAT, false},                    \
+    {"is_causal", ATTRIBUTE_INT, false, OP_BOOLEAN},                                               \
+        {"kv_num_heads", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},                          \
+        {"q_num_heads", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},                           \
+        {"qk_matmul_output_mode", ATTRIBUTE_INT, false, OP_BETWEEN(0, 3)},                         \
+        {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},                                                 \
+        {"softcap", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},                                       \
     {                                                                                              \
-        "softmax_precision", ATTRIBUTE_INT, false                                                  \
+        "softmax_precision", ATTRIBUTE_INT, false, OP_DTYPES(DTYPES_FLOAT)                         \
     }
 static const op_attribute attributes[] = {ATTRIBUTES, {0}};
-static const op_attribute attributes_25[] = {ATTRIBUTES,
-                                             {"left_window_size", ATTRIBUTE_INT, false},
-                                             {"right_window_size", ATTRIBUTE_INT, false},
-                                             {0}};
-static const op_attribute rotary_attributes[] = {{"interleaved", ATTRIBUTE_INT, false},
-                                                 {"num_heads", ATTRIBUTE_INT, false},
-                                                 {"rotary_embedding_dim", ATTRIBUTE_INT, false},
-                                                 {0}};
+static const op_attribute attributes_25[] = {
+    ATTRIBUTES,
+    {"left_window_size", ATTRIBUTE_INT, false, OP_AT_LEAST(-1)},
+    {"right_window_size", ATTRIBUTE_INT, false, OP_AT_LEAST(-1)},
+    {0}};
+static const op_attribute rotary_attributes[] = {
+    {"interleaved", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"num_heads", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"rotary_embedding_dim", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {0}};
 static const op_attribute microsoft_rotary_attributes[] = {
-    {"interleaved", ATTRIBUTE_INT, false},          {"num_heads", ATTRIBUTE_INT, false},
-    {"rotary_embedding_dim", ATTRIBUTE_INT, false}, {"scale", ATTRIBUTE_FLOAT, false},
-    {"is_packed_batching", ATTRIBUTE_INT, false},   {0}};
+    {"interleaved", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"num_heads", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"rotary_embedding_dim", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"is_packed_batching", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
 
 #define ATTENTION(first, last, n_inputs, letters, attribute_list)                                  \
     {                                                                                              \
         .name = "Attention", .since = first, .until = last, OP_INPUTS(3, n_inputs, letters),       \
         OP_OUTPUTS(1, 4, "TTTT"), .types = types, .attributes = attribute_list,                    \
-        .check = attention_check, .infer = attention_infer, .takes_strided = attention_takes,      \
-        .lower = attention_lower                                                                   \
+        .infer = attention_infer, .takes_strided = attention_takes, .lower = attention_lower       \
     }
 
 const op_row op_rows_attention[] = {

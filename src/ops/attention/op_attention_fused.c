@@ -450,28 +450,30 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16)}, {'M', DTYPE_BIT(CLG_INT32)}, {0}};
 static const op_types quantized_types[] = {
     {'A', BYTES}, {'B', BYTES}, {'S', DTYPE_BIT(CLG_FLOAT32)}, {'M', DTYPE_BIT(CLG_INT32)}, {0}};
-static const op_attribute fused_attributes[] = {{"num_heads", ATTRIBUTE_INT, true},
-                                                {"unidirectional", ATTRIBUTE_INT, false},
-                                                {"mask_filter_value", ATTRIBUTE_FLOAT, false},
-                                                {"scale", ATTRIBUTE_FLOAT, false},
-                                                {"qkv_hidden_sizes", ATTRIBUTE_INTS, false},
-                                                {"do_rotary", ATTRIBUTE_INT, false},
-                                                {"rotary_embedding_dim", ATTRIBUTE_INT, false},
-                                                {"past_present_share_buffer", ATTRIBUTE_INT, false},
-                                                {0}};
-static const op_attribute quantized_attributes[] = {
-    {"num_heads", ATTRIBUTE_INT, true},
-    {"unidirectional", ATTRIBUTE_INT, false},
-    {"mask_filter_value", ATTRIBUTE_FLOAT, false},
-    {"scale", ATTRIBUTE_FLOAT, false},
-    {"do_rotary", ATTRIBUTE_INT, false},
-    {"past_present_share_buffer", ATTRIBUTE_INT, false},
+static const op_attribute fused_attributes[] = {
+    {"num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"unidirectional", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"mask_filter_value", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"qkv_hidden_sizes", ATTRIBUTE_INTS, false, OP_ANY},
+    {"do_rotary", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"rotary_embedding_dim", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"past_present_share_buffer", ATTRIBUTE_INT, false, OP_BOOLEAN},
     {0}};
-static const op_attribute multi_attributes[] = {{"num_heads", ATTRIBUTE_INT, true},
-                                                {"unidirectional", ATTRIBUTE_INT, false},
-                                                {"mask_filter_value", ATTRIBUTE_FLOAT, false},
-                                                {"scale", ATTRIBUTE_FLOAT, false},
-                                                {0}};
+static const op_attribute quantized_attributes[] = {
+    {"num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"unidirectional", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"mask_filter_value", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"do_rotary", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"past_present_share_buffer", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute multi_attributes[] = {
+    {"num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"unidirectional", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"mask_filter_value", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {0}};
 
 const op_row op_rows_attention_fused[] = {
     {.name = "Attention",

@@ -16,10 +16,6 @@ static clg_status flex_check(const node *n)
 {
     static const char *const names[] = {"score_mod", "prob_mod"};
     char shown[NODE_TEXT_BYTES];
-    const int64_t precision = node_int(n, "softmax_precision", CLG_FLOAT32);
-    if (precision < 1 || precision >= 32 || !(DTYPE_BIT(precision) & FLOATS))
-        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         "%s has a softmax_precision that is not a float", node_text(n, shown));
     for (int i = 0; i < 2; i++) {
         const graph_attribute *a = node_attribute(n, names[i]);
         if (a && (a->as.graph->n_inputs != 1 || a->as.graph->n_outputs != 1))
@@ -53,11 +49,12 @@ static clg_status not_decomposed(lower_context *c)
 }
 
 static const op_types types[] = {{'T', FLOATS}, {0}};
-static const op_attribute attributes[] = {{"score_mod", ATTRIBUTE_GRAPH, false},
-                                          {"prob_mod", ATTRIBUTE_GRAPH, false},
-                                          {"softmax_precision", ATTRIBUTE_INT, false},
-                                          {"scale", ATTRIBUTE_FLOAT, false},
-                                          {0}};
+static const op_attribute attributes[] = {
+    {"score_mod", ATTRIBUTE_GRAPH, false, OP_ANY},
+    {"prob_mod", ATTRIBUTE_GRAPH, false, OP_ANY},
+    {"softmax_precision", ATTRIBUTE_INT, false, OP_DTYPES(FLOATS)},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {0}};
 
 const op_row op_rows_flex[] = {
     {.name = "FlexAttention",

@@ -288,15 +288,16 @@ static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FL
                                  {'M', DTYPE_BIT(CLG_INT32)},
                                  {'I', DTYPE_BIT(CLG_INT64)},
                                  {0}};
-static const op_attribute attributes[] = {{"num_heads", ATTRIBUTE_INT, true},
-                                          {"kv_num_heads", ATTRIBUTE_INT, true},
-                                          {"do_rotary", ATTRIBUTE_INT, false},
-                                          {"rotary_interleaved", ATTRIBUTE_INT, false},
-                                          {"local_window_size", ATTRIBUTE_INT, false},
-                                          {"scale", ATTRIBUTE_FLOAT, false},
-                                          {"softcap", ATTRIBUTE_FLOAT, false},
-                                          {"smooth_softmax", ATTRIBUTE_INT, false},
-                                          {0}};
+static const op_attribute attributes[] = {
+    {"num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"kv_num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"do_rotary", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"rotary_interleaved", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"local_window_size", ATTRIBUTE_INT, false, OP_AT_LEAST(-1)},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"softcap", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"smooth_softmax", ATTRIBUTE_INT, false, OP_BETWEEN(-1, 1)},
+    {0}};
 
 const op_row op_rows_gqa[] = {
     {.name = "GroupQueryAttention",

@@ -12,25 +12,16 @@
 
 enum { Q, K, V, PAST, DECAY, BETA };
 
-/* Returns the node's update rule as bits: 1 if it has a decay, 2 if it has a beta; -1 if it is
- * unknown. */
-static int rule_of(const node *n)
-{
-    static const char *const names[] = {"linear", "gated", "delta", "gated_delta"};
-    const char *given = node_string(n, "update_rule", "gated_delta");
-    for (int i = 0; i < 4; i++)
-        if (strcmp(given, names[i]) == 0) return i;
-    return -1;
-}
+static const char *const rule_words[] = {"linear", "gated", "delta", "gated_delta", NULL};
+
+/* Returns the node's update rule as bits: 1 if it has a decay, 2 if it has a beta. */
+static int rule_of(const node *n) { return op_word(n, "update_rule", "gated_delta", rule_words); }
 
 static clg_status linear_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
-    const int64_t heads = node_int(n, "q_num_heads", 0), kv = node_int(n, "kv_num_heads", 0);
-    if (rule_of(n) < 0)
-        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s: update_rule is '%s'",
-                         node_text(n, shown), node_string(n, "update_rule", ""));
-    if (heads < 1 || kv < 1 || heads % kv != 0)
+    const int64_t heads = node_int(n, "q_num_heads", 1), kv = node_int(n, "kv_num_heads", 1);
+    if (heads % kv != 0)
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "%s: q_num_heads %" PRId64 " is not a multiple of kv_num_heads %" PRId64,
                          node_text(n, shown), heads, kv);
@@ -138,11 +129,11 @@ static clg_status linear_lower(lower_context *c)
 
 #define NARROW_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_attribute attributes[] = {
-    {"chunk_size", ATTRIBUTE_INT, false}, /* ignored: a hint for the computation */
-    {"kv_num_heads", ATTRIBUTE_INT, true},
-    {"q_num_heads", ATTRIBUTE_INT, true},
-    {"scale", ATTRIBUTE_FLOAT, false},
-    {"update_rule", ATTRIBUTE_STRING, false},
+    {"chunk_size", ATTRIBUTE_INT, false, OP_AT_LEAST(0)}, /* ignored: a hint for the computation */
+    {"kv_num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"q_num_heads", ATTRIBUTE_INT, true, OP_COUNT},
+    {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"update_rule", ATTRIBUTE_STRING, false, OP_WORDS(rule_words)},
     {0}};
 static const op_types types[] = {{'T', NARROW_OR_FLOAT}, {'S', NARROW_OR_FLOAT}, {0}};
 

@@ -27,9 +27,10 @@ typedef struct conv_job {
 /* The attributes that all convolution operators have, for the attribute tables of the operator
  * table. */
 #define CONV_ATTRIBUTES                                                                            \
-    {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
-        {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
-        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
+    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},                             \
+        {"dilations", ATTRIBUTE_INTS, false, OP_SIZE}, {"group", ATTRIBUTE_INT, false, OP_COUNT},  \
+        {"kernel_shape", ATTRIBUTE_INTS, false, OP_SIZE},                                          \
+        {"pads", ATTRIBUTE_INTS, false, OP_PADDING}, {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
 
 /* Reads the descriptor from a node with the inputs of FusedConv (x, weight, bias, residual). `x` is
  * the shape of input 0 in NCHW order, even where the input is stored in another layout. */

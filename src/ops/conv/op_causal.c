@@ -11,18 +11,6 @@
 
 enum { X, W, BIAS, STATE };
 
-static clg_status causal_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const char *activation = node_string(n, "activation", "none");
-    if (strcmp(activation, "none") == 0 || strcmp(activation, "silu") == 0 ||
-        strcmp(activation, "swish") == 0)
-        return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s: activation is '%s'; none, silu and swish are supported",
-                     node_text(n, shown), activation);
-}
-
 static clg_status causal_infer(op_context *c)
 {
     const shape *x = &op_input(c, X)->dims, *w = &op_input(c, W)->dims;
@@ -83,7 +71,8 @@ static clg_status causal_lower(lower_context *c)
     return CLG_OK;
 }
 
-static const op_attribute attributes[] = {{"activation", ATTRIBUTE_STRING, false}, {0}};
+static const op_attribute attributes[] = {
+    {"activation", ATTRIBUTE_STRING, false, OP_ONE_OF("none", "silu", "swish")}, {0}};
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)}, {0}};
 
@@ -94,7 +83,6 @@ const op_row op_rows_causal[] = {
      OP_OUTPUTS(1, 2, "T"),
      .types = types,
      .attributes = attributes,
-     .check = causal_check,
      .infer = causal_infer,
      .lower = causal_lower},
 };

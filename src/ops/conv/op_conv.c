@@ -12,7 +12,7 @@
 
 static clg_status conv_check(const node *n)
 {
-    CLG_TRY(window_check_conv(n));
+    CLG_TRY(window_check(n));
     return epilogue_check(n);
 }
 
@@ -47,10 +47,10 @@ static const op_types fused_types[] = {{'T', TILED}, {0}};
 
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute fused_attributes[] = {
-    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false}, {0}};
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 2)}, {0}};
 static const op_attribute microsoft_attributes[] = {
-    CONV_ATTRIBUTES{"activation", ATTRIBUTE_STRING, false},
-    {"activation_params", ATTRIBUTE_FLOATS, false},
+    CONV_ATTRIBUTES{"activation", ATTRIBUTE_STRING, false, OP_ANY},
+    {"activation_params", ATTRIBUTE_FLOATS, false, OP_ANY},
     {0}};
 
 #define CONV OP_OUTPUTS(1, 1, "T"), .check = conv_check, .infer = conv_infer, .lower = conv_lower

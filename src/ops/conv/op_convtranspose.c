@@ -27,23 +27,6 @@ typedef struct spread {
 
 /* ---- ConvTranspose: shapes ------------------------------------------------------------------- */
 
-static clg_status transpose_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    size_t count;
-    CLG_TRY(window_check_conv(n));
-    static const char *const lists[] = {"output_padding", "output_shape"};
-    for (int l = 0; l < 2; l++) {
-        const int64_t *values = node_ints(n, lists[l], &count);
-        for (size_t i = 0; i < count; i++)
-            if (values[i] < 0 || values[i] > MAX_EXTENT)
-                return error_set(CLG_ERROR_INVALID_MODEL,
-                                 "%s: %s holds %" PRId64 ", which is out of range",
-                                 node_text(n, shown), lists[l], values[i]);
-    }
-    return CLG_OK;
-}
-
 /* Reads value i of a list attribute with one value per axis, or `fallback` if it is absent. */
 static clg_status axis_value(const node *n, const char *name, int n_axes, int i, int64_t fallback,
                              int64_t *out)
@@ -331,18 +314,19 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types col2im_types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_attribute transpose_attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
-                                                    {"dilations", ATTRIBUTE_INTS, false},
-                                                    {"group", ATTRIBUTE_INT, false},
-                                                    {"kernel_shape", ATTRIBUTE_INTS, false},
-                                                    {"output_padding", ATTRIBUTE_INTS, false},
-                                                    {"output_shape", ATTRIBUTE_INTS, false},
-                                                    {"pads", ATTRIBUTE_INTS, false},
-                                                    {"strides", ATTRIBUTE_INTS, false},
-                                                    {0}};
-static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, false},
-                                                 {"pads", ATTRIBUTE_INTS, false},
-                                                 {"strides", ATTRIBUTE_INTS, false},
+static const op_attribute transpose_attributes[] = {
+    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},
+    {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
+    {"group", ATTRIBUTE_INT, false, OP_COUNT},
+    {"kernel_shape", ATTRIBUTE_INTS, false, OP_SIZE},
+    {"output_padding", ATTRIBUTE_INTS, false, OP_PADDING},
+    {"output_shape", ATTRIBUTE_INTS, false, OP_PADDING},
+    {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
+    {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
+    {0}};
+static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
+                                                 {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
+                                                 {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
                                                  {0}};
 
 const op_row op_rows_convtranspose[] = {
@@ -352,7 +336,7 @@ const op_row op_rows_convtranspose[] = {
      OP_OUTPUTS(1, 1, "T"),
      .types = types,
      .attributes = transpose_attributes,
-     .check = transpose_check,
+     .check = window_check,
      .infer = transpose_infer,
      .lower = transpose_lower},
     {.name = "Col2Im",

@@ -14,19 +14,6 @@
  * measured. */
 #define SIMD_BLOCK 16
 
-static clg_status deform_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    static const char *const names[] = {"group", "offset_group"};
-    for (int i = 0; i < 2; i++) {
-        const int64_t groups = node_int(n, names[i], 1);
-        if (groups < 1 || groups > INT32_MAX)
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s has %s %" PRId64, node_text(n, shown),
-                             names[i], groups);
-    }
-    return window_check(n);
-}
-
 /* Checks that an input (offset or mask) has the shape [batch, numbers, outputs along H, outputs
  * along W]. */
 static clg_status check_field(const op_context *c, uint32_t input, int64_t numbers,
@@ -141,12 +128,12 @@ static clg_status deform_lower(lower_context *c)
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
-static const op_attribute attributes[] = {{"dilations", ATTRIBUTE_INTS, false},
-                                          {"group", ATTRIBUTE_INT, false},
-                                          {"kernel_shape", ATTRIBUTE_INTS, false},
-                                          {"offset_group", ATTRIBUTE_INT, false},
-                                          {"pads", ATTRIBUTE_INTS, false},
-                                          {"strides", ATTRIBUTE_INTS, false},
+static const op_attribute attributes[] = {{"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
+                                          {"group", ATTRIBUTE_INT, false, OP_COUNT},
+                                          {"kernel_shape", ATTRIBUTE_INTS, false, OP_SIZE},
+                                          {"offset_group", ATTRIBUTE_INT, false, OP_COUNT},
+                                          {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
+                                          {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
                                           {0}};
 
 const op_row op_rows_deform[] = {
@@ -156,7 +143,7 @@ const op_row op_rows_deform[] = {
      OP_OUTPUTS(1, 1, "T"),
      .types = types,
      .attributes = attributes,
-     .check = deform_check,
+     .check = window_check,
      .infer = deform_infer,
      .lower = deform_lower},
 };

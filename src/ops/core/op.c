@@ -81,6 +81,14 @@ clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dim
     return CLG_OK;
 }
 
+int op_word(const node *n, const char *name, const char *fallback, const char *const *words)
+{
+    const char *word = node_string(n, name, fallback);
+    int i = 0;
+    while (words[i] && strcmp(word, words[i]) != 0) i++;
+    return i;
+}
+
 static clg_status node_error(const node *n, clg_status status, const char *format, va_list args)
 {
     char shown[NODE_TEXT_BYTES];

@@ -63,6 +63,9 @@ bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size
  * unchanged (what -1 means depends on the operator), or to as many unknown dimensions if only their
  * number is known. *out_known: whether the elements are known. */
 clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims);
+/* Returns the index of a string attribute, or of `fallback` where it is absent, in a list of words
+ * that ends with NULL: the words of its domain (OP_WORDS), so that it is in the list. */
+int op_word(const node *n, const char *name, const char *fallback, const char *const *words);
 /* Sets an error that begins with the node's name: "node 'x' (Conv, opset 13): ...". */
 clg_status op_error(const op_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
@@ -148,11 +151,38 @@ bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const 
 
 /* ---- entries of the operator table ----------------------------------------------------------- */
 
+/* The values that an attribute may have: of an integer or float, and of each integer of a list, a
+ * range; of an integer that is a dtype, a set; of a string, one of a list. */
+typedef struct op_domain {
+    const char *const *words; /* ends with NULL; NULL: not a string */
+    dtype_set dtypes;         /* 0: not a dtype; with the bit of CLG_DTYPE_NONE, 0 is allowed */
+    int64_t min, max;         /* inclusive; NaN is outside of every range */
+} op_domain;
+
+/* Domains of attributes. ONNX's definition of the operator decides; where it is silent, values that
+ * could only be taken for others are outside. */
+#define OP_DOMAIN(...)                                                                             \
+    &(const op_domain) { __VA_ARGS__ }
+/* Every value, or those that the operator's own functions check: axes, lists whose lengths depend
+ * on inputs, numbers that depend on each other. */
+#define OP_ANY NULL
+#define OP_BETWEEN(first, last) OP_DOMAIN(.min = (first), .max = (last))
+#define OP_AT_LEAST(first) OP_BETWEEN(first, INT64_MAX)
+#define OP_BOOLEAN OP_BETWEEN(0, 1)
+#define OP_COUNT OP_BETWEEN(1, INT32_MAX)
+/* Sizes of windows and images, and paddings: kernels compute with them in 32 bits. */
+#define OP_SIZE OP_BETWEEN(1, 1 << 30)
+#define OP_PADDING OP_BETWEEN(0, 1 << 30)
+#define OP_DTYPES(set) OP_DOMAIN(.dtypes = (set))
+#define OP_WORDS(list) OP_DOMAIN(.words = (list))
+#define OP_ONE_OF(...) OP_WORDS(((const char *const[]){__VA_ARGS__, NULL}))
+
 /* An attribute that an operator may have. */
 typedef struct op_attribute {
     const char *name;
     attribute_type type;
     bool required;
+    const op_domain *domain; /* OP_ANY, OP_BOOLEAN, ... */
 } op_attribute;
 
 /* A type variable of ONNX, named by a letter, and the dtypes that it may stand for. Inputs and
@@ -225,7 +255,7 @@ struct op_row {
     const op_types *types;
     const op_attribute *attributes; /* ends with name NULL; NULL: none */
     uint32_t flags;
-    /* Checks attributes at load, beyond their names and types. NULL: nothing to check. */
+    /* Checks attributes at load, beyond names, types and domains. NULL: nothing to check. */
     clg_status (*check)(const node *n);
     /* Sets shapes and dtypes of outputs. If dims of inputs are unknown (DIM_UNKNOWN), when a graph
      * is only inspected, outputs may stay unknown. Else it must set the outputs, or request
@@ -269,7 +299,7 @@ typedef struct op_family {
 extern const op_family op_families[];
 extern const size_t n_op_families;
 
-/* ---- the registry and the drivers (registry.c, resolve.c, infer.c, lower.c) ------------------ */
+/* ---- the registry and the drivers (registry.c, resolve.c, domain.c, infer.c, lower.c) ---------- */
 
 /* The newest version of ONNX's default operator set with which the table has been compared. A model
  * that imports a newer one loads with a warning. */
@@ -292,6 +322,16 @@ const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 clg_status ops_resolve(graph *g);
 /* Makes the checks of ops_resolve for one node, whose op is set. */
 clg_status ops_check_node(const node *n);
+/* Returns whether an attribute's value is in a domain; if not, *out_at is the index of the first
+ * element of a list that is not. */
+bool op_domain_has(const op_domain *d, const graph_attribute *a, size_t *out_at);
+/* Writes the values of a domain, such as "0 and 1", "1 and above" or "'LEFT' and 'RIGHT'", into
+ * buffer; returns buffer. */
+#define OP_DOMAIN_TEXT_BYTES 512
+const char *op_domain_text(const op_domain *d, char buffer[OP_DOMAIN_TEXT_BYTES]);
+/* Checks an attribute's value. Outside of its domain: CLG_ERROR_INVALID_MODEL, for words
+ * CLG_ERROR_UNSUPPORTED_ATTRIBUTE, for dtypes CLG_ERROR_UNSUPPORTED_DTYPE. */
+clg_status op_domain_check(const node *n, const op_attribute *known, const graph_attribute *a);
 /* Infers the outputs of one node: dtypes by type variables, then infer, then eval if the elements
  * of the inputs are known. A tensor in outputs[i].known is a new reference, owned by the caller.
  * *out_needs: bits of the inputs whose elements are needed but unknown. */

@@ -25,28 +25,31 @@ static clg_status if_check(const node *n)
 static const op_types bool_and_any[] = {{'B', DTYPE_BIT(CLG_BOOL)}, {0}};
 static const op_types loop_types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};
 
-static const op_attribute if_attributes[] = {
-    {"then_branch", ATTRIBUTE_GRAPH, true}, {"else_branch", ATTRIBUTE_GRAPH, true}, {0}};
-static const op_attribute loop_attributes[] = {{"body", ATTRIBUTE_GRAPH, true}, {0}};
-static const op_attribute scan_8_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
-                                                 {"num_scan_inputs", ATTRIBUTE_INT, true},
-                                                 {"directions", ATTRIBUTE_INTS, false},
-                                                 {0}};
-static const op_attribute scan_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
-                                               {"num_scan_inputs", ATTRIBUTE_INT, true},
-                                               {"scan_input_axes", ATTRIBUTE_INTS, false},
-                                               {"scan_input_directions", ATTRIBUTE_INTS, false},
-                                               {"scan_output_axes", ATTRIBUTE_INTS, false},
-                                               {"scan_output_directions", ATTRIBUTE_INTS, false},
-                                               {0}};
-static const op_attribute empty_attributes[] = {{"dtype", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute if_attributes[] = {{"then_branch", ATTRIBUTE_GRAPH, true, OP_ANY},
+                                             {"else_branch", ATTRIBUTE_GRAPH, true, OP_ANY},
+                                             {0}};
+static const op_attribute loop_attributes[] = {{"body", ATTRIBUTE_GRAPH, true, OP_ANY}, {0}};
+static const op_attribute scan_8_attributes[] = {
+    {"body", ATTRIBUTE_GRAPH, true, OP_ANY},
+    {"num_scan_inputs", ATTRIBUTE_INT, true, OP_AT_LEAST(1)},
+    {"directions", ATTRIBUTE_INTS, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute scan_attributes[] = {
+    {"body", ATTRIBUTE_GRAPH, true, OP_ANY},
+    {"num_scan_inputs", ATTRIBUTE_INT, true, OP_AT_LEAST(1)},
+    {"scan_input_axes", ATTRIBUTE_INTS, false, OP_ANY},
+    {"scan_input_directions", ATTRIBUTE_INTS, false, OP_BOOLEAN},
+    {"scan_output_axes", ATTRIBUTE_INTS, false, OP_ANY},
+    {"scan_output_directions", ATTRIBUTE_INTS, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute empty_attributes[] = {{"dtype", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_attribute optional_attributes[] = {
-    {"type", ATTRIBUTE_NONE, false}, /* ignored: the element has its own type */
+    {"type", ATTRIBUTE_NONE, false, OP_ANY}, /* ignored: the element has its own type */
     {0}};
 static const op_attribute split_attributes[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false}, {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"keepdims", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_attribute join_attributes[] = {
-    {"axis", ATTRIBUTE_INT, true}, {"new_axis", ATTRIBUTE_INT, false}, {0}};
+    {"axis", ATTRIBUTE_INT, true, OP_ANY}, {"new_axis", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 
 #define CONTROL_FLAGS (OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK)
 #define CONTROL(op_kind) (&(const op_control){op_kind})

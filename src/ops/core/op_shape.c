@@ -202,13 +202,17 @@ static const op_types output_int64[] = {
     {'T', DTYPES_ALL_FIXED | DTYPES_NARROW}, {'L', DTYPE_BIT(CLG_INT64)}, {0}};
 
 static const op_attribute shape_attributes[] = {
-    {"start", ATTRIBUTE_INT, false}, {"end", ATTRIBUTE_INT, false}, {0}};
+    {"start", ATTRIBUTE_INT, false, OP_ANY}, {"end", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_attribute constant_attributes[] = {
-    {"value", ATTRIBUTE_TENSOR, false},          {"value_float", ATTRIBUTE_FLOAT, false},
-    {"value_floats", ATTRIBUTE_FLOATS, false},   {"value_int", ATTRIBUTE_INT, false},
-    {"value_ints", ATTRIBUTE_INTS, false},       {"value_string", ATTRIBUTE_STRING, false},
-    {"value_strings", ATTRIBUTE_STRINGS, false}, {0}};
-static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false}, {0}};
+    {"value", ATTRIBUTE_TENSOR, false, OP_ANY},
+    {"value_float", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"value_floats", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"value_int", ATTRIBUTE_INT, false, OP_ANY},
+    {"value_ints", ATTRIBUTE_INTS, false, OP_ANY},
+    {"value_string", ATTRIBUTE_STRING, false, OP_ANY},
+    {"value_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+    {0}};
+static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false, OP_ANY}, {0}};
 
 /* An entry for opset versions `from` to `to` (0: no end). */
 #define ROW(row_name, from, to, ...)                                                               \

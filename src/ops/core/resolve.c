@@ -180,7 +180,7 @@ static clg_status check_attribute(const node *n, const op_row *row, const graph_
 {
     char what[NAME_TEXT_BYTES + 96], shown[NAME_TEXT_BYTES];
     const op_attribute *known = find_attribute(row, a->name);
-    if (known && known->type == a->type) return CLG_OK;
+    if (known && known->type == a->type) return op_domain_check(n, known, a);
     if (known && a->type != ATTRIBUTE_NONE) {
         (void)snprintf(what, sizeof what, "has the attribute '%s' as %s, but it is %s", known->name,
                        type_name(a->type), type_name(known->type));

@@ -33,8 +33,9 @@ const epilogue_activation *epilogue_find(const char *name);
 
 /* The attributes of an epilogue, for the attribute tables of the operator table. */
 #define EPILOGUE_ATTRIBUTES                                                                        \
-    {"activation", ATTRIBUTE_STRING, false}, {"activation_alpha", ATTRIBUTE_FLOAT, false},         \
-        {"activation_beta", ATTRIBUTE_FLOAT, false},
+    {"activation", ATTRIBUTE_STRING, false, OP_ANY},                                               \
+        {"activation_alpha", ATTRIBUTE_FLOAT, false, OP_ANY},                                      \
+        {"activation_beta", ATTRIBUTE_FLOAT, false, OP_ANY},
 
 /* The kind of bias. */
 typedef enum epilogue_bias {

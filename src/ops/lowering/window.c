@@ -23,40 +23,17 @@ static clg_status fault(const node *n, clg_status status, const char *format, ..
 /* The largest attribute value: longer windows would exceed the kernels' 32-bit sizes. */
 #define MAX_EXTENT ((int64_t)1 << 30)
 
-typedef enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID, PAD_WRONG } auto_pad;
+typedef enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } auto_pad;
+
+const char *const window_auto_pads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", NULL};
 
 static auto_pad read_auto_pad(const node *n)
 {
-    static const char *const words[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
-    const char *word = node_string(n, "auto_pad", "NOTSET");
-    for (int i = 0; i < PAD_WRONG; i++) {
-        if (strcmp(word, words[i]) == 0) return (auto_pad)i;
-    }
-    return PAD_WRONG;
-}
-
-static clg_status check_range(const node *n, const char *name, int64_t min)
-{
-    size_t count;
-    const int64_t *values = node_ints(n, name, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (values[i] < min || values[i] > MAX_EXTENT)
-            return fault(n, CLG_ERROR_INVALID_MODEL, "%s holds %lld, which is out of range", name,
-                         (long long)values[i]);
-    }
-    return CLG_OK;
+    return (auto_pad)op_word(n, "auto_pad", "NOTSET", window_auto_pads);
 }
 
 clg_status window_check(const node *n)
 {
-    if (read_auto_pad(n) == PAD_WRONG)
-        return fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "auto_pad is '%s', which is not a padding mode of ONNX",
-                     node_string(n, "auto_pad", ""));
-    CLG_TRY(check_range(n, "kernel_shape", 1));
-    CLG_TRY(check_range(n, "strides", 1));
-    CLG_TRY(check_range(n, "dilations", 1));
-    CLG_TRY(check_range(n, "pads", 0));
     size_t n_axes;
     (void)node_ints(n, "kernel_shape", &n_axes);
     if (n_axes > WINDOW_MAX_AXES)
@@ -64,16 +41,6 @@ clg_status window_check(const node *n)
                      "a window over %zu axes is not supported; at most %d are", n_axes,
                      WINDOW_MAX_AXES);
     return CLG_OK;
-}
-
-clg_status window_check_conv(const node *n)
-{
-    CLG_TRY(window_check(n));
-    const int64_t groups = node_int(n, "group", 1);
-    if (groups >= 1 && groups <= INT32_MAX) return CLG_OK;
-    char shown[NODE_TEXT_BYTES];
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
-                     groups);
 }
 
 /* Reads an attribute of n_expected integers, or `fallback` for each when it is absent. */

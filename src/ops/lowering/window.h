@@ -26,8 +26,8 @@ typedef struct window_desc {
 /* Checks the attributes that do not depend on shapes: values in range, auto_pad valid, at most
  * WINDOW_MAX_AXES axes. */
 clg_status window_check(const node *n);
-/* Like window_check; checks the number of groups of a convolution as well. */
-clg_status window_check_conv(const node *n);
+/* The words of auto_pad; ends with NULL. */
+extern const char *const window_auto_pads[];
 /* Reads the attributes for an input of shape `in`, [N, C, axes...], of known rank. kernel: shape of
  * the weight, [M, C/group, axes...], which has the kernel's size if the attribute kernel_shape is
  * absent; NULL: the attribute is required. Errors, which name the node: SHAPE, INVALID_MODEL,

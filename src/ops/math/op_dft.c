@@ -33,19 +33,6 @@ typedef struct dft_job {
     operand window;
 } dft_job;
 
-static clg_status dft_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    static const char *const names[] = {"inverse", "onesided"};
-    for (int i = 0; i < 2; i++) {
-        const int64_t value = node_int(n, names[i], 0);
-        if (value != 0 && value != 1)
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s has %s %" PRId64, node_text(n, shown),
-                             names[i], value);
-    }
-    return CLG_OK;
-}
-
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static clg_dtype number_dtype(clg_dtype dtype)
@@ -182,7 +169,8 @@ static bool dft_read(op_context *c, int *out_axis, int64_t *out_n, clg_status *s
     if (!dft_axis(c, x->rank, out_axis, status)) return false;
     const int64_t there = x->dims[*out_axis],
                   whole = onesided && inverse && there != DIM_UNKNOWN ? 2 * (there - 1) : there;
-    if (!need_scalar(c, 1, whole, out_n, status) || *out_n == DIM_UNKNOWN) return false;
+    if (!need_scalar(c, 1, whole, out_n, status)) return false;
+    if (!op_has_input(c, 1) && whole == DIM_UNKNOWN) return false;
     if (*out_n < 1 || *out_n > MAX_LENGTH)
         *status = op_error(c, CLG_ERROR_SHAPE, "a length of %" PRId64 " is not supported", *out_n);
     return *status == CLG_OK;
@@ -270,7 +258,7 @@ static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_
     const int64_t there = op_has_input(c, 2) ? window->dims[0] : x->dims[1];
     const bool hop = need_scalar(c, 1, 1, out_hop, status);
     if (*status != CLG_OK || !need_scalar(c, 3, there, out_length, status) || !hop ||
-        *out_length == DIM_UNKNOWN)
+        (!op_has_input(c, 3) && there == DIM_UNKNOWN))
         return false;
     if (*out_hop < 1 || *out_hop > INT32_MAX || *out_length < 1 || *out_length > MAX_LENGTH ||
         (op_has_input(c, 2) && dims_differ(*out_length, there)) ||
@@ -329,15 +317,16 @@ static const op_types types[] = {
     {'L', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
     {'A', DTYPE_BIT(CLG_INT64)},
     {0}};
-static const op_attribute dft_17[] = {{"axis", ATTRIBUTE_INT, false},
-                                      {"inverse", ATTRIBUTE_INT, false},
-                                      {"onesided", ATTRIBUTE_INT, false},
+static const op_attribute dft_17[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
+                                      {"inverse", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                      {"onesided", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                       {0}};
-static const op_attribute dft_20[] = {
-    {"inverse", ATTRIBUTE_INT, false}, {"onesided", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute dft_20[] = {{"inverse", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                      {"onesided", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                      {0}};
+static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 
-#define TRANSFORM OP_OUTPUTS(1, 1, "T"), .types = types, .check = dft_check
+#define TRANSFORM OP_OUTPUTS(1, 1, "T"), .types = types
 
 const op_row op_rows_dft[] = {
     {.name = "DFT",

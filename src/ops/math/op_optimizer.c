@@ -24,15 +24,6 @@ typedef struct optimizer_op {
     } coefficients[MAX_COEFFICIENTS];
 } optimizer_op;
 
-static clg_status momentum_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES], word[NAME_TEXT_BYTES];
-    const char *mode = node_string(n, "mode", "");
-    if (strcmp(mode, "standard") == 0 || strcmp(mode, "nesterov") == 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s has the mode '%s'; there are standard, nesterov",
-                     node_text(n, shown), name_text(mode, word));
-}
-
 static clg_status check_single(op_context *c, size_t i, const char *what)
 {
     int64_t n;
@@ -121,7 +112,7 @@ static const op_types types[] = {{'R', DOUBLES}, {'I', DTYPE_BIT(CLG_INT64)}, {'
 
 #define NUMBER(name, required)                                                                     \
     {                                                                                              \
-        name, ATTRIBUTE_FLOAT, required                                                            \
+        name, ATTRIBUTE_FLOAT, required, OP_ANY                                                    \
     }
 static const op_attribute adagrad_attributes[] = {NUMBER("decay_factor", false),
                                                   NUMBER("epsilon", false),
@@ -133,11 +124,12 @@ static const op_attribute adam_attributes[] = {NUMBER("alpha", false),
                                                NUMBER("norm_coefficient", false),
                                                NUMBER("norm_coefficient_post", false),
                                                {0}};
-static const op_attribute momentum_attributes[] = {NUMBER("alpha", true),
-                                                   NUMBER("beta", true),
-                                                   NUMBER("norm_coefficient", true),
-                                                   {"mode", ATTRIBUTE_STRING, true},
-                                                   {0}};
+static const op_attribute momentum_attributes[] = {
+    NUMBER("alpha", true),
+    NUMBER("beta", true),
+    NUMBER("norm_coefficient", true),
+    {"mode", ATTRIBUTE_STRING, true, OP_ONE_OF("standard", "nesterov")},
+    {0}};
 
 static const optimizer_op adagrad = {
     ADAGRAD, 1, {{"decay_factor", 0.0f}, {"epsilon", 1e-6f}, {"norm_coefficient", 0.0f}}};
@@ -151,17 +143,16 @@ static const optimizer_op adam = {ADAM,
 static const optimizer_op momentum = {
     MOMENTUM, 1, {{"alpha", 0.0f}, {"beta", 0.0f}, {"norm_coefficient", 0.0f}}};
 
-#define ROW(row_name, min, list, kind, ...)                                                        \
+#define ROW(row_name, min, list, kind)                                                             \
     {                                                                                              \
         .name = row_name, .domain = "ai.onnx.preview.training", .since = 1,                        \
         OP_INPUTS(min, OP_ANY_NUMBER, "RIX"), OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types,   \
-        .attributes = list, .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind),  \
-        __VA_ARGS__                                                                                \
+        .attributes = list, .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind)   \
     }
 
 const op_row op_rows_optimizer[] = {
-    ROW("Adagrad", 5, adagrad_attributes, adagrad, .check = NULL),
-    ROW("Adam", 6, adam_attributes, adam, .check = NULL),
-    ROW("Momentum", 5, momentum_attributes, momentum, .check = momentum_check),
+    ROW("Adagrad", 5, adagrad_attributes, adagrad),
+    ROW("Adam", 6, adam_attributes, adam),
+    ROW("Momentum", 5, momentum_attributes, momentum),
 };
 const size_t n_op_rows_optimizer = sizeof op_rows_optimizer / sizeof *op_rows_optimizer;

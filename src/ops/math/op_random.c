@@ -71,25 +71,6 @@ typedef struct random_kind {
     const char *a, *b; /* attributes with the values of random_job.a and .b */
 } random_kind;
 
-static clg_status wrong_dtype(const node *n, int64_t dtype)
-{
-    char shown[NODE_TEXT_BYTES];
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                     "%s has dtype %" PRId64 ", which is not supported", node_text(n, shown),
-                     dtype);
-}
-
-static bool is_among(int64_t dtype, dtype_set set)
-{
-    return dtype > 0 && dtype < 32 && (DTYPE_BIT(dtype) & set) != 0;
-}
-
-static clg_status floats_check(const node *n)
-{
-    const int64_t dtype = node_int(n, "dtype", CLG_FLOAT32);
-    return is_among(dtype, DTYPES_FLOAT) ? CLG_OK : wrong_dtype(n, dtype);
-}
-
 static clg_status uniform_infer(op_context *c)
 {
     size_t rank;
@@ -99,8 +80,6 @@ static clg_status uniform_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "the shape has %zu dimensions, more than %d", rank,
                         CLG_MAX_RANK);
     for (size_t i = 0; i < rank; i++) {
-        if (dims[i] < 0)
-            return op_error(c, CLG_ERROR_SHAPE, "the shape has a dimension of %" PRId64, dims[i]);
         out.dims[i] = dims[i];
     }
     fact_set(&c->outputs[0], (clg_dtype)node_int(c->node, "dtype", CLG_FLOAT32), &out);
@@ -112,11 +91,7 @@ static clg_status uniform_infer(op_context *c)
 static clg_status like_infer(op_context *c)
 {
     const int64_t dtype = node_int(c->node, "dtype", c->inputs[0].dtype);
-    const bool bernoulli = strcmp(c->node->op_type, "Bernoulli") == 0;
     if (dtype == CLG_DTYPE_NONE) return CLG_OK;
-    if (!is_among(dtype, bernoulli ? DTYPES_ALL_FIXED : DTYPES_FLOAT))
-        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
-                        "dtype %" PRId64 " of the output is not supported", dtype);
     fact_set(&c->outputs[0], (clg_dtype)dtype, &c->inputs[0].dims);
     return CLG_OK;
 }
@@ -144,15 +119,6 @@ static clg_status bernoulli_lower(lower_context *c)
 }
 
 /* ---- Multinomial ----------------------------------------------------------------------------- */
-
-static clg_status multinomial_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t dtype = node_int(n, "dtype", CLG_INT32);
-    if (dtype != CLG_INT32 && dtype != CLG_INT64) return wrong_dtype(n, dtype);
-    if (node_int(n, "sample_size", 1) >= 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s has a sample_size below 0", node_text(n, shown));
-}
 
 static clg_status multinomial_infer(op_context *c)
 {
@@ -198,25 +164,31 @@ static clg_status multinomial_lower(lower_context *c)
 static const random_kind uniform = {RANDOM_UNIFORM, "low", "high"},
                          normal = {RANDOM_NORMAL, "mean", "scale"};
 
-#define SHARED                                                                                     \
-    {"dtype", ATTRIBUTE_INT, false}, { "seed", ATTRIBUTE_FLOAT, false }
-static const op_attribute uniform_attributes[] = {SHARED,
-                                                  {"low", ATTRIBUTE_FLOAT, false},
-                                                  {"high", ATTRIBUTE_FLOAT, false},
-                                                  {"shape", ATTRIBUTE_INTS, true},
+#define SHARED(set)                                                                                \
+    {"dtype", ATTRIBUTE_INT, false, OP_DTYPES(set)}, { "seed", ATTRIBUTE_FLOAT, false, OP_ANY }
+static const op_attribute uniform_attributes[] = {SHARED(DTYPES_FLOAT),
+                                                  {"low", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                  {"high", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                  {"shape", ATTRIBUTE_INTS, true, OP_AT_LEAST(0)},
                                                   {0}};
-static const op_attribute normal_attributes[] = {SHARED,
-                                                 {"mean", ATTRIBUTE_FLOAT, false},
-                                                 {"scale", ATTRIBUTE_FLOAT, false},
-                                                 {"shape", ATTRIBUTE_INTS, true},
+static const op_attribute normal_attributes[] = {SHARED(DTYPES_FLOAT),
+                                                 {"mean", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                 {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                 {"shape", ATTRIBUTE_INTS, true, OP_AT_LEAST(0)},
                                                  {0}};
-static const op_attribute uniform_like_attributes[] = {
-    SHARED, {"low", ATTRIBUTE_FLOAT, false}, {"high", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute normal_like_attributes[] = {
-    SHARED, {"mean", ATTRIBUTE_FLOAT, false}, {"scale", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute bernoulli_attributes[] = {SHARED, {0}};
+static const op_attribute uniform_like_attributes[] = {SHARED(DTYPES_FLOAT),
+                                                       {"low", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                       {"high", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                       {0}};
+static const op_attribute normal_like_attributes[] = {SHARED(DTYPES_FLOAT),
+                                                      {"mean", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                      {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                      {0}};
+static const op_attribute bernoulli_attributes[] = {SHARED(DTYPES_ALL_FIXED), {0}};
 static const op_attribute multinomial_attributes[] = {
-    SHARED, {"sample_size", ATTRIBUTE_INT, false}, {0}};
+    SHARED(DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)),
+    {"sample_size", ATTRIBUTE_INT, false, OP_AT_LEAST(0)},
+    {0}};
 static const op_types any[] = {{'T', DTYPES_ALL_FIXED}, {0}};
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0}};
 
@@ -227,17 +199,17 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0}};
     }
 
 const op_row op_rows_random[] = {
-    ROW("RandomUniform", 1, 0, uniform_attributes, floats, .check = floats_check,
-        .infer = uniform_infer, .lower = uniform_lower, .param = &uniform),
-    ROW("RandomNormal", 1, 0, normal_attributes, floats, .check = floats_check,
-        .infer = uniform_infer, .lower = uniform_lower, .param = &normal),
+    ROW("RandomUniform", 1, 0, uniform_attributes, floats, .infer = uniform_infer,
+        .lower = uniform_lower, .param = &uniform),
+    ROW("RandomNormal", 1, 0, normal_attributes, floats, .infer = uniform_infer,
+        .lower = uniform_lower, .param = &normal),
     ROW("RandomUniformLike", 1, 1, uniform_like_attributes, any, .infer = like_infer,
         .lower = uniform_lower, .param = &uniform),
     ROW("RandomNormalLike", 1, 1, normal_like_attributes, any, .infer = like_infer,
         .lower = uniform_lower, .param = &normal),
     ROW("Bernoulli", 15, 1, bernoulli_attributes, floats, .infer = like_infer,
         .lower = bernoulli_lower),
-    ROW("Multinomial", 7, 1, multinomial_attributes, floats, .check = multinomial_check,
-        .infer = multinomial_infer, .lower = multinomial_lower),
+    ROW("Multinomial", 7, 1, multinomial_attributes, floats, .infer = multinomial_infer,
+        .lower = multinomial_lower),
 };
 const size_t n_op_rows_random = sizeof op_rows_random / sizeof *op_rows_random;

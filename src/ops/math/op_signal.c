@@ -19,16 +19,6 @@ static const window_row hann = {1, -1, 0, 2}, hamming = {25, -21, 0, 46},
 
 #define MAKEABLE (DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16))
 
-static clg_status signal_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t dtype = node_int(n, "output_datatype", CLG_FLOAT32);
-    if (dtype > 0 && dtype < 32 && DTYPE_BIT(dtype) & MAKEABLE) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                     "%s has output_datatype %s, which is not supported", node_text(n, shown),
-                     dtype_name((clg_dtype)dtype));
-}
-
 static clg_dtype output_dtype(const node *n)
 {
     return (clg_dtype)node_int(n, "output_datatype", CLG_FLOAT32);
@@ -140,10 +130,13 @@ static clg_status mel_lower(lower_context *c)
 #define INDEX (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
 static const op_types types[] = {{'I', INDEX}, {'F', DTYPES_FLOAT}, {0}};
 static const op_attribute window_attributes[] = {
-    {"output_datatype", ATTRIBUTE_INT, false}, {"periodic", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute mel_attributes[] = {{"output_datatype", ATTRIBUTE_INT, false}, {0}};
+    {"output_datatype", ATTRIBUTE_INT, false, OP_DTYPES(MAKEABLE)},
+    {"periodic", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute mel_attributes[] = {
+    {"output_datatype", ATTRIBUTE_INT, false, OP_DTYPES(MAKEABLE)}, {0}};
 
-#define SIGNAL .since = 17, OP_OUTPUTS(1, 1, "?"), .types = types, .check = signal_check
+#define SIGNAL .since = 17, OP_OUTPUTS(1, 1, "?"), .types = types
 #define WINDOW(row_name, row)                                                                      \
     {                                                                                              \
         .name = row_name, OP_INPUTS(1, 1, "I"), .attributes = window_attributes,                   \

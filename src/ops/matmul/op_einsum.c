@@ -503,7 +503,7 @@ static clg_status einsum_lower(lower_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {{'T', DTYPES_NUMERIC}, {0}};
-static const op_attribute attributes[] = {{"equation", ATTRIBUTE_STRING, true}, {0}};
+static const op_attribute attributes[] = {{"equation", ATTRIBUTE_STRING, true, OP_ANY}, {0}};
 
 const op_row op_rows_einsum[] = {
     {.name = "Einsum",

@@ -287,18 +287,22 @@ static const op_types types[] = {{'T', TILED | WHOLE | DTYPE_BIT(CLG_FLOAT64)}, 
 static const op_types fused_types[] = {{'T', TILED}, {0}};
 
 #define GEMM_ATTRIBUTES                                                                            \
-    {"alpha", ATTRIBUTE_FLOAT, false}, {"beta", ATTRIBUTE_FLOAT, false},                           \
-        {"transA", ATTRIBUTE_INT, false}, {"transB", ATTRIBUTE_INT, false},
-static const op_attribute gemm_1_attributes[] = {GEMM_ATTRIBUTES{"broadcast", ATTRIBUTE_INT, false},
-                                                 {0}};
+    {"alpha", ATTRIBUTE_FLOAT, false, OP_ANY}, {"beta", ATTRIBUTE_FLOAT, false, OP_ANY},           \
+        {"transA", ATTRIBUTE_INT, false, OP_BOOLEAN},                                              \
+        {"transB", ATTRIBUTE_INT, false, OP_BOOLEAN},
+static const op_attribute gemm_1_attributes[] = {
+    GEMM_ATTRIBUTES{"broadcast", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_attribute gemm_attributes[] = {GEMM_ATTRIBUTES{0}};
 static const op_attribute fused_gemm_attributes[] = {GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
 static const op_attribute microsoft_gemm_attributes[] = {
-    GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{"activation_gamma", ATTRIBUTE_FLOAT, false}, {0}};
+    GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{"activation_gamma", ATTRIBUTE_FLOAT, false, OP_ANY}, {0}};
 static const op_attribute microsoft_matmul_attributes[] = {
-    {"alpha", ATTRIBUTE_FLOAT, false},     {"transA", ATTRIBUTE_INT, false},
-    {"transB", ATTRIBUTE_INT, false},      {"transBatchA", ATTRIBUTE_INT, false},
-    {"transBatchB", ATTRIBUTE_INT, false}, {0}};
+    {"alpha", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"transA", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"transB", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"transBatchA", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"transBatchB", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
 static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 
 #define GEMM OP_OUTPUTS(1, 1, "T"), .infer = gemm_infer, .lower = gemm_op_lower

@@ -294,31 +294,31 @@ static const op_types label_types[] = {
 static const op_types map_types[] = {{'T', DTYPE_BIT(CLG_STRING) | DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types onehot_types[] = {
     {'T', WORD_TYPES | DTYPE_BIT(CLG_INT32)}, {'F', DTYPE_BIT(CLG_FLOAT32)}, {0}};
-static const op_attribute label_1[] = {{"classes_strings", ATTRIBUTE_STRINGS, true},
-                                       {"default_int64", ATTRIBUTE_INT, false},
-                                       {"default_string", ATTRIBUTE_STRING, false},
+static const op_attribute label_1[] = {{"classes_strings", ATTRIBUTE_STRINGS, true, OP_ANY},
+                                       {"default_int64", ATTRIBUTE_INT, false, OP_ANY},
+                                       {"default_string", ATTRIBUTE_STRING, false, OP_ANY},
                                        {0}};
-static const op_attribute label_2[] = {{"keys_strings", ATTRIBUTE_STRINGS, false},
-                                       {"keys_int64s", ATTRIBUTE_INTS, false},
-                                       {"keys_floats", ATTRIBUTE_FLOATS, false},
-                                       {"keys_tensor", ATTRIBUTE_TENSOR, false},
-                                       {"values_strings", ATTRIBUTE_STRINGS, false},
-                                       {"values_int64s", ATTRIBUTE_INTS, false},
-                                       {"values_floats", ATTRIBUTE_FLOATS, false},
-                                       {"values_tensor", ATTRIBUTE_TENSOR, false},
-                                       {"default_string", ATTRIBUTE_STRING, false},
-                                       {"default_int64", ATTRIBUTE_INT, false},
-                                       {"default_float", ATTRIBUTE_FLOAT, false},
-                                       {"default_tensor", ATTRIBUTE_TENSOR, false},
+static const op_attribute label_2[] = {{"keys_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+                                       {"keys_int64s", ATTRIBUTE_INTS, false, OP_ANY},
+                                       {"keys_floats", ATTRIBUTE_FLOATS, false, OP_ANY},
+                                       {"keys_tensor", ATTRIBUTE_TENSOR, false, OP_ANY},
+                                       {"values_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+                                       {"values_int64s", ATTRIBUTE_INTS, false, OP_ANY},
+                                       {"values_floats", ATTRIBUTE_FLOATS, false, OP_ANY},
+                                       {"values_tensor", ATTRIBUTE_TENSOR, false, OP_ANY},
+                                       {"default_string", ATTRIBUTE_STRING, false, OP_ANY},
+                                       {"default_int64", ATTRIBUTE_INT, false, OP_ANY},
+                                       {"default_float", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                       {"default_tensor", ATTRIBUTE_TENSOR, false, OP_ANY},
                                        {0}};
-static const op_attribute map_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS, true},
-                                              {"cats_strings", ATTRIBUTE_STRINGS, true},
-                                              {"default_int64", ATTRIBUTE_INT, false},
-                                              {"default_string", ATTRIBUTE_STRING, false},
+static const op_attribute map_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS, true, OP_ANY},
+                                              {"cats_strings", ATTRIBUTE_STRINGS, true, OP_ANY},
+                                              {"default_int64", ATTRIBUTE_INT, false, OP_ANY},
+                                              {"default_string", ATTRIBUTE_STRING, false, OP_ANY},
                                               {0}};
-static const op_attribute onehot_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS, false},
-                                                 {"cats_strings", ATTRIBUTE_STRINGS, false},
-                                                 {"zeros", ATTRIBUTE_INT, false},
+static const op_attribute onehot_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS, false, OP_ANY},
+                                                 {"cats_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+                                                 {"zeros", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                                  {0}};
 
 #define ROW(row_name, from, to, set, list, ...)                                                    \

@@ -64,28 +64,6 @@ static clg_status dict_infer(op_context *c)
     return CLG_OK;
 }
 
-static clg_status bad_word(const node *n, const char *name, const char *word, const char *words)
-{
-    char shown[NODE_TEXT_BYTES], text[NAME_TEXT_BYTES];
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: its %s '%s' is not one of %s",
-                     node_text(n, shown), name, name_text(word, text), words);
-}
-
-static clg_status cast_check(const node *n)
-{
-    const char *to = node_string(n, "cast_to", "TO_FLOAT"),
-               *form = node_string(n, "map_form", "DENSE");
-    const int64_t max = node_int(n, "max_map", 1);
-    char shown[NODE_TEXT_BYTES];
-    if (strcmp(to, "TO_FLOAT") != 0 && strcmp(to, "TO_INT64") != 0 && strcmp(to, "TO_STRING") != 0)
-        return bad_word(n, "cast_to", to, "TO_FLOAT, TO_INT64 and TO_STRING");
-    if (strcmp(form, "DENSE") != 0 && strcmp(form, "SPARSE") != 0)
-        return bad_word(n, "map_form", form, "DENSE and SPARSE");
-    if (max >= 1 && max <= INT32_MAX) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: its max_map is %lld", node_text(n, shown),
-                     (long long)max);
-}
-
 static clg_status cast_infer(op_context *c)
 {
     const char *to = node_string(c->node, "cast_to", "TO_FLOAT");
@@ -105,16 +83,19 @@ static clg_status cast_infer(op_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types zipmap_types[] = {{'F', DTYPE_BIT(CLG_FLOAT32)}, {0}};
-static const op_attribute zipmap_attributes[] = {{"classlabels_strings", ATTRIBUTE_STRINGS, false},
-                                                 {"classlabels_int64s", ATTRIBUTE_INTS, false},
-                                                 {0}};
-static const op_attribute dict_attributes[] = {{"string_vocabulary", ATTRIBUTE_STRINGS, false},
-                                               {"int64_vocabulary", ATTRIBUTE_INTS, false},
-                                               {0}};
-static const op_attribute cast_attributes[] = {{"cast_to", ATTRIBUTE_STRING, false},
-                                               {"map_form", ATTRIBUTE_STRING, false},
-                                               {"max_map", ATTRIBUTE_INT, false},
-                                               {0}};
+static const op_attribute zipmap_attributes[] = {
+    {"classlabels_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+    {"classlabels_int64s", ATTRIBUTE_INTS, false, OP_ANY},
+    {0}};
+static const op_attribute dict_attributes[] = {
+    {"string_vocabulary", ATTRIBUTE_STRINGS, false, OP_ANY},
+    {"int64_vocabulary", ATTRIBUTE_INTS, false, OP_ANY},
+    {0}};
+static const op_attribute cast_attributes[] = {
+    {"cast_to", ATTRIBUTE_STRING, false, OP_ONE_OF("TO_FLOAT", "TO_INT64", "TO_STRING")},
+    {"map_form", ATTRIBUTE_STRING, false, OP_ONE_OF("DENSE", "SPARSE")},
+    {"max_map", ATTRIBUTE_INT, false, OP_COUNT},
+    {0}};
 
 #define ROW(row_name, letters, op_kind, ...)                                                       \
     {                                                                                              \
@@ -128,7 +109,6 @@ const op_row op_rows_map[] = {
         .check = labels_check, .infer = zipmap_infer),
     ROW("DictVectorizer", "?", CONTROL_READ_MAP, .attributes = dict_attributes, .check = dict_check,
         .infer = dict_infer),
-    ROW("CastMap", "?", CONTROL_READ_MAP, .attributes = cast_attributes, .check = cast_check,
-        .infer = cast_infer),
+    ROW("CastMap", "?", CONTROL_READ_MAP, .attributes = cast_attributes, .infer = cast_infer),
 };
 const size_t n_op_rows_map = sizeof op_rows_map / sizeof op_rows_map[0];

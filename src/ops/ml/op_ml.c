@@ -118,7 +118,6 @@ static clg_status linear_check(const node *n)
     }
     if (n_coefficients == 0 || n_coefficients % n_scores != 0)
         return bad(n, "its coefficients are not rows of one number for each feature");
-    if (ml_transform_of(n) < 0) return bad(n, "its post_transform is unknown");
     return CLG_OK;
 }
 
@@ -143,14 +142,6 @@ static clg_status scaler_check(const node *n)
     return offsets == scales || offsets == 0 || scales == 0
                ? CLG_OK
                : bad(n, "its offset and scale are not as many");
-}
-
-static clg_status normalizer_check(const node *n)
-{
-    const char *norm = node_string(n, "norm", "MAX");
-    return strcmp(norm, "MAX") == 0 || strcmp(norm, "L1") == 0 || strcmp(norm, "L2") == 0
-               ? CLG_OK
-               : bad(n, "its norm is not one of MAX, L1 and L2");
 }
 
 static clg_status imputer_check(const node *n)
@@ -228,30 +219,31 @@ static const op_types extractor_types[] = {
 
 #define INTS(name)                                                                                 \
     {                                                                                              \
-        name, ATTRIBUTE_INTS, false                                                                \
+        name, ATTRIBUTE_INTS, false, OP_ANY                                                        \
     }
 #define FLOATS(name)                                                                               \
     {                                                                                              \
-        name, ATTRIBUTE_FLOATS, false                                                              \
+        name, ATTRIBUTE_FLOATS, false, OP_ANY                                                      \
     }
-#define STRING(name)                                                                               \
+#define TRANSFORM                                                                                  \
     {                                                                                              \
-        name, ATTRIBUTE_STRING, false                                                              \
+        "post_transform", ATTRIBUTE_STRING, false, OP_WORDS(ml_transforms)                         \
     }
 #define STRINGS(name)                                                                              \
     {                                                                                              \
-        name, ATTRIBUTE_STRINGS, false                                                             \
+        name, ATTRIBUTE_STRINGS, false, OP_ANY                                                     \
     }
 #define TENSOR(name)                                                                               \
     {                                                                                              \
-        name, ATTRIBUTE_TENSOR, false                                                              \
+        name, ATTRIBUTE_TENSOR, false, OP_ANY                                                      \
     }
 #define NODES                                                                                      \
     INTS("nodes_treeids"), INTS("nodes_nodeids"), INTS("nodes_featureids"),                        \
         FLOATS("nodes_values"), TENSOR("nodes_values_as_tensor"), FLOATS("nodes_hitrates"),        \
         TENSOR("nodes_hitrates_as_tensor"), STRINGS("nodes_modes"), INTS("nodes_truenodeids"),     \
-        INTS("nodes_falsenodeids"), INTS("nodes_missing_value_tracks_true"),                       \
-        STRING("post_transform"), FLOATS("base_values"), TENSOR("base_values_as_tensor")
+        INTS("nodes_falsenodeids"),                                                                \
+        {"nodes_missing_value_tracks_true", ATTRIBUTE_INTS, false, OP_BOOLEAN}, TRANSFORM,         \
+        FLOATS("base_values"), TENSOR("base_values_as_tensor")
 
 static const op_attribute tree_classifier_attributes[] = {NODES,
                                                           INTS("class_treeids"),
@@ -262,55 +254,61 @@ static const op_attribute tree_classifier_attributes[] = {NODES,
                                                           STRINGS("classlabels_strings"),
                                                           INTS("classlabels_int64s"),
                                                           {0}};
-static const op_attribute tree_regressor_attributes[] = {NODES,
-                                                         INTS("target_treeids"),
-                                                         INTS("target_nodeids"),
-                                                         INTS("target_ids"),
-                                                         FLOATS("target_weights"),
-                                                         TENSOR("target_weights_as_tensor"),
-                                                         STRING("aggregate_function"),
-                                                         {"n_targets", ATTRIBUTE_INT, false},
-                                                         {0}};
-static const op_attribute tree_attributes[] = {{"aggregate_function", ATTRIBUTE_INT, false},
-                                               {"leaf_targetids", ATTRIBUTE_INTS, true},
-                                               {"leaf_weights", ATTRIBUTE_TENSOR, true},
-                                               TENSOR("membership_values"),
-                                               {"n_targets", ATTRIBUTE_INT, false},
-                                               {"nodes_falseleafs", ATTRIBUTE_INTS, true},
-                                               {"nodes_falsenodeids", ATTRIBUTE_INTS, true},
-                                               {"nodes_featureids", ATTRIBUTE_INTS, true},
-                                               TENSOR("nodes_hitrates"),
-                                               INTS("nodes_missing_value_tracks_true"),
-                                               {"nodes_modes", ATTRIBUTE_TENSOR, true},
-                                               {"nodes_splits", ATTRIBUTE_TENSOR, true},
-                                               {"nodes_trueleafs", ATTRIBUTE_INTS, true},
-                                               {"nodes_truenodeids", ATTRIBUTE_INTS, true},
-                                               {"post_transform", ATTRIBUTE_INT, false},
-                                               {"tree_roots", ATTRIBUTE_INTS, true},
-                                               {0}};
+static const op_attribute tree_regressor_attributes[] = {
+    NODES,
+    INTS("target_treeids"),
+    INTS("target_nodeids"),
+    INTS("target_ids"),
+    FLOATS("target_weights"),
+    TENSOR("target_weights_as_tensor"),
+    {"aggregate_function", ATTRIBUTE_STRING, false, OP_WORDS(ml_aggregates)},
+    {"n_targets", ATTRIBUTE_INT, false, OP_COUNT},
+    {0}};
+static const op_attribute tree_attributes[] = {
+    {"aggregate_function", ATTRIBUTE_INT, false, OP_BETWEEN(0, 3)},
+    {"leaf_targetids", ATTRIBUTE_INTS, true, OP_ANY},
+    {"leaf_weights", ATTRIBUTE_TENSOR, true, OP_ANY},
+    TENSOR("membership_values"),
+    {"n_targets", ATTRIBUTE_INT, false, OP_COUNT},
+    {"nodes_falseleafs", ATTRIBUTE_INTS, true, OP_ANY},
+    {"nodes_falsenodeids", ATTRIBUTE_INTS, true, OP_ANY},
+    {"nodes_featureids", ATTRIBUTE_INTS, true, OP_ANY},
+    TENSOR("nodes_hitrates"),
+    {"nodes_missing_value_tracks_true", ATTRIBUTE_INTS, false, OP_BOOLEAN},
+    {"nodes_modes", ATTRIBUTE_TENSOR, true, OP_ANY},
+    {"nodes_splits", ATTRIBUTE_TENSOR, true, OP_ANY},
+    {"nodes_trueleafs", ATTRIBUTE_INTS, true, OP_ANY},
+    {"nodes_truenodeids", ATTRIBUTE_INTS, true, OP_ANY},
+    {"post_transform", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)},
+    {"tree_roots", ATTRIBUTE_INTS, true, OP_ANY},
+    {0}};
 static const op_attribute linear_classifier_attributes[] = {
-    {"coefficients", ATTRIBUTE_FLOATS, true},
+    {"coefficients", ATTRIBUTE_FLOATS, true, OP_ANY},
     FLOATS("intercepts"),
-    {"multi_class", ATTRIBUTE_INT, false},
-    STRING("post_transform"),
+    {"multi_class", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    TRANSFORM,
     STRINGS("classlabels_strings"),
     INTS("classlabels_ints"),
     {0}};
-static const op_attribute linear_regressor_attributes[] = {FLOATS("coefficients"),
-                                                           FLOATS("intercepts"),
-                                                           {"targets", ATTRIBUTE_INT, false},
-                                                           STRING("post_transform"),
-                                                           {0}};
+static const op_attribute linear_regressor_attributes[] = {
+    FLOATS("coefficients"),
+    FLOATS("intercepts"),
+    {"targets", ATTRIBUTE_INT, false, OP_COUNT},
+    TRANSFORM,
+    {0}};
 static const op_attribute scaler_attributes[] = {FLOATS("offset"), FLOATS("scale"), {0}};
-static const op_attribute normalizer_attributes[] = {STRING("norm"), {0}};
-static const op_attribute imputer_attributes[] = {FLOATS("imputed_value_floats"),
-                                                  INTS("imputed_value_int64s"),
-                                                  {"replaced_value_float", ATTRIBUTE_FLOAT, false},
-                                                  {"replaced_value_int64", ATTRIBUTE_INT, false},
-                                                  {0}};
-static const op_attribute binarizer_attributes[] = {{"threshold", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute vectorizer_attributes[] = {{"inputdimensions", ATTRIBUTE_INTS, true},
-                                                     {0}};
+static const op_attribute normalizer_attributes[] = {
+    {"norm", ATTRIBUTE_STRING, false, OP_ONE_OF("MAX", "L1", "L2")}, {0}};
+static const op_attribute imputer_attributes[] = {
+    FLOATS("imputed_value_floats"),
+    INTS("imputed_value_int64s"),
+    {"replaced_value_float", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"replaced_value_int64", ATTRIBUTE_INT, false, OP_ANY},
+    {0}};
+static const op_attribute binarizer_attributes[] = {{"threshold", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                    {0}};
+static const op_attribute vectorizer_attributes[] = {
+    {"inputdimensions", ATTRIBUTE_INTS, true, OP_COUNT}, {0}};
 
 #define ROW(row_name, min, max, n_out, in, out, ...)                                               \
     {                                                                                              \
@@ -343,7 +341,7 @@ const op_row op_rows_ml[] = {
     ROW("Scaler", 1, 1, 1, "T", "F", .types = types, .attributes = scaler_attributes,
         .check = scaler_check, .infer = to_float_infer),
     ROW("Normalizer", 1, 1, 1, "T", "F", .types = types, .attributes = normalizer_attributes,
-        .check = normalizer_check, .infer = to_float_infer),
+        .infer = to_float_infer),
     ROW("Imputer", 1, 1, 1, "T", "T", .types = types, .attributes = imputer_attributes,
         .check = imputer_check, .infer = imputer_infer),
     ROW("Binarizer", 1, 1, 1, "T", "T", .types = types, .attributes = binarizer_attributes,

@@ -39,12 +39,7 @@ static case_mapping case_action(const node *n)
 static clg_status normalizer_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
-    const char *action = node_string(n, "case_change_action", "NONE");
     const char *locale = node_string(n, "locale", "en_US");
-    if (strcmp(action, "NONE") != 0 && !case_action(n))
-        return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s: case_change_action is not one of LOWER, UPPER and NONE",
-                         node_text(n, shown));
     if (strncmp(locale, "tr", 2) == 0 || strncmp(locale, "az", 2) == 0 ||
         strncmp(locale, "lt", 2) == 0)
         return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
@@ -259,14 +254,15 @@ static clg_status regex_eval(op_context *c, tensor **out_tensors)
 static const op_types types[] = {
     {'S', DTYPE_BIT(CLG_STRING)}, {'B', DTYPE_BIT(CLG_BOOL)}, {'L', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_attribute normalizer_attributes[] = {
-    {"case_change_action", ATTRIBUTE_STRING, false},
-    {"is_case_sensitive", ATTRIBUTE_INT, false},
-    {"locale", ATTRIBUTE_STRING, false},
-    {"stopwords", ATTRIBUTE_STRINGS, false},
+    {"case_change_action", ATTRIBUTE_STRING, false, OP_ONE_OF("LOWER", "UPPER", "NONE")},
+    {"is_case_sensitive", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"locale", ATTRIBUTE_STRING, false, OP_ANY},
+    {"stopwords", ATTRIBUTE_STRINGS, false, OP_ANY},
     {0}};
-static const op_attribute split_attributes[] = {
-    {"delimiter", ATTRIBUTE_STRING, false}, {"maxsplit", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute regex_attributes[] = {{"pattern", ATTRIBUTE_STRING, true}, {0}};
+static const op_attribute split_attributes[] = {{"delimiter", ATTRIBUTE_STRING, false, OP_ANY},
+                                                {"maxsplit", ATTRIBUTE_INT, false, OP_ANY},
+                                                {0}};
+static const op_attribute regex_attributes[] = {{"pattern", ATTRIBUTE_STRING, true, OP_ANY}, {0}};
 
 #define ROW(row_name, from, n_in, n_out, in, out, ...)                                             \
     {                                                                                              \

@@ -8,6 +8,7 @@
 #include "ops/lowering/work.h"
 #include "ops/ml/labels.h"
 #include "ops/ml/svm.h"
+#include "ops/ml/tree.h"
 
 /* ---- operators of models --------------------------------------------------------------------- */
 
@@ -187,29 +188,30 @@ static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FL
                                  {'L', DTYPE_BIT(CLG_INT64)},
                                  {0}};
 static const op_attribute classifier_attributes[] = {
-    {"classlabels_ints", ATTRIBUTE_INTS, false},
-    {"classlabels_strings", ATTRIBUTE_STRINGS, false},
-    {"coefficients", ATTRIBUTE_FLOATS, true},
-    {"kernel_params", ATTRIBUTE_FLOATS, false},
-    {"kernel_type", ATTRIBUTE_STRING, false},
-    {"post_transform", ATTRIBUTE_STRING, false},
-    {"prob_a", ATTRIBUTE_FLOATS, false},
-    {"prob_b", ATTRIBUTE_FLOATS, false},
-    {"rho", ATTRIBUTE_FLOATS, true},
-    {"support_vectors", ATTRIBUTE_FLOATS, false},
-    {"vectors_per_class", ATTRIBUTE_INTS, false},
+    {"classlabels_ints", ATTRIBUTE_INTS, false, OP_ANY},
+    {"classlabels_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+    {"coefficients", ATTRIBUTE_FLOATS, true, OP_ANY},
+    {"kernel_params", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"kernel_type", ATTRIBUTE_STRING, false, OP_WORDS(svm_kernel_types)},
+    {"post_transform", ATTRIBUTE_STRING, false, OP_WORDS(ml_transforms)},
+    {"prob_a", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"prob_b", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"rho", ATTRIBUTE_FLOATS, true, OP_ANY},
+    {"support_vectors", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"vectors_per_class", ATTRIBUTE_INTS, false, OP_ANY},
     {0}};
-static const op_attribute regressor_attributes[] = {{"coefficients", ATTRIBUTE_FLOATS, true},
-                                                    {"kernel_params", ATTRIBUTE_FLOATS, false},
-                                                    {"kernel_type", ATTRIBUTE_STRING, false},
-                                                    {"n_supports", ATTRIBUTE_INT, false},
-                                                    {"one_class", ATTRIBUTE_INT, false},
-                                                    {"post_transform", ATTRIBUTE_STRING, false},
-                                                    {"rho", ATTRIBUTE_FLOATS, true},
-                                                    {"support_vectors", ATTRIBUTE_FLOATS, false},
-                                                    {0}};
-static const op_attribute rbf_attributes[] = {{"gamma", ATTRIBUTE_FLOAT, true}, {0}};
-static const op_attribute votes_attributes[] = {{"classes", ATTRIBUTE_INT, true}, {0}};
+static const op_attribute regressor_attributes[] = {
+    {"coefficients", ATTRIBUTE_FLOATS, true, OP_ANY},
+    {"kernel_params", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"kernel_type", ATTRIBUTE_STRING, false, OP_WORDS(svm_kernel_types)},
+    {"n_supports", ATTRIBUTE_INT, false, OP_AT_LEAST(0)},
+    {"one_class", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"post_transform", ATTRIBUTE_STRING, false, OP_WORDS(ml_transforms)},
+    {"rho", ATTRIBUTE_FLOATS, true, OP_ANY},
+    {"support_vectors", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {0}};
+static const op_attribute rbf_attributes[] = {{"gamma", ATTRIBUTE_FLOAT, true, OP_ANY}, {0}};
+static const op_attribute votes_attributes[] = {{"classes", ATTRIBUTE_INT, true, OP_COUNT}, {0}};
 
 #define ROW(row_domain, row_name, ...)                                                             \
     {                                                                                              \

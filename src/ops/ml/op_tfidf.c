@@ -125,12 +125,11 @@ static clg_status fill_map(pool *p, strbuf *key)
 
 typedef enum weighing { WEIGHT_TF, WEIGHT_IDF, WEIGHT_TFIDF } weighing;
 
+static const char *const mode_words[] = {"TF", "IDF", "TFIDF", NULL};
+
 static weighing weighing_of(const node *n)
 {
-    const char *mode = node_string(n, "mode", "");
-    return strcmp(mode, "TF") == 0    ? WEIGHT_TF
-           : strcmp(mode, "IDF") == 0 ? WEIGHT_IDF
-                                      : WEIGHT_TFIDF;
+    return (weighing)op_word(n, "mode", "TF", mode_words);
 }
 
 static void count_gram(const pool *p, weighing how, size_t gram, float *row)
@@ -183,9 +182,6 @@ static clg_status count_all(const pool *p, const tensor *x, strbuf *key, tensor 
 static clg_status tfidf_check(const node *n)
 {
     pool p;
-    const char *mode = node_string(n, "mode", "");
-    if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0)
-        return pool_error(n, "mode is not one of TF, IDF and TFIDF");
     return pool_read(n, &p);
 }
 
@@ -223,12 +219,16 @@ static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_STRING) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
     {'F', DTYPE_BIT(CLG_FLOAT32)},
     {0}};
-static const op_attribute attributes[] = {
-    {"max_gram_length", ATTRIBUTE_INT, true}, {"max_skip_count", ATTRIBUTE_INT, true},
-    {"min_gram_length", ATTRIBUTE_INT, true}, {"mode", ATTRIBUTE_STRING, true},
-    {"ngram_counts", ATTRIBUTE_INTS, true},   {"ngram_indexes", ATTRIBUTE_INTS, true},
-    {"pool_int64s", ATTRIBUTE_INTS, false},   {"pool_strings", ATTRIBUTE_STRINGS, false},
-    {"weights", ATTRIBUTE_FLOATS, false},     {0}};
+static const op_attribute attributes[] = {{"max_gram_length", ATTRIBUTE_INT, true, OP_AT_LEAST(1)},
+                                          {"max_skip_count", ATTRIBUTE_INT, true, OP_AT_LEAST(0)},
+                                          {"min_gram_length", ATTRIBUTE_INT, true, OP_AT_LEAST(1)},
+                                          {"mode", ATTRIBUTE_STRING, true, OP_WORDS(mode_words)},
+                                          {"ngram_counts", ATTRIBUTE_INTS, true, OP_ANY},
+                                          {"ngram_indexes", ATTRIBUTE_INTS, true, OP_ANY},
+                                          {"pool_int64s", ATTRIBUTE_INTS, false, OP_ANY},
+                                          {"pool_strings", ATTRIBUTE_STRINGS, false, OP_ANY},
+                                          {"weights", ATTRIBUTE_FLOATS, false, OP_ANY},
+                                          {0}};
 
 const op_row op_rows_tfidf[] = {
     {.name = "TfIdfVectorizer",

@@ -123,13 +123,13 @@ static const op_types tree_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(C
                                       {'F', DTYPE_BIT(CLG_FLOAT32)},
                                       {'L', DTYPE_BIT(CLG_INT64)},
                                       {0}};
-static const op_attribute tree_attributes[] = {{"aggregate", ATTRIBUTE_INT, true},
-                                               {"features", ATTRIBUTE_INT, true},
-                                               {"targets", ATTRIBUTE_INT, true},
+static const op_attribute tree_attributes[] = {{"aggregate", ATTRIBUTE_INT, true, OP_ANY},
+                                               {"features", ATTRIBUTE_INT, true, OP_COUNT},
+                                               {"targets", ATTRIBUTE_INT, true, OP_COUNT},
                                                {0}};
-static const op_attribute scores_attributes[] = {{"form", ATTRIBUTE_INT, true},
-                                                 {"transform", ATTRIBUTE_INT, true},
-                                                 {"limit", ATTRIBUTE_FLOAT, false},
+static const op_attribute scores_attributes[] = {{"form", ATTRIBUTE_INT, true, OP_ANY},
+                                                 {"transform", ATTRIBUTE_INT, true, OP_ANY},
+                                                 {"limit", ATTRIBUTE_FLOAT, false, OP_ANY},
                                                  {0}};
 
 const op_row op_rows_tree[] = {

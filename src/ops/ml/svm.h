@@ -10,6 +10,9 @@
 
 typedef enum svm_kernel { SVM_LINEAR, SVM_POLY, SVM_RBF, SVM_SIGMOID } svm_kernel;
 
+/* The words of kernel_type, in the order of svm_kernel; ends with NULL. */
+extern const char *const svm_kernel_types[];
+
 /* A support vector machine; svm_read sets all fields. */
 typedef struct svm_model {
     svm_kernel kernel;
@@ -24,8 +27,7 @@ typedef struct svm_model {
     float rho;                /* first entry of attribute rho */
 } svm_model;
 
-/* Reads the attributes. INVALID_MODEL if the lengths of lists contradict each other, or a string
- * attribute has an unknown value. */
+/* Reads the attributes. INVALID_MODEL if the lengths of lists contradict each other. */
 clg_status svm_read(const node *n, svm_model *out_svm);
 
 #endif

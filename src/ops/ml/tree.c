@@ -20,9 +20,8 @@ static const int32_t mode_words[] = {TREE_LESS | TREE_EQUAL,
                                      TREE_EQUAL,
                                      TREE_LESS | TREE_GREATER | TREE_UNORDERED,
                                      TREE_LEAF};
-static const char *const aggregate_names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
-static const char *const transform_names[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
-                                              "PROBIT"};
+const char *const ml_aggregates[] = {"SUM", "AVERAGE", "MIN", "MAX", NULL};
+const char *const ml_transforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT", NULL};
 
 static int find_word(const char *word, const char *const *words, int n)
 {
@@ -34,8 +33,8 @@ static int find_word(const char *word, const char *const *words, int n)
 int ml_transform_of(const node *n)
 {
     const graph_attribute *a = node_attribute(n, "post_transform");
-    if (a && a->type == ATTRIBUTE_INT) return a->as.i >= 0 && a->as.i < 5 ? (int)a->as.i : -1;
-    return find_word(node_string(n, "post_transform", "NONE"), transform_names, 5);
+    if (a && a->type == ATTRIBUTE_INT) return (int)a->as.i;
+    return op_word(n, "post_transform", "NONE", ml_transforms);
 }
 
 /* ---- lists of the attributes ----------------------------------------------------------------- */
@@ -266,11 +265,8 @@ static clg_status count_targets(reader *r, bool is_classifier)
         return bad(r, "it must have labels that are numbers or strings, and not both");
     if (r->forest->n_targets < 1 || r->forest->n_targets > 1 << 20)
         return bad(r, "it has no targets, or too many");
-    if (ml_transform_of(r->node) < 0) return bad(r, "its post_transform is unknown");
-    const int how =
-        find_word(node_string(r->node, "aggregate_function", "SUM"), aggregate_names, 4);
-    if (how < 0) return bad(r, "its aggregate_function is unknown");
-    r->forest->aggregate = (tree_aggregate)how;
+    r->forest->aggregate =
+        (tree_aggregate)op_word(r->node, "aggregate_function", "SUM", ml_aggregates);
     return CLG_OK;
 }
 

@@ -49,8 +49,8 @@ clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest)
 clg_status tree_read_5(const node *n, tree_forest *out_forest);
 void tree_deinit(tree_forest *f);
 
-/* Values of the attribute post_transform. ml_transform_of returns the node's value, or -1 if the
- * attribute has an unknown value. */
+/* Values of the attribute post_transform. ml_transform_of returns the node's value, be it a word of
+ * ml_transforms or, in TreeEnsemble of ai.onnx.ml 5, an integer. */
 typedef enum ml_transform {
     ML_NONE,
     ML_SOFTMAX,
@@ -58,6 +58,9 @@ typedef enum ml_transform {
     ML_SOFTMAX_ZERO,
     ML_PROBIT
 } ml_transform;
+extern const char *const ml_transforms[]; /* in the order of ml_transform; ends with NULL */
 int ml_transform_of(const node *n);
+/* The words of aggregate_function, in the order of tree_aggregate; ends with NULL. */
+extern const char *const ml_aggregates[];
 
 #endif

@@ -217,8 +217,6 @@ static clg_status read_all(reader *r)
     const int64_t how = node_int(r->node, "aggregate_function", 1);
     f->n_targets = node_int(r->node, "n_targets", 1);
     if (f->n_targets < 1 || f->n_targets > 1 << 20) return bad(r, "it has no targets, or too many");
-    if (how < 0 || how > 3) return bad(r, "its aggregate_function is unknown");
-    if (ml_transform_of(r->node) < 0) return bad(r, "its post_transform is unknown");
     f->aggregate = hows[how];
     CLG_TRY(read_lists(r));
     r->set_first = arena_alloc(&f->memory, r->n_nodes, sizeof *r->set_first);

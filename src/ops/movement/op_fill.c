@@ -131,14 +131,6 @@ static clg_status range_lower(lower_context *c)
 
 /* ---- EyeLike --------------------------------------------------------------------------------- */
 
-static clg_status check_eye(const node *n)
-{
-    const int64_t dtype = node_int(n, "dtype", CLG_FLOAT32);
-    if (dtype > 0 && dtype < 32 && DTYPE_BIT(dtype) & DTYPES_ALL_FIXED) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "dtype is %s, which is not supported",
-                     dtype_name((clg_dtype)dtype));
-}
-
 static clg_status eye_infer(op_context *c)
 {
     if (c->inputs[0].dims.rank != 2)
@@ -252,19 +244,18 @@ static clg_status onehot_lower(lower_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute eye_attributes[] = {
-    {"dtype", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute trilu_attributes[] = {{"upper", ATTRIBUTE_INT, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute onehot_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                 {NULL, ATTRIBUTE_NONE, false}};
+    {"dtype", ATTRIBUTE_INT, false, OP_DTYPES(DTYPES_ALL_FIXED)},
+    {"k", ATTRIBUTE_INT, false, OP_ANY},
+    {0}};
+static const op_attribute trilu_attributes[] = {{"upper", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
+static const op_attribute onehot_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 #define RANGE_TYPES                                                                                \
     (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT16) |                      \
      DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
 static const op_types range_types[] = {{'T', RANGE_TYPES}, {0, 0}};
 static const op_types range_27_types[] = {
     {'T', RANGE_TYPES | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)}, {0, 0}};
-static const op_attribute range_attributes[] = {{"stash_type", ATTRIBUTE_INT, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute range_attributes[] = {{"stash_type", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_types trilu_types[] = {{'K', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types onehot_types[] = {
     {'I', DTYPES_INTEGER | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},
@@ -295,7 +286,6 @@ const op_row op_rows_fill[] = {
      OP_INPUTS(1, 1, "T"),
      OP_OUTPUTS(1, 1, "?"),
      .attributes = eye_attributes,
-     .check = check_eye,
      .infer = eye_infer,
      .lower = eye_lower},
     {.name = "Trilu",

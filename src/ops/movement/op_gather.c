@@ -276,10 +276,9 @@ static clg_status nd_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                               {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute batch_attributes[] = {{"batch_dims", ATTRIBUTE_INT, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute batch_attributes[] = {
+    {"batch_dims", ATTRIBUTE_INT, false, OP_AT_LEAST(0)}, {0}};
 static const op_types types[] = {
     {'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types types64[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};

@@ -18,26 +18,11 @@
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_WRAP } pad_mode;
 
-static bool find_mode(const node *n, pad_mode *out)
-{
-    static const char *const names[] = {"constant", "edge", "reflect", "wrap"};
-    const char *name = node_string(n, "mode", "constant");
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *out = (pad_mode)i;
-            return true;
-        }
-    }
-    return false;
-}
+static const char *const mode_words[] = {"constant", "edge", "reflect", "wrap", NULL};
 
-static clg_status check_pad(const node *n)
+static pad_mode read_mode(const node *n)
 {
-    pad_mode mode;
-    if (find_mode(n, &mode)) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "mode is '%s'; supported are constant, edge, reflect, wrap",
-                     node_string(n, "mode", ""));
+    return (pad_mode)op_word(n, "mode", "constant", mode_words);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -137,7 +122,7 @@ static clg_status pad_infer(op_context *c)
     const shape *in = &c->inputs[0].dims;
     const tensor *numbers = op_has_input(c, 1) ? op_need(c, 1) : NULL;
     const tensor *axes = op_has_input(c, 3) ? op_need(c, 3) : NULL;
-    (void)find_mode(c->node, &mode);
+    mode = read_mode(c->node);
     if ((!numbers && !node_attribute(c->node, "pads")) || (op_has_input(c, 3) && !axes))
         return CLG_OK;
     clg_status status = read_pads(c->node, numbers, axes, in->rank, &p);
@@ -277,7 +262,7 @@ static clg_status pad_lower(lower_context *c)
     pads p;
     pad_mode mode = PAD_CONSTANT;
     const tensor *axes = lower_has_input(c, 3) ? c->inputs[3].known : NULL;
-    (void)find_mode(c->node, &mode);
+    mode = read_mode(c->node);
     const clg_status status = read_pads(c->node, c->n_inputs > 1 ? c->inputs[1].known : NULL, axes,
                                         c->inputs[0].dims.rank, &p);
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
@@ -298,20 +283,18 @@ static clg_status centre_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false},
-                                          {"pads", ATTRIBUTE_INTS, true},
-                                          {"value", ATTRIBUTE_FLOAT, false},
-                                          {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute attributes11[] = {{"mode", ATTRIBUTE_STRING, false},
-                                            {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute centre_attributes[] = {{"axes", ATTRIBUTE_INTS, false},
-                                                 {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false, OP_WORDS(mode_words)},
+                                          {"pads", ATTRIBUTE_INTS, true, OP_ANY},
+                                          {"value", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                          {0}};
+static const op_attribute attributes11[] = {{"mode", ATTRIBUTE_STRING, false, OP_WORDS(mode_words)},
+                                            {0}};
+static const op_attribute centre_attributes[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY}, {0}};
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
 static const op_types types[] = {
     {'P', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
-#define PAD                                                                                        \
-    .name = "Pad", OP_OUTPUTS(1, 1, "T"), .check = check_pad, .infer = pad_infer, .lower = pad_lower
+#define PAD .name = "Pad", OP_OUTPUTS(1, 1, "T"), .infer = pad_infer, .lower = pad_lower
 
 const op_row op_rows_pad[] = {
     {.since = 2, .until = 10, OP_INPUTS(1, 1, "T"), .types = floats, .attributes = attributes, PAD},

@@ -64,8 +64,9 @@ static clg_status reverse_lower(lower_context *c)
     return CLG_OK;
 }
 
-static const op_attribute attributes[] = {
-    {"batch_axis", ATTRIBUTE_INT, false}, {"time_axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute attributes[] = {{"batch_axis", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                          {"time_axis", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                          {0}};
 static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
 const op_row op_rows_reverse[] = {

@@ -27,32 +27,20 @@ typedef enum scatter_reduction {
     REDUCE_ADD,
     REDUCE_MUL,
     REDUCE_MIN,
-    REDUCE_MAX,
-    REDUCE_WRONG
+    REDUCE_MAX
 } scatter_reduction;
+
+static const char *const reduction_words_16[] = {"none", "add", "mul", NULL},
+                         *const reduction_words[] = {"none", "add", "mul", "min", "max", NULL};
 
 static scatter_reduction find_reduction(const node *n)
 {
-    static const char *const words[] = {"none", "add", "mul", "min", "max"};
-    const char *word = node_string(n, "reduction", "none");
-    for (int i = 0; i < REDUCE_WRONG; i++)
-        if (strcmp(word, words[i]) == 0) return (scatter_reduction)i;
-    return REDUCE_WRONG;
+    return (scatter_reduction)op_word(n, "reduction", "none", reduction_words);
 }
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
-
-static clg_status scatter_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const scatter_reduction r = find_reduction(n);
-    if (r != REDUCE_WRONG && (r < REDUCE_MIN || n->opset >= 18)) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has the reduction '%s', which its opset does not have",
-                     node_text(n, shown), node_string(n, "reduction", ""));
-}
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
@@ -310,15 +298,6 @@ static clg_status nd_lower(lower_context *c)
 
 /* ---- TensorScatter --------------------------------------------------------------------------- */
 
-static clg_status tensor_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const char *mode = node_string(n, "mode", "linear");
-    if (strcmp(mode, "linear") == 0 || strcmp(mode, "circular") == 0) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has the mode '%s', which ONNX does not name", node_text(n, shown), mode);
-}
-
 static clg_status tensor_infer(op_context *c)
 {
     int axis;
@@ -365,12 +344,21 @@ static clg_status tensor_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute elements_11[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute elements_11[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+#define REDUCTION(words)                                                                           \
+    {                                                                                              \
+        "reduction", ATTRIBUTE_STRING, false, OP_WORDS(words)                                      \
+    }
 static const op_attribute elements_16[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"reduction", ATTRIBUTE_STRING, false}, {0}};
-static const op_attribute nd_16[] = {{"reduction", ATTRIBUTE_STRING, false}, {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, REDUCTION(reduction_words_16), {0}};
+static const op_attribute elements_18[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, REDUCTION(reduction_words), {0}};
+static const op_attribute nd_16[] = {REDUCTION(reduction_words_16), {0}};
+static const op_attribute nd_18[] = {REDUCTION(reduction_words), {0}};
 static const op_attribute tensor_24[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"mode", ATTRIBUTE_STRING, false}, {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"mode", ATTRIBUTE_STRING, false, OP_ONE_OF("linear", "circular")},
+    {0}};
 static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
@@ -381,20 +369,17 @@ static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 const op_row op_rows_scatter[] = {
     {.name = "Scatter", .since = 9, .until = 10, ELEMENTS, .attributes = elements_11},
     {.name = "ScatterElements", .since = 11, .until = 15, ELEMENTS, .attributes = elements_11},
-    {.name = "ScatterElements",
-     .since = 16,
-     ELEMENTS,
-     .attributes = elements_16,
-     .check = scatter_check},
+    {.name = "ScatterElements", .since = 16, .until = 17, ELEMENTS, .attributes = elements_16},
+    {.name = "ScatterElements", .since = 18, ELEMENTS, .attributes = elements_18},
     {.name = "ScatterND", .since = 11, .until = 15, ND},
-    {.name = "ScatterND", .since = 16, ND, .attributes = nd_16, .check = scatter_check},
+    {.name = "ScatterND", .since = 16, .until = 17, ND, .attributes = nd_16},
+    {.name = "ScatterND", .since = 18, ND, .attributes = nd_18},
     {.name = "TensorScatter",
      .since = 24,
      OP_INPUTS(2, 3, "TTI"),
      OP_OUTPUTS(1, 1, "T"),
      .types = types64,
      .attributes = tensor_24,
-     .check = tensor_check,
      .infer = tensor_infer,
      .lower = tensor_lower},
 };

@@ -176,7 +176,7 @@ static clg_status compress_pick_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute compress_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute compress_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_types types[] = {{'T', DTYPES_ALL_FIXED},
                                  {'B', DTYPE_BIT(CLG_BOOL)},
                                  {'N', DTYPE_BIT(CLG_INT64)},

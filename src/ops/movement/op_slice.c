@@ -265,18 +265,15 @@ static clg_status split_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute slice_attributes[] = {{"starts", ATTRIBUTE_INTS, true},
-                                                {"ends", ATTRIBUTE_INTS, true},
-                                                {"axes", ATTRIBUTE_INTS, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute split_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                {"split", ATTRIBUTE_INTS, false},
-                                                {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute split13_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                  {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute split18_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                  {"num_outputs", ATTRIBUTE_INT, false},
-                                                  {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute slice_attributes[] = {{"starts", ATTRIBUTE_INTS, true, OP_ANY},
+                                                {"ends", ATTRIBUTE_INTS, true, OP_ANY},
+                                                {"axes", ATTRIBUTE_INTS, false, OP_ANY},
+                                                {0}};
+static const op_attribute split_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"split", ATTRIBUTE_INTS, false, OP_ANY}, {0}};
+static const op_attribute split13_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute split18_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"num_outputs", ATTRIBUTE_INT, false, OP_COUNT}, {0}};
 static const op_types indices[] = {
     {'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types lengths[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};

@@ -123,17 +123,6 @@ static clg_status tile_walk(strided_walk *w)
 
 /* ---- DepthToSpace, SpaceToDepth -------------------------------------------------------------- */
 
-static clg_status check_block(const node *n)
-{
-    const int64_t block = node_int(n, "blocksize", 0);
-    const char *mode = node_string(n, "mode", "DCR");
-    if (block < 1 || block > INT16_MAX)
-        return error_set(CLG_ERROR_INVALID_MODEL, "blocksize is %" PRId64, block);
-    if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
-        return error_set(CLG_ERROR_INVALID_MODEL, "mode is '%s', neither DCR nor CRD", mode);
-    return CLG_OK;
-}
-
 static clg_status block_infer(op_context *c)
 {
     const shape *in = &c->inputs[0].dims;
@@ -333,15 +322,14 @@ clg_status ops_lower_copy(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute transpose_attributes[] = {{"perm", ATTRIBUTE_INTS, false},
-                                                    {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute concat_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                 {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute to_depth_attributes[] = {{"blocksize", ATTRIBUTE_INT, true},
-                                                   {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute to_space_attributes[] = {{"blocksize", ATTRIBUTE_INT, true},
-                                                   {"mode", ATTRIBUTE_STRING, false},
-                                                   {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute transpose_attributes[] = {{"perm", ATTRIBUTE_INTS, false, OP_ANY}, {0}};
+static const op_attribute concat_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute to_depth_attributes[] = {
+    {"blocksize", ATTRIBUTE_INT, true, OP_BETWEEN(1, INT16_MAX)}, {0}};
+static const op_attribute to_space_attributes[] = {
+    {"blocksize", ATTRIBUTE_INT, true, OP_BETWEEN(1, INT16_MAX)},
+    {"mode", ATTRIBUTE_STRING, false, OP_ONE_OF("DCR", "CRD")},
+    {0}};
 static const op_types shapes[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define WALKS(variant_name, function)                                                              \
@@ -372,7 +360,6 @@ const op_row op_rows_strided[] = {
      .since = 1,
      OP_INPUTS(1, 1, "T"),
      .attributes = to_space_attributes,
-     .check = check_block,
      .infer = block_infer,
      WALKS("depth_to_space", depth_to_space_walk)},
     {.name = "SpaceToDepth",
@@ -380,14 +367,12 @@ const op_row op_rows_strided[] = {
      .until = 27,
      OP_INPUTS(1, 1, "T"),
      .attributes = to_depth_attributes,
-     .check = check_block,
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},
     {.name = "SpaceToDepth",
      .since = 28,
      OP_INPUTS(1, 1, "T"),
      .attributes = to_space_attributes,
-     .check = check_block,
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},
     {.name = "Concat",

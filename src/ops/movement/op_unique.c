@@ -34,15 +34,6 @@ static clg_status find_rows(const node *n, const shape *in, rows *out)
 
 static bool is_sorted(const node *n) { return node_int(n, "sorted", 1) != 0; }
 
-static clg_status unique_check(const node *n)
-{
-    char text[NODE_TEXT_BYTES];
-    const int64_t sorted = node_int(n, "sorted", 1);
-    if (sorted == 0 || sorted == 1) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: sorted is %" PRId64 ", not 0 or 1",
-                     node_text(n, text), sorted);
-}
-
 static void set_list(value_fact *f, clg_dtype dtype, int64_t n)
 {
     fact_set(f, dtype, &(shape){.rank = 1, .dims = {n}});
@@ -189,7 +180,7 @@ static clg_status write_lower(lower_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute attributes[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"sorted", ATTRIBUTE_INT, false}, {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"sorted", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_types types[] = {{'T', DTYPES_ALL_FIXED & ~DTYPE_BIT(CLG_BFLOAT16)},
                                  {'N', DTYPE_BIT(CLG_INT64)},
                                  {'I', DTYPE_BIT(CLG_INT32)},
@@ -219,7 +210,6 @@ const op_row op_rows_unique[] = {
      OP_OUTPUTS(1, 4, "TNNN"),
      .types = types,
      .attributes = attributes,
-     .check = unique_check,
      .infer = unique_infer,
      .stages = stages},
 };

@@ -92,16 +92,6 @@ static clg_status identity_eval(op_context *c, tensor **out_tensors)
 
 /* ---- BitCast --------------------------------------------------------------------------------- */
 
-static clg_status bitcast_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t to = node_int(n, "to", 0);
-    if (to > 0 && to < 32 && DTYPE_BIT(to) & DTYPES_ALL_FIXED) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s: 'to' is %" PRId64 " (%s), not supported",
-                     node_text(n, shown), to,
-                     dtype_name(to > 0 && to < 32 ? (clg_dtype)to : CLG_DTYPE_NONE));
-}
-
 static clg_status bitcast_infer(op_context *c)
 {
     const clg_dtype from = c->inputs[0].dtype, to = (clg_dtype)node_int(c->node, "to", 0);
@@ -334,11 +324,13 @@ static clg_status unsqueeze_infer(op_context *c)
 #define VIEWABLE (DTYPES_ALL_FIXED | DTYPES_NARROW)
 static const op_types viewed[] = {{'T', VIEWABLE}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types of_whole_bytes[] = {{'T', DTYPES_ALL_FIXED}, {0}};
-static const op_attribute to_attribute[] = {{"to", ATTRIBUTE_INT, true}, {0}};
-static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
-static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
+static const op_attribute to_attribute[] = {
+    {"to", ATTRIBUTE_INT, true, OP_DTYPES(DTYPES_ALL_FIXED)}, {0}};
+static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                                   {0}};
+static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY}, {0}};
+static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true, OP_ANY}, {0}};
 
 /* An entry of the operator table for opsets `from` to `to` (0: no upper limit). */
 #define ROW(row_name, from, to, ...)                                                               \
@@ -351,8 +343,8 @@ const op_row op_rows_view[] = {
         .flags = OP_STRIDED_INPUTS | OP_ANY_KIND | OP_MOVES, .infer = identity_infer,
         .eval = identity_eval, .lower = lower_same_axes),
     ROW("BitCast", 26, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "?"), .types = of_whole_bytes,
-        .flags = OP_STRIDED_INPUTS, .attributes = to_attribute, .check = bitcast_check,
-        .infer = bitcast_infer, .eval = bitcast_eval, .lower = lower_same_axes),
+        .flags = OP_STRIDED_INPUTS, .attributes = to_attribute, .infer = bitcast_infer,
+        .eval = bitcast_eval, .lower = lower_same_axes),
     ROW("Reshape", 5, 13, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped,
         .takes_strided = reshape_takes, .lower = reshape_lower),

@@ -160,43 +160,10 @@ static clg_status expand_quantized(pointwise_group *g, const pointwise_source *s
 
 #define STRINGS DTYPE_BIT(CLG_STRING)
 
-static clg_status check_round_mode(const node *n)
-{
-    int mode;
-    char shown[NODE_TEXT_BYTES];
-    if (narrow_round_mode(n, &mode)) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: round_mode is '%s', not up, down or nearest",
-                     node_text(n, shown), node_string(n, "round_mode", ""));
-}
-
-static clg_status check_cast(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t to = node_int(n, "to", 0);
-    if (to > 0 && to < 32 && DTYPE_BIT(to) & CASTABLE) return check_round_mode(n);
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s casts to %s, which is not supported",
-                     node_text(n, shown), dtype_name((clg_dtype)to));
-}
-
-static clg_status check_shift(const node *n)
-{
-    const char *direction = node_string(n, "direction", "");
-    if (strcmp(direction, "LEFT") == 0 || strcmp(direction, "RIGHT") == 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "direction is '%s', neither LEFT nor RIGHT",
-                     direction);
-}
-
-static clg_status check_gelu(const node *n)
-{
-    const char *approximate = node_string(n, "approximate", "none");
-    if (strcmp(approximate, "none") == 0 || strcmp(approximate, "tanh") == 0) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "approximate is '%s', neither none nor tanh",
-                     approximate);
-}
-
 /* ---- operator table -------------------------------------------------------------------------- */
 
 #define BOOL_ONLY DTYPE_BIT(CLG_BOOL)
+#define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 #define FLOAT_SIGNED (DTYPES_FLOAT | DTYPES_SIGNED)
 
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
@@ -211,48 +178,57 @@ static const op_types integers[] = {{'T', DTYPES_INTEGER}, {0, 0}};
 static const op_types shifted[] = {{'T', DTYPES_UNSIGNED}, {0, 0}};
 static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0, 0}};
 static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
-static const op_types bytes[] = {{'T', DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {0, 0}};
+static const op_types bytes[] = {{'T', BYTES}, {0, 0}};
 static const op_types singles[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0, 0}};
 static const op_types casts[] = {{'T', CASTABLE}, {'U', CASTABLE}, {0, 0}};
 
-#define END                                                                                        \
-    {                                                                                              \
-        NULL, ATTRIBUTE_NONE, false                                                                \
-    }
 #define FLOAT_ATTRIBUTE(name)                                                                      \
     {                                                                                              \
-        name, ATTRIBUTE_FLOAT, false                                                               \
+        name, ATTRIBUTE_FLOAT, false, OP_ANY                                                       \
     }
-#define INT_ATTRIBUTE(name)                                                                        \
+#define FLAG_ATTRIBUTE(name)                                                                       \
     {                                                                                              \
-        name, ATTRIBUTE_INT, false                                                                 \
+        name, ATTRIBUTE_INT, false, OP_BOOLEAN                                                     \
     }
-static const op_attribute alpha[] = {FLOAT_ATTRIBUTE("alpha"), END};
-static const op_attribute alpha_beta[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("beta"), END};
-static const op_attribute alpha_gamma[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("gamma"), END};
-static const op_attribute min_max[] = {FLOAT_ATTRIBUTE("min"), FLOAT_ATTRIBUTE("max"), END};
-static const op_attribute bias_lambd[] = {FLOAT_ATTRIBUTE("bias"), FLOAT_ATTRIBUTE("lambd"), END};
-static const op_attribute fmod_attribute[] = {INT_ATTRIBUTE("fmod"), END};
-static const op_attribute detect[] = {INT_ATTRIBUTE("detect_negative"),
-                                      INT_ATTRIBUTE("detect_positive"), END};
-static const op_attribute direction[] = {{"direction", ATTRIBUTE_STRING, true}, END};
-static const op_attribute approximate[] = {{"approximate", ATTRIBUTE_STRING, false}, END};
+static const op_attribute alpha[] = {FLOAT_ATTRIBUTE("alpha"), {0}};
+static const op_attribute alpha_beta[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("beta"), {0}};
+static const op_attribute alpha_gamma[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("gamma"), {0}};
+static const op_attribute min_max[] = {FLOAT_ATTRIBUTE("min"), FLOAT_ATTRIBUTE("max"), {0}};
+static const op_attribute bias_lambd[] = {FLOAT_ATTRIBUTE("bias"), FLOAT_ATTRIBUTE("lambd"), {0}};
+static const op_attribute fmod_attribute[] = {FLAG_ATTRIBUTE("fmod"), {0}};
+static const op_attribute detect[] = {
+    FLAG_ATTRIBUTE("detect_negative"), FLAG_ATTRIBUTE("detect_positive"), {0}};
+static const op_attribute direction[] = {
+    {"direction", ATTRIBUTE_STRING, true, OP_ONE_OF("LEFT", "RIGHT")}, {0}};
+static const op_attribute approximate[] = {
+    {"approximate", ATTRIBUTE_STRING, false, OP_ONE_OF("none", "tanh")}, {0}};
 /* saturate and round_mode affect float8 only */
-static const op_attribute cast_attributes[] = {{"to", ATTRIBUTE_INT, true},
-                                               INT_ATTRIBUTE("saturate"),
-                                               {"round_mode", ATTRIBUTE_STRING, false},
-                                               END};
+static const op_attribute cast_attributes[] = {
+    {"to", ATTRIBUTE_INT, true, OP_DTYPES(CASTABLE)},
+    FLAG_ATTRIBUTE("saturate"),
+    {"round_mode", ATTRIBUTE_STRING, false, OP_WORDS(narrow_round_modes)},
+    {0}};
 static const op_attribute cast_like_attributes[] = {
-    INT_ATTRIBUTE("saturate"), {"round_mode", ATTRIBUTE_STRING, false}, END};
-static const op_attribute aligned_attributes[] = {INT_ATTRIBUTE("axis"), INT_ATTRIBUTE("broadcast"),
-                                                  END};
-static const op_attribute quantized_attributes[] = {
-    FLOAT_ATTRIBUTE("zero"), {"scale", ATTRIBUTE_FLOAT, true}, {"to", ATTRIBUTE_INT, true}, END};
-static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true},
-                                                {"wiring", ATTRIBUTE_INTS, true},
-                                                {"scalars", ATTRIBUTE_FLOATS, false},
-                                                {"outputs", ATTRIBUTE_INTS, true},
-                                                END};
+    FLAG_ATTRIBUTE("saturate"),
+    {"round_mode", ATTRIBUTE_STRING, false, OP_WORDS(narrow_round_modes)},
+    {0}};
+static const op_attribute aligned_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, FLAG_ATTRIBUTE("broadcast"), {0}};
+#define QUANTIZED(set)                                                                             \
+    {                                                                                              \
+        FLOAT_ATTRIBUTE("zero"), {"scale", ATTRIBUTE_FLOAT, true, OP_ANY},                         \
+            {"to", ATTRIBUTE_INT, true, OP_DTYPES(set)},                                           \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+static const op_attribute dequantized_attributes[] = QUANTIZED(DTYPES_FLOAT);
+static const op_attribute quantized_attributes[] = QUANTIZED(BYTES);
+static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true, OP_ANY},
+                                                {"wiring", ATTRIBUTE_INTS, true, OP_ANY},
+                                                {"scalars", ATTRIBUTE_FLOATS, false, OP_ANY},
+                                                {"outputs", ATTRIBUTE_INTS, true, OP_ANY},
+                                                {0}};
 
 #define FUNCTIONS                                                                                  \
     .infer = pointwise_infer_node, .eval = pointwise_eval_node, .lower = pointwise_lower_node
@@ -334,8 +310,8 @@ const op_row op_rows_pointwise[] = {
         OP(.def = "HardSigmoid", .scalars = {{"alpha", 0.2f}, {"beta", 0.5f}}),
         .attributes = alpha_beta),
     UNARY("HardSwish", 14, floats),
-    ROW("Gelu", 20, 0, 1, 1, "T", "T", floats, OP(.expand = expand_gelu), .attributes = approximate,
-        .check = check_gelu),
+    ROW("Gelu", 20, 0, 1, 1, "T", "T", floats, OP(.expand = expand_gelu),
+        .attributes = approximate),
     UNARY("Softplus", 1, floats),
     UNARY("Softsign", 1, floats),
     UNARY("Mish", 18, floats),
@@ -366,15 +342,15 @@ const op_row op_rows_pointwise[] = {
     ROW("BitwiseXor", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Xor")),
     UNARY("BitwiseNot", 18, integers),
     ROW("BitShift", 11, 27, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift),
-        .attributes = direction, .check = check_shift),
+        .attributes = direction),
     ROW("BitShift", 28, 0, 2, 2, "TT", "T", integers, OP(.expand = expand_shift),
-        .attributes = direction, .check = check_shift),
+        .attributes = direction),
     ROW_THAT(OP_MOVES, "Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
     ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast, .to = true),
-        .attributes = cast_attributes, .check = check_cast),
+        .attributes = cast_attributes),
     ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
         OP(.expand = expand_cast_like, .shapes = POINTWISE_FIRST_ALONE),
-        .attributes = cast_like_attributes, .check = check_round_mode),
+        .attributes = cast_like_attributes),
 
     ALIGNED("Add", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
     ALIGNED("Sub", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
@@ -399,7 +375,7 @@ const op_row op_rows_pointwise[] = {
         .domain = "com.microsoft"),
 
     ROW("Dequantized", 1, 0, 1, 1, "T", "?", bytes, OP(.expand = expand_dequantized, .to = true),
-        .attributes = quantized_attributes, .domain = "clgraph"),
+        .attributes = dequantized_attributes, .domain = "clgraph"),
     ROW("Quantized", 1, 0, 1, 1, "T", "?", singles, OP(.expand = expand_quantized, .to = true),
         .attributes = quantized_attributes, .domain = "clgraph"),
     {.name = "Pointwise",

@@ -109,6 +109,7 @@ static clg_status infer_fused(op_context *c, const shape *dims)
     pointwise_group g;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
+        if (!op_has_input(c, i)) return op_error(c, CLG_ERROR_INVALID_MODEL, "omits input %zu", i);
         if (dtypes[i] == CLG_DTYPE_NONE) return CLG_OK;
     }
     if (pointwise_read(c->node, dtypes, &g) != CLG_OK)
@@ -160,7 +161,8 @@ static clg_status eval_strings(op_context *c, tensor **out_tensors)
 clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 {
     clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
-    const tensor *known[POINTWISE_MAX_INPUTS];
+    const tensor *known[POINTWISE_MAX_INPUTS], *read[POINTWISE_MAX_INPUTS] = {NULL};
+    pointwise_register moved[POINTWISE_MAX_INPUTS];
     pointwise_group g;
     if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row)) return CLG_OK;
     if (strings_in(c)) return eval_strings(c, out_tensors);
@@ -171,8 +173,11 @@ clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
     }
     if (group_of_node(c->node, c->row, dtypes, known, &g) != CLG_OK)
         return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "%s", error_text());
+    pointwise_drop_unread(&g, moved);
+    for (size_t i = 0; i < c->n_inputs; i++)
+        if (moved[i] != POINTWISE_NONE) read[moved[i]] = known[i];
     for (size_t i = 0; i < c->n_outputs; i++)
-        CLG_TRY(pointwise_eval(&g, known, &c->outputs[i].dims, g.outputs[i], &out_tensors[i]));
+        CLG_TRY(pointwise_eval(&g, read, &c->outputs[i].dims, g.outputs[i], &out_tensors[i]));
     return CLG_OK;
 }
 

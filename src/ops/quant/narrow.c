@@ -18,14 +18,7 @@ int narrow_saturation(const node *n)
     return n->opset >= 24 || n->domain[0] ? 1 : 2;
 }
 
-bool narrow_round_mode(const node *n, int *out_mode)
-{
-    static const char *const modes[] = {"up", "down", "nearest"};
-    const char *given = node_string(n, "round_mode", "up");
-    for (*out_mode = 0; *out_mode < 3; (*out_mode)++)
-        if (strcmp(given, modes[*out_mode]) == 0) return true;
-    return false;
-}
+const char *const narrow_round_modes[] = {"up", "down", "nearest", NULL};
 
 /* Sets *out_where to input 0 if that is dense, else to a dense copy in scratch. */
 static clg_status make_dense(lower_context *c, candidate *impl, operand *out_where)
@@ -57,7 +50,6 @@ clg_status narrow_lower_cast(lower_context *c)
     step_builder *b = &c->build;
     operand x = operand_input(0);
     int64_t n;
-    int mode = 0;
     if (from == to) {
         c->is_view = true;
         memcpy(c->views[0].strides, c->inputs[0].strides, sizeof c->views[0].strides);
@@ -65,7 +57,7 @@ clg_status narrow_lower_cast(lower_context *c)
     }
     CLG_TRY(work_check_dtype(c, from));
     CLG_TRY(work_check_dtype(c, to));
-    (void)narrow_round_mode(c->node, &mode);
+    const int mode = op_word(c->node, "round_mode", "up", narrow_round_modes);
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
     candidate *impl = step_candidate(b, "cast_narrow");
     CLG_TRY(make_dense(c, impl, &x));

@@ -22,9 +22,8 @@ static inline bool narrow_is_packed(clg_dtype dtype)
 
 /* Returns P_SATURATE of quant/narrow.clh for a node with the attribute `saturate`. */
 int narrow_saturation(const node *n);
-/* Sets *out_mode to attribute round_mode as P_MODE of quant/narrow.clh; returns false if ONNX does
- * not define the attribute's value. */
-bool narrow_round_mode(const node *n, int *out_mode);
+/* The words of attribute round_mode, by P_MODE of quant/narrow.clh; ends with NULL. */
+extern const char *const narrow_round_modes[];
 
 /* Lowers Cast or CastLike of input 0 to output 0, one of which is narrow. */
 clg_status narrow_lower_cast(lower_context *c);

@@ -105,11 +105,12 @@ static const op_types types[] = {
     {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
     {'S', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},
     {0}};
-static const op_attribute attributes[] = {{"bits", ATTRIBUTE_INT, false},
-                                          {"block_size", ATTRIBUTE_INT, false},
-                                          {"gather_axis", ATTRIBUTE_INT, false},
-                                          {"quantize_axis", ATTRIBUTE_INT, false},
-                                          {0}};
+static const op_attribute attributes[] = {
+    {"bits", ATTRIBUTE_INT, false, OP_ANY},
+    {"block_size", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"gather_axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"quantize_axis", ATTRIBUTE_INT, false, OP_ANY},
+    {0}};
 
 const op_row op_rows_gather_blocks[] = {
     {.name = "GatherBlockQuantized",

@@ -113,12 +113,13 @@ static const op_types types[] = {{'T', HALF_OR_FLOAT},
                                  {'Z', DTYPE_BIT(CLG_UINT8) | HALF_OR_FLOAT},
                                  {'I', DTYPE_BIT(CLG_INT32)},
                                  {0}};
-static const op_attribute attributes[] = {{"K", ATTRIBUTE_INT, true},
-                                          {"N", ATTRIBUTE_INT, true},
-                                          {"bits", ATTRIBUTE_INT, false},
-                                          {"block_size", ATTRIBUTE_INT, true},
-                                          {"accuracy_level", ATTRIBUTE_INT, false},
-                                          {0}};
+static const op_attribute attributes[] = {
+    {"K", ATTRIBUTE_INT, true, OP_COUNT},
+    {"N", ATTRIBUTE_INT, true, OP_COUNT},
+    {"bits", ATTRIBUTE_INT, false, OP_ANY},
+    {"block_size", ATTRIBUTE_INT, true, OP_BETWEEN(0, INT32_MAX)},
+    {"accuracy_level", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)},
+    {0}};
 
 const op_row op_rows_nbits[] = {
     {.name = "MatMulNBits",

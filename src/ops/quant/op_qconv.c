@@ -112,11 +112,11 @@ static const op_types types[] = {{'A', BYTES},
                                  {'I', DTYPE_BIT(CLG_INT32)},
                                  {0}};
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
-static const op_attribute microsoft_attributes[] = {{"channels_last", ATTRIBUTE_INT, false},
-                                                    CONV_ATTRIBUTES{0}};
+static const op_attribute microsoft_attributes[] = {
+    {"channels_last", ATTRIBUTE_INT, false, OP_BOOLEAN}, CONV_ATTRIBUTES{0}};
 
 #define CONV                                                                                       \
-    OP_OUTPUTS(1, 1, "?"), .types = types, .check = window_check_conv, .infer = qconv_infer,       \
+    OP_OUTPUTS(1, 1, "?"), .types = types, .check = window_check, .infer = qconv_infer,            \
                            .lower = qconv_lower
 
 const op_row op_rows_qconv[] = {

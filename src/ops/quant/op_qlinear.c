@@ -359,14 +359,19 @@ static const qlinear_op add = {"Add", 2, NULL, 0}, mul = {"Mul", 2, NULL, 0},
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {'S', DTYPE_BIT(CLG_FLOAT32)}, {0}};
-static const op_attribute alpha[] = {{"alpha", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute axis[] = {{"axis", ATTRIBUTE_INT, true}, {0}};
+static const op_attribute alpha[] = {{"alpha", ATTRIBUTE_FLOAT, false, OP_ANY}, {0}};
+static const op_attribute axis[] = {{"axis", ATTRIBUTE_INT, true, OP_ANY}, {0}};
 static const op_attribute window_attributes[] = {
-    {"auto_pad", ATTRIBUTE_STRING, false},   {"ceil_mode", ATTRIBUTE_INT, false},
-    {"channels_last", ATTRIBUTE_INT, false}, {"count_include_pad", ATTRIBUTE_INT, false},
-    {"kernel_shape", ATTRIBUTE_INTS, true},  {"pads", ATTRIBUTE_INTS, false},
-    {"strides", ATTRIBUTE_INTS, false},      {0}};
-static const op_attribute channels_last[] = {{"channels_last", ATTRIBUTE_INT, false}, {0}};
+    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},
+    {"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"channels_last", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"count_include_pad", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"kernel_shape", ATTRIBUTE_INTS, true, OP_SIZE},
+    {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
+    {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
+    {0}};
+static const op_attribute channels_last[] = {{"channels_last", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                             {0}};
 
 #define QLINEAR                                                                                    \
     .domain = "com.microsoft", .since = 1, OP_OUTPUTS(1, 1, "T"), .types = types,                  \

@@ -30,20 +30,6 @@ static bool is_one_number(const shape *s)
 
 static int64_t block_size(const node *n) { return node_int(n, "block_size", 0); }
 
-static clg_status quantize_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (block_size(n) < 0 || block_size(n) > INT32_MAX)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has a block_size of %" PRId64,
-                         node_text(n, shown), block_size(n));
-    const int64_t precision = node_int(n, "precision", 0);
-    if (precision == 0 || (precision > 0 && precision < 32 && DTYPE_BIT(precision) & SCALES))
-        return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has a precision of %s; float32, float16 and bfloat16 are supported",
-                     node_text(n, shown), dtype_name((clg_dtype)precision));
-}
-
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
 static clg_status check_blocks(const op_context *c, const shape *x, const shape *scale, int axis)
@@ -320,13 +306,16 @@ static const op_types dequantize_types[] = {
     {'Q', QUANTIZED | DTYPE_BIT(CLG_INT32)}, {'S', ALL_SCALES}, {0}};
 static const op_types dynamic_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 
-static const op_attribute axis_13[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute axis_13[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 static const op_attribute axis_19[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false}, {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"saturate", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_attribute blocks_21[] = {
-    {"axis", ATTRIBUTE_INT, false},         {"block_size", ATTRIBUTE_INT, false},
-    {"output_dtype", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false},
-    {"precision", ATTRIBUTE_INT, false},    {0}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"block_size", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"output_dtype", ATTRIBUTE_INT, false, OP_DTYPES(QUANTIZED | DTYPE_BIT(CLG_DTYPE_NONE))},
+    {"saturate", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"precision", ATTRIBUTE_INT, false, OP_DTYPES(SCALES | DTYPE_BIT(CLG_DTYPE_NONE))},
+    {0}};
 
 #define QUANTIZE                                                                                   \
     .name = "QuantizeLinear", OP_INPUTS(2, 3, "TSQ"), OP_OUTPUTS(1, 1, "?"), .types = types,       \
@@ -339,15 +328,13 @@ const op_row op_rows_quantize[] = {
     {QUANTIZE, .since = 10, .until = 12},
     {QUANTIZE, .since = 13, .until = 18, .attributes = axis_13},
     {QUANTIZE, .since = 19, .until = 20, .attributes = axis_19},
-    {QUANTIZE, .since = 21, .until = 22, .attributes = blocks_21, .check = quantize_check},
-    {QUANTIZE, .since = 23, .attributes = blocks_21, .check = quantize_check},
-    {QUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21,
-     .check = quantize_check},
+    {QUANTIZE, .since = 21, .until = 22, .attributes = blocks_21},
+    {QUANTIZE, .since = 23, .attributes = blocks_21},
+    {QUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21},
     {DEQUANTIZE, .since = 10, .until = 12},
     {DEQUANTIZE, .since = 13, .until = 20, .attributes = axis_13},
-    {DEQUANTIZE, .since = 21, .attributes = blocks_21, .check = quantize_check},
-    {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21,
-     .check = quantize_check},
+    {DEQUANTIZE, .since = 21, .attributes = blocks_21},
+    {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21},
     {.name = "DynamicQuantizeLinear",
      .since = 11,
      OP_INPUTS(1, 1, "T"),

@@ -67,14 +67,6 @@ static clg_status gemm_infer(op_context *c)
 
 /* ---- QLinearSoftmax, QLinearWhere ------------------------------------------------------------ */
 
-static clg_status softmax_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t opset = node_int(n, "opset", 0);
-    if (opset >= 1 && opset <= INT16_MAX) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s says opset %" PRId64, node_text(n, shown), opset);
-}
-
 static clg_status softmax_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims;
@@ -197,25 +189,33 @@ static const op_types types[] = {{'A', BYTES},
                                  {'I', DTYPE_BIT(CLG_INT32)},
                                  {'C', DTYPE_BIT(CLG_BOOL)},
                                  {0}};
-static const op_attribute gemm_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false},
-                                               {"transA", ATTRIBUTE_INT, false},
-                                               {"transB", ATTRIBUTE_INT, false},
+static const op_attribute gemm_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                               {"transA", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                               {"transB", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                                {0}};
 static const op_attribute softmax_attributes[] = {
-    {"opset", ATTRIBUTE_INT, true}, {"axis", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute embed_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false}, {0}};
+    {"opset", ATTRIBUTE_INT, true, OP_BETWEEN(1, INT16_MAX)},
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {0}};
+static const op_attribute embed_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+                                                {0}};
 static const op_attribute lstm_attributes[] = {
-    {"activation_alpha", ATTRIBUTE_FLOATS, false}, {"activation_beta", ATTRIBUTE_FLOATS, false},
-    {"activations", ATTRIBUTE_STRINGS, false},     {"clip", ATTRIBUTE_FLOAT, false},
-    {"direction", ATTRIBUTE_STRING, false},        {"hidden_size", ATTRIBUTE_INT, false},
-    {"input_forget", ATTRIBUTE_INT, false},        {0}};
-static const op_attribute pool_attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
-                                               {"ceil_mode", ATTRIBUTE_INT, false},
-                                               {"dilations", ATTRIBUTE_INTS, false},
-                                               {"kernel_shape", ATTRIBUTE_INTS, true},
-                                               {"pads", ATTRIBUTE_INTS, false},
-                                               {"strides", ATTRIBUTE_INTS, false},
-                                               {0}};
+    {"activation_alpha", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"activation_beta", ATTRIBUTE_FLOATS, false, OP_ANY},
+    {"activations", ATTRIBUTE_STRINGS, false, OP_ANY},
+    {"clip", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"direction", ATTRIBUTE_STRING, false, OP_WORDS(recurrent_directions)},
+    {"hidden_size", ATTRIBUTE_INT, false, OP_COUNT},
+    {"input_forget", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute pool_attributes[] = {
+    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},
+    {"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
+    {"kernel_shape", ATTRIBUTE_INTS, true, OP_SIZE},
+    {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
+    {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
+    {0}};
 
 #define DECOMPOSED .domain = "com.microsoft", .since = 1, .types = types, .lower = not_decomposed
 
@@ -231,7 +231,6 @@ const op_row op_rows_quantized[] = {
      OP_INPUTS(5, 5, "TSTST"),
      OP_OUTPUTS(1, 1, "T"),
      .attributes = softmax_attributes,
-     .check = softmax_check,
      .infer = softmax_infer},
     {.name = "QLinearWhere",
      DECOMPOSED,

@@ -108,23 +108,25 @@ static const op_types types[] = {
     {0}};
 
 #define ATTRIBUTES                                                                                 \
-    {"activation_alpha", ATTRIBUTE_FLOATS, false}, {"activation_beta", ATTRIBUTE_FLOATS, false},   \
-        {"activations", ATTRIBUTE_STRINGS, false}, {"clip", ATTRIBUTE_FLOAT, false},               \
-        {"direction", ATTRIBUTE_STRING, false},                                                    \
+    {"activation_alpha", ATTRIBUTE_FLOATS, false, OP_ANY},                                         \
+        {"activation_beta", ATTRIBUTE_FLOATS, false, OP_ANY},                                      \
+        {"activations", ATTRIBUTE_STRINGS, false, OP_ANY},                                         \
+        {"clip", ATTRIBUTE_FLOAT, false, OP_ANY},                                                  \
+        {"direction", ATTRIBUTE_STRING, false, OP_WORDS(recurrent_directions)},                    \
     {                                                                                              \
-        "hidden_size", ATTRIBUTE_INT, false                                                        \
+        "hidden_size", ATTRIBUTE_INT, false, OP_COUNT                                              \
     }
 #define LAYOUT                                                                                     \
     {                                                                                              \
-        "layout", ATTRIBUTE_INT, false                                                             \
+        "layout", ATTRIBUTE_INT, false, OP_BOOLEAN                                                 \
     }
 #define INPUT_FORGET                                                                               \
     {                                                                                              \
-        "input_forget", ATTRIBUTE_INT, false                                                       \
+        "input_forget", ATTRIBUTE_INT, false, OP_BOOLEAN                                           \
     }
 #define LINEAR                                                                                     \
     {                                                                                              \
-        "linear_before_reset", ATTRIBUTE_INT, false                                                \
+        "linear_before_reset", ATTRIBUTE_INT, false, OP_BOOLEAN                                    \
     }
 static const op_attribute rnn_7[] = {ATTRIBUTES, {0}}, rnn_14[] = {ATTRIBUTES, LAYOUT, {0}};
 static const op_attribute gru_7[] = {ATTRIBUTES, LINEAR, {0}},

@@ -78,20 +78,7 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
 
 /* ---- direction, layout, clip ----------------------------------------------------------------- */
 
-static clg_status read_direction(const node *n, recurrent_desc *out)
-{
-    static const char *const words[] = {"forward", "reverse", "bidirectional"};
-    char shown[NODE_TEXT_BYTES], word_shown[NAME_TEXT_BYTES];
-    const char *word = node_string(n, "direction", words[0]);
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(word, words[i]) != 0) continue;
-        out->direction = (recurrent_direction)i;
-        out->n_dirs = out->direction == DIRECTION_BOTH ? 2 : 1;
-        return CLG_OK;
-    }
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s has the direction '%s', which does not exist",
-                     node_text(n, shown), name_text(word, word_shown));
-}
+const char *const recurrent_directions[] = {"forward", "reverse", "bidirectional", NULL};
 
 clg_status recurrent_read(const node *n, recurrent_desc *out)
 {
@@ -101,11 +88,9 @@ clg_status recurrent_read(const node *n, recurrent_desc *out)
     const int64_t layout = node_int(n, "layout", 0);
     *out =
         (recurrent_desc){.cell = kind->cell, .n_gates = kind->n_gates, .batch_first = layout == 1};
-    CLG_TRY(read_direction(n, out));
+    out->direction = (recurrent_direction)op_word(n, "direction", "forward", recurrent_directions);
+    out->n_dirs = out->direction == DIRECTION_BOTH ? 2 : 1;
     CLG_TRY(read_activations(n, kind, out));
-    if (layout != 0 && layout != 1)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has layout %lld, which does not exist",
-                         node_text(n, shown), (long long)layout);
     out->clip = node_float(n, "clip", INFINITY);
     if (!(out->clip > 0))
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has a clip that is not above 0",

@@ -32,6 +32,8 @@ typedef enum recurrent_direction {
     DIRECTION_REVERSE,
     DIRECTION_BOTH
 } recurrent_direction;
+/* The words of direction, in the order of recurrent_direction; ends with NULL. */
+extern const char *const recurrent_directions[];
 
 typedef struct recurrent_desc {
     recurrent_cell cell;

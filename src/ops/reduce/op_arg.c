@@ -113,13 +113,14 @@ static clg_status scan_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute arg_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                              {"keepdims", ATTRIBUTE_INT, false},
-                                              {"select_last_index", ATTRIBUTE_INT, false},
-                                              {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute scan_attributes[] = {{"exclusive", ATTRIBUTE_INT, false},
-                                               {"reverse", ATTRIBUTE_INT, false},
-                                               {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute arg_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"keepdims", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"select_last_index", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute scan_attributes[] = {{"exclusive", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                               {"reverse", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                               {0}};
 static const op_types arg_types[] = {{'T', DTYPES_NUMERIC}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) |
                                                 DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_UINT32) |

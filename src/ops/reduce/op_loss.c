@@ -17,15 +17,6 @@ static const char *reduction_of(const node *n) { return node_string(n, "reductio
 static bool is_reduced(const node *n) { return strcmp(reduction_of(n), "none") != 0; }
 static bool is_mean(const node *n) { return strcmp(reduction_of(n), "mean") == 0; }
 
-static clg_status loss_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES], word[NAME_TEXT_BYTES];
-    if (!is_reduced(n) || is_mean(n) || strcmp(reduction_of(n), "sum") == 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL,
-                     "%s has the reduction '%s'; there are none, mean and sum", node_text(n, shown),
-                     name_text(reduction_of(n), word));
-}
-
 /* Infers the outputs for x: [N, C, d1 ..], targets: [N, d1 ..], weights: [C]. */
 static clg_status loss_infer(op_context *c)
 {
@@ -154,14 +145,16 @@ static clg_status loss_lower(lower_context *c)
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_attribute attributes[] = {
-    {"ignore_index", ATTRIBUTE_INT, false}, {"reduction", ATTRIBUTE_STRING, false}, {0}};
+    {"ignore_index", ATTRIBUTE_INT, false, OP_ANY},
+    {"reduction", ATTRIBUTE_STRING, false, OP_ONE_OF("none", "mean", "sum")},
+    {0}};
 static const loss_op likelihood = {false}, cross_entropy = {true};
 
 #define ROW(row_name, max_outputs, kind)                                                           \
     {                                                                                              \
         .name = row_name, .since = 12, OP_INPUTS(2, 3, "TIT"), OP_OUTPUTS(1, max_outputs, "TT"),   \
-        .types = types, .attributes = attributes, .check = loss_check, .infer = loss_infer,        \
-        .lower = loss_lower, .param = &(kind)                                                      \
+        .types = types, .attributes = attributes, .infer = loss_infer, .lower = loss_lower,        \
+        .param = &(kind)                                                                           \
     }
 
 const op_row op_rows_loss[] = {

@@ -230,7 +230,7 @@ static clg_status mvn_lower(lower_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
-static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
+static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false, OP_ANY}, {0}};
 
 const op_row op_rows_moments[] = {
     {.name = "MeanVarianceNormalization",

@@ -307,28 +307,32 @@ static clg_status lrn_lower(lower_context *c)
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'S', DTYPES_FLOAT}, {'M', DTYPES_FLOAT}, {0}};
 
-static const op_attribute batch_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false},
-                                                {"momentum", ATTRIBUTE_FLOAT, false},
-                                                {"spatial", ATTRIBUTE_INT, false},
-                                                {"training_mode", ATTRIBUTE_INT, false},
+static const op_attribute batch_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+                                                {"momentum", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                                {"spatial", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                                {"training_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                                 {0}};
 static const op_attribute batch_1_attributes[] = {
-    {"epsilon", ATTRIBUTE_FLOAT, false},        {"momentum", ATTRIBUTE_FLOAT, false},
-    {"spatial", ATTRIBUTE_INT, false},          {"is_test", ATTRIBUTE_INT, false},
-    {"consumed_inputs", ATTRIBUTE_INTS, false}, {0}};
-static const op_attribute layer_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                                {"epsilon", ATTRIBUTE_FLOAT, false},
-                                                {"stash_type", ATTRIBUTE_INT, false},
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"momentum", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"spatial", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"is_test", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"consumed_inputs", ATTRIBUTE_INTS, false, OP_ANY},
+    {0}};
+static const op_attribute layer_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
+                                                {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+                                                {"stash_type", ATTRIBUTE_INT, false, OP_ANY},
                                                 {0}};
-static const op_attribute instance_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute group_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false},
-                                                {"num_groups", ATTRIBUTE_INT, true},
-                                                {"stash_type", ATTRIBUTE_INT, false},
+static const op_attribute instance_attributes[] = {
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)}, {0}};
+static const op_attribute group_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+                                                {"num_groups", ATTRIBUTE_INT, true, OP_COUNT},
+                                                {"stash_type", ATTRIBUTE_INT, false, OP_ANY},
                                                 {0}};
-static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false},
-                                              {"beta", ATTRIBUTE_FLOAT, false},
-                                              {"bias", ATTRIBUTE_FLOAT, false},
-                                              {"size", ATTRIBUTE_INT, true},
+static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                              {"beta", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                              {"bias", ATTRIBUTE_FLOAT, false, OP_ANY},
+                                              {"size", ATTRIBUTE_INT, true, OP_COUNT},
                                               {0}};
 
 #define BATCH                                                                                      \

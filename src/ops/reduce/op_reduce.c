@@ -521,16 +521,14 @@ static clg_status normalize_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false},
-                                            {"keepdims", ATTRIBUTE_INT, false},
-                                            {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute by_input[] = {{"keepdims", ATTRIBUTE_INT, false},
-                                        {"noop_with_empty_axes", ATTRIBUTE_INT, false},
-                                        {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute by_attribute[] = {
+    {"axes", ATTRIBUTE_INTS, false, OP_ANY}, {"keepdims", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
+static const op_attribute by_input[] = {{"keepdims", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                        {"noop_with_empty_axes", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                        {0}};
 static const op_attribute normalize_attributes[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"p", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false},
-                                             {NULL, ATTRIBUTE_NONE, false}};
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"p", ATTRIBUTE_INT, false, OP_BETWEEN(1, 2)}, {0}};
+static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false, OP_BETWEEN(1, 2)}, {0}};
 
 #define AXES                                                                                       \
     {                                                                                              \

@@ -283,13 +283,16 @@ static const op_types types[] = {
     {'I', DTYPE_BIT(CLG_INT32)},
     {'M', DTYPE_BIT(CLG_FLOAT32)},
     {0}};
-static const op_attribute rms_attributes[] = {{"axis", ATTRIBUTE_INT, false},
-                                              {"epsilon", ATTRIBUTE_FLOAT, false},
-                                              {"stash_type", ATTRIBUTE_INT, false},
+static const op_attribute rms_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
+                                              {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+                                              {"stash_type", ATTRIBUTE_INT, false, OP_ANY},
                                               {0}};
-static const op_attribute epsilon_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false}, {0}};
+static const op_attribute epsilon_attributes[] = {
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)}, {0}};
 static const op_attribute embed_attributes[] = {
-    {"epsilon", ATTRIBUTE_FLOAT, false}, {"mask_index_type", ATTRIBUTE_INT, false}, {0}};
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"mask_index_type", ATTRIBUTE_INT, false, OP_BETWEEN(0, 1)},
+    {0}};
 
 #define MICROSOFT .domain = "com.microsoft", .since = 1
 #define RMS                                                                                        \

@@ -111,7 +111,7 @@ static clg_status softmax_lower(lower_context *c)
 }
 
 static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
-static const op_attribute attributes[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
 
 #define ROW(row_name, first, last, kind)                                                           \
     {                                                                                              \

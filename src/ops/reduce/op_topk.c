@@ -86,11 +86,11 @@ static clg_status topk_lower(lower_context *c)
 /* ---- operator table -------------------------------------------------------------------------- */
 
 static const op_attribute attributes_1[] = {
-    {"axis", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, true}, {0}};
-static const op_attribute attributes_10[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute attributes_11[] = {{"axis", ATTRIBUTE_INT, false},
-                                             {"largest", ATTRIBUTE_INT, false},
-                                             {"sorted", ATTRIBUTE_INT, false},
+    {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"k", ATTRIBUTE_INT, true, OP_AT_LEAST(0)}, {0}};
+static const op_attribute attributes_10[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY}, {0}};
+static const op_attribute attributes_11[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
+                                             {"largest", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                             {"sorted", ATTRIBUTE_INT, false, OP_BOOLEAN},
                                              {0}};
 static const op_types types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};

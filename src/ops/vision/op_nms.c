@@ -50,15 +50,6 @@ static clg_status nms_infer(op_context *c)
     return CLG_OK;
 }
 
-static clg_status nms_check(const node *n)
-{
-    char text[NODE_TEXT_BYTES];
-    const int64_t form = node_int(n, "center_point_box", 0);
-    if (form == 0 || form == 1) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: center_point_box is %" PRId64 ", not 0 or 1",
-                     node_text(n, text), form);
-}
-
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 /* Infers the outputs of stage 0: the number of selected boxes; the boxes selected for each batch
@@ -120,7 +111,8 @@ static clg_status write_lower(lower_context *c)
 
 /* ---- operator table -------------------------------------------------------------------------- */
 
-static const op_attribute attributes[] = {{"center_point_box", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute attributes[] = {{"center_point_box", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                          {0}};
 static const op_types types[] = {
     {'F', DTYPE_BIT(CLG_FLOAT32)}, {'N', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32)}, {0}};
 
@@ -148,7 +140,6 @@ const op_row op_rows_nms[] = {
      OP_OUTPUTS(1, 1, "N"),
      .types = types,
      .attributes = attributes,
-     .check = nms_check,
      .infer = nms_infer,
      .stages = stages},
 };

@@ -135,14 +135,17 @@ static const op_types max_types[] = {
 static const op_types float_types[] = {{'T', FLOATS}, {0}};
 
 #define WINDOW_ATTRIBUTES                                                                          \
-    {"kernel_shape", ATTRIBUTE_INTS, true}, {"auto_pad", ATTRIBUTE_STRING, false},                 \
-        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},                       \
-        {"dilations", ATTRIBUTE_INTS, false}, {"ceil_mode", ATTRIBUTE_INT, false},
+    {"kernel_shape", ATTRIBUTE_INTS, true, OP_SIZE},                                               \
+        {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},                         \
+        {"pads", ATTRIBUTE_INTS, false, OP_PADDING}, {"strides", ATTRIBUTE_INTS, false, OP_SIZE},  \
+        {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},                                             \
+        {"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
 static const op_attribute max_attributes[] = {
-    WINDOW_ATTRIBUTES{"storage_order", ATTRIBUTE_INT, false}, {0}};
+    WINDOW_ATTRIBUTES{"storage_order", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_attribute average_attributes[] = {
-    WINDOW_ATTRIBUTES{"count_include_pad", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES{"p", ATTRIBUTE_INT, false}, {0}};
+    WINDOW_ATTRIBUTES{"count_include_pad", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
+static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES{"p", ATTRIBUTE_INT, false, OP_COUNT},
+                                             {0}};
 
 const op_row op_rows_pool[] = {
     {.name = "MaxPool",

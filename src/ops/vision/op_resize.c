@@ -12,14 +12,16 @@
 #include <string.h>
 
 /* Values of P_MODE (resize_mode) and P_NEAREST (nearest_mode) of cl/vision/resize.cl. */
-typedef enum resize_mode { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC, N_MODES } resize_mode;
-typedef enum nearest_mode { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, N_NEAREST } nearest_mode;
-typedef enum aspect_policy { STRETCH, NOT_LARGER, NOT_SMALLER, N_POLICIES } aspect_policy;
+typedef enum resize_mode { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC } resize_mode;
+typedef enum nearest_mode { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } nearest_mode;
+typedef enum aspect_policy { STRETCH, NOT_LARGER, NOT_SMALLER } aspect_policy;
 
-static const char *const mode_words[] = {"nearest", "linear", "cubic"};
+/* In the order of the enumerations. Before opset 11, bilinear and trilinear are linear. */
+static const char *const old_mode_words[] = {"nearest", "linear", "bilinear", "trilinear", NULL};
+static const char *const mode_words[] = {"nearest", "linear", "cubic", NULL};
 static const char *const nearest_words[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                            "ceil"};
-static const char *const policy_words[] = {"stretch", "not_larger", "not_smaller"};
+                                            "ceil", NULL};
+static const char *const policy_words[] = {"stretch", "not_larger", "not_smaller", NULL};
 
 /* The attributes of Resize and Upsample in all versions. */
 typedef struct resize_setting {
@@ -43,45 +45,23 @@ static const resize_inputs upsample_7 = {NO_INPUT, NO_INPUT,
 static const resize_inputs resize_10 = {NO_INPUT, 1, NO_INPUT}; /* and Upsample 9 */
 static const resize_inputs resize_11 = {1, 2, 3};
 
-/* Returns the index of a word in a list of n; n if it is not in the list. */
-static int find_word(const char *word, const char *const *words, int n)
+static resize_mode read_mode(const node *n)
 {
-    int i = 0;
-    while (i < n && strcmp(word, words[i]) != 0) i++;
-    return i;
-}
-
-static clg_status read_word(const node *n, const char *name, const char *fallback,
-                            const char *const *words, int n_words, int *out)
-{
-    const char *word = node_string(n, name, fallback);
-    *out = find_word(word, words, n_words);
-    if (*out < n_words) return CLG_OK;
-    char shown[NODE_TEXT_BYTES];
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s has %s '%s', which is not supported",
-                     node_text(n, shown), name, word);
+    if (n->opset >= 11) return (resize_mode)op_word(n, "mode", "nearest", mode_words);
+    return op_word(n, "mode", "nearest", old_mode_words) == 0 ? MODE_NEAREST : MODE_LINEAR;
 }
 
 static clg_status read_setting(const node *n, resize_setting *out)
 {
     const bool old = n->opset < 11;
-    int mode, nearest, coordinates, policy;
-    const char *mode_word = node_string(n, "mode", "nearest");
-    if (old && (strcmp(mode_word, "bilinear") == 0 || strcmp(mode_word, "trilinear") == 0))
-        mode_word = "linear";
-    mode = find_word(mode_word, mode_words, old ? MODE_CUBIC : N_MODES);
-    if (mode == (old ? MODE_CUBIC : N_MODES))
-        CLG_TRY(read_word(n, "mode", "nearest", mode_words, 0, &mode));
-    CLG_TRY(read_word(n, "nearest_mode", old ? "floor" : "round_prefer_floor", nearest_words,
-                      N_NEAREST, &nearest));
-    CLG_TRY(read_word(n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel",
-                      resize_coordinate_words, N_COORDINATES, &coordinates));
-    CLG_TRY(read_word(n, "keep_aspect_ratio_policy", "stretch", policy_words, N_POLICIES, &policy));
     *out = (resize_setting){
-        .mode = (resize_mode)mode,
-        .nearest = (nearest_mode)nearest,
-        .coordinates = (resize_coordinates)coordinates,
-        .policy = (aspect_policy)policy,
+        .mode = read_mode(n),
+        .nearest = (nearest_mode)op_word(n, "nearest_mode", old ? "floor" : "round_prefer_floor",
+                                         nearest_words),
+        .coordinates =
+            (resize_coordinates)op_word(n, "coordinate_transformation_mode",
+                                        old ? "asymmetric" : "half_pixel", resize_coordinate_words),
+        .policy = (aspect_policy)op_word(n, "keep_aspect_ratio_policy", "stretch", policy_words),
         .exclude_outside = node_int(n, "exclude_outside", 0) != 0,
         .antialias = node_int(n, "antialias", 0) != 0,
         .simple_nearest = strcmp(n->op_type, "Resize") == 0 && old,
@@ -482,18 +462,21 @@ static const op_types types[] = {{'T', RESIZABLE},
                                  {0}};
 
 static const op_attribute upsample_7_attributes[] = {
-    {"mode", ATTRIBUTE_STRING, false}, {"scales", ATTRIBUTE_FLOATS, true}, {0}};
-static const op_attribute old_attributes[] = {{"mode", ATTRIBUTE_STRING, false}, {0}};
+    {"mode", ATTRIBUTE_STRING, false, OP_WORDS(old_mode_words)},
+    {"scales", ATTRIBUTE_FLOATS, true, OP_ANY},
+    {0}};
+static const op_attribute old_attributes[] = {
+    {"mode", ATTRIBUTE_STRING, false, OP_WORDS(old_mode_words)}, {0}};
 static const op_attribute attributes[] = {
-    {"mode", ATTRIBUTE_STRING, false},
-    {"coordinate_transformation_mode", ATTRIBUTE_STRING, false},
-    {"nearest_mode", ATTRIBUTE_STRING, false},
-    {"cubic_coeff_a", ATTRIBUTE_FLOAT, false},
-    {"exclude_outside", ATTRIBUTE_INT, false},
-    {"extrapolation_value", ATTRIBUTE_FLOAT, false},
-    {"antialias", ATTRIBUTE_INT, false},
-    {"axes", ATTRIBUTE_INTS, false},
-    {"keep_aspect_ratio_policy", ATTRIBUTE_STRING, false},
+    {"mode", ATTRIBUTE_STRING, false, OP_WORDS(mode_words)},
+    {"coordinate_transformation_mode", ATTRIBUTE_STRING, false, OP_WORDS(resize_coordinate_words)},
+    {"nearest_mode", ATTRIBUTE_STRING, false, OP_WORDS(nearest_words)},
+    {"cubic_coeff_a", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"exclude_outside", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"extrapolation_value", ATTRIBUTE_FLOAT, false, OP_ANY},
+    {"antialias", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"axes", ATTRIBUTE_INTS, false, OP_ANY},
+    {"keep_aspect_ratio_policy", ATTRIBUTE_STRING, false, OP_WORDS(policy_words)},
     {0}};
 
 #define ROW(op_name, first, last, inputs, list, kind)                                              \

@@ -24,40 +24,10 @@ static int64_t known_count(const shape *s)
 
 /* ---- RoiAlign -------------------------------------------------------------------------------- */
 
-static bool is_word(const node *n, const char *name, const char *fallback, const char *a,
-                    const char *b)
-{
-    const char *word = node_string(n, name, fallback);
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
-}
-
 static bool has_half_pixel(const node *n)
 {
     return n->opset >= 16 && strcmp(node_string(n, "coordinate_transformation_mode", "half_pixel"),
                                     "half_pixel") == 0;
-}
-
-static clg_status align_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (!is_word(n, "mode", "avg", "avg", "max") ||
-        !is_word(n, "coordinate_transformation_mode", "half_pixel", "half_pixel",
-                 "output_half_pixel"))
-        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         "%s has mode '%s' and coordinates '%s', which ONNX does not name",
-                         node_text(n, shown), node_string(n, "mode", "avg"),
-                         node_string(n, "coordinate_transformation_mode", "half_pixel"));
-    static const char *const sizes[] = {"output_height", "output_width"};
-    for (int i = 0; i < 2; i++) {
-        const int64_t size = node_int(n, sizes[i], 1);
-        if (size < 1 || size > MAX_EXTENT)
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s has %s %" PRId64, node_text(n, shown),
-                             sizes[i], size);
-    }
-    if (node_int(n, "sampling_ratio", 0) < 0 || node_int(n, "sampling_ratio", 0) > MAX_EXTENT)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has sampling_ratio %" PRId64,
-                         node_text(n, shown), node_int(n, "sampling_ratio", 0));
-    return CLG_OK;
 }
 
 /* Infers [n_rois, channels, height, width] from regions [n_rois, columns]. */
@@ -166,18 +136,24 @@ static const op_types types[] = {
     {'I', DTYPE_BIT(CLG_INT64)},
     {0}};
 #define ALIGN_ATTRIBUTES                                                                           \
-    {"mode", ATTRIBUTE_STRING, false}, {"output_height", ATTRIBUTE_INT, false},                    \
-        {"output_width", ATTRIBUTE_INT, false}, {"sampling_ratio", ATTRIBUTE_INT, false},          \
-        {"spatial_scale", ATTRIBUTE_FLOAT, false},
+    {"mode", ATTRIBUTE_STRING, false, OP_ONE_OF("avg", "max")},                                    \
+        {"output_height", ATTRIBUTE_INT, false, OP_BETWEEN(1, MAX_EXTENT)},                        \
+        {"output_width", ATTRIBUTE_INT, false, OP_BETWEEN(1, MAX_EXTENT)},                         \
+        {"sampling_ratio", ATTRIBUTE_INT, false, OP_BETWEEN(0, MAX_EXTENT)},                       \
+        {"spatial_scale", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
 static const op_attribute align_10[] = {ALIGN_ATTRIBUTES{0}};
 static const op_attribute align_16[] = {
-    ALIGN_ATTRIBUTES{"coordinate_transformation_mode", ATTRIBUTE_STRING, false}, {0}};
+    ALIGN_ATTRIBUTES{"coordinate_transformation_mode", ATTRIBUTE_STRING, false,
+                     OP_ONE_OF("half_pixel", "output_half_pixel")},
+    {0}};
 static const op_attribute pool_attributes[] = {
-    {"pooled_shape", ATTRIBUTE_INTS, true}, {"spatial_scale", ATTRIBUTE_FLOAT, false}, {0}};
+    {"pooled_shape", ATTRIBUTE_INTS, true, OP_SIZE},
+    {"spatial_scale", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {0}};
 
 #define ALIGN                                                                                      \
     .name = "RoiAlign", OP_INPUTS(3, 3, "TTI"), OP_OUTPUTS(1, 1, "T"), .types = types,             \
-    .check = align_check, .infer = align_infer, .lower = align_lower
+    .infer = align_infer, .lower = align_lower
 
 const op_row op_rows_roi[] = {
     {ALIGN, .since = 10, .until = 15, .attributes = align_10},

@@ -16,32 +16,20 @@
 #define SIMD_ITEMS_PER_UNIT 4    /* target of work-items per core, to balance the load */
 #define SIMT_ITEMS_PER_UNIT 2048 /* the same per compute unit of a GPU: its threads, and latency */
 
-/* find_mode and find_padding return P_MODE and P_PAD of the kernel; -1 for an unknown attribute
- * value. */
+static const char *const mode_words[] = {"nearest", "linear", "cubic", "bilinear", "bicubic", NULL};
+static const char *const padding_words[] = {"zeros", "border", "reflection", NULL};
+
+/* Returns P_MODE of the kernel: opset 16 has other words for the same modes. */
 static int find_mode(const node *n)
 {
-    const char *word = node_string(n, "mode", "linear");
-    if (strcmp(word, "nearest") == 0) return 0;
-    if (strcmp(word, "linear") == 0 || strcmp(word, "bilinear") == 0) return 1;
-    return strcmp(word, "cubic") == 0 || strcmp(word, "bicubic") == 0 ? 2 : -1;
+    static const int modes[] = {0, 1, 2, 1, 2};
+    return modes[op_word(n, "mode", "linear", mode_words)];
 }
 
+/* Returns P_PAD of the kernel. */
 static int find_padding(const node *n)
 {
-    static const char *const words[] = {"zeros", "border", "reflection"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(node_string(n, "padding_mode", "zeros"), words[i]) == 0) return i;
-    return -1;
-}
-
-static clg_status sample_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (find_mode(n) >= 0 && find_padding(n) >= 0) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has mode '%s' and padding_mode '%s', which ONNX does not name together",
-                     node_text(n, shown), node_string(n, "mode", "linear"),
-                     node_string(n, "padding_mode", "zeros"));
+    return op_word(n, "padding_mode", "zeros", padding_words);
 }
 
 /* ---- GridSample ------------------------------------------------------------------------------ */
@@ -175,11 +163,13 @@ static clg_status affine_lower(lower_context *c)
 static const op_types sample_types[] = {
     {'T', DTYPES_ALL_FIXED & ~DTYPE_BIT(CLG_BFLOAT16)}, {'G', FLOATS}, {0}};
 static const op_types affine_types[] = {{'T', FLOATS}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_attribute sample_attributes[] = {{"mode", ATTRIBUTE_STRING, false},
-                                                 {"padding_mode", ATTRIBUTE_STRING, false},
-                                                 {"align_corners", ATTRIBUTE_INT, false},
-                                                 {0}};
-static const op_attribute affine_attributes[] = {{"align_corners", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute sample_attributes[] = {
+    {"mode", ATTRIBUTE_STRING, false, OP_WORDS(mode_words)},
+    {"padding_mode", ATTRIBUTE_STRING, false, OP_WORDS(padding_words)},
+    {"align_corners", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {0}};
+static const op_attribute affine_attributes[] = {
+    {"align_corners", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 
 const op_row op_rows_sample[] = {
     {.name = "GridSample",
@@ -188,7 +178,6 @@ const op_row op_rows_sample[] = {
      OP_OUTPUTS(1, 1, "T"),
      .types = sample_types,
      .attributes = sample_attributes,
-     .check = sample_check,
      .infer = sample_infer,
      .lower = sample_lower},
     {.name = "AffineGrid",

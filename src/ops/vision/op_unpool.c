@@ -121,9 +121,9 @@ static clg_status unpool_lower(lower_context *c)
 }
 
 static const op_types types[] = {{'T', DTYPES_FLOAT}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_attribute attributes[] = {{"kernel_shape", ATTRIBUTE_INTS, true},
-                                          {"pads", ATTRIBUTE_INTS, false},
-                                          {"strides", ATTRIBUTE_INTS, false},
+static const op_attribute attributes[] = {{"kernel_shape", ATTRIBUTE_INTS, true, OP_SIZE},
+                                          {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
+                                          {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
                                           {0}};
 
 const op_row op_rows_unpool[] = {

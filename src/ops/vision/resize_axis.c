@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-const char *const resize_coordinate_words[N_COORDINATES] = {
+const char *const resize_coordinate_words[] = {
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",   "align_corners",
-    "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn",
+    "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn", NULL,
 };
 
 /* A rational number num / den, and the nearest double, which is used where 64 bits do not suffice.

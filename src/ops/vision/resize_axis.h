@@ -21,7 +21,8 @@ typedef enum resize_coordinates {
     N_COORDINATES
 } resize_coordinates;
 
-extern const char *const resize_coordinate_words[N_COORDINATES]; /* as ONNX names them */
+/* As ONNX names them; ends with NULL. */
+extern const char *const resize_coordinate_words[];
 
 /* An axis of in elements that is resized to out elements. Output o is at position (o * step +
  * shift) / unit of the input. */

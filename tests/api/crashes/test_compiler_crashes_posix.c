@@ -7,6 +7,7 @@
  * child processes in unusual ways.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/crashing_driver.h"
@@ -98,7 +99,7 @@ TEST(crash__no_other_implementation)
         assert_ok(clg_builder_node(g, NULL, "Softmax", "the node", 1, NAMES("x"), 1, NAMES("y")));
         assert_ok(clg_builder_output(g, "y"));
         clg_session *s = build_session(context, g, NULL);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
         for (int run = 0; run < 2; run++) {
             assert_error(clg_session_run(s), CLG_ERROR_KERNEL_BUILD, "the node");
             assert_non_null(strstr(clg_last_error(), "crashes (signal 6)"));
@@ -130,7 +131,7 @@ static void expect_tanh_of_sigmoid(const char *store, const char *in, const char
     assert_ok(clg_builder_node(g, NULL, "Tanh", "outer", 1, NAMES("s"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     clg_session *s = build_session(context, g, NULL);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(301), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 1, DIMS(301), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     for (int i = 0; i < 301; i++)
@@ -162,12 +163,12 @@ TEST(crash__of_dot_products)
     clg_context *context = cd_context("dot", NULL);
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_UINT8, 2, DIMS(2, 3), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_INT8, 2, DIMS(3, 2), w));
+    assert_ok(sized_constant(g, "w", CLG_INT8, 2, DIMS(3, 2), w));
     assert_ok(
         clg_builder_node(g, NULL, "MatMulInteger", "bytes", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     clg_session *s = build_session(context, g, &options);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_UINT8, 2, DIMS(2, 3), x));
+    assert_ok(sized_input(s, "x", CLG_UINT8, 2, DIMS(2, 3), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     for (int i = 0; i < 2; i++)

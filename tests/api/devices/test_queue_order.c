@@ -6,6 +6,7 @@
  * wait for uploads, show that the layer exposes missing dependencies.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/opencl_delay.h"
@@ -128,9 +129,9 @@ static clg_session *make_matmul_by(clg_context *context, float b, float w,
     for (int i = 0; i < N; i++) all_b[i] = b;
     for (int i = 0; i < N; i++) all_w[i * N + i] = w;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(N, N), all_w));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 1, DIMS(N), all_b));
-    assert_ok(clg_builder_constant(g, "one", CLG_FLOAT32, 0, NULL, &one));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(N, N), all_w));
+    assert_ok(sized_constant(g, "b", CLG_FLOAT32, 1, DIMS(N), all_b));
+    assert_ok(sized_constant(g, "one", CLG_FLOAT32, 0, NULL, &one));
     assert_ok(clg_builder_node(g, NULL, "Add", "shift", 2, NAMES("b", "one"), 1, NAMES("b1")));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("p")));
     assert_ok(clg_builder_node(g, NULL, "Add", "sum", 2, NAMES("p", "b1"), 1, NAMES("y")));
@@ -162,7 +163,7 @@ static bool run_matmul(clg_session *s, float b, float w)
     for (int run = 0; run < 3; run++) {
         const float value = fresh();
         fill(x, value);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x));
         assert_ok(clg_session_run(s));
         memset(x, 0, sizeof x); /* no command uses it any more */
         assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
@@ -207,14 +208,14 @@ static bool branches_arrive(clg_context *context)
             float all[ROWS * N];
             w[i] = fresh();
             for (int k = 0; k < ROWS * N; k++) all[k] = w[i];
-            assert_ok(clg_builder_constant(g, constants[i], CLG_FLOAT32, 2, DIMS(ROWS, N), all));
+            assert_ok(sized_constant(g, constants[i], CLG_FLOAT32, 2, DIMS(ROWS, N), all));
             assert_ok(clg_builder_node(g, NULL, "Mul", outputs[i], 2,
                                        NAMES(inputs[i], constants[i]), 1, NAMES(outputs[i])));
             assert_ok(clg_builder_output(g, outputs[i]));
         }
         clg_session *s = build_session(context, g, NULL);
         for (int i = 0; i < BRANCHES; i++)
-            assert_ok(clg_session_set_input_data(s, inputs[i], CLG_FLOAT32, 2, DIMS(ROWS, N), x));
+            assert_ok(sized_input(s, inputs[i], CLG_FLOAT32, 2, DIMS(ROWS, N), x));
         assert_ok(clg_session_run(s));
         for (int i = 0; i < BRANCHES; i++) {
             assert_ok(clg_session_get_output_data(s, outputs[i], y, sizeof y));
@@ -308,7 +309,7 @@ static bool own_queue_sees_known_outputs(clg_context *context)
     assert_ok(clg_builder_output(g, "n"));
     assert_ok(clg_builder_output(g, "y"));
     clg_session *s = build_session(context, g, NULL);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, 1), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(rows, 1), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_device(s, "n", &v));
     read_in(q, v, got, sizeof got, NULL);
@@ -335,7 +336,7 @@ static bool own_queue_waits_for_runs(clg_context *context)
     for (int run = 0; run < 4; run++) {
         const float value = fresh();
         fill(x, value);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x));
         assert_ok(clg_session_run_async(s));
         if (run % 2) assert_ok(clg_session_wait(s));
         assert_ok(clg_session_event(s, &done));
@@ -404,11 +405,10 @@ static void *run_clone(void *argument)
     clone_work *work = argument;
     float x[ROWS * N], y[ROWS * N];
     fill(x, work->b);
-    work->right =
-        clg_session_set_input_data(work->session, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x) == 0 &&
-        clg_session_run(work->session) == 0 &&
-        clg_session_get_output_data(work->session, "y", y, sizeof y) == 0 &&
-        check(y, work->b, work->w, work->b);
+    work->right = sized_input(work->session, "x", CLG_FLOAT32, 2, DIMS(ROWS, N), x) == 0 &&
+                  clg_session_run(work->session) == 0 &&
+                  clg_session_get_output_data(work->session, "y", y, sizeof y) == 0 &&
+                  check(y, work->b, work->w, work->b);
     return NULL;
 }
 

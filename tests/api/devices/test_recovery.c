@@ -5,6 +5,7 @@
  * and what is lost; a device that is gone; an OpenCL context of the application. test_lost_device.c
  * loses the device at each call.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/opencl_lost.h"
@@ -37,9 +38,9 @@ static clg_session *make_session(void)
     for (int i = 0; i < K; i++) b[i] = (float)i * 0.11f;
     for (int i = 0; i < ROWS * K; i++) x[i] = (float)((i * 5) % 17 - 8) * 0.23f;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, K), NULL));
-    assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 2, DIMS(K, K), w));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 1, DIMS(K), b));
-    assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+    assert_ok(sized_constant(g, "c", CLG_FLOAT32, 2, DIMS(K, K), w));
+    assert_ok(sized_constant(g, "b", CLG_FLOAT32, 1, DIMS(K), b));
+    assert_ok(sized_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
     assert_ok(clg_builder_node(g, NULL, "Mul", "", 2, NAMES("c", "two"), 1, NAMES("w")));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "", 2, NAMES("x", "w"), 1, NAMES("p")));
     assert_ok(clg_builder_node(g, NULL, "Add", "", 2, NAMES("p", "b"), 1, NAMES("y")));
@@ -51,7 +52,7 @@ static clg_session *make_session(void)
 
 static void set_x(clg_session *s)
 {
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, K), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, K), x));
 }
 
 static clg_status run(clg_session *s, float *y)

@@ -6,6 +6,7 @@
  * the error must name the kernel. Rejections are not recorded: the next process tries again.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/wrong_driver.h"
@@ -79,12 +80,12 @@ TEST(refused__without_a_self_test_too)
     options.n_preferred_impls = 1;
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(2, 3), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 4), w));
+    assert_ok(sized_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 4), w));
     assert_ok(clg_builder_node(g, NULL, "Einsum", "sums", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_attribute_string(g, "equation", "mk,kn->mn"));
     assert_ok(clg_builder_output(g, "y"));
     clg_session *s = build_session(context, g, &options);
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     for (int i = 0; i < 8; i++) assert_true(y[i] == want[i]);
@@ -118,7 +119,7 @@ TEST(refused__groups_shrink)
         char number[16];
         (void)snprintf(number, sizeof number, "%d", max);
         wd_set_or_clear("CLG_KERNEL_ITEMS", number);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + max % 5), x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + max % 5), x));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output_data(s, "y", y, (size_t)(7 * (96 + max % 5)) * 4));
         for (int i = 0; i < 7 * (96 + max % 5); i++) assert_true(y[i] == -x[i]);
@@ -146,7 +147,7 @@ TEST(refused__groups_that_cannot_shrink)
     wd_set_or_clear("CLG_KERNEL_ITEMS", "4");
     /* a work-group for each row, or kernels of the SIMD class */
     clg_session *s = unary(context, "Softmax");
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
+    assert_ok(sized_input(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
     for (int i = 0; i < 256; i++) assert_true(fabsf(y[i] - 1.0f / 256) < 1e-7f);

@@ -5,6 +5,7 @@
  * without the limit; others, and all of them without the pass `split`, are refused with a message
  * that names the limit.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/build_session.h"
@@ -31,7 +32,7 @@ enum { N_INDICES = sizeof indices / sizeof *indices };
 
 static void weights(clg_builder *g, const char *name, size_t rank, const int64_t *dims)
 {
-    assert_ok(clg_builder_constant(g, name, CLG_FLOAT32, rank, dims, numbers + 7));
+    assert_ok(sized_constant(g, name, CLG_FLOAT32, rank, dims, numbers + 7));
 }
 
 static void apply(clg_builder *g, const char *op, size_t n, const char *const *inputs,
@@ -83,7 +84,7 @@ static void tied(clg_builder *g)
     apply(g, "Sub", 2, NAMES("e", "m"), "d");
     weights(g, "r", 2, DIMS(1, N_INDICES));
     const int64_t flat[] = {N_INDICES, 33};
-    assert_ok(clg_builder_constant(g, "f", CLG_INT64, 1, DIMS(2), flat));
+    assert_ok(sized_constant(g, "f", CLG_INT64, 1, DIMS(2), flat));
     apply(g, "Reshape", 2, NAMES("d", "f"), "rows");
     apply(g, "MatMul", 2, NAMES("r", "rows"), "h");
     finish(g, "MatMul", 2, NAMES("h", "t"));
@@ -120,9 +121,9 @@ static void quantised_product(clg_builder *g)
 {
     const char *const inputs[] = {"q", "w", "s", "z"}, *const output = "y";
     assert_ok(clg_builder_input(g, "q", CLG_FLOAT32, 2, DIMS(ROWS, 64), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_UINT8, 3, DIMS(10001, 4, 8), bytes));
+    assert_ok(sized_constant(g, "w", CLG_UINT8, 3, DIMS(10001, 4, 8), bytes));
     weights(g, "s", 1, DIMS(40004));
-    assert_ok(clg_builder_constant(g, "z", CLG_UINT8, 1, DIMS(20002), bytes));
+    assert_ok(sized_constant(g, "z", CLG_UINT8, 1, DIMS(20002), bytes));
     assert_ok(clg_builder_node(g, "com.microsoft", "MatMulNBits", NULL, 4, inputs, 1, &output));
     assert_ok(clg_builder_attribute_int(g, "K", 64));
     assert_ok(clg_builder_attribute_int(g, "N", 10001));
@@ -174,14 +175,13 @@ static clg_context *open_context(const char *limit)
 static clg_status set_inputs(clg_session *s, void (*build)(clg_builder *))
 {
     if (build == lookup || build == tied)
-        return clg_session_set_input_data(s, "i", CLG_INT64, 2, DIMS(3, N_INDICES / 3), indices);
+        return sized_input(s, "i", CLG_INT64, 2, DIMS(3, N_INDICES / 3), indices);
     if (build == lookup_of_scalars)
-        return clg_session_set_input_data(s, "n", CLG_INT32, 1, DIMS(N_INDICES), narrow);
+        return sized_input(s, "n", CLG_INT32, 1, DIMS(N_INDICES), narrow);
     if (build == convolution || build == grouped_convolution)
-        return clg_session_set_input_data(s, "image", CLG_FLOAT32, 4, DIMS(1, 8, 9, 9), x);
-    if (build == quantised_product)
-        return clg_session_set_input_data(s, "q", CLG_FLOAT32, 2, DIMS(ROWS, 64), x);
-    return clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, WIDTH), x);
+        return sized_input(s, "image", CLG_FLOAT32, 4, DIMS(1, 8, 9, 9), x);
+    if (build == quantised_product) return sized_input(s, "q", CLG_FLOAT32, 2, DIMS(ROWS, 64), x);
+    return sized_input(s, "x", CLG_FLOAT32, 2, DIMS(ROWS, WIDTH), x);
 }
 
 /* Creates a session and runs it. y may be NULL. *out_plan is freed by the caller. */

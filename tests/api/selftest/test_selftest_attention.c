@@ -6,6 +6,7 @@
  * wrong, an error must say so. With self-tests disabled, the same model's result is wrong.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/wrong_driver.h"
@@ -68,15 +69,15 @@ static clg_model *build(operator_kind kind, int64_t queries, int64_t keys)
     assert_ok(clg_builder_input(g, "k", CLG_FLOAT32, 3, DIMS(BATCH, keys, HEADS * D), NULL));
     assert_ok(clg_builder_input(g, "v", CLG_FLOAT32, 3, DIMS(BATCH, keys, HEADS * D), NULL));
     if (kind == GROUP_QUERY) {
-        assert_ok(clg_builder_constant(g, "lengths", CLG_INT32, 1, DIMS(BATCH), lengths));
-        assert_ok(clg_builder_constant(g, "total", CLG_INT32, 0, NULL, &total));
+        assert_ok(sized_constant(g, "lengths", CLG_INT32, 1, DIMS(BATCH), lengths));
+        assert_ok(sized_constant(g, "total", CLG_INT32, 0, NULL, &total));
         assert_ok(clg_builder_node(g, domain, "GroupQueryAttention", "node", 7,
                                    NAMES("q", "k", "v", "", "", "lengths", "total"), 1,
                                    NAMES("y")));
         assert_ok(clg_builder_attribute_int(g, "kv_num_heads", HEADS));
     } else {
         if (kind == MASKED)
-            assert_ok(clg_builder_constant(g, "mask", CLG_BOOL, 2, DIMS(queries, keys), all_seen));
+            assert_ok(sized_constant(g, "mask", CLG_BOOL, 2, DIMS(queries, keys), all_seen));
         assert_ok(clg_builder_node(g, domain, is_onnx ? "Attention" : "MultiHeadAttention", "node",
                                    kind == MASKED ? 4 : 3, NAMES("q", "k", "v", "mask"), 1,
                                    NAMES("y")));

@@ -6,6 +6,7 @@
  * is not looked at here. Without a fault nothing is reported.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/ocl_platforms.h"
@@ -113,9 +114,9 @@ static void add_input(clg_builder *g, const char *name, const node_input *in)
 {
     assert_true(count(in) <= MAX_ELEMENTS);
     if (in->ints)
-        assert_ok(clg_builder_constant(g, name, CLG_INT64, 1, in->dims, in->ints));
+        assert_ok(sized_constant(g, name, CLG_INT64, 1, in->dims, in->ints));
     else if (in->constant)
-        assert_ok(clg_builder_constant(g, name, CLG_FLOAT32, (size_t)in->rank, in->dims, elements));
+        assert_ok(sized_constant(g, name, CLG_FLOAT32, (size_t)in->rank, in->dims, elements));
     else
         assert_ok(clg_builder_input(g, name, CLG_FLOAT32, (size_t)in->rank, in->dims, NULL));
 }
@@ -160,8 +161,8 @@ static clg_status run(const node_case *c, clg_selftest selftest)
     for (size_t i = 0; status == CLG_OK && i < MAX_INPUTS; i++) {
         const node_input *in = &c->inputs[i];
         if (in->rank && !in->constant)
-            assert_ok(clg_session_set_input_data(session, names[i], CLG_FLOAT32, (size_t)in->rank,
-                                                 in->dims, elements));
+            assert_ok(
+                sized_input(session, names[i], CLG_FLOAT32, (size_t)in->rank, in->dims, elements));
     }
     if (status == CLG_OK) {
         status = clg_session_run(session);

@@ -4,6 +4,7 @@
  * device has such a unit, but not used by default; used where a session prefers them and their
  * self-test passes; and rejected under a driver that miscompiles them (layers/opencl_wrong.c).
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/driver_faults.h"
@@ -115,8 +116,8 @@ static answer run(clg_context *context, const problem *p, const char *preferred)
     options.n_preferred_impls = preferred ? 1 : 0;
     assert_ok(clg_session_create(context, model, &options, &session));
     for (int i = 0; i < 2; i++)
-        assert_ok(clg_session_set_input_data(session, names[i], CLG_FLOAT16, p->in[i].rank,
-                                             p->in[i].dims, p->in[i].data));
+        assert_ok(sized_input(session, names[i], CLG_FLOAT16, p->in[i].rank, p->in[i].dims,
+                              p->in[i].data));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &value));
     for (int i = 0; i < M * N && p != &projections; i++)

@@ -5,6 +5,7 @@
  * plain one must compute the right result. With self-tests disabled, the result is wrong.
  */
 /* ctest: timeout 900 */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/ocl_platforms.h"
@@ -59,10 +60,10 @@ static clg_model *model_of(const wrong_kernel *f)
     assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_UINT8, conv ? 4 : 2,
                                 conv ? DIMS(1, K, 1, M) : DIMS(M, K), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_INT8, conv ? 4 : 2,
-                                   conv ? DIMS(N, K, 1, TAPS) : DIMS(K, N), weights));
-    assert_ok(clg_builder_constant(g, "x_zero", CLG_UINT8, 0, NULL, &zero));
-    assert_ok(clg_builder_constant(g, "w_zero", CLG_INT8, 1, DIMS(N), weights));
+    assert_ok(sized_constant(g, "w", CLG_INT8, conv ? 4 : 2,
+                             conv ? DIMS(N, K, 1, TAPS) : DIMS(K, N), weights));
+    assert_ok(sized_constant(g, "x_zero", CLG_UINT8, 0, NULL, &zero));
+    assert_ok(sized_constant(g, "w_zero", CLG_INT8, 1, DIMS(N), weights));
     assert_ok(clg_builder_node(g, NULL, f->op_type, "node", 4, NAMES("x", "w", "x_zero", "w_zero"),
                                1, NAMES("y")));
     if (conv) assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(0, 1, 0, 1)));
@@ -108,8 +109,8 @@ static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store,
     assert_ok(clg_context_create("pocl", &how, &context));
     clg_model *model = model_of(f);
     assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(clg_session_set_input_data(session, "x", CLG_UINT8, conv ? 4 : 2,
-                                         conv ? DIMS(1, K, 1, M) : DIMS(M, K), x_bytes));
+    assert_ok(sized_input(session, "x", CLG_UINT8, conv ? 4 : 2,
+                          conv ? DIMS(1, K, 1, M) : DIMS(M, K), x_bytes));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &y));
     for (int i = 0; i < M * N; i++) {

@@ -97,7 +97,7 @@ TEST(causal__refuses)
     run_node_input(&r, CLG_FLOAT32, DIMS(1, 2, 3), x);
     run_node_input(&r, CLG_FLOAT32, DIMS(2, 1, 4), x);
     run_node_expect(&r, CLG_FLOAT32, DIMS(1, 2, 3), x);
-    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "activation is 'relu'");
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'activation' is 'relu'");
     run_node_start(&r, NULL, "CausalConvWithState", 27);
     run_node_input(&r, CLG_FLOAT32, DIMS(1, 2, 3), x);
     run_node_input(&r, CLG_FLOAT32, DIMS(3, 1, 4), x);

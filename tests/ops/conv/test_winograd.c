@@ -11,6 +11,7 @@
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
+#include "support/fixtures/sized_data.h"
 
 #include "session/exec/model.h"
 
@@ -110,7 +111,7 @@ static void set_input(clg_session *session, const filter_case *t, const char *na
     tensor *made;
     assert_ok(tensor_create(dtype_of(t), &s, &made));
     for (int64_t i = 0; i < made->n_elements; i++) tensor_set_float(made, i, numbers[i]);
-    assert_ok(clg_session_set_input_data(session, name, dtype_of(t), 4, dims, made->data));
+    assert_ok(sized_input(session, name, dtype_of(t), 4, dims, made->data));
     tensor_free(made);
 }
 

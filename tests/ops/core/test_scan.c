@@ -6,6 +6,7 @@
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
 #include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/sized_data.h"
 
 #include <string.h>
 
@@ -44,9 +45,8 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     assert_ok(clg_model_load_memory(k->file.data, k->file.n, NULL, &model));
     assert_ok(clg_session_create(context, model, options, &session));
     for (size_t i = 0; i < k->n_inputs; i++)
-        assert_ok(clg_session_set_input_data(session, k->inputs[i].name, CLG_FLOAT32,
-                                             k->inputs[i].rank, k->inputs[i].dims,
-                                             k->inputs[i].data));
+        assert_ok(sized_input(session, k->inputs[i].name, CLG_FLOAT32, k->inputs[i].rank,
+                              k->inputs[i].dims, k->inputs[i].data));
     clg_status status = clg_session_run(session);
     assert_int_equal(status, k->refused);
     if (status != CLG_OK) assert_non_null(strstr(clg_last_error(), k->words));

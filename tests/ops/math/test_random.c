@@ -12,6 +12,7 @@
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
+#include "support/fixtures/sized_data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -349,8 +350,7 @@ static void draw_twice(clg_context *context, const clg_session_options *options,
     assert_ok(clg_session_create(context, model, options, &second));
     clg_session *const sessions[] = {first, second};
     for (int i = 0; i < 2; i++)
-        assert_ok(clg_session_set_input_data(sessions[i], "x", CLG_FLOAT32, 1, (int64_t[]){DRAWN},
-                                             zeros));
+        assert_ok(sized_input(sessions[i], "x", CLG_FLOAT32, 1, (int64_t[]){DRAWN}, zeros));
     run_once(first, a);
     run_once(first, again);
     run_once(second, other);

@@ -6,6 +6,7 @@
  */
 #include "support/cases/run_node.h"
 #include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/sized_data.h"
 
 #include <math.h>
 #include <string.h>
@@ -253,7 +254,7 @@ static void run_labels(clg_context *context, const clg_session_options *options,
     clg_session *session;
     clg_value *x, *y;
     assert_ok(clg_session_create(context, k->model, options, &session));
-    assert_ok(clg_value_wrap(k->from, 2, (int64_t[]){1, k->n}, k->x, NULL, NULL, &x));
+    assert_ok(sized_wrap(k->from, 2, (int64_t[]){1, k->n}, k->x, NULL, NULL, &x));
     assert_ok(clg_session_set_input(session, "x", x));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &y));
@@ -360,7 +361,7 @@ static void run_unranked(clg_context *context, const clg_session_options *option
     float y[2];
     clg_session *session;
     assert_ok(clg_session_create(context, user, options, &session));
-    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (int64_t[]){2, 2}, x));
+    assert_ok(sized_input(session, "x", CLG_FLOAT32, 2, (int64_t[]){2, 2}, x));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output_data(session, "y", y, sizeof y));
     if (memcmp(y, want, sizeof y) != 0) fail_msg("%s: %g, %g", name, (double)y[0], (double)y[1]);
@@ -493,7 +494,7 @@ TEST(ml__refuses)
     run_node_string(&r, "norm", "L3");
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){1, 3}, x);
     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){1, 3}, x);
-    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "norm");
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "norm");
     run_node_start(&r, ML, "Imputer", 13);
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){1, 3}, x);
     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){1, 3}, x);

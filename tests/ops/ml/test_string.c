@@ -5,6 +5,7 @@
  * matches of regular expressions were computed by RE2.
  */
 #include "support/cases/run_node.h"
+#include "support/fixtures/sized_data.h"
 
 #include <clgraph/inspect.h>
 
@@ -58,8 +59,8 @@ static clg_value *value_of(const words *w)
     }
     if (w->dtype != CLG_STRING) return v;
     clg_value_free(v);
-    assert_ok(clg_value_wrap(CLG_STRING, (size_t)w->rank, w->dims, (void *)(uintptr_t)w->strings,
-                             NULL, NULL, &v));
+    assert_ok(sized_wrap(CLG_STRING, (size_t)w->rank, w->dims, (void *)(uintptr_t)w->strings, NULL,
+                         NULL, &v));
     return v;
 }
 
@@ -436,9 +437,8 @@ static void by_device(clg_context *context, const clg_session_options *options, 
     assert_ok(clg_builder_output(b, "y"));
     assert_ok(clg_builder_build(b, &model));
     assert_ok(clg_session_create(context, model, options, &session));
-    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (int64_t[]){ROWS, 3}, x));
-    assert_ok(
-        clg_value_wrap(CLG_STRING, 1, (int64_t[]){3}, (void *)(uintptr_t)labels, NULL, NULL, &v));
+    assert_ok(sized_input(session, "x", CLG_FLOAT32, 2, (int64_t[]){ROWS, 3}, x));
+    assert_ok(sized_wrap(CLG_STRING, 1, (int64_t[]){3}, (void *)(uintptr_t)labels, NULL, NULL, &v));
     assert_ok(clg_session_set_input(session, "labels", v));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &got));

@@ -438,9 +438,20 @@ TEST(svm__classifier_refuses)
          0,
          {1, 2, 1},
          3,
-         CLG_ERROR_INVALID_MODEL,
-         "kernel_type 'CUBIC'"},
-        {"RBF", "LOUD", 3, 8, 8, 3, 0, 0, {1, 2, 1}, 3, CLG_ERROR_INVALID_MODEL, "post_transform"},
+         CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+         "'kernel_type' is 'CUBIC'"},
+        {"RBF",
+         "LOUD",
+         3,
+         8,
+         8,
+         3,
+         0,
+         0,
+         {1, 2, 1},
+         3,
+         CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+         "post_transform"},
         {"RBF", "NONE", 2, 8, 8, 3, 0, 0, {1, 2, 1}, 3, CLG_ERROR_INVALID_MODEL, "kernel_params"},
         {"RBF", "NONE", 3, 9, 8, 3, 0, 0, {1, 2, 1}, 3, CLG_ERROR_INVALID_MODEL, "support_vectors"},
         {"RBF", "NONE", 3, 8, 7, 3, 0, 0, {1, 2, 1}, 3, CLG_ERROR_INVALID_MODEL, "coefficients"},
@@ -521,7 +532,7 @@ TEST(svm__regressor_refuses)
                 {9, 0, 6, 3, "n_supports"},
                 {4, 0, 6, 4, "support_vectors"},
                 {3, 0, 6, 2, "coefficients"},
-                {3, 2, 6, 3, "one_class is 2"}};
+                {3, 2, 6, 3, "'one_class' is 2"}};
     const double numbers[16] = {1, 2, 3};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         run_node r;

@@ -331,7 +331,7 @@ TEST(tree__two_classes_of_one_score)
 
 /* ---- invalid trees --------------------------------------------------------------------------- */
 
-static void refused(const forest *f, const char *words)
+static void refused_as(const forest *f, clg_status status, const char *words)
 {
     const double x[FEATURES] = {0};
     run_node r;
@@ -341,7 +341,12 @@ static void refused(const forest *f, const char *words)
     run_node_string(&r, "aggregate_function", f->aggregate);
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){1, FEATURES}, x);
     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){1, 1}, x);
-    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, words);
+    run_node_refused(&r, status, words);
+}
+
+static void refused(const forest *f, const char *words)
+{
+    refused_as(f, CLG_ERROR_INVALID_MODEL, words);
 }
 
 static void three_nodes(forest *f)
@@ -400,10 +405,10 @@ TEST(tree__refuses)
     refused(&f, "class or target");
     three_nodes(&f);
     f.aggregate = "PRODUCT";
-    refused(&f, "aggregate_function");
+    refused_as(&f, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "aggregate_function");
     three_nodes(&f);
     f.transform = "TANH";
-    refused(&f, "post_transform");
+    refused_as(&f, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "post_transform");
     three_nodes(&f);
     f.n_base = 3;
     refused(&f, "base value");

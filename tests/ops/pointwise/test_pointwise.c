@@ -5,6 +5,7 @@
  */
 /* ctest: timeout 900 */
 #include "support/cases/run_node.h"
+#include "support/fixtures/sized_data.h"
 
 #include <math.h>
 #include <string.h>
@@ -127,8 +128,8 @@ static void run_many(clg_context *context, const clg_session_options *options, c
     assert_ok(clg_builder_output(b, "out"));
     assert_ok(clg_builder_build(b, &model));
     assert_ok(clg_session_create(context, model, options, &session));
-    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 1, (int64_t[]){37}, x));
-    assert_ok(clg_session_set_input_data(session, "y", CLG_FLOAT32, 1, (int64_t[]){37}, y));
+    assert_ok(sized_input(session, "x", CLG_FLOAT32, 1, (int64_t[]){37}, x));
+    assert_ok(sized_input(session, "y", CLG_FLOAT32, 1, (int64_t[]){37}, y));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output_data(session, "out", got, sizeof got));
     for (int i = 0; i < 37; i++) {
@@ -347,7 +348,7 @@ TEST(pointwise__refusals)
     run_node_input(&r, CLG_UINT8, 1, (int64_t[]){2}, (double[]){1, 2});
     run_node_input(&r, CLG_UINT8, 1, (int64_t[]){2}, (double[]){1, 2});
     run_node_expect(&r, CLG_UINT8, 1, (int64_t[]){2}, (double[]){1, 2});
-    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "direction");
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "direction");
     run_node_start(&r, NULL, "Add", 13);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});

@@ -443,7 +443,7 @@ TEST(quantized__refuses)
         run_node_constant(&r, CLG_UINT8, 0, NULL, zeros);
     }
     run_node_expect(&r, CLG_UINT8, DIMS(2, 3), zeros);
-    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "opset 0");
+    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "'opset' is 0");
     windows(&r, "NhwcMaxPool");
     run_node_input(&r, CLG_UINT8, DIMS(1, 1, 1, 3), zeros);
     run_node_expect(&r, CLG_UINT8, DIMS(1, 1, 1, 3), zeros);

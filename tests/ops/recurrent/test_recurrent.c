@@ -247,7 +247,11 @@ static void refused(const recurrent_case *k, const int64_t *r_dims, const char *
     if (r_dims) memcpy(n.inputs[2].dims, r_dims, 3 * sizeof *r_dims);
     if (r_dims) n.inputs[2].n = r_dims[0] * r_dims[1] * r_dims[2];
     run_node_expect(&n, k->dtype, 0, NULL, NULL);
-    run_node_refused(&n, r_dims ? CLG_ERROR_SHAPE : CLG_ERROR_INVALID_MODEL, words);
+    run_node_refused(&n,
+                     r_dims         ? CLG_ERROR_SHAPE
+                     : k->direction ? CLG_ERROR_UNSUPPORTED_ATTRIBUTE
+                                    : CLG_ERROR_INVALID_MODEL,
+                     words);
 }
 
 TEST(recurrent__refuses_what_is_none)
@@ -284,7 +288,7 @@ static void one_attribute(const char *name, int64_t i, double f, const char *con
 TEST(recurrent__refuses_attributes)
 {
     static const char *const unknown[] = {"Sigmoid", "Tanh", "Mish"};
-    one_attribute("layout", 2, 0, NULL, CLG_ERROR_INVALID_MODEL, "layout 2");
+    one_attribute("layout", 2, 0, NULL, CLG_ERROR_INVALID_MODEL, "'layout' is 2");
     one_attribute("clip", 0, -1, NULL, CLG_ERROR_INVALID_MODEL, "clip");
     one_attribute("hidden_size", 2, 0, NULL, CLG_ERROR_SHAPE, "hidden units");
     one_attribute("hidden_size", 0, 0, NULL, CLG_ERROR_INVALID_MODEL, "hidden_size");

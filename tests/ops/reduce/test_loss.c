@@ -216,7 +216,7 @@ TEST(loss__refusals)
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){2, 3}, x);
     run_node_input(&r, CLG_INT64, 1, (int64_t[]){2}, good);
     run_node_expect(&r, CLG_FLOAT32, 0, NULL, x);
-    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "median");
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "median");
     run_node_start(&r, NULL, "NegativeLogLikelihoodLoss", 13);
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){2, 3}, x);
     run_node_input(&r, CLG_INT64, 1, (int64_t[]){2}, good);

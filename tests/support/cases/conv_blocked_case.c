@@ -3,6 +3,7 @@
  * Runs test cases of clgraph.BlockedConv. See conv_blocked_case.h.
  */
 #include "support/cases/conv_blocked_case.h"
+#include "support/fixtures/sized_data.h"
 
 #include "session/context_handle.h"
 #include "session/exec/model.h"
@@ -234,8 +235,7 @@ static void set_input(clg_session *session, const char *name, const shape *s, in
     for (int64_t i = 0; i < made->n_elements; i++) tensor_set_float(made, i, 0);
     for (int64_t i = 0; i < n; i++)
         tensor_set_float(made, blocked_index(s, channels, i), numbers[i]);
-    assert_ok(clg_session_set_input_data(session, name, CLG_FLOAT32, (size_t)s->rank, s->dims,
-                                         made->data));
+    assert_ok(sized_input(session, name, CLG_FLOAT32, (size_t)s->rank, s->dims, made->data));
     tensor_free(made);
 }
 

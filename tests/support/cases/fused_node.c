@@ -3,6 +3,7 @@
  * Runs fused nodes on every test target. See fused_node.h.
  */
 #include "support/cases/fused_node.h"
+#include "support/fixtures/sized_data.h"
 
 #include "support/fakes/driver_faults.h"
 
@@ -99,8 +100,7 @@ static void run_fused(clg_context *context, const clg_session_options *options, 
         char name[32];
         const tensor *t = f->inputs[i];
         (void)snprintf(name, sizeof name, "in%zu", i);
-        status = clg_session_set_input_data(session, name, t->dtype, (size_t)t->dims.rank,
-                                            t->dims.dims, t->data);
+        status = sized_input(session, name, t->dtype, (size_t)t->dims.rank, t->dims.dims, t->data);
     }
     if (status == CLG_OK) status = clg_session_run(session);
     const bool fp64 = clg_context_device(context)->fp64,

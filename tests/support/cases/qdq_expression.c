@@ -3,6 +3,7 @@
  * Builds models of quantised operators from expressions. See qdq_expression.h.
  */
 #include "support/cases/qdq_expression.h"
+#include "support/fixtures/sized_data.h"
 
 #include "support/cases/quantized_case.h"
 
@@ -269,8 +270,8 @@ static void add_constant(writing *w, clg_dtype dtype, int rank, const int64_t *d
                          const double *numbers, char name[16])
 {
     new_name(w, name);
-    assert_ok(clg_builder_constant(w->b, name, dtype, (size_t)rank, dims,
-                                   as_bytes(dtype, numbers, run_node_count(rank, dims))));
+    assert_ok(sized_constant(w->b, name, dtype, (size_t)rank, dims,
+                             as_bytes(dtype, numbers, run_node_count(rank, dims))));
 }
 
 static void add_node(writing *w, const char *op, size_t n, const char *const *inputs, char out[16])
@@ -472,7 +473,7 @@ void qdq_set_inputs(const qdq_expression *e, clg_session *s)
     for (const char *at = e->inputs; *at; at++) {
         const operand_row *o = find_row(*at);
         const int64_t n = run_node_count(o->rank, o->dims);
-        assert_ok(clg_session_set_input_data(s, (char[]){*at, '\0'}, o->dtype, (size_t)o->rank,
-                                             o->dims, as_bytes(o->dtype, numbers_of(o), n)));
+        assert_ok(sized_input(s, (char[]){*at, '\0'}, o->dtype, (size_t)o->rank, o->dims,
+                              as_bytes(o->dtype, numbers_of(o), n)));
     }
 }

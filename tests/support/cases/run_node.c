@@ -3,6 +3,7 @@
  * Runs nodes on every test target. See run_node.h.
  */
 #include "support/cases/run_node.h"
+#include "support/fixtures/sized_data.h"
 
 #include "support/fakes/driver_faults.h"
 #include "support/fixtures/ocl_platforms.h"
@@ -365,7 +366,7 @@ static clg_status add_inputs(clg_builder *b, const run_node *r)
         }
         tensor *content = make_tensor(t);
         clg_status status =
-            clg_builder_constant(b, input_name(r, i), t->dtype, rank, t->dims, content->data);
+            sized_constant(b, input_name(r, i), t->dtype, rank, t->dims, content->data);
         tensor_free(content);
         if (status != CLG_OK) return status;
     }
@@ -425,8 +426,8 @@ static clg_status run(const place *p, const run_node *r, clg_session **out_sessi
         const run_node_tensor *t = &r->inputs[i];
         if (t->dtype == CLG_DTYPE_NONE || t->constant) continue;
         tensor *content = make_tensor(t);
-        status = clg_session_set_input_data(session, input_name(r, i), t->dtype, (size_t)t->rank,
-                                            t->dims, content->data);
+        status = sized_input(session, input_name(r, i), t->dtype, (size_t)t->rank, t->dims,
+                             content->data);
         tensor_free(content);
     }
     if (status == CLG_OK) status = clg_session_run(session);

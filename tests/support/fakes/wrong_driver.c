@@ -4,6 +4,7 @@
  * miscompilation.
  */
 #include "support/fakes/wrong_driver.h"
+#include "support/fixtures/sized_data.h"
 
 #include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
@@ -64,7 +65,7 @@ clg_model *wd_model(const char *op_type, size_t rank, const int64_t *x_dims, con
     assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, rank, x_dims, NULL));
     if (w)
-        assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, rank, w_dims, w));
+        assert_ok(sized_constant(g, "w", CLG_FLOAT32, rank, w_dims, w));
     else
         assert_ok(clg_builder_input(g, "w", CLG_FLOAT32, rank, w_dims, NULL));
     assert_ok(clg_builder_node(g, NULL, op_type, "node", 2, NAMES("x", "w"), 1, NAMES("y")));
@@ -141,8 +142,8 @@ clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class ke
     options.n_preferred_impls = 1;
     assert_ok(clg_session_create(context, model, &options, &session));
     for (size_t i = 0; i < n_inputs; i++)
-        assert_ok(clg_session_set_input_data(session, inputs[i].name, CLG_FLOAT32, inputs[i].rank,
-                                             inputs[i].dims, inputs[i].data));
+        assert_ok(sized_input(session, inputs[i].name, CLG_FLOAT32, inputs[i].rank, inputs[i].dims,
+                              inputs[i].data));
     const clg_status status = clg_session_run(session);
     if (status == CLG_OK) {
         assert_ok(clg_session_get_output(session, "y", &value));

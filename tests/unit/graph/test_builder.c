@@ -5,6 +5,7 @@
  */
 #include "support/fakes/failing_alloc.h"
 #include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/sized_data.h"
 #include "support/scratch.h"
 #include "support/unit.h"
 
@@ -28,7 +29,7 @@ TEST(builder__makes_a_model)
     assert_ok(clg_builder_node(b, NULL, "Reshape", "r", 2, (const char *[]){"x", "to"}, 1,
                                (const char *[]){"y"}));
     assert_ok(clg_builder_input(b, "x", CLG_FLOAT32, 3, (int64_t[]){-5, 3, 4}, names));
-    assert_ok(clg_builder_constant(b, "to", CLG_INT64, 1, (int64_t[]){2}, wanted));
+    assert_ok(sized_constant(b, "to", CLG_INT64, 1, (int64_t[]){2}, wanted));
     assert_ok(clg_builder_output(b, "y"));
     assert_ok(clg_builder_build(b, &m));
     assert_int_equal(clg_model_n_inputs(m), 1);
@@ -108,11 +109,11 @@ TEST(builder__refuses_bad_arguments)
                  "'x'");
     assert_error(clg_builder_input(b, "x", CLG_FLOAT32, 1, NULL, NULL), CLG_ERROR_INVALID_ARGUMENT,
                  "dimensions");
-    assert_error(clg_builder_constant(b, "w", CLG_FLOAT32, 1, negative, two),
-                 CLG_ERROR_INVALID_ARGUMENT, "negative");
-    assert_error(clg_builder_constant(b, "w", CLG_FLOAT32, 1, two, NULL),
-                 CLG_ERROR_INVALID_ARGUMENT, "data is NULL");
-    assert_error(clg_builder_constant(b, "w", CLG_STRING, 1, two, two), CLG_ERROR_UNSUPPORTED_DTYPE,
+    assert_error(sized_constant(b, "w", CLG_FLOAT32, 1, negative, two), CLG_ERROR_INVALID_ARGUMENT,
+                 "negative");
+    assert_error(sized_constant(b, "w", CLG_FLOAT32, 1, two, NULL), CLG_ERROR_INVALID_ARGUMENT,
+                 "data is NULL");
+    assert_error(sized_constant(b, "w", CLG_STRING, 1, two, two), CLG_ERROR_UNSUPPORTED_DTYPE,
                  "'w'");
     assert_error(clg_builder_node(b, "clgraph", "Op", "", 0, NULL, 0, NULL),
                  CLG_ERROR_INVALID_ARGUMENT, "clgraph");
@@ -158,7 +159,7 @@ TEST(builder__faults_are_reported_at_build)
                                (const char *[]){"y"}));
     assert_error(clg_builder_build(b, &m), CLG_ERROR_INVALID_MODEL,
                  "node 'r' (Reshape, opset 13) reads 'to'");
-    assert_ok(clg_builder_constant(b, "to", CLG_INT64, 1, (int64_t[]){2}, (int64_t[]){2, 3}));
+    assert_ok(sized_constant(b, "to", CLG_INT64, 1, (int64_t[]){2}, (int64_t[]){2, 3}));
     assert_error(clg_builder_build(b, &m), CLG_ERROR_SHAPE, "node 'r' (Reshape, opset 13)");
     assert_ok(clg_builder_node(b, "com.example", "Gizmo", "g", 1, (const char *[]){"x"}, 1,
                                (const char *[]){"z"}));
@@ -247,7 +248,7 @@ static clg_status build_once(void *user)
     clg_status status =
         clg_builder_input(b, "x", CLG_FLOAT32, 2, (int64_t[]){-1, 3}, (const char *[]){"N", "C"});
     if (status == CLG_OK) {
-        status = clg_builder_constant(b, "to", CLG_INT64, 1, (int64_t[]){2}, (int64_t[]){3, -1});
+        status = sized_constant(b, "to", CLG_INT64, 1, (int64_t[]){2}, (int64_t[]){3, -1});
     }
     if (status == CLG_OK) {
         status = clg_builder_node(b, NULL, "Reshape", "r", 2, (const char *[]){"x", "to"}, 1,

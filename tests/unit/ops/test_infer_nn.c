@@ -215,13 +215,13 @@ TEST(infer_nn__conv_refuses)
     refuse(CLG_ERROR_SHAPE, "pads has 3 values");
     conv(DIMS(1, 3, 8, 8), DIMS(4, 3, 3, 3));
     INTS("strides", 0, 1);
-    refuse(CLG_ERROR_INVALID_MODEL, "strides holds 0");
+    refuse(CLG_ERROR_INVALID_MODEL, "'strides' has the element 0");
     conv(DIMS(1, 3, 8, 8), DIMS(4, 3, 3, 3));
     INTS("dilations", INT64_MAX, 1);
-    refuse(CLG_ERROR_INVALID_MODEL, "dilations holds 9223372036854775807");
+    refuse(CLG_ERROR_INVALID_MODEL, "'dilations' has the element 9223372036854775807");
     conv(DIMS(1, 3, 8, 8), DIMS(4, 3, 3, 3));
     STRING("auto_pad", "SAME");
-    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "auto_pad is 'SAME'");
+    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'auto_pad' is 'SAME'");
     conv(DIMS(1, 3, 8, 8, 8, 8), DIMS(4, 3, 3, 3, 3, 3));
     refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "over 4 axes");
     conv(DIMS(1, 3), DIMS(4, 3));
@@ -371,7 +371,7 @@ TEST(infer_nn__resize_refuses)
     refuse(CLG_ERROR_SHAPE, "an axis twice");
     resize(13, DIMS(1, 1, 4, 4));
     STRING("mode", "lanczos");
-    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "mode 'lanczos'");
+    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'mode' is 'lanczos'");
     start("", "Upsample", 9, 2, 1);
     input(0, CLG_FLOAT32, DIMS(1, 1, 2, 3));
     give(1, CLG_FLOAT32, 4, (double[]){1, 1, 2, 0});

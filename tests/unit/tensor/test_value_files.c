@@ -3,6 +3,7 @@
  * Tests values through the public functions: host tensors, wrapped memory, files, casts.
  */
 #include "support/fakes/failing_alloc.h"
+#include "support/fixtures/sized_data.h"
 #include "support/scratch.h"
 #include "support/unit.h"
 
@@ -34,8 +35,8 @@ TEST(value__checks_what_it_is_given)
                  "too large to address");
     assert_error(clg_value_create(CLG_FLOAT32, 0, NULL, NULL), CLG_ERROR_INVALID_ARGUMENT,
                  "out_value");
-    assert_error(clg_value_wrap(CLG_FLOAT32, 1, dims, NULL, NULL, NULL, &v),
-                 CLG_ERROR_INVALID_ARGUMENT, "data");
+    assert_error(sized_wrap(CLG_FLOAT32, 1, dims, NULL, NULL, NULL, &v), CLG_ERROR_INVALID_ARGUMENT,
+                 "data");
     assert_error(clg_value_create_device(NULL, CLG_FLOAT32, 0, NULL, &v),
                  CLG_ERROR_INVALID_ARGUMENT, "context");
     assert_ok(clg_value_create(CLG_INT16, 1, dims, &v));
@@ -77,7 +78,7 @@ TEST(wrap__releases_once)
     int n = 0;
     float data[2] = {1, 2};
     clg_value *v;
-    assert_ok(clg_value_wrap(CLG_FLOAT32, 1, (int64_t[]){2}, data, count, &n, &v));
+    assert_ok(sized_wrap(CLG_FLOAT32, 1, (int64_t[]){2}, data, count, &n, &v));
     assert_ptr_equal(clg_value_data(v), data);
     clg_value_free(clg_value_retain(v));
     assert_int_equal(n, 0);

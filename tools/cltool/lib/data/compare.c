@@ -167,7 +167,8 @@ static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_
         memcpy(moved + (size_t)at * size, (const char *)clg_value_data(values) + (size_t)i * size,
                size);
     }
-    if (clg_value_wrap(clg_value_dtype(values), 1, &n, moved, free, moved, &sorted) == CLG_OK)
+    if (clg_value_wrap(clg_value_dtype(values), 1, &n, moved, (size_t)n * size, free, moved,
+                       &sorted) == CLG_OK)
         return sorted;
     free(moved);
     (void)snprintf(c->text, sizeof c->text, "out of host memory");
