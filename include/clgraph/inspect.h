@@ -284,6 +284,16 @@ CLG_API CLG_MUST_USE clg_status clg_cache_pack(const char *cache_dir, const char
 CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const char *file,
                                                  size_t *out_n_entries);
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Writes size_bytes bytes to a file, as all functions here write files: to a locked temporary file
+ * PATH.tmp.N beside it, which is renamed at the end, so that PATH is the old file or the complete
+ * new one; a temporary file of a process that has died is removed by the next writer of PATH.
+ * Symbolic links are followed: the file at their end is replaced. A device or pipe is written in
+ * place; a pipe waits for its reader. data may be NULL when size_bytes is 0. Errors: IO. */
+CLG_API CLG_MUST_USE clg_status clg_file_write(const char *path, const void *data,
+                                               size_t size_bytes);
+
 /* ---- values as files ------------------------------------------------------------------------- */
 
 /* Loads a tensor from .npy or .pb (TensorProto), by extension. Errors: IO (also a damaged .npy),

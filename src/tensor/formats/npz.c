@@ -39,7 +39,7 @@ clg_status npz_open_file(const char *path, npz_reader *out_reader)
 {
     file_view view;
     *out_reader = (npz_reader){0};
-    CLG_TRY(file_view_open(path, &view));
+    CLG_TRY(file_view_open(path, 0, &view));
     clg_status status = npz_open_memory(view.data, view.size_bytes, out_reader);
     if (status != CLG_OK) {
         file_view_close(&view);

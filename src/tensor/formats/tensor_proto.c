@@ -468,7 +468,7 @@ clg_status tensor_proto_load(const char *path, char **out_name, tensor **out_ten
     tensor_proto proto;
     *out_tensor = NULL;
     if (out_name) *out_name = NULL;
-    CLG_TRY(file_view_open(path, &view));
+    CLG_TRY(file_view_open(path, 0, &view));
     wire_cursor message = wire_open(view.data, view.size_bytes);
     CLG_TRY_GOTO(tensor_proto_parse(&message, &proto), done);
     CLG_TRY_GOTO(tensor_proto_to_tensor(&proto, NULL, out_tensor), done);

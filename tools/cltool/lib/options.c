@@ -130,6 +130,8 @@ static const option_row rows[] = {
      "simd or simt (default: the device's)"},
     {"no-blas", 0, KIND_FLAG, AT(no_blas), OPTIONS_PLAN, NULL, "never use CLBlast"},
     {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
+    {"read-files", 0, KIND_FLAG, AT(read_files), OPTIONS_MODEL, NULL,
+     "read model files into memory instead of mapping them: others may then truncate them"},
     {"disable-pass", 0, KIND_LIST, AT(disabled_passes), OPTIONS_PLAN, "NAME",
      "do not run this graph pass (repeatable)"},
     {"prefer", 0, KIND_LIST, AT(preferred_impls), OPTIONS_PLAN, "IMPL",
