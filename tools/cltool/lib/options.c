@@ -100,6 +100,8 @@ static const option_row rows[] = {
      "an image, values 0..1; several make a batch"},
     {"fill", 0, KIND_LIST, AT(fills), OPTIONS_INPUT, "[NAME=]KIND",
      "random:SEED[:LO:HI], zeros or ones (repeatable)"},
+    {"header", 0, KIND_TEXT, AT(header), OPTIONS_INPUT, "yes|no",
+     "whether the first line of a .csv names its columns (default: unless all cells are numbers)"},
     {"cast", 0, KIND_FLAG, AT(cast), OPTIONS_INPUT, NULL, "allow lossy casts of inputs"},
     {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C", "taken from each channel of an image"},
     {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},

@@ -27,6 +27,7 @@ typedef struct options {
     /* inputs */
     text_list inputs, images, fills, shapes, dims;
     bool cast;
+    const char *header;
     const char *mean, *std, *resize, *channels, *layout;
     double scale;
     /* devices */

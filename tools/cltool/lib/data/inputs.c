@@ -243,8 +243,11 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
 {
     csv_table table;
     clg_value *value;
-    int code = csv_load(path, &table);
+    csv_header header;
+    int code = csv_header_option(o->header, &header);
+    if (code == CODE_DONE) code = csv_load(path, header, &table);
     if (code != CODE_DONE) return code;
+    if (!item) code = csv_check_names(path, table.has_header);
     size_t step = item ? table.n_columns : 1;
     for (size_t i = 0; i < table.n_columns && code == CODE_DONE; i += step) {
         input_item *to = item ? item : item_named(set, table.names[i]);
@@ -317,12 +320,15 @@ static int give_rows(input_set *set, input_item *item, const char *from, dataset
 /* Opens a table, each column of which is the input of its name. */
 static int open_columns(const options *o, input_set *set, const char *path)
 {
-    csv_reader names;
-    int code = csv_open(path, &names);
+    csv_reader names = {0};
+    csv_header header;
+    int code = csv_header_option(o->header, &header);
+    if (code == CODE_DONE) code = csv_open(path, header, true, &names);
+    if (code == CODE_DONE) code = csv_check_names(path, names.has_header);
     for (size_t i = 0; code == CODE_DONE && i < names.n_columns; i++) {
         dataset *rows = NULL;
         input_item *to = item_named(set, names.names[i]);
-        code = to ? dataset_open_csv(o, to->port, path, i, 1, &rows)
+        code = to ? dataset_open_csv(o, to->port, path, i, 1, false, &rows)
                   : unknown_input(set, path, names.names[i]);
         if (code == CODE_DONE) code = give_rows(set, to, path, rows);
     }
@@ -349,7 +355,7 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
     if (path_ends_in(path, ".npy")) {
         code = dataset_open_npy(o, item->port, path, &rows);
     } else if (path_ends_in(path, ".csv")) {
-        code = dataset_open_csv(o, item->port, path, 0, 0, &rows);
+        code = dataset_open_csv(o, item->port, path, 0, 0, true, &rows);
     } else {
         return fail_usage("input '%s': rows are read from .npy, .csv or a folder of images, not "
                           "from '%s'",
@@ -389,7 +395,8 @@ static int read_file(const options *o, input_set *set, const char *text)
 
 static int read_given(const options *o, input_set *set)
 {
-    int code = CODE_DONE;
+    csv_header header; /* checked also where no table is read */
+    int code = csv_header_option(o->header, &header);
     for (size_t i = 0; i < o->inputs.count && code == CODE_DONE; i++) {
         code = read_file(o, set, o->inputs.items[i]);
     }
