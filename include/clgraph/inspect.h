@@ -307,7 +307,25 @@ CLG_API CLG_MUST_USE clg_status clg_value_load_kind(const char *path, clg_value_
  * Errors: IO, INVALID_ARGUMENT (another extension, not a tensor), UNSUPPORTED_DTYPE (.npy has no
  * such type). */
 CLG_API CLG_MUST_USE clg_status clg_value_save(clg_value *value, const char *path);
-/* Loads all tensors of an .npz with their names. *out_names and *out_values are arrays of *out_n
+/* Reads the arrays of a .npz one at a time. Arrays are compressed: look at an array's header before
+ * it is unpacked to memory of that size. The file is mapped. One thread at a time per reader. */
+typedef struct clg_npz_reader clg_npz_reader;
+/* Errors: IO (also a damaged file). */
+CLG_API CLG_MUST_USE clg_status clg_npz_reader_open(const char *path, clg_npz_reader **out_reader);
+CLG_API void clg_npz_reader_free(clg_npz_reader *reader);             /* accepts NULL */
+CLG_API size_t clg_npz_reader_n_arrays(const clg_npz_reader *reader); /* 0 for NULL */
+/* Returns the name of array `index`, borrowed from the reader; NULL when index is out of range. */
+CLG_API const char *clg_npz_reader_name(const clg_npz_reader *reader, size_t index);
+/* Reads dtype, rank and dimensions of array `index` without unpacking it; the file's directory
+ * declares the size that follows from them. Errors: IO, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (no
+ * such array). */
+CLG_API CLG_MUST_USE clg_status clg_npz_reader_header(const clg_npz_reader *reader, size_t index,
+                                                      clg_dtype *out_dtype, size_t *out_rank,
+                                                      int64_t out_dims[CLG_MAX_RANK]);
+/* Unpacks array `index` into a new value. Errors: as above. */
+CLG_API CLG_MUST_USE clg_status clg_npz_reader_read(const clg_npz_reader *reader, size_t index,
+                                                    clg_value **out_value);
+/* Loads all tensors of an .npz with their names, however large they are. *out_names and *out_values are arrays of *out_n
  * elements, both freed by clg_npz_free, which accepts NULL. Errors: IO, UNSUPPORTED_DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_npz_load(const char *path, char ***out_names,
                                              clg_value ***out_values, size_t *out_n);
