@@ -131,6 +131,8 @@ echo "== faults"
 show predict digits.onnx -i heldout.npy
 show predict digits.onnx -i heldout.npy -o
 show predict digits.onnx -i heldout.npy -o out.txt
+mkdir folder.npy
+show predict digits.onnx -i heldout.npy -o folder.npy --force
 show predict digits.onnx -i heldout.npy -o out.npy
 show predict digits.onnx -i heldout.npy -o nothing=new.npy
 show predict digits.onnx -i heldout.npy -o probabilities=new.npy -o probabilities=new2.npy

@@ -67,7 +67,8 @@ static clg_status named(const tensor_proto *proto, clg_status status)
 {
     if (status == CLG_OK) return status;
     size_t n = proto->name.size_bytes < 200 ? proto->name.size_bytes : 200;
-    return error_prefix(status, "tensor '%.*s'", (int)n, n > 0 ? proto->name.data : "");
+    if (n == 0) return error_prefix(status, "a tensor without a name");
+    return error_prefix(status, "tensor '%.*s'", (int)n, proto->name.data);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
