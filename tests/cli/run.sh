@@ -134,4 +134,6 @@ for output in y=out.npy out.npy out.pb x.npy; do show run names.onnx -i x.npy -o
 mkdir folder.npy
 show short -- run digits.onnx -i table.csv -q -o folder.npy
 ls folder.npy
+echo "== files that are read, not mapped"
+show short -- run digits.onnx -i table.csv -q --read-files
 finish
