@@ -16,8 +16,16 @@ string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
 
 add_library(clg_settings INTERFACE)
 target_compile_options(clg_settings INTERFACE
-  -Wall -Wextra -Wshadow=local -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla
-  -Wformat=2 -pedantic)
+  -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla -Wformat=2
+  -pedantic)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+  target_compile_options(clg_settings INTERFACE -Wshadow=local)
+else()
+  # Clang has no such kind of -Wshadow. It takes va_list functions without an attribute for wrong
+  # formats, and {NULL} for an incomplete initialiser.
+  target_compile_options(clg_settings INTERFACE
+    -Wno-format-nonliteral -Wno-missing-field-initializers)
+endif()
 if(CLG_WERROR)
   target_compile_options(clg_settings INTERFACE -Werror)
 endif()
