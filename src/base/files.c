@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements files.h, except for writing (file_write.c), on top of system.h, which has the functions
- * that differ between systems.
+ * Implements files.h, except for writing (file_write.c), on top of system.h, which has the
+ * functions that differ between systems.
  * Errors are CLG_ERROR_IO and name the path and the cause.
  */
 #include "base/files.h"

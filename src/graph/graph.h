@@ -169,7 +169,8 @@ const char *node_string(const node *n, const char *name, const char *fallback);
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n);
 const float *node_floats(const node *n, const char *name, size_t *out_n);
 /* Writes "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no
- * name, or "an unnamed node (Conv, opset 13)", into buffer, names shortened to fit and made printable; returns buffer. */
+ * name, or "an unnamed node (Conv, opset 13)", into buffer, names shortened to fit and made
+ * printable; returns buffer. */
 #define NODE_TEXT_BYTES 256
 const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES]);
 /* Makes an untrusted name fit for messages: shortened to fit, control characters and bytes that are

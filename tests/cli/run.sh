@@ -129,7 +129,7 @@ show run classes.onnx -i even.npy --expect who=even.npy -q
 show run classes.onnx -i x.npy --top 1 -q
 show run classes.onnx -i even.npy --json -q
 echo "== -o is a folder here"
-for output in y=out.npy out.npy out.pb x.npy; do show run names.onnx -i x.npy -o $output -q; done
+for output in y=out.npy out.npy out.pb x.npy; do show run digits.onnx -i table.csv -o $output -q; done
 [ -e y=out.npy ] || [ -e out.npy ] || echo "no folders of such names"
 mkdir folder.npy
 show short -- run digits.onnx -i table.csv -q -o folder.npy

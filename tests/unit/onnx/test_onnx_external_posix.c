@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests external data on POSIX systems: links, pipes, odd locations, offsets beyond 2 GiB, files that
- * change, and how much memory loading takes.
+ * Tests external data on POSIX systems: links, pipes, odd locations, offsets beyond 2 GiB, files
+ * that change, and how much memory loading takes.
  */
 #include "support/fixtures/onnx_writer.h"
 #include "support/scratch.h"
