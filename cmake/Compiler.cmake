@@ -33,6 +33,12 @@ if(CLG_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   target_compile_options(clg_settings INTERFACE ${sanitizers})
   target_link_options(clg_settings INTERFACE ${sanitizers})
+  if(CMAKE_C_COMPILER_ID MATCHES Clang)
+    # Clang's sanitizer finds the functions that throw when a program starts. Drivers, which throw,
+    # are loaded later; in a C program they would end it.
+    target_link_options(clg_settings INTERFACE
+      LINKER:--push-state,--no-as-needed -lstdc++ LINKER:--pop-state)
+  endif()
 endif()
 
 # Files that end in _posix.c or _windows.c are one system's; all that find sources by name leave out
