@@ -16,8 +16,16 @@ string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
 
 add_library(clg_settings INTERFACE)
 target_compile_options(clg_settings INTERFACE
-  -Wall -Wextra -Wshadow=local -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla
-  -Wformat=2 -pedantic)
+  -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla -Wformat=2
+  -pedantic)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+  target_compile_options(clg_settings INTERFACE -Wshadow=local)
+else()
+  # Clang has no such kind of -Wshadow. It takes va_list functions without an attribute for wrong
+  # formats, and {NULL} for an incomplete initialiser.
+  target_compile_options(clg_settings INTERFACE
+    -Wno-format-nonliteral -Wno-missing-field-initializers)
+endif()
 if(CLG_WERROR)
   target_compile_options(clg_settings INTERFACE -Werror)
 endif()
@@ -25,6 +33,12 @@ if(CLG_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   target_compile_options(clg_settings INTERFACE ${sanitizers})
   target_link_options(clg_settings INTERFACE ${sanitizers})
+  if(CMAKE_C_COMPILER_ID MATCHES Clang)
+    # Clang's sanitizer finds the functions that throw when a program starts. Drivers, which throw,
+    # are loaded later; in a C program they would end it.
+    target_link_options(clg_settings INTERFACE
+      LINKER:--push-state,--no-as-needed -lstdc++ LINKER:--pop-state)
+  endif()
 endif()
 
 # Files that end in _posix.c or _windows.c are one system's; all that find sources by name leave out

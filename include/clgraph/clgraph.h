@@ -369,10 +369,14 @@ typedef struct clg_model_options {
     bool allow_external_data_missing;
     /* Load despite unsupported operators, attributes or dtypes: sessions fail as loading would. */
     bool allow_unsupported;
+    /* Read the model's files into host memory instead of mapping them. A mapped file that another
+     * process truncates while the model lives ends this process (SIGBUS on POSIX systems); a file
+     * that was read may change or be removed. Costs memory of the files' size. */
+    bool read_files;
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_model_options), false, false                                                    \
+        sizeof(clg_model_options), false, false, false                                             \
     }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol
@@ -387,8 +391,9 @@ typedef struct clg_port {
     clg_dtype key_dtype; /* of the maps that it is or holds; CLG_DTYPE_NONE: there are none */
 } clg_port;
 
-/* Loads an ONNX file, which is mapped and must not change while the model lives. External data is
- * read relative to the file, never outside its folder. options may be NULL. Errors: IO,
+/* Loads an ONNX file, which is mapped and must not change while the model lives, unless
+ * options->read_files is set. External data is read from regular files only, relative to the model
+ * and never outside its folder, links resolved. options may be NULL. Errors: IO,
  * INVALID_MODEL, SHAPE and DATA (impossible shapes and constants), UNSUPPORTED_OPERATOR (all
  * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path,

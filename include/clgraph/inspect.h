@@ -284,6 +284,16 @@ CLG_API CLG_MUST_USE clg_status clg_cache_pack(const char *cache_dir, const char
 CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const char *file,
                                                  size_t *out_n_entries);
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Writes size_bytes bytes to a file, as all functions here write files: to a locked temporary file
+ * PATH.tmp.N beside it, which is renamed at the end, so that PATH is the old file or the complete
+ * new one; a temporary file of a process that has died is removed by the next writer of PATH.
+ * Symbolic links are followed: the file at their end is replaced. A device or pipe is written in
+ * place; a pipe waits for its reader. data may be NULL when size_bytes is 0. Errors: IO. */
+CLG_API CLG_MUST_USE clg_status clg_file_write(const char *path, const void *data,
+                                               size_t size_bytes);
+
 /* ---- values as files ------------------------------------------------------------------------- */
 
 /* Loads a tensor from .npy or .pb (TensorProto), by extension. Errors: IO (also a damaged .npy),
@@ -297,8 +307,26 @@ CLG_API CLG_MUST_USE clg_status clg_value_load_kind(const char *path, clg_value_
  * Errors: IO, INVALID_ARGUMENT (another extension, not a tensor), UNSUPPORTED_DTYPE (.npy has no
  * such type). */
 CLG_API CLG_MUST_USE clg_status clg_value_save(clg_value *value, const char *path);
-/* Loads all tensors of an .npz with their names. *out_names and *out_values are arrays of *out_n
- * elements, both freed by clg_npz_free, which accepts NULL. Errors: IO, UNSUPPORTED_DTYPE. */
+/* Reads the arrays of a .npz one at a time. Arrays are compressed: look at an array's header before
+ * it is unpacked to memory of that size. The file is mapped. One thread at a time per reader. */
+typedef struct clg_npz_reader clg_npz_reader;
+/* Errors: IO (also a damaged file). */
+CLG_API CLG_MUST_USE clg_status clg_npz_reader_open(const char *path, clg_npz_reader **out_reader);
+CLG_API void clg_npz_reader_free(clg_npz_reader *reader);             /* accepts NULL */
+CLG_API size_t clg_npz_reader_n_arrays(const clg_npz_reader *reader); /* 0 for NULL */
+/* Returns the name of array `index`, borrowed from the reader; NULL when index is out of range. */
+CLG_API const char *clg_npz_reader_name(const clg_npz_reader *reader, size_t index);
+/* Reads dtype, rank and dimensions of array `index` without unpacking it; the file's directory
+ * declares the size that follows from them. Errors: IO, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (no
+ * such array). */
+CLG_API CLG_MUST_USE clg_status clg_npz_reader_header(const clg_npz_reader *reader, size_t index,
+                                                      clg_dtype *out_dtype, size_t *out_rank,
+                                                      int64_t out_dims[CLG_MAX_RANK]);
+/* Unpacks array `index` into a new value. Errors: as above. */
+CLG_API CLG_MUST_USE clg_status clg_npz_reader_read(const clg_npz_reader *reader, size_t index,
+                                                    clg_value **out_value);
+/* Loads all tensors of an .npz with their names, however large they are. *out_names and *out_values
+ * are arrays of *out_n elements, both freed by clg_npz_free, which accepts NULL. Errors: IO, UNSUPPORTED_DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_npz_load(const char *path, char ***out_names,
                                              clg_value ***out_values, size_t *out_n);
 CLG_API void clg_npz_free(char **names, clg_value **values, size_t n);

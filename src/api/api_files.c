@@ -3,6 +3,7 @@
  * Loads and saves values as .npy, .npz and .pb files, and casts them between dtypes.
  */
 #include "api/arguments.h"
+#include "base/files.h"
 #include "base/memory.h"
 #include "tensor/formats/npy.h"
 #include "tensor/formats/npz.h"
@@ -91,6 +92,13 @@ clg_status clg_value_save(clg_value *value, const char *path)
     clg_status status = format == FORMAT_NPY ? npy_save(path, t) : tensor_proto_save(path, "", t);
     tensor_free(t);
     return status;
+}
+
+clg_status clg_file_write(const char *path, const void *data, size_t size_bytes)
+{
+    API_REQUIRE(path);
+    if (size_bytes > 0) API_REQUIRE(data);
+    return file_write(path, data, size_bytes);
 }
 
 static clg_status read_set(const npz_reader *reader, char **names, clg_value **values)

@@ -8,7 +8,8 @@
 
 static unsigned flags_of(const clg_model_options *options)
 {
-    return options->allow_external_data_missing ? ONNX_ALLOW_MISSING_DATA : 0;
+    return (options->allow_external_data_missing ? ONNX_ALLOW_MISSING_DATA : 0) |
+           (options->read_files ? ONNX_READ_FILES : 0);
 }
 
 clg_status clg_model_load_file(const char *path, const clg_model_options *options,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements files.h on top of system.h, which has the functions that differ between systems.
+ * Implements files.h, except for writing (file_write.c), on top of system.h, which has the
+ * functions that differ between systems.
  * Errors are CLG_ERROR_IO and name the path and the cause.
  */
 #include "base/files.h"
@@ -10,8 +11,6 @@
 #include "base/system.h"
 
 #include <errno.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,10 +60,11 @@ fail:
     return status;
 }
 
-/* Opens a file for reading and returns its kind and size. */
-static clg_status open_file(const char *path, int *out_fd, sys_info *out_info)
+/* Opens a file for reading and returns its kind and size. For a regular file only it does not wait
+ * for the other end of a pipe. */
+static clg_status open_file(const char *path, bool must_be_regular, int *out_fd, sys_info *out_info)
 {
-    int fd = sys_open_read(path);
+    int fd = must_be_regular ? sys_open_read_now(path) : sys_open_read(path);
     if (fd < 0) return error_path("opened", path, errno);
     if (sys_stat_open(fd, out_info) != 0) {
         clg_status status = error_path("read", path, errno);
@@ -75,25 +75,31 @@ static clg_status open_file(const char *path, int *out_fd, sys_info *out_info)
         (void)sys_close(fd);
         return error_set(CLG_ERROR_IO, "'%s' is a folder, not a file", path);
     }
+    if (must_be_regular && !out_info->is_regular) {
+        (void)sys_close(fd);
+        return error_set(CLG_ERROR_IO, "'%s' is not a regular file, but a pipe or a device", path);
+    }
     *out_fd = fd;
     return CLG_OK;
 }
 
-clg_status file_view_open(const char *path, file_view *out_view)
+clg_status file_view_open(const char *path, unsigned flags, file_view *out_view)
 {
     *out_view = (file_view){0};
     int fd;
     sys_info info;
-    CLG_TRY(open_file(path, &fd, &info));
+    CLG_TRY(open_file(path, flags & FILE_VIEW_REGULAR, &fd, &info));
     clg_status status = CLG_OK;
-    if (info.is_regular && info.size_bytes > 0 && info.size_bytes < SIZE_MAX) {
+    const bool is_sized = info.is_regular && info.size_bytes > 0 && info.size_bytes < SIZE_MAX / 2;
+    if (is_sized && !(flags & FILE_VIEW_READ)) {
         out_view->size_bytes = (size_t)info.size_bytes;
         out_view->data = sys_map(fd, out_view->size_bytes);
     }
     if (!out_view->data) { /* a pipe, a device, a file system without mapping */
         char *copy = NULL;
         size_t size_bytes = 0;
-        status = read_all(fd, path, 0, SIZE_MAX / 2, &copy, &size_bytes);
+        const size_t expected = is_sized ? (size_t)info.size_bytes : 0;
+        status = read_all(fd, path, expected, SIZE_MAX / 2, &copy, &size_bytes);
         *out_view =
             (file_view){.data = (const uint8_t *)copy, .size_bytes = size_bytes, .copy = copy};
     }
@@ -121,17 +127,11 @@ clg_status file_reader_open(const char *path, file_reader *out_reader)
     *out_reader = (file_reader){0};
     int fd;
     sys_info info;
-    CLG_TRY(open_file(path, &fd, &info));
-    clg_status status = CLG_OK;
-    char *copy = NULL;
-    if (!info.is_regular)
-        status =
-            error_set(CLG_ERROR_IO, "'%s' is not a regular file: it cannot be read in parts", path);
-    else if (!(copy = memory_strdup(path)))
-        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status != CLG_OK) {
+    CLG_TRY(open_file(path, true, &fd, &info));
+    char *copy = memory_strdup(path);
+    if (!copy) {
         (void)sys_close(fd);
-        return status;
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     *out_reader = (file_reader){.path = copy, .descriptor = fd, .size_bytes = info.size_bytes};
     return CLG_OK;
@@ -169,7 +169,7 @@ clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t
     *out_size_bytes = 0;
     int fd;
     sys_info info;
-    CLG_TRY(open_file(path, &fd, &info));
+    CLG_TRY(open_file(path, true, &fd, &info));
     bool known = info.is_regular && info.size_bytes <= max_bytes && info.size_bytes < SIZE_MAX / 2;
     size_t expected = known ? (size_t)info.size_bytes : 0;
     clg_status status = read_all(fd, path, expected, max_bytes, out_data, out_size_bytes);
@@ -177,107 +177,9 @@ clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t
     return status;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
-clg_status file_writer_open(const char *path, file_writer *out_writer)
-{
-    static atomic_uint counter;
-    *out_writer = (file_writer){.descriptor = -1};
-    char suffix[64];
-    (void)snprintf(suffix, sizeof suffix, ".tmp.%ld.%u", sys_process_id(),
-                   atomic_fetch_add(&counter, 1));
-    size_t length = strlen(path);
-    out_writer->path = memory_strdup(path);
-    out_writer->temporary = memory_alloc(length + sizeof suffix);
-    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (out_writer->path && out_writer->temporary) {
-        memcpy(out_writer->temporary, path, length);
-        memcpy(out_writer->temporary + length, suffix, sizeof suffix);
-        out_writer->descriptor = sys_open_new(out_writer->temporary);
-        if (out_writer->descriptor >= 0) return CLG_OK;
-        status = error_path("written", path, errno);
-    }
-    memory_free(out_writer->temporary);
-    memory_free(out_writer->path);
-    *out_writer = (file_writer){0};
-    return status;
-}
-
-static clg_status write_all(file_writer *writer, const void *data, size_t size_bytes)
-{
-    for (const char *bytes = data; size_bytes > 0;) {
-        int64_t n = sys_write(writer->descriptor, bytes, size_bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return error_path("written", writer->path, n < 0 ? errno : ENOSPC);
-        bytes += n;
-        size_bytes -= (size_t)n;
-    }
-    return CLG_OK;
-}
-
-clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes)
-{
-    CLG_TRY(write_all(writer, data, size_bytes));
-    writer->size_bytes += size_bytes;
-    return CLG_OK;
-}
-
-clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
-                             size_t size_bytes)
-{
-    if (offset > writer->size_bytes || size_bytes > writer->size_bytes - offset) {
-        return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' is outside the written range",
-                         writer->path);
-    }
-    if (sys_seek(writer->descriptor, offset) != 0)
-        return error_path("written", writer->path, errno);
-    CLG_TRY(write_all(writer, data, size_bytes));
-    if (sys_seek(writer->descriptor, writer->size_bytes) != 0)
-        return error_path("written", writer->path, errno);
-    return CLG_OK;
-}
-
-clg_status file_writer_commit(file_writer *writer)
-{
-    clg_status status = CLG_OK;
-    /* Some file systems report a full disk only on closing. */
-    if (sys_close(writer->descriptor) != 0) status = error_path("written", writer->path, errno);
-    writer->descriptor = -1;
-    if (status == CLG_OK && sys_rename(writer->temporary, writer->path) != 0) {
-        status = error_path("replaced", writer->path, errno);
-    }
-    if (status == CLG_OK) {
-        memory_free(writer->temporary);
-        writer->temporary = NULL; /* no file to remove */
-    }
-    file_writer_abandon(writer);
-    return status;
-}
-
-void file_writer_abandon(file_writer *writer)
-{
-    if (writer->temporary) {
-        if (writer->descriptor >= 0) (void)sys_close(writer->descriptor);
-        (void)sys_remove(writer->temporary);
-    }
-    memory_free(writer->temporary);
-    memory_free(writer->path);
-    *writer = (file_writer){0};
-}
-
-clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes)
-{
-    file_writer writer;
-    CLG_TRY(file_writer_open(path, &writer));
-    clg_status status = file_writer_append(&writer, data, size_bytes);
-    if (status == CLG_OK) return file_writer_commit(&writer);
-    file_writer_abandon(&writer);
-    return status;
-}
-
 /* ---- folders --------------------------------------------------------------------------------- */
 
-static bool folder_exists(const char *path)
+bool file_is_folder(const char *path)
 {
     sys_info info;
     return sys_stat(path, &info) == 0 && info.is_folder;
@@ -285,7 +187,7 @@ static bool folder_exists(const char *path)
 
 clg_status file_make_folders(const char *path)
 {
-    if (folder_exists(path)) return CLG_OK;
+    if (file_is_folder(path)) return CLG_OK;
     char *part = memory_strdup(path);
     if (!part) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CLG_OK;
@@ -297,7 +199,7 @@ clg_status file_make_folders(const char *path)
         /* Another process may create the folder concurrently: success is that it exists. */
         if (sys_make_folder(part) != 0) {
             int number = errno;
-            if (!folder_exists(part)) status = error_path("made as a folder", part, number);
+            if (!file_is_folder(part)) status = error_path("made as a folder", part, number);
         }
         part[i] = path[i];
     }
@@ -309,6 +211,15 @@ bool file_exists(const char *path)
 {
     sys_info info;
     return sys_stat(path, &info) == 0;
+}
+
+clg_status file_check_private(const char *folder)
+{
+    const char *words;
+    if (sys_is_private(folder, &words)) return CLG_OK;
+    (void)error_set(CLG_ERROR_IO, "the folder '%s' %s", folder, words);
+    error_hint("use a folder that belongs to this user and that only this user may write to");
+    return CLG_ERROR_IO;
 }
 
 bool file_is_allowed(const char *path, bool reading, bool writing)

@@ -15,8 +15,12 @@ typedef struct file_view {
     size_t size_bytes;
     void *copy; /* the memory it was read into, NULL when mapped */
 } file_view;
-/* Opens a view of a file; file_view_close closes it. */
-clg_status file_view_open(const char *path, file_view *out_view);
+enum {
+    FILE_VIEW_REGULAR = 1, /* refuse what is not a regular file, without waiting for a pipe */
+    FILE_VIEW_READ = 2,    /* read the file into memory: it may change afterwards */
+};
+/* Opens a view of a file; file_view_close closes it. flags: FILE_VIEW_. */
+clg_status file_view_open(const char *path, unsigned flags, file_view *out_view);
 void file_view_close(file_view *view); /* accepts a closed view */
 /* Releases the physical memory of these bytes of a mapped view, if possible. They stay readable: an
  * access reads them from the file again. Other threads may be reading them. */
@@ -34,17 +38,26 @@ clg_status file_reader_open(const char *path, file_reader *out_reader);
 clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes);
 void file_reader_close(file_reader *reader); /* accepts a closed reader */
 
-/* Reads a whole file of at most max_bytes, with a NUL after it; freed by memory_free. */
+/* Reads a whole regular file of at most max_bytes, with a NUL after it; freed by memory_free. */
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
 
-/* Writes PATH.tmp.<pid>.<n> and renames it to PATH, so that other processes find either the old
- * file or the complete new one. It is not flushed to disk: a power failure may lose it. */
-clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes);
-/* Writes a file atomically in parts: open, append, then commit, which renames the temporary file,
- * or abandon, which removes it. After a failure, call abandon. */
+/* Writes a whole file, as a writer does. */
+clg_status file_write(const char *path, const void *data, size_t size_bytes);
+/* As file_write, but replaces whatever has this name, also a link or a pipe; never waits for the
+ * other end of a pipe. */
+clg_status file_replace(const char *path, const void *data, size_t size_bytes);
+/* Writes a file in parts: open, append, then commit or abandon. Bytes go to a locked temporary
+ * file, PATH.tmp.N, that commit renames to PATH and abandon removes, so that other processes find
+ * either the old file or the complete new one. It is not flushed to disk: a power failure may lose
+ * it. Symbolic links are followed: what they lead to is replaced, whether it exists or not. What is
+ * neither a regular file nor a folder is written in place: a device at once, a pipe by commit;
+ * opening a pipe waits for its reader. After a failure, call abandon. */
 typedef struct file_writer {
-    char *path, *temporary; /* temporary NULL: closed */
-    int descriptor;
+    char *path;          /* as given, for messages; NULL: closed */
+    char *target;        /* PATH without links; NULL for what is written in place */
+    char *temporary;     /* renamed to target */
+    int descriptor;      /* open for bytes to come */
+    int pipe;            /* where they go in the end, -1 otherwise */
     uint64_t size_bytes; /* appended so far */
 } file_writer;           /* all zeros is valid and closed */
 clg_status file_writer_open(const char *path, file_writer *out_writer);
@@ -54,9 +67,18 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
                              size_t size_bytes);
 clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
 void file_writer_abandon(file_writer *writer);      /* accepts a closed writer */
+/* Between the name of a file and the number of its temporary file. */
+#define FILE_TEMPORARY_MARK ".tmp."
+/* Removes a temporary file if the process that wrote it has ended (decision 44); returns whether it
+ * did. */
+bool file_remove_left_over(const char *path);
 /* Creates a folder and its missing parents; they are private to the user. */
 clg_status file_make_folders(const char *path);
-bool file_exists(const char *path); /* a file or a folder */
+bool file_exists(const char *path);    /* a file or a folder */
+bool file_is_folder(const char *path); /* follows links */
+/* Returns CLG_OK if only this user and the administrator may alter what is in a folder, or if it
+ * does not exist; IO with a message otherwise (decision 45). Always CLG_OK on Windows. */
+clg_status file_check_private(const char *folder);
 /* Returns whether this user may read the file, write it (or into the folder), or both. */
 bool file_is_allowed(const char *path, bool reading, bool writing);
 void file_touch(const char *path); /* sets the modification time to now, where allowed */

@@ -25,7 +25,26 @@ bool sys_is_separator(char c);
  * "\\\\server\\share"; 0 for a relative path. */
 size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
-int sys_open_new(const char *path); /* fails when it exists */
+int sys_open_read_now(const char *path); /* does not wait for the other end of a pipe */
+int sys_open_new(const char *path);      /* fails when it exists */
+int sys_open_special(const char *path);  /* for writing; neither makes nor truncates the file */
+int sys_open_spool(void);                /* a new empty file without a name, for both directions */
+/* Opens a file that a process may hold a lock on; does not follow links, and does not wait. */
+int sys_open_locked(const char *path);
+typedef enum sys_lock_result { SYS_LOCKED, SYS_LOCK_HELD, SYS_LOCK_NONE } sys_lock_result;
+/* Takes the exclusive advisory lock of an open file without waiting: SYS_LOCK_HELD if another
+ * process has it, SYS_LOCK_NONE if there are no locks here. It ends with the last duplicate of fd,
+ * or with the process. */
+sys_lock_result sys_lock(int fd);
+/* Returns whether every process that can open the file sees its lock: the file system is known to
+ * be local to this machine. */
+bool sys_lock_is_seen_by_all(int fd);
+/* Closes fd and returns whether all writes succeeded. *out_kept is a duplicate that keeps the lock,
+ * -1 where there are no locks. */
+int sys_close_keep_lock(int fd, int *out_kept);
+bool sys_is_removed(int fd); /* whether the open file has no name any more */
+/* Returns a number that differs between calls and processes; not for secrets. */
+uint32_t sys_arbitrary(void);
 /* Limits a size to what read and write accept in one call on any system. */
 static inline unsigned sys_io_bytes(size_t n_bytes)
 {
@@ -34,16 +53,23 @@ static inline unsigned sys_io_bytes(size_t n_bytes)
 /* Read or write at most n_bytes; return the number of bytes, which may be smaller. */
 int64_t sys_read(int fd, void *data, size_t n_bytes);
 int64_t sys_write(int fd, const void *data, size_t n_bytes);
+/* As sys_write; EPIPE for a pipe without a reader, never a signal. */
+int64_t sys_write_quietly(int fd, const void *data, size_t n_bytes);
 int sys_seek(int fd, uint64_t offset);
 int sys_close(int fd);
 int sys_stat(const char *path, sys_info *out_info); /* follows links */
 int sys_stat_open(int fd, sys_info *out_info);
+/* Writes the path that a symbolic link contains; returns false if the file is not a link. */
+#define SYS_PATH_BYTES 4096
+bool sys_read_link(const char *path, char out_path[SYS_PATH_BYTES]);
 int sys_rename(const char *from, const char *to); /* replaces an existing file */
 int sys_remove(const char *path);
 int sys_make_folder(const char *path); /* private to the user */
 int sys_touch(const char *path);       /* sets the modification time to now */
+/* Returns whether only this user and the administrator may write into a folder; true if there is
+ * none. *out_words: why not, to follow the folder's name. */
+bool sys_is_private(const char *folder, const char **out_words);
 bool sys_may(const char *path, bool reading, bool writing);
-long sys_process_id(void);
 long sys_n_processors(void);
 /* Returns a read-only private mapping of a whole file; NULL when the system cannot map it. */
 void *sys_map(int fd, size_t size_bytes);
@@ -61,7 +87,6 @@ static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_
     return true;
 }
 /* Writes the absolute path without links to out_path; returns false, and sets errno, on failure. */
-#define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
 /* Calls visit(user, name) for each entry of a folder until it returns false, which is not an error.
  */

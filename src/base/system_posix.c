@@ -11,13 +11,19 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 const char sys_separator = '/';
 
@@ -35,15 +41,122 @@ int sys_seek(int fd, uint64_t offset) { return lseek(fd, (off_t)offset, SEEK_SET
 
 int sys_close(int fd) { return close(fd); }
 
-long sys_process_id(void) { return (long)getpid(); }
-
 long sys_n_processors(void) { return sysconf(_SC_NPROCESSORS_ONLN); }
 
 int sys_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
+int sys_open_read_now(const char *path)
+{
+    return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 int sys_open_new(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+int sys_open_special(const char *path) { return open(path, O_WRONLY | O_CLOEXEC); }
+
+int sys_open_spool(void)
+{
+    enum { TRIES = 16 };
+    const char *folder = sys_env("TMPDIR");
+    char path[SYS_PATH_BYTES];
+    int fd = -1;
+    if (!folder || folder[0] == '\0') folder = "/tmp";
+    for (int i = 0; i < TRIES && fd < 0; i++) {
+        const int n = snprintf(path, sizeof path, "%s/clgraph-%08x", folder, sys_arbitrary());
+        if (n < 0 || (size_t)n >= sizeof path) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST) return -1;
+    }
+    if (fd >= 0) (void)unlink(path);
+    return fd;
+}
+
+int sys_open_locked(const char *path)
+{
+    return open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+sys_lock_result sys_lock(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return SYS_LOCKED;
+    return errno == EWOULDBLOCK ? SYS_LOCK_HELD : SYS_LOCK_NONE;
+}
+
+bool sys_lock_is_seen_by_all(int fd)
+{
+#ifdef __linux__
+    /* Others (NFS, SMB, FUSE, 9P, ...) may belong to several machines whose locks are separate. */
+    static const unsigned local[] = {
+        EXT4_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, XFS_SUPER_MAGIC,
+        F2FS_SUPER_MAGIC, RAMFS_MAGIC, 0x2FC12FC1 /* ZFS */,  0xCA451A4E /* bcachefs */};
+    struct statfs info;
+    if (fstatfs(fd, &info) != 0) return false;
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
+        if ((unsigned)info.f_type == local[i]) return true;
+    }
+#else
+    (void)fd;
+#endif
+    return false;
+}
+
+int sys_close_keep_lock(int fd, int *out_kept)
+{
+    *out_kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (*out_kept >= 0) return close(fd);
+    const int number = errno;
+    (void)close(fd);
+    errno = number;
+    return -1;
+}
+
+bool sys_is_removed(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+bool sys_read_link(const char *path, char out_path[SYS_PATH_BYTES])
+{
+    const ssize_t n = readlink(path, out_path, SYS_PATH_BYTES);
+    if (n < 0 || n == SYS_PATH_BYTES) return false;
+    out_path[n] = '\0';
+    return true;
+}
+
+uint32_t sys_arbitrary(void)
+{
+    static atomic_uint counter;
+    const uint64_t x = time_now_ns() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32;
+    return (uint32_t)(x >> 16) + atomic_fetch_add(&counter, 1);
+}
+
+int64_t sys_write_quietly(int fd, const void *data, size_t n_bytes)
+{
+    sigset_t pipes, before, pending;
+    int signal_number, number;
+    (void)sigemptyset(&pipes);
+    (void)sigaddset(&pipes, SIGPIPE);
+    (void)sigemptyset(&pending);
+    (void)sigpending(&pending);
+    const bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &pipes, &before);
+    const int64_t n = sys_write(fd, data, n_bytes);
+    number = errno;
+    if (n < 0 && number == EPIPE && !was_pending) {
+        (void)sigemptyset(&pending);
+        (void)sigpending(&pending);
+        if (sigismember(&pending, SIGPIPE) == 1) (void)sigwait(&pipes, &signal_number);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = number;
+    return n;
 }
 
 #ifdef __APPLE__
@@ -82,6 +195,19 @@ int sys_remove(const char *path) { return unlink(path); }
 int sys_make_folder(const char *path) { return mkdir(path, 0700); }
 
 int sys_touch(const char *path) { return utimensat(AT_FDCWD, path, NULL, 0); }
+
+bool sys_is_private(const char *folder, const char **out_words)
+{
+    struct stat st;
+    *out_words = NULL;
+    if (stat(folder, &st) != 0) return true;
+    if (st.st_uid != geteuid() && st.st_uid != 0) *out_words = "belongs to another user";
+    /* A group of the owner's number is the owner's own, where each user has one (umask 002). */
+    if ((st.st_mode & S_IWGRP) && st.st_gid != st.st_uid)
+        *out_words = "may be written by a group of users";
+    if (st.st_mode & S_IWOTH) *out_words = "may be written by all users";
+    return !*out_words;
+}
 
 bool sys_may(const char *path, bool reading, bool writing)
 {

@@ -169,13 +169,19 @@ const char *node_string(const node *n, const char *name, const char *fallback);
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n);
 const float *node_floats(const node *n, const char *name, size_t *out_n);
 /* Writes "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no
- * name, into buffer, names shortened to fit and made printable; returns buffer. */
+ * name, or "an unnamed node (Conv, opset 13)", into buffer, names shortened to fit and made
+ * printable; returns buffer. */
 #define NODE_TEXT_BYTES 256
 const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES]);
 /* Makes an untrusted name fit for messages: shortened to fit, control characters and bytes that are
  * not UTF-8 as '?'; returns buffer. */
 #define NAME_TEXT_BYTES 96
 const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES]);
+/* Writes "'x'", or, for a value without a name, "output 0 of node 'conv1' (Conv, opset 13)" or
+ * "input 1 of ..." of the first node that reads it, or "an unnamed value"; returns buffer. v may be
+ * no value of g. */
+#define VALUE_TEXT_BYTES (NODE_TEXT_BYTES + 32)
+const char *value_text(const graph *g, value_id v, char buffer[VALUE_TEXT_BYTES]);
 /* Writes "Conv" or "com.example.Conv", made fit as by name_text; returns buffer. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 

@@ -69,8 +69,43 @@ const char *operator_text(const char *domain, const char *op_type, char buffer[N
 const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES])
 {
     char label[NAME_TEXT_BYTES], operator_name[NAME_TEXT_BYTES];
-    (void)snprintf(buffer, NODE_TEXT_BYTES, "%s '%s' (%s, opset %lld)",
-                   n->name[0] ? "node" : "the node of", name_text(n->label, label),
-                   operator_text(n->domain, n->op_type, operator_name), (long long)n->opset);
+    (void)operator_text(n->domain, n->op_type, operator_name);
+    if (!n->label[0])
+        (void)snprintf(buffer, NODE_TEXT_BYTES, "an unnamed node (%s, opset %lld)", operator_name,
+                       (long long)n->opset);
+    else
+        (void)snprintf(buffer, NODE_TEXT_BYTES, "%s '%s' (%s, opset %lld)",
+                       n->name[0] ? "node" : "the node of", name_text(n->label, label),
+                       operator_name, (long long)n->opset);
+    return buffer;
+}
+
+/* Returns the index of v in the list, n if it is not there. */
+static size_t index_of(const value_id *values, size_t n, value_id v)
+{
+    size_t i = 0;
+    while (i < n && values[i] != v) i++;
+    return i;
+}
+
+const char *value_text(const graph *g, value_id v, char buffer[VALUE_TEXT_BYTES])
+{
+    char text[NODE_TEXT_BYTES];
+    (void)snprintf(buffer, VALUE_TEXT_BYTES, "an unnamed value");
+    if (v >= g->n_values) return buffer;
+    if (g->values[v].name[0]) {
+        (void)snprintf(buffer, VALUE_TEXT_BYTES, "'%s'", name_text(g->values[v].name, text));
+        return buffer;
+    }
+    const bool is_made = g->values[v].producer != NODE_NONE;
+    for (size_t i = is_made ? g->values[v].producer : 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        const size_t count = is_made ? n->n_outputs : n->n_inputs;
+        const size_t at = index_of(is_made ? n->outputs : n->inputs, count, v);
+        if (at == count && !is_made) continue;
+        (void)snprintf(buffer, VALUE_TEXT_BYTES, "%s %zu of %s", is_made ? "output" : "input", at,
+                       node_text(n, text));
+        break;
+    }
     return buffer;
 }

@@ -12,6 +12,8 @@
 /* Flag: a constant whose external file is missing is not an error; its value has missing_file
  * set. */
 #define ONNX_ALLOW_MISSING_DATA 1u
+/* Flag: files are read into memory, not mapped. */
+#define ONNX_READ_FILES 2u
 
 /* Loads a model file. Errors: IO; INVALID_MODEL; UNSUPPORTED_ATTRIBUTE for strings with a NUL byte
  * in lists and for graphs passed to functions; UNSUPPORTED_DTYPE for sparse initializers and

@@ -24,10 +24,12 @@ static clg_status create(onnx_source **out_source)
     return CLG_OK;
 }
 
-clg_status onnx_source_open(const char *path, onnx_source **out_source)
+unsigned onnx_view_flags(unsigned flags) { return flags & ONNX_READ_FILES ? FILE_VIEW_READ : 0; }
+
+clg_status onnx_source_open(const char *path, unsigned view_flags, onnx_source **out_source)
 {
     CLG_TRY(create(out_source));
-    clg_status status = file_view_open(path, &(*out_source)->view);
+    clg_status status = file_view_open(path, view_flags, &(*out_source)->view);
     if (status != CLG_OK) {
         onnx_source_release(*out_source);
         *out_source = NULL;
@@ -97,7 +99,8 @@ static clg_status open_file(onnx_importer *im, const char *location, const char 
     }
     CLG_TRY(MEMORY_RESERVE(im->files, im->files_capacity, im->n_files + 1));
     CLG_TRY(hash_map_set_string(&im->file_index, location, im->n_files));
-    clg_status status = onnx_source_open(path, out_source);
+    clg_status status =
+        onnx_source_open(path, onnx_view_flags(im->flags) | FILE_VIEW_REGULAR, out_source);
     im->files[im->n_files++] = *out_source;
     return status;
 }

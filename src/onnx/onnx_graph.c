@@ -125,7 +125,8 @@ static clg_status refuse_sparse(const wire_cursor *message)
         memory_free(buffer.data);
     }
     return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                     "the initializer '%s' is a sparse tensor, which is not supported", shown);
+                     "the initializer %s%s%s is a sparse tensor, which is not supported",
+                     shown[0] ? "'" : "", shown[0] ? shown : "without a name", shown[0] ? "'" : "");
 }
 
 /* Reads an input. Skips one that is also an initializer: up to IR 3, every initializer was also an

@@ -12,7 +12,10 @@
 
 /* Bytes that tensors point into: the model itself or a file of external data. Reference-counted. */
 typedef struct onnx_source onnx_source;
-clg_status onnx_source_open(const char *path, onnx_source **out_source);
+/* view_flags: of file_view_open. */
+clg_status onnx_source_open(const char *path, unsigned view_flags, onnx_source **out_source);
+/* Returns the flags of file_view_open that the loader's flags ask for. */
+unsigned onnx_view_flags(unsigned flags);
 clg_status onnx_source_copy(const void *data, size_t size_bytes, onnx_source **out_source);
 const void *onnx_source_data(const onnx_source *s, size_t *out_size_bytes);
 tensor_owner onnx_source_owner(onnx_source *s);

@@ -126,7 +126,7 @@ clg_status onnx_load_file(const char *path, unsigned flags, graph **out_graph)
     *out_graph = NULL;
     CLG_TRY_GOTO(file_folder(path, &folder), done);
     im.folder = folder;
-    CLG_TRY_GOTO(onnx_source_open(path, &im.model), done);
+    CLG_TRY_GOTO(onnx_source_open(path, onnx_view_flags(flags), &im.model), done);
     status = load(&im, out_graph);
     if (status != CLG_OK) (void)error_prefix(status, "'%s'", path);
 done:

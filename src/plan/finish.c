@@ -246,8 +246,8 @@ static clg_status settle_output(plan_state *s, size_t index)
     if (is_left_out(s, v, index)) return CLG_OK;
     if (v->fact.kind != CLG_VALUE_TENSOR) return aggregate_settle(s, id, settle_read);
     if (v->fact.dtype == CLG_DTYPE_NONE)
-        return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",
-                         s->context->graph->values[id].name);
+        return error_set(CLG_ERROR_INTERNAL, "output %s was never computed",
+                         state_value_text(s, id, (char[VALUE_TEXT_BYTES]){0}));
     if (v->root == ROOT_NONE && v->fact.known) return CLG_OK;
     if (v->root == ROOT_NONE) CLG_TRY(state_materialise(s, id));
     plan_root *root = &s->roots[v->root];

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LITERAL_ALIGN 64     /* bytes: a cache line; no dtype needs more */
@@ -171,14 +172,13 @@ clg_status state_value_bytes(const plan_value *v, size_t *out_bytes)
 
 clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
 {
-    char name[NAME_TEXT_BYTES];
+    char name[VALUE_TEXT_BYTES];
     uint64_t largest = s->context->caps->max_alloc_bytes;
     if (largest == 0 || size_bytes <= largest) return CLG_OK;
     return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
-                     "the tensor '%s' of %zu bytes does not fit the device's largest buffer of "
+                     "the tensor %s of %zu bytes does not fit the device's largest buffer of "
                      "%llu bytes",
-                     name_text(state_value_name(s, v), name), size_bytes,
-                     (unsigned long long)largest);
+                     state_value_text(s, v, name), size_bytes, (unsigned long long)largest);
 }
 
 static uint32_t output_index(const plan_state *s, value_id v)
@@ -232,8 +232,9 @@ clg_status state_materialise(plan_state *s, value_id v)
             return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "strings cannot be placed on a device");
         return add_literal(s, value->fact.known, &value->root);
     }
-    return error_set(CLG_ERROR_INTERNAL, "value '%s' has neither memory nor content",
-                     state_value_name(s, v));
+    char name[VALUE_TEXT_BYTES];
+    return error_set(CLG_ERROR_INTERNAL, "value %s has neither memory nor content",
+                     state_value_text(s, v, name));
 }
 
 clg_status state_hold(plan_state *s, tensor *t)
@@ -279,9 +280,14 @@ plan_scope *state_scope(plan_state *s) { return &s->scopes[s->n_scopes - 1]; }
 
 node_id state_main_node(const plan_state *s) { return (node_id)s->scopes[0].next; }
 
-const char *state_value_name(const plan_state *s, value_id v)
+const char *state_value_text(const plan_state *s, value_id v, char buffer[VALUE_TEXT_BYTES])
 {
-    return v < s->context->graph->n_values ? s->context->graph->values[v].name : "";
+    const graph *g = s->context->graph;
+    const node_id n = s->n_scopes > 0 ? state_main_node(s) : NODE_NONE;
+    char text[NODE_TEXT_BYTES];
+    if (v < g->n_values || n >= g->n_nodes) return value_text(g, v, buffer);
+    (void)snprintf(buffer, VALUE_TEXT_BYTES, "a value of %s", node_text(&g->nodes[n], text));
+    return buffer;
 }
 
 clg_status state_add_values(plan_state *s, size_t n, value_id *out_first)

@@ -180,8 +180,9 @@ clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 plan_scope *state_scope(plan_state *s);
 /* Returns the current node of the model's main graph. */
 node_id state_main_node(const plan_state *s);
-/* Returns the name of a value of the model's main graph; "" for others. */
-const char *state_value_name(const plan_state *s, value_id v);
+/* As value_text (graph.h), also for values of the planner: "a value of node 'x' (Loop, opset 13)",
+ * the current node of the model's main graph. */
+const char *state_value_text(const plan_state *s, value_id v, char buffer[VALUE_TEXT_BYTES]);
 /* Appends n values that are not computed yet, with consecutive ids. */
 clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
 

@@ -266,7 +266,7 @@ static void replace_binary(const char *path)
     }
     made = cache_entry_make(entry.key, "replaced: program stored", payload, sizeof payload - 1, &n);
     assert_non_null(made);
-    assert_ok(file_write_atomic(path, made, n));
+    assert_ok(file_replace(path, made, n));
     memory_free(made);
     memory_free(data);
 }
@@ -382,7 +382,7 @@ static int child(size_t local, const char *result)
     (void)snprintf(line, sizeof line, "%d %d %zu", (int)counters_of(ocl).programs_compiled,
                    (int)counters_of(ocl).programs_loaded, n_after - n_before);
     ocl_context_free(ocl);
-    return file_write_atomic(result, line, strlen(line)) == CLG_OK ? 0 : 1;
+    return file_replace(result, line, strlen(line)) == CLG_OK ? 0 : 1;
 }
 
 typedef struct start {

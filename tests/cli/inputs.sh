@@ -49,6 +49,26 @@ show run two.onnx -i strange.npz -q
 show run two.onnx -i z=strange.npz --fill x=ones -q
 zip_stored three.npy >single.npz
 show run two.onnx -i x=single.npz -i z=single.npz -q
+zip_stored three.npy x.npy z.npy >more.npz
+show run two.onnx -i x=more.npz -i z=more.npz -q
+echo "== a small file of a large array: refused before it is unpacked"
+row_graph() { relu_graph 1 4; }
+onnx_model row_graph >row.onnx
+large_npz() { # DESCR SHAPE BYTES: gzip has the deflated data, its CRC and size
+  { npy "$1" "$2" </dev/null && head -c "$3" /dev/zero; } | gzip -9 >packed.gz
+  local packed
+  packed=$(($(wc -c <packed.gz) - 18))
+  fields() { le 2 20 && le 2 0 && le 2 8 && le 4 0 && tail -c 8 packed.gz | head -c 4 && le 4 $packed &&
+    tail -c 4 packed.gz && le 2 5 && le 2 0; }
+  { printf 'PK\3\4' && fields && printf x.npy && tail -c +11 packed.gz | head -c $packed; } >local
+  { printf 'PK\1\2' && le 2 20 && fields && le 2 0 && le 2 0 && le 2 0 && le 4 0 && le 4 0 && printf x.npy; } >directory
+  cat local directory
+  printf 'PK\5\6' && le 4 0 && le 2 1 && le 2 1 && le 4 "$(wc -c <directory)" && le 4 "$(wc -c <local)" && le 2 0
+}
+large_npz '<f4' '(1, 50000000)' 200000000 >large.npz
+show run row.onnx -i large.npz -q
+large_npz '<f4' '(1, 4)' 16 >fits.npz
+show run row.onnx -i fits.npz -q
 echo "== a table by column"
 printf 'z,x\r\n1,5\r\n2,6\r\n' >table.csv
 show run two.onnx -i table.csv -q

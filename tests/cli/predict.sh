@@ -23,6 +23,8 @@ identity_graph() {
   onnx_output y 1 N 10
 }
 onnx_model identity_graph >identity.onnx
+fixed_graph() { relu_graph 4 2; }
+onnx_model fixed_graph >fixed.onnx
 
 echo "== a .npy file"
 show any -- predict digits.onnx -i image=heldout.npy -o probabilities=out.npy --batch 50
@@ -73,6 +75,22 @@ show any -- predict sum.onnx -i a=a.npy --fill b=ones --fill scale=ones -o y.npy
 f32 40000000 40400000 40800000 | npy '<f4' '(3,)' >y-expected.npy
 cmp y.npy y-expected.npy && echo "a + 1"
 
+echo "== tables without a header"
+printf '\xef\xbb\xbf1,-2\n\n3,-4\r\n5,-6' >numbers.csv
+show any -- predict fixed.onnx -i numbers.csv -o from-table.npy
+f32 3f800000 00000000 40400000 00000000 40a00000 00000000 | npy '<f4' '(3, 2)' >from-table-expected.npy
+cmp from-table.npy from-table-expected.npy && echo "three rows"
+show any -- predict fixed.onnx -i numbers.csv -o from-table.npy --force --header yes -q
+tail -c +129 from-table.npy | cmp - <(f32 40400000 00000000 40a00000 00000000) && echo "two rows"
+printf 'a,b\n1,-2\n' >words.csv
+show any -- predict fixed.onnx -i words.csv -o from-table.npy --force
+show any -- predict fixed.onnx -i words.csv -o from-table.npy --force --header yes
+show any -- predict fixed.onnx -i words.csv -o from-table.npy --force --header no -q
+show any -- predict fixed.onnx -i words.csv -o from-table.npy --force --header maybe
+show any -- predict sum.onnx -i numbers.csv -i scale=scale.npy -o none.npy -q
+cat numbers.csv >more.csv && printf '\n7,-8\n' >>more.csv
+show short -- run fixed.onnx -i x=more.csv
+
 echo "== shards are the whole"
 for part in 1 2 3 4; do
   show any -- predict digits.onnx -i heldout.npy -o "part$part.npy" --shard $part/4 --batch 32 -q
@@ -83,8 +101,6 @@ show any -- predict digits.onnx -i heldout.npy -o few.npy --shard 360/400 --batc
 show any -- predict digits.onnx -i heldout.npy -o few.npy --shard 361/400 --batch 8 -q --force
 
 echo "== a batch that the model fixes"
-fixed_graph() { relu_graph 4 2; }
-onnx_model fixed_graph >fixed.onnx
 f32 3f800000 c0000000 40400000 c0800000 40a00000 c0c00000 40e00000 c1000000 41100000 c1200000 |
   npy '<f4' '(5, 2)' >five.npy
 show any -- predict fixed.onnx -i five.npy -o relu.npy -q
@@ -115,6 +131,8 @@ echo "== faults"
 show predict digits.onnx -i heldout.npy
 show predict digits.onnx -i heldout.npy -o
 show predict digits.onnx -i heldout.npy -o out.txt
+mkdir folder.npy
+show predict digits.onnx -i heldout.npy -o folder.npy --force
 show predict digits.onnx -i heldout.npy -o out.npy
 show predict digits.onnx -i heldout.npy -o nothing=new.npy
 show predict digits.onnx -i heldout.npy -o probabilities=new.npy -o probabilities=new2.npy
@@ -143,6 +161,33 @@ echo "no image" >broken/02.png
 show any -- predict digits.onnx -i broken -o broken.npy -q --batch 1
 show predict digits.onnx -i heldout.npy -o new.npy --json -q --batch x
 ls new* 2>/dev/null
+
+echo "== outputs that are links, pipes and devices"
+f32 3f800000 c0000000 | npy '<f4' '(1, 2)' >row.npy
+f32 3f800000 00000000 | npy '<f4' '(1, 2)' >row-expected.npy
+mkfifo pipe.npy
+ln -s target.npy link.npy
+ln -s /dev/null null.npy
+echo before >target.npy
+timeout 60 cat pipe.npy >from-pipe.npy &
+for output in pipe link null; do show any -- predict fixed.onnx -i row.npy -o $output.npy --force -q; done
+wait
+cmp from-pipe.npy row-expected.npy && cmp target.npy row-expected.npy && echo "the expected rows"
+[ -p pipe.npy ] && [ -L link.npy ] && [ -c /dev/null ] && echo "a pipe, a link, a device"
+
+echo "== what a killed process left"
+npy '<f4' '(40000000, 1, 8, 8)' </dev/null >large.npy
+truncate -s $((128 + 40000000 * 256)) large.npy
+"$CLTOOL" predict digits.onnx -i large.npy -o killed.npy --batch 64 -q 2>/dev/null &
+for _ in $(seq 1200); do
+  compgen -G "killed.npy.tmp.*" >/dev/null && break
+  sleep 0.05
+done
+kill -KILL $!
+wait $! 2>/dev/null
+ls killed.npy*
+show any -- predict fixed.onnx -i row.npy -o killed.npy -q
+ls killed.npy*
 
 echo "== interrupted: exit 130, and no file"
 # Ten gigabytes of zeros that take no room on the disk.

@@ -128,4 +128,12 @@ show run classes.onnx -i even.npy -o classes -q
 show run classes.onnx -i even.npy --expect who=even.npy -q
 show run classes.onnx -i x.npy --top 1 -q
 show run classes.onnx -i even.npy --json -q
+echo "== -o is a folder here"
+for output in y=out.npy out.npy out.pb x.npy; do show run digits.onnx -i table.csv -o $output -q; done
+[ -e y=out.npy ] || [ -e out.npy ] || echo "no folders of such names"
+mkdir folder.npy
+show short -- run digits.onnx -i table.csv -q -o folder.npy
+ls folder.npy
+echo "== files that are read, not mapped"
+show short -- run digits.onnx -i table.csv -q --read-files
 finish

@@ -444,7 +444,7 @@ static int prepare(diff *d)
     if (code == CODE_DONE && o->against) code = read_against(d);
     if (code == CODE_DONE && o->reference && !path_is_folder(o->reference))
         code = fail_file("there is not a folder '%s'", o->reference);
-    if (code == CODE_DONE) code = engine_load_model(d->path, &d->model);
+    if (code == CODE_DONE) code = engine_load_model(d->options, d->path, &d->model);
     if (code == CODE_DONE) code = inputs_gather(o, d->model, INPUTS_FILL, &d->inputs);
     if (code != CODE_DONE) return code;
     clg_status status = clg_model_nodes(d->model, &d->nodes, &d->n_nodes);

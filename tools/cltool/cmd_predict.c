@@ -122,8 +122,12 @@ static int read_target(predict *p, const char *text)
         if (strcmp(p->targets[i].path, t->path) == 0)
             return fail_usage("'%s' is to hold two outputs", t->path);
     }
-    if (!path_ends_in(t->path, ".npy"))
-        return fail_usage("-o takes a file that ends in .npy, not '%s'", t->path);
+    if (path_is_folder(t->path) || !path_ends_in(t->path, ".npy")) {
+        (void)fail_usage("-o takes a file that ends in .npy, not %s'%s'",
+                         path_is_folder(t->path) ? "the folder " : "", t->path);
+        fail_hint("-o [NAME=]FILE.npy; 'cltool run' writes all outputs to a folder: -o DIR");
+        return CODE_USAGE;
+    }
     p->n_targets++;
     code = file_may_be_written(t->path, p->options->force);
     return code == CODE_DONE ? check_folder(t->path) : code;

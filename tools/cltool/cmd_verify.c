@@ -302,7 +302,8 @@ static void run_case(const verification *v, test_case *c)
     clg_model *model = NULL;
     clg_session *session = NULL;
     char *path = path_join(c->path, "model.onnx");
-    clg_status status = clg_model_load_file(path, NULL, &model);
+    const clg_model_options given = engine_model_options(v->options);
+    clg_status status = clg_model_load_file(path, &given, &model);
     if (status != CLG_OK) (void)set_failed(c, status, "");
     if (status == CLG_ERROR_UNSUPPORTED_OPERATOR) check_operators(c, path);
     if (status != CLG_OK) {

@@ -22,7 +22,7 @@ static const command commands[] = {
      "Exits 4 when an operator of the model is not supported; all of them are listed.",
      "cltool inspect model.onnx --dim batch=8 --ops", cmd_inspect},
     {"run", "MODEL [inputs]", 1, 1,
-     OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
+     OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL |
          OPTIONS_TOLERANCE | OPTIONS_FORCE,
      "one prediction",
      "An element of an image is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for "
@@ -36,7 +36,7 @@ static const command commands[] = {
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
     {"predict", "MODEL -i NAME=DATA... -o NAME=FILE.npy...", 1, 1,
      OPTIONS_PREDICT | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
-         OPTIONS_FORCE,
+         OPTIONS_MODEL | OPTIONS_FORCE,
      "a dataset through a model: any number of rows, over all selected devices",
      "DATA is a .npy file, a .csv file or a folder of images (.png, .jpg, .bmp, by name); rows "
      "are "
@@ -52,12 +52,12 @@ static const command commands[] = {
      "the end, and the exit code is 1.",
      "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
     {"verify", "DIR...", 1, SIZE_MAX,
-     OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,
+     OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL,
      "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",
      "What is not supported is skipped, with its reason. Exits 1 when a case fails.",
      "cltool verify --list-skipped /usr/share/libonnx-testdata/data", cmd_verify},
     {"diff", "MODEL [inputs]", 1, 1,
-     OPTIONS_DIFF | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN,
+     OPTIONS_DIFF | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL,
      "compares two runs of a model and finds the first node whose values differ",
      "Inputs that are not given are filled with random numbers. Without --atol, floating-point "
      "values may differ\n"
@@ -67,7 +67,7 @@ static const command commands[] = {
      "cltool diff model.onnx -i x.npy -d gpu --against cpu", cmd_diff},
     {"bench", "MODEL [inputs]", 1, 1,
      OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
-         OPTIONS_TOLERANCE,
+         OPTIONS_MODEL | OPTIONS_TOLERANCE,
      "latency from host values in to host values out",
      "Inputs that are not given are filled with random numbers; they vary between runs. Without "
      "--runs, as many\n"
@@ -77,12 +77,13 @@ static const command commands[] = {
      "cltool bench model.onnx --batch 1,8,64 --each", cmd_bench},
     {"profile", "MODEL [inputs]", 1, 1,
      OPTIONS_PROFILE | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE |
-         OPTIONS_PLAN | OPTIONS_FORCE,
+         OPTIONS_PLAN | OPTIONS_MODEL | OPTIONS_FORCE,
      "device time per step and operator, beside what the device can do",
      "Inputs that are not given are filled with random numbers. Without --runs, 10 runs.",
      "cltool profile model.onnx --trace trace.json", cmd_profile},
     {"tune", "MODEL [inputs]", 1, 1,
-     OPTIONS_TUNE | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     OPTIONS_TUNE | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL |
+         OPTIONS_FORCE,
      "measures the implementations of a model's nodes, and keeps the fastest",
      "Every later session on this device and driver follows what was kept, for each shape that was "
      "measured.\n"
@@ -97,7 +98,7 @@ static const command commands[] = {
      "Exits 1 when a kernel fails.",
      "cltool selftest --all --device gpu", cmd_selftest},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
-     OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL | OPTIONS_FORCE,
      "compiled programs, kept on disk",
      "path    prints where it is ($CLG_CACHE_DIR moves it)\n"
      "list    its entries\n"
@@ -131,13 +132,14 @@ static void print_section(const char *title, unsigned all, unsigned groups)
 
 static int print_help(const command *c)
 {
-    const unsigned shared = OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN;
+    const unsigned shared =
+        OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL;
     (void)printf("usage: cltool %s%s%s [options]\n\n%s\n", c->name, c->arguments[0] ? " " : "",
                  c->arguments, c->what);
     if (c->more) (void)printf("\n%s\n", c->more);
     print_section("options", c->groups, ~shared);
     print_section("inputs", c->groups, OPTIONS_INPUT | OPTIONS_SHAPE);
-    print_section("device", c->groups, OPTIONS_DEVICE | OPTIONS_PLAN);
+    print_section("device", c->groups, OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_MODEL);
     print_section("everywhere", OPTIONS_ALL, OPTIONS_ALL);
     (void)printf("\nexample\n  %s\n", c->example);
     return CODE_DONE;

@@ -165,6 +165,11 @@ int64_t sys_write(int fd, const void *data, size_t n_bytes)
     return _write(fd, data, sys_io_bytes(n_bytes));
 }
 
+int64_t sys_write_quietly(int fd, const void *data, size_t n_bytes)
+{
+    return sys_write(fd, data, n_bytes);
+}
+
 int sys_seek(int fd, uint64_t offset)
 {
     return _lseeki64(fd, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
@@ -191,6 +196,8 @@ int sys_open_read(const char *path)
                          _O_RDONLY);
 }
 
+int sys_open_read_now(const char *path) { return sys_open_read(path); }
+
 int sys_open_new(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];
@@ -198,6 +205,60 @@ int sys_open_new(const char *path)
     return descriptor_of(CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
                                      CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL),
                          _O_WRONLY);
+}
+
+int sys_open_special(const char *path)
+{
+    wchar_t wide[SYS_PATH_BYTES];
+    if (!widen(path, wide)) return -1;
+    return descriptor_of(CreateFileW(wide, GENERIC_WRITE, SHARE_ALL, NULL, OPEN_EXISTING,
+                                     FILE_ATTRIBUTE_NORMAL, NULL),
+                         _O_WRONLY);
+}
+
+int sys_open_spool(void)
+{
+    wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 16];
+    if (GetTempPathW(MAX_PATH, folder) == 0) return fail_last();
+    if (GetTempFileNameW(folder, L"clg", 0, path) == 0) return fail_last();
+    return descriptor_of(CreateFileW(path, GENERIC_READ | GENERIC_WRITE,
+                                     FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                                     FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL),
+                         _O_RDWR);
+}
+
+/* Fails while a writer has the file open, who does not share writing. */
+int sys_open_locked(const char *path)
+{
+    wchar_t wide[SYS_PATH_BYTES];
+    if (!widen(path, wide)) return -1;
+    return descriptor_of(CreateFileW(wide, GENERIC_READ | GENERIC_WRITE, SHARE_ALL, NULL,
+                                     OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL),
+                         _O_RDWR);
+}
+
+sys_lock_result sys_lock(int fd)
+{
+    (void)fd;
+    return SYS_LOCK_NONE;
+}
+
+bool sys_lock_is_seen_by_all(int fd)
+{
+    (void)fd;
+    return false;
+}
+
+int sys_close_keep_lock(int fd, int *out_kept)
+{
+    *out_kept = -1;
+    return _close(fd);
+}
+
+bool sys_is_removed(int fd)
+{
+    (void)fd;
+    return false;
 }
 
 /* Converts a FILETIME, which counts 100 ns since 1601, to nanoseconds since 1970. */
@@ -237,6 +298,16 @@ int sys_stat(const char *path, sys_info *out_info)
 int sys_stat_open(int fd, sys_info *out_info)
 {
     return fill_info((HANDLE)_get_osfhandle(fd), out_info);
+}
+
+bool sys_read_link(const char *path, char out_path[SYS_PATH_BYTES])
+{
+    wchar_t wide[SYS_PATH_BYTES];
+    if (!widen(path, wide)) return false;
+    const DWORD attributes = GetFileAttributesW(wide);
+    const bool is_link =
+        attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_REPARSE_POINT);
+    return is_link && sys_resolve(path, out_path); /* a broken link is replaced */
 }
 
 /* Clears a file's read-only attribute: POSIX systems let read-only files be replaced and removed.
@@ -320,6 +391,13 @@ int sys_touch(const char *path)
     return result;
 }
 
+bool sys_is_private(const char *folder, const char **out_words)
+{
+    (void)folder;
+    *out_words = NULL;
+    return true;
+}
+
 bool sys_may(const char *path, bool reading, bool writing)
 {
     wchar_t wide[SYS_PATH_BYTES];
@@ -381,7 +459,12 @@ int sys_list(const char *folder, bool (*visit)(void *user, const char *name), vo
 
 /* ---- processes, threads, time ---------------------------------------------------------------- */
 
-long sys_process_id(void) { return _getpid(); }
+uint32_t sys_arbitrary(void)
+{
+    static volatile LONG counter;
+    const uint64_t x = time_now_ns() * 0x9E3779B97F4A7C15u ^ (uint64_t)_getpid() << 32;
+    return (uint32_t)(x >> 16) + (uint32_t)InterlockedIncrement(&counter);
+}
 
 long sys_n_processors(void)
 {

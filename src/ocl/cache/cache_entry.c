@@ -5,6 +5,7 @@
 #include "ocl/cache/cache_entry.h"
 
 #include "base/checked.h"
+#include "base/files.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -108,13 +109,13 @@ void cache_entry_name(hash128 key, char out_name[CACHE_ENTRY_NAME_BYTES])
     memcpy(out_name + 32, suffix, sizeof suffix);
 }
 
-bool cache_entry_is_name(const char *name, bool *out_is_left_over)
+bool cache_entry_is_name(const char *name, bool *out_is_temporary)
 {
-    *out_is_left_over = false;
+    *out_is_temporary = false;
     if (strspn(name, "0123456789abcdef") != 32 ||
         strncmp(name + 32, suffix, sizeof suffix - 1) != 0)
         return false;
     const char *rest = name + 32 + sizeof suffix - 1;
-    *out_is_left_over = strncmp(rest, ".tmp.", 5) == 0;
-    return *rest == '\0' || *out_is_left_over;
+    *out_is_temporary = strncmp(rest, FILE_TEMPORARY_MARK, sizeof FILE_TEMPORARY_MARK - 1) == 0;
+    return *rest == '\0' || *out_is_temporary;
 }

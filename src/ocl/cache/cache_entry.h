@@ -45,8 +45,8 @@ bool cache_entry_peek(const void *data, size_t size_bytes, cache_entry *out_entr
 
 /* Writes the file name of an entry. */
 void cache_entry_name(hash128 key, char out_name[CACHE_ENTRY_NAME_BYTES]);
-/* Returns whether a file of this name belongs to the cache. *out_is_left_over: it is a temporary
+/* Returns whether a file of this name belongs to the cache. *out_is_temporary: it is a temporary
  * file of an entry, which is being written or was left by a crashed process. */
-bool cache_entry_is_name(const char *name, bool *out_is_left_over);
+bool cache_entry_is_name(const char *name, bool *out_is_temporary);
 
 #endif

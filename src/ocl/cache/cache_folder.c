@@ -11,10 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* Age, one hour, above which a temporary file is assumed to be left by a crashed process. */
-#define LEFT_OVER_NS ((int64_t)3600 * 1000000000)
 
 clg_status cache_folder_path(const char *cache_dir, char **out_path)
 {
@@ -37,8 +33,8 @@ clg_status cache_folder_files(const char *folder, file_entry **out_files, size_t
     if (!file_exists(folder)) return CLG_OK;
     CLG_TRY(file_list(folder, &files, &n));
     for (size_t i = 0; i < n; i++) {
-        bool left_over;
-        if (!files[i].is_folder && cache_entry_is_name(files[i].name, &left_over)) {
+        bool is_temporary;
+        if (!files[i].is_folder && cache_entry_is_name(files[i].name, &is_temporary)) {
             file_entry kept_file = files[i];
             files[i] = files[kept];
             files[kept++] = kept_file;
@@ -78,10 +74,18 @@ static clg_status remove_file(const char *folder, const char *name)
     return status;
 }
 
-/* Removes empty entries, the least recently used entries until at most max_bytes remain, and
- * temporary files older than left_over_ns. */
-static clg_status shrink(const char *folder, uint64_t max_bytes, int64_t left_over_ns,
-                         size_t *out_n_removed)
+/* Removes a temporary file if its writer has died. */
+static clg_status remove_left_over(const char *folder, const char *name, bool *out_removed)
+{
+    char *path;
+    *out_removed = false;
+    CLG_TRY(file_join(folder, name, &path));
+    *out_removed = file_remove_left_over(path);
+    memory_free(path);
+    return CLG_OK;
+}
+
+clg_status cache_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed)
 {
     file_entry *files;
     size_t n;
@@ -90,25 +94,23 @@ static clg_status shrink(const char *folder, uint64_t max_bytes, int64_t left_ov
     CLG_TRY(cache_folder_files(folder, &files, &n));
     for (size_t i = 0; i < n; i++) total += files[i].size_bytes;
     if (n > 0) qsort(files, n, sizeof *files, by_use);
-    const int64_t now_ns = (int64_t)time(NULL) * 1000000000;
     clg_status status = CLG_OK;
     for (size_t i = 0; i < n && status == CLG_OK; i++) {
-        bool left_over, old = now_ns - files[i].modified_ns >= left_over_ns;
-        (void)cache_entry_is_name(files[i].name, &left_over);
-        if (left_over ? !old : files[i].size_bytes > 0 && total <= max_bytes) continue;
-        status = remove_file(folder, files[i].name);
-        if (status == CLG_OK) {
+        bool is_temporary, is_removed = false;
+        (void)cache_entry_is_name(files[i].name, &is_temporary);
+        if (is_temporary) {
+            status = remove_left_over(folder, files[i].name, &is_removed);
+        } else if (files[i].size_bytes == 0 || total > max_bytes) {
+            status = remove_file(folder, files[i].name);
+            is_removed = status == CLG_OK;
+        }
+        if (is_removed) {
             total -= files[i].size_bytes;
             *out_n_removed += 1;
         }
     }
     file_list_free(files, n);
     return status;
-}
-
-clg_status cache_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed)
-{
-    return shrink(folder, max_bytes, LEFT_OVER_NS, out_n_removed);
 }
 
 clg_status ocl_cache_path(const char *cache_dir, char **out_path)
@@ -121,7 +123,7 @@ clg_status ocl_cache_clear(const char *cache_dir, size_t *out_n_removed)
     char *folder;
     *out_n_removed = 0;
     CLG_TRY(cache_folder_path(cache_dir, &folder));
-    clg_status status = shrink(folder, 0, INT64_MIN, out_n_removed);
+    clg_status status = cache_folder_prune(folder, 0, out_n_removed);
     memory_free(folder);
     return status;
 }
@@ -144,7 +146,7 @@ static char *describe(const char *folder, const char *name)
     file_view view = {0};
     cache_entry entry;
     if (file_join(folder, name, &path) != CLG_OK) return NULL;
-    if (file_view_open(path, &view) == CLG_OK &&
+    if (file_view_open(path, FILE_VIEW_REGULAR, &view) == CLG_OK &&
         cache_entry_read(view.data, view.size_bytes, &entry))
         what = memory_strndup(entry.what, entry.what_bytes);
     else
@@ -167,8 +169,8 @@ clg_status ocl_cache_list(const char *cache_dir, ocl_cache_entry **out_entries, 
     if (status == CLG_OK && !entries) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     size_t n_entries = 0;
     for (size_t i = 0; i < n && status == CLG_OK; i++) {
-        bool left_over;
-        if (!cache_entry_is_name(files[i].name, &left_over) || left_over) continue;
+        bool is_temporary;
+        if (!cache_entry_is_name(files[i].name, &is_temporary) || is_temporary) continue;
         ocl_cache_entry *e = &entries[n_entries++];
         e->name = memory_strdup(files[i].name);
         e->what = describe(folder, files[i].name);

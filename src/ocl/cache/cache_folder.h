@@ -14,7 +14,7 @@ clg_status cache_folder_path(const char *cache_dir, char **out_path);
 /* Returns the total size of the cache's files. */
 clg_status cache_folder_size(const char *folder, uint64_t *out_bytes);
 /* Removes the least recently used entries until at most max_bytes remain, and temporary files that
- * crashed writers have left. */
+ * writers that have died have left. */
 clg_status cache_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed);
 
 /* Lists the cache's files: entries and temporary files of entries. An absent folder is empty.

@@ -6,6 +6,7 @@
  * them before it writes the first.
  */
 #include "base/files.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "ocl/cache/cache_entry.h"
 #include "ocl/cache/cache_folder.h"
@@ -38,7 +39,7 @@ static clg_status append_entry(block *b, const char *folder, const char *name, u
     cache_entry entry;
     clg_status status = CLG_OK;
     CLG_TRY(file_join(folder, name, &path));
-    if (file_view_open(path, &view) == CLG_OK &&
+    if (file_view_open(path, FILE_VIEW_REGULAR, &view) == CLG_OK &&
         cache_entry_read(view.data, view.size_bytes, &entry) &&
         entry.size_bytes == view.size_bytes) {
         status = append(b, view.data, view.size_bytes);
@@ -68,9 +69,10 @@ clg_status ocl_cache_pack(const char *cache_dir, const char *file)
     size_t n = 0;
     block b = {0};
     CLG_TRY(cache_folder_path(cache_dir, &folder));
-    clg_status status = cache_folder_files(folder, &files, &n);
+    clg_status status = file_check_private(folder);
+    if (status == CLG_OK) status = cache_folder_files(folder, &files, &n);
     if (status == CLG_OK) status = pack_files(folder, files, n, &b);
-    if (status == CLG_OK) status = file_write_atomic(file, b.data, b.n_bytes);
+    if (status == CLG_OK) status = file_write(file, b.data, b.n_bytes);
     memory_free(b.data);
     file_list_free(files, n);
     memory_free(folder);
@@ -99,12 +101,19 @@ static clg_status check_pack(const char *file, const file_view *view, size_t *ou
     return CLG_OK;
 }
 
-static clg_status unpack_entry(const char *folder, const uint8_t *data, const cache_entry *entry)
+/* Stores an entry; *out_is_done is false if something that cannot be replaced has its name. */
+static clg_status unpack_entry(const char *folder, const uint8_t *data, const cache_entry *entry,
+                               bool *out_is_done)
 {
     char name[CACHE_ENTRY_NAME_BYTES], *path;
     cache_entry_name(entry->key, name);
     CLG_TRY(file_join(folder, name, &path));
-    clg_status status = file_write_atomic(path, data, entry->size_bytes);
+    clg_status status = CLG_OK;
+    *out_is_done = !file_is_folder(path);
+    if (*out_is_done)
+        status = file_replace(path, data, entry->size_bytes);
+    else
+        log_write(CLG_LOG_WARNING, "'%s' is a folder: skipping this entry of the pack", path);
     memory_free(path);
     return status;
 }
@@ -115,13 +124,15 @@ static clg_status unpack_into(const char *folder, const char *file, const file_v
     size_t n;
     CLG_TRY(check_pack(file, view, &n));
     CLG_TRY(file_make_folders(folder));
+    CLG_TRY(file_check_private(folder));
     for (size_t at = PACK_HEAD_BYTES, i = 0; i < n; i++) {
         cache_entry entry;
         if (!cache_entry_peek(view->data + at, view->size_bytes - at, &entry))
             return damaged(file, "it changed while it was read");
-        CLG_TRY(unpack_entry(folder, view->data + at, &entry));
+        bool is_done;
+        CLG_TRY(unpack_entry(folder, view->data + at, &entry, &is_done));
         at += entry.size_bytes;
-        *out_n_entries += 1;
+        *out_n_entries += is_done;
     }
     return CLG_OK;
 }
@@ -132,7 +143,7 @@ clg_status ocl_cache_unpack(const char *cache_dir, const char *file, size_t *out
     file_view view = {0};
     *out_n_entries = 0;
     CLG_TRY(cache_folder_path(cache_dir, &folder));
-    clg_status status = file_view_open(file, &view);
+    clg_status status = file_view_open(file, 0, &view);
     if (status == CLG_OK) status = unpack_into(folder, file, &view, out_n_entries);
     file_view_close(&view);
     memory_free(folder);

@@ -17,6 +17,7 @@ struct disk_cache {
     char *folder; /* NULL: nothing is stored */
     mutex lock;   /* guards the fields below */
     bool unusable;
+    bool checked; /* the folder exists, and only this user may write to it */
     bool counted; /* folder_bytes is known */
     uint64_t folder_bytes;
 };
@@ -52,13 +53,39 @@ void disk_cache_close(disk_cache *s)
     memory_free(s);
 }
 
-bool disk_cache_is_on_disk(disk_cache *s)
+/* Stores nothing from now on, because of the thread's last error. */
+static void give_up(disk_cache *s)
 {
     mutex_lock(&s->lock);
-    bool usable = s->folder && !s->unusable;
+    bool first = !s->unusable;
+    s->unusable = true;
     mutex_unlock(&s->lock);
-    return usable;
+    if (first) {
+        const char *hint = error_hint_text();
+        log_write(CLG_LOG_WARNING,
+                  "the program cache cannot be used; programs are kept in memory only: %s%s%s",
+                  error_text(), hint[0] ? "; " : "", hint);
+    }
 }
+
+/* Returns whether the cache can be used as far as known; looks at its folder until that exists. */
+static bool is_usable(disk_cache *s)
+{
+    mutex_lock(&s->lock);
+    const bool usable = s->folder && !s->unusable, must_check = usable && !s->checked;
+    mutex_unlock(&s->lock);
+    if (!must_check || !file_exists(s->folder)) return usable;
+    if (file_check_private(s->folder) != CLG_OK) {
+        give_up(s);
+        return false;
+    }
+    mutex_lock(&s->lock);
+    s->checked = true;
+    mutex_unlock(&s->lock);
+    return true;
+}
+
+bool disk_cache_is_on_disk(disk_cache *s) { return is_usable(s); }
 
 static clg_status path_of(const disk_cache *s, hash128 key, char **out_path)
 {
@@ -86,9 +113,11 @@ bool disk_cache_get(disk_cache *s, hash128 key, char **out_data, size_t *out_siz
     size_t n_bytes = 0;
     *out_data = NULL;
     *out_size_bytes = 0;
-    if (!s->folder || path_of(s, key, &path) != CLG_OK) return false;
+    if (!is_usable(s) || path_of(s, key, &path) != CLG_OK) return false;
     bool found = false;
-    if (file_exists(path)) {
+    if (file_is_folder(path)) {
+        log_write(CLG_LOG_INFO, "'%s' is a folder: skipped", path);
+    } else if (file_exists(path)) {
         if (file_read(path, CACHE_MAX_BYTES, &data, &n_bytes) != CLG_OK)
             log_write(CLG_LOG_INFO, "skipping an entry of the program cache: %s", error_text());
         else if (!(found = take_payload(key, data, n_bytes, out_size_bytes)))
@@ -104,23 +133,14 @@ bool disk_cache_get(disk_cache *s, hash128 key, char **out_data, size_t *out_siz
     return found;
 }
 
-static void give_up(disk_cache *s)
-{
-    mutex_lock(&s->lock);
-    bool first = !s->unusable;
-    s->unusable = true;
-    mutex_unlock(&s->lock);
-    if (first)
-        log_write(CLG_LOG_WARNING,
-                  "the program cache cannot be written; programs are kept in memory only: %s",
-                  error_text());
-}
-
-/* Adds a new entry's size, and evicts when the folder has grown too large. */
+/* Adds a new entry's size, and evicts when the folder has grown too large. The first time, removes
+ * what processes that have died were writing. */
 static void keep_bounded(disk_cache *s, uint64_t added_bytes)
 {
     mutex_lock(&s->lock);
     if (!s->counted) {
+        size_t n_removed;
+        (void)cache_folder_prune(s->folder, UINT64_MAX, &n_removed);
         s->counted = cache_folder_size(s->folder, &s->folder_bytes) == CLG_OK;
     } else {
         s->folder_bytes += added_bytes;
@@ -138,15 +158,18 @@ void disk_cache_put(disk_cache *s, hash128 key, const char *what, const void *da
 {
     char *path = NULL;
     size_t entry_bytes;
-    if (!disk_cache_is_on_disk(s) || size_bytes > CACHE_MAX_BYTES / 4) return;
+    if (!is_usable(s) || size_bytes > CACHE_MAX_BYTES / 4) return;
     char *entry = cache_entry_make(key, what, data, size_bytes, &entry_bytes);
     if (!entry) return;
     if (path_of(s, key, &path) == CLG_OK) {
         clg_status status = file_make_folders(s->folder);
-        if (status == CLG_OK) status = file_write_atomic(path, entry, entry_bytes);
+        if (status == CLG_OK) status = file_check_private(s->folder);
+        /* A folder in the place of an entry is in the way of this one only. */
+        const bool is_blocked = status == CLG_OK && file_is_folder(path);
+        if (status == CLG_OK && !is_blocked) status = file_replace(path, entry, entry_bytes);
         if (status != CLG_OK)
             give_up(s);
-        else
+        else if (!is_blocked)
             keep_bounded(s, entry_bytes);
     }
     memory_free(path);

@@ -3,7 +3,8 @@
  * Stores bytes by 128-bit key on disk, one file per entry. An entry's checksum is verified before
  * any of its bytes is returned; damaged, foreign and unreadable entries are misses and are
  * replaced. Entries are written to a temporary file and renamed, so several processes may share a
- * folder. A cache whose folder cannot be used stores nothing and says so once in the log.
+ * folder. A cache whose folder cannot be used, or may be written by others (decision 45), stores
+ * nothing and says so once in the log.
  */
 #ifndef CLG_OCL_DISK_CACHE_H
 #define CLG_OCL_DISK_CACHE_H

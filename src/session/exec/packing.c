@@ -133,7 +133,8 @@ static clg_status add_packed(session_exec *e, const char *key, value_id weight, 
     if (status == CLG_OK) status = hash_map_set_string(&e->packed_keys, key, e->n_packed);
     if (status != CLG_OK) {
         ocl_buffer_free(w.packed);
-        return error_prefix(status, "weight '%s'", e->graph->values[weight].name);
+        char name[VALUE_TEXT_BYTES];
+        return error_prefix(status, "weight %s", value_text(e->graph, weight, name));
     }
     e->packed[e->n_packed++].buffer = w.packed;
     e->weight_bytes += ocl_buffer_size(w.packed);

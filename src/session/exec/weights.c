@@ -21,15 +21,16 @@ clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_
 
 clg_status weights_content(const session_exec *e, value_id v, const tensor **out_content)
 {
+    char name[VALUE_TEXT_BYTES];
     const tensor *t = e->weights[v].known;
     *out_content = t;
     if (!t)
-        return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content",
-                         e->graph->values[v].name);
+        return error_set(CLG_ERROR_INTERNAL, "weight %s has no content",
+                         value_text(e->graph, v, name));
     if (t->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                         "constant '%s': strings cannot be placed on a device",
-                         e->graph->values[v].name);
+                         "constant %s: strings cannot be placed on a device",
+                         value_text(e->graph, v, name));
     return CLG_OK;
 }
 
@@ -37,14 +38,15 @@ static clg_status upload_constant(session_exec *e, value_id v, ocl_buffer **out_
 {
     const tensor *t;
     ocl_buffer *b;
+    char name[VALUE_TEXT_BYTES];
     *out_buffer = NULL;
     CLG_TRY(weights_content(e, v, &t));
     clg_status status = ocl_buffer_create(e->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &b);
-    if (status != CLG_OK) return error_prefix(status, "weight '%s'", e->graph->values[v].name);
+    if (status != CLG_OK) return error_prefix(status, "weight %s", value_text(e->graph, v, name));
     status = weights_upload(e, b, t, 0, t->size_bytes);
     if (status != CLG_OK) {
         ocl_buffer_free(b);
-        return error_prefix(status, "weight '%s'", e->graph->values[v].name);
+        return error_prefix(status, "weight %s", value_text(e->graph, v, name));
     }
     *out_buffer = b;
     return CLG_OK;

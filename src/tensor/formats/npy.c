@@ -296,7 +296,7 @@ clg_status npy_load(const char *path, tensor **out_tensor)
 {
     file_view view;
     *out_tensor = NULL;
-    CLG_TRY(file_view_open(path, &view));
+    CLG_TRY(file_view_open(path, 0, &view));
     clg_status status = npy_from_memory(view.data, view.size_bytes, NULL, out_tensor);
     file_view_close(&view);
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);

@@ -39,7 +39,7 @@ clg_status npz_open_file(const char *path, npz_reader *out_reader)
 {
     file_view view;
     *out_reader = (npz_reader){0};
-    CLG_TRY(file_view_open(path, &view));
+    CLG_TRY(file_view_open(path, 0, &view));
     clg_status status = npz_open_memory(view.data, view.size_bytes, out_reader);
     if (status != CLG_OK) {
         file_view_close(&view);
@@ -97,6 +97,33 @@ static clg_status read_data(zip_stream *stream, const npy_info *info, tensor *t)
     return status == CLG_OK ? zip_stream_finish(stream) : status;
 }
 
+/* Opens the data of array i behind its header; the stream must be closed also after a failure. */
+static clg_status open_array(const npz_reader *reader, size_t i, zip_stream *out_stream,
+                             npy_info *out_info)
+{
+    *out_info = (npy_info){.dtype = CLG_DTYPE_NONE};
+    *out_stream = (zip_stream){0};
+    if (i >= reader->count)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the .npz file has %zu arrays", reader->count);
+    CLG_TRY(zip_stream_open(&reader->zip.entries[reader->entries[i]], out_stream));
+    return read_header(out_stream, out_info);
+}
+
+/* Names the array in the message of a failure. */
+static clg_status of_array(clg_status status, const npz_reader *reader, size_t i)
+{
+    if (status == CLG_OK || i >= reader->count) return status;
+    return error_prefix(status, "array '%s'", reader->names[i]);
+}
+
+clg_status npz_read_header(const npz_reader *reader, size_t i, npy_info *out_info)
+{
+    zip_stream stream;
+    const clg_status status = open_array(reader, i, &stream, out_info);
+    zip_stream_close(&stream);
+    return of_array(status, reader, i);
+}
+
 clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor)
 {
     clg_status status;
@@ -104,10 +131,7 @@ clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor)
     npy_info info;
     tensor *t = NULL;
     *out_tensor = NULL;
-    if (i >= reader->count)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the .npz file has %zu arrays", reader->count);
-    CLG_TRY_GOTO(zip_stream_open(&reader->zip.entries[reader->entries[i]], &stream), done);
-    CLG_TRY_GOTO(read_header(&stream, &info), done);
+    CLG_TRY_GOTO(open_array(reader, i, &stream, &info), done);
     CLG_TRY_GOTO(tensor_create(info.dtype, &info.dims, &t), done);
     CLG_TRY_GOTO(read_data(&stream, &info, t), done);
     *out_tensor = t;
@@ -115,7 +139,7 @@ clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor)
 done:
     tensor_free(t);
     zip_stream_close(&stream);
-    return status == CLG_OK ? status : error_prefix(status, "array '%s'", reader->names[i]);
+    return of_array(status, reader, i);
 }
 
 void npz_close(npz_reader *reader)

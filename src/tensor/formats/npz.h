@@ -7,6 +7,7 @@
 #define CLG_TENSOR_NPZ_H
 
 #include "base/files.h"
+#include "tensor/formats/npy.h"
 #include "tensor/formats/zip.h"
 #include "tensor/tensor.h"
 
@@ -24,6 +25,9 @@ clg_status npz_open_file(const char *path, npz_reader *out_reader);
 clg_status npz_open_memory(const void *data, size_t size_bytes, npz_reader *out_reader);
 /* Returns the index of a name; HASH_MAP_NONE (hash_map.h) when there is none. */
 size_t npz_find(const npz_reader *reader, const char *name);
+/* Reads the header of array i, whose data are not unpacked; checks that they have the size that the
+ * header announces. */
+clg_status npz_read_header(const npz_reader *reader, size_t i, npy_info *out_info);
 /* Creates a tensor from array i. */
 clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor);
 void npz_close(npz_reader *reader); /* accepts a closed one */

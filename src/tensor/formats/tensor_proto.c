@@ -67,7 +67,8 @@ static clg_status named(const tensor_proto *proto, clg_status status)
 {
     if (status == CLG_OK) return status;
     size_t n = proto->name.size_bytes < 200 ? proto->name.size_bytes : 200;
-    return error_prefix(status, "tensor '%.*s'", (int)n, n > 0 ? proto->name.data : "");
+    if (n == 0) return error_prefix(status, "a tensor without a name");
+    return error_prefix(status, "tensor '%.*s'", (int)n, proto->name.data);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -468,7 +469,7 @@ clg_status tensor_proto_load(const char *path, char **out_name, tensor **out_ten
     tensor_proto proto;
     *out_tensor = NULL;
     if (out_name) *out_name = NULL;
-    CLG_TRY(file_view_open(path, &view));
+    CLG_TRY(file_view_open(path, 0, &view));
     wire_cursor message = wire_open(view.data, view.size_bytes);
     CLG_TRY_GOTO(tensor_proto_parse(&message, &proto), done);
     CLG_TRY_GOTO(tensor_proto_to_tensor(&proto, NULL, out_tensor), done);

@@ -234,7 +234,7 @@ clg_status value_proto_load(const char *path, clg_value_kind kind, clg_value **o
 {
     file_view view = {0};
     *out_value = NULL;
-    CLG_TRY(file_view_open(path, &view));
+    CLG_TRY(file_view_open(path, 0, &view));
     wire_cursor c = wire_open(view.data, view.size_bytes);
     clg_status status = value_proto_read(&c, kind, out_value);
     file_view_close(&view);

@@ -19,14 +19,14 @@
 TEST(files__view_shows_the_whole_file)
 {
     file_view view;
-    assert_ok(file_view_open(scratch_file("view", "a\0bc", 4), &view));
+    assert_ok(file_view_open(scratch_file("view", "a\0bc", 4), 0, &view));
     assert_int_equal(view.size_bytes, 4);
     assert_memory_equal(view.data, "a\0bc", 4);
     file_view_close(&view);
     assert_null(view.data);
     file_view_close(&view);
 
-    assert_ok(file_view_open(scratch_file("empty", "", 0), &view));
+    assert_ok(file_view_open(scratch_file("empty", "", 0), 0, &view));
     assert_int_equal(view.size_bytes, 0);
     file_view_close(&view);
 }
@@ -37,7 +37,7 @@ TEST(files__view_is_the_same_after_unloading)
     uint8_t *bytes = memory_alloc(N);
     file_view view;
     for (size_t i = 0; i < N; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
-    assert_ok(file_view_open(scratch_file("unloaded", (const char *)bytes, N), &view));
+    assert_ok(file_view_open(scratch_file("unloaded", (const char *)bytes, N), 0, &view));
     static const size_t ranges[][2] = {
         {0, N},       {0, 1},        {0, 0},          {1, N - 2},       {4095, 4098},
         {4096, 4096}, {5000, 70000}, {131072, 65536}, {N - 5000, 5000}, {200001, 99998}};
@@ -55,13 +55,13 @@ TEST(files__errors_name_path_and_cause)
     file_view view;
     char *data;
     size_t size;
-    assert_error(file_view_open(scratch_path("absent"), &view), CLG_ERROR_IO,
+    assert_error(file_view_open(scratch_path("absent"), 0, &view), CLG_ERROR_IO,
                  "absent' cannot be opened");
-    assert_error(file_view_open(scratch_folder(), &view), CLG_ERROR_IO, "is a folder");
+    assert_error(file_view_open(scratch_folder(), 0, &view), CLG_ERROR_IO, "is a folder");
     assert_error(file_read(scratch_path("absent"), 10, &data, &size), CLG_ERROR_IO, "absent");
     assert_null(data);
     assert_error(file_remove(scratch_path("absent")), CLG_ERROR_IO, "cannot be removed");
-    assert_error(file_write_atomic(scratch_path("no/folder"), "x", 1), CLG_ERROR_IO,
+    assert_error(file_replace(scratch_path("no/folder"), "x", 1), CLG_ERROR_IO,
                  "cannot be written");
     file_entry *entries;
     size_t n;
@@ -99,12 +99,12 @@ TEST(files__atomic_write_replaces_whole_files)
     char *data;
     size_t size;
     assert_ok(file_make_folders(folder));
-    assert_ok(file_write_atomic(path, "old", 3));
-    assert_ok(file_write_atomic(path, "new text", 8));
+    assert_ok(file_replace(path, "old", 3));
+    assert_ok(file_replace(path, "new text", 8));
     assert_ok(file_read(path, 100, &data, &size));
     assert_string_equal(data, "new text");
     memory_free(data);
-    assert_ok(file_write_atomic(path, NULL, 0));
+    assert_ok(file_replace(path, NULL, 0));
     assert_ok(file_read(path, 100, &data, &size));
     assert_int_equal(size, 0);
     memory_free(data);
@@ -138,7 +138,7 @@ TEST(files__writer_patches_and_abandons)
 
     /* The target path is a folder: nothing remains after the failure. */
     assert_ok(file_make_folders(scratch_path("writer/folder")));
-    assert_error(file_write_atomic(scratch_path("writer/folder"), "x", 1), CLG_ERROR_IO,
+    assert_error(file_replace(scratch_path("writer/folder"), "x", 1), CLG_ERROR_IO,
                  "cannot be replaced");
     assert_int_equal(n_entries(folder), 2);
 }
@@ -210,7 +210,8 @@ static clg_status work_with_files(void *user)
     size_t n = 0, size;
     clg_status status = file_join(folder, "file", &path);
     if (status == CLG_OK) status = file_make_folders(folder);
-    if (status == CLG_OK) status = file_write_atomic(path, "abc", 3);
+    if (status == CLG_OK) status = file_write(path, "abc", 3);
+    if (status == CLG_OK) status = file_replace(path, "abc", 3);
     if (status == CLG_OK) status = file_read(path, 10, &data, &size);
     if (status == CLG_OK) status = file_folder(path, &parent);
     if (status == CLG_OK) status = file_list(parent, &entries, &n);

@@ -28,9 +28,9 @@ TEST(files__names_in_all_scripts)
     const char *folder = scratch_path(WORDS);
     assert_ok(file_make_folders(folder));
     assert_ok(file_join(folder, WORDS ".bin", &path));
-    assert_ok(file_write_atomic(path, "abc", 3));
+    assert_ok(file_replace(path, "abc", 3));
     assert_true(file_exists(path));
-    assert_ok(file_view_open(path, &view));
+    assert_ok(file_view_open(path, 0, &view));
     assert_int_equal(view.size_bytes, 3);
     file_view_close(&view);
     assert_ok(file_list(folder, &entries, &n));
@@ -40,7 +40,7 @@ TEST(files__names_in_all_scripts)
     assert_ok(file_remove(path));
     assert_false(file_exists(path));
     memory_free(path);
-    assert_error(file_view_open("a\xFF", &view), CLG_ERROR_IO, "cannot be opened");
+    assert_error(file_view_open("a\xFF", 0, &view), CLG_ERROR_IO, "cannot be opened");
 }
 
 TEST(files__paths_may_be_long)
@@ -51,7 +51,7 @@ TEST(files__paths_may_be_long)
     for (int i = 0; i < 8; i++) n += (size_t)snprintf(path + n, sizeof path - n, "/%0100d", i);
     assert_ok(file_make_folders(path));
     (void)snprintf(file, sizeof file, "%s/file", path);
-    assert_ok(file_write_atomic(file, "abc", 3));
+    assert_ok(file_replace(file, "abc", 3));
     assert_ok(file_read(file, 10, &data, &n));
     assert_int_equal(n, 3);
     memory_free(data);
@@ -69,7 +69,7 @@ TEST(files__are_replaced_whole_while_they_are_read)
     assert_ok(file_make_folders(scratch_path("read")));
     const char *path = scratch_file("read/file", "old", 3);
     assert_ok(file_reader_open(path, &reader));
-    const clg_status status = file_write_atomic(path, "newer", 5);
+    const clg_status status = file_replace(path, "newer", 5);
     if (status != CLG_OK) assert_non_null(strstr(error_text(), "cannot be replaced"));
     assert_ok(file_reader_read(&reader, 0, old, 3));
     assert_memory_equal(old, "old", 3);
@@ -77,7 +77,7 @@ TEST(files__are_replaced_whole_while_they_are_read)
     assert_ok(file_read(path, 10, &data, &n));
     assert_string_equal(data, status == CLG_OK ? "newer" : "old");
     memory_free(data);
-    assert_ok(file_write_atomic(path, "newest", 6));
+    assert_ok(file_replace(path, "newest", 6));
     assert_ok(file_list(scratch_path("read"), &entries, &n));
     assert_int_equal(n, 1);
     file_list_free(entries, n);

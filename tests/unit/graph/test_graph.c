@@ -47,6 +47,35 @@ static tensor *numbers(float first, int64_t n)
     return t;
 }
 
+static void expect_value_text(const graph *g, value_id v, const char *expected)
+{
+    char text[VALUE_TEXT_BYTES];
+    assert_string_equal(value_text(g, v, text), expected);
+}
+
+TEST(graph__every_value_can_be_named_in_a_message)
+{
+    graph *g = make();
+    char text[NODE_TEXT_BYTES];
+    value_id unread, weight, made;
+    node_id n;
+    const value_id x = add_input(g, "x");
+    tensor *t = numbers(1, 2);
+    assert_ok(graph_add_constant(g, "", t, &weight));
+    assert_ok(graph_add_value(g, "", &made));
+    assert_ok(graph_add_value(g, "", &unread));
+    assert_ok(graph_add_node(g, "", "Add", "sum", 2, (value_id[]){x, weight}, 1, &made, &n));
+    expect_value_text(g, x, "'x'");
+    expect_value_text(g, weight, "input 1 of node 'sum' (Add, opset 13)");
+    expect_value_text(g, made, "output 0 of node 'sum' (Add, opset 13)");
+    expect_value_text(g, unread, "an unnamed value");
+    expect_value_text(g, VALUE_NONE, "an unnamed value");
+    assert_ok(graph_add_node(g, "", "Neg", "", 1, &made, 1, &unread, &n));
+    assert_string_equal(node_text(&g->nodes[n], text), "an unnamed node (Neg, opset 13)");
+    tensor_free(t);
+    graph_free(g);
+}
+
 TEST(graph__values_and_names)
 {
     graph *g = make();

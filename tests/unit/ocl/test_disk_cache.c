@@ -145,13 +145,33 @@ TEST(cache__unreadable_entry_is_a_miss_and_is_replaced)
         assert_false(has(s, key_a, "payload"));
     put(s, key_a, "what", "again");
     assert_true(has(s, key_a, "again"));
-    /* A folder at the entry's path cannot be replaced: a permanent miss. */
+    disk_cache_close(s);
+}
+
+TEST(cache__a_folder_in_the_place_of_an_entry_is_skipped)
+{
+    const char *folder = scratch_path("blocked"), *pack = scratch_path("blocked.pack");
+    disk_cache *s = open_cache(folder);
+    size_t n;
+    put(s, key_a, "what", "payload");
+    put(s, key_b, "what", "other");
+    assert_ok(ocl_cache_pack(folder, pack));
+    assert_int_equal(unlink(entry_path(folder, key_b)), 0);
     assert_ok(file_make_folders(entry_path(folder, key_b)));
     assert_false(has(s, key_b, "payload"));
+    put(s, key_b, "what", "other");
+    assert_true(disk_cache_is_on_disk(s)); /* for all other entries */
+    put(s, key_a, "what", "again");
+    assert_true(has(s, key_a, "again"));
+    assert_ok(ocl_cache_unpack(folder, pack, &n));
+    assert_int_equal(n, 1);
+    assert_true(has(s, key_a, "payload"));
     disk_cache_close(s);
 }
 
 /* ---- folders that cannot be used ------------------------------------------------------------- */
+
+static void age(const char *path, int64_t seconds) { assert_true(platform_age(path, seconds)); }
 
 static size_t n_warnings;
 
@@ -182,6 +202,68 @@ TEST(cache__unusable_folder_is_memory_only_with_one_warning)
     }
 }
 
+#ifndef _WIN32
+TEST(cache__folder_of_others_is_memory_only_with_one_warning)
+{
+    const char *folder = scratch_path("everybody's"), *pack = scratch_path("everybody's.pack");
+    disk_cache *s = open_cache(folder);
+    put(s, key_a, "what", "payload");
+    disk_cache_close(s);
+    assert_int_equal(chmod(folder, 0777), 0);
+    n_warnings = 0;
+    log_set(count_warnings, NULL, CLG_LOG_WARNING);
+    s = open_cache(folder);
+    assert_false(has(s, key_a, "payload")); /* not trusted, although it is there */
+    put(s, key_b, "what", "payload");
+    assert_false(disk_cache_is_on_disk(s));
+    assert_false(file_exists(entry_path(folder, key_b)));
+    disk_cache_close(s);
+    log_set(NULL, NULL, CLG_LOG_ERROR);
+    assert_int_equal(n_warnings, 1);
+    assert_error(ocl_cache_pack(folder, pack), CLG_ERROR_IO, "by all users");
+    assert_int_equal(chmod(folder, 0700), 0);
+    s = open_cache(folder);
+    assert_true(has(s, key_a, "payload"));
+    disk_cache_close(s);
+}
+
+TEST(cache__links_and_pipes_in_the_place_of_entries)
+{
+    const char *folder = scratch_path("odd"), *outside = scratch_file("odd outside", "mine", 4);
+    disk_cache *s = open_cache(folder);
+    assert_ok(file_make_folders(folder));
+    assert_int_equal(mkfifo(entry_path(folder, key_a), 0600), 0);
+    assert_int_equal(symlink(outside, entry_path(folder, key_b)), 0);
+    assert_false(has(s, key_a, "payload")); /* without waiting for a writer */
+    assert_false(has(s, key_b, "payload"));
+    put(s, key_a, "what", "payload");
+    put(s, key_b, "what", "payload");
+    assert_true(has(s, key_a, "payload"));
+    assert_true(has(s, key_b, "payload"));
+    char *data;
+    size_t n;
+    assert_ok(file_read(outside, 100, &data, &n));
+    assert_string_equal(data, "mine");
+    memory_free(data);
+    disk_cache_close(s);
+}
+#endif
+
+TEST(cache__first_entry_removes_what_dead_processes_left)
+{
+    const char *folder = scratch_path("left over");
+    char name[128];
+    assert_ok(file_make_folders(folder));
+    (void)snprintf(name, sizeof name, "left over/%032d.clb" FILE_TEMPORARY_MARK "1.2", 0);
+    const char *left_over = scratch_file(name, "x", 1);
+    age(left_over, 7200);
+    disk_cache *s = open_cache(folder);
+    put(s, key_a, "what", "payload");
+    assert_false(file_exists(left_over));
+    assert_true(has(s, key_a, "payload"));
+    disk_cache_close(s);
+}
+
 TEST(cache__empty_folder_name_is_memory_only_without_a_warning)
 {
     n_warnings = 0;
@@ -196,8 +278,6 @@ TEST(cache__empty_folder_name_is_memory_only_without_a_warning)
 }
 
 /* ---- pruning, clearing, listing -------------------------------------------------------------- */
-
-static void age(const char *path, int64_t seconds) { assert_true(platform_age(path, seconds)); }
 
 TEST(cache__least_recently_used_go_first)
 {

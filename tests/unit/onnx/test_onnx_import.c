@@ -14,9 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#ifndef _WIN32
-#include <unistd.h>
-#endif
 
 static graph *load(ow_model *m)
 {
@@ -355,26 +352,6 @@ TEST(external__never_leaves_the_folder)
     assert_error(load_external("../weights.bin", NULL, NULL, ONNX_ALLOW_MISSING_DATA, &g),
                  CLG_ERROR_INVALID_MODEL, "outside");
 }
-
-#ifndef _WIN32
-/* Checks that a symbolic link in the folder to a file outside of it is rejected. */
-TEST(external__follows_no_link_out)
-{
-    const float data[2] = {1, 2};
-    graph *g;
-    assert_ok(file_make_folders(scratch_path("inside")));
-    const char *outside = scratch_file("outside.bin", data, sizeof data);
-    assert_int_equal(symlink(outside, scratch_path("inside/link.bin")), 0);
-    ow_model m = {.ir_version = 8, .opset = 13};
-    ow_initializer(&m,
-                   ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, "link.bin", NULL, NULL));
-    ow_output(&m, "w", 0);
-    ow_bytes file = ow_finish(&m);
-    const char *path = scratch_file("inside/model.onnx", file.data, file.n);
-    ow_free(&file);
-    assert_error(onnx_load_file(path, 0, &g), CLG_ERROR_INVALID_MODEL, "outside");
-}
-#endif
 
 TEST(external__missing_file)
 {

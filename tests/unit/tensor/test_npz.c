@@ -238,7 +238,7 @@ TEST(zip__zip64_round_trip)
         }
         assert_ok(zip_writer_commit(&w));
         zip_writer_abandon(&w);
-        assert_ok(file_view_open(path, &view));
+        assert_ok(file_view_open(path, 0, &view));
         assert_ok(zip_open(view.data, view.size_bytes, &z));
         assert_int_equal(z.count, 3);
         for (size_t i = 0; i < 3; i++) {

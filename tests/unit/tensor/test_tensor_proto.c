@@ -126,7 +126,7 @@ static const struct refused {
     ROW("", "element type"),
     ROW("\x10\x00", "element type"),
     ROW("\x10\x7f", "element type"),
-    ROW(F32, "no data"),
+    ROW(F32, "a tensor without a name: there is no data"),
     ROW("\x42\x03"
         "abc" F32,
         "tensor 'abc': there is no data"),

@@ -129,9 +129,17 @@ int engine_check(const options *o)
     return CODE_DONE;
 }
 
-int engine_load_model(const char *path, clg_model **out_model)
+clg_model_options engine_model_options(const options *o)
 {
-    clg_status status = clg_model_load_file(path, NULL, out_model);
+    clg_model_options given = CLG_MODEL_OPTIONS_INIT;
+    given.read_files = o->read_files;
+    return given;
+}
+
+int engine_load_model(const options *o, const char *path, clg_model **out_model)
+{
+    const clg_model_options given = engine_model_options(o);
+    clg_status status = clg_model_load_file(path, &given, out_model);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
@@ -185,7 +193,7 @@ int engine_load(const options *o, const char *model_path, engine *out_engine)
     *out_engine = (engine){.model_path = model_path};
     int code = engine_check(o);
     double start = now_ms();
-    if (code == CODE_DONE) code = engine_load_model(model_path, &out_engine->model);
+    if (code == CODE_DONE) code = engine_load_model(o, model_path, &out_engine->model);
     out_engine->load_ms = now_ms() - start;
     return code;
 }

@@ -47,7 +47,9 @@ int engine_open_device(const options *o, const clg_device_info *device, bool pro
                        clg_context **out_context);
 /* Opens the best device that -d selects; prints a note when -d selects more than one. */
 int engine_open(const options *o, bool profiling, clg_context **out_context);
-int engine_load_model(const char *path, clg_model **out_model);
+int engine_load_model(const options *o, const char *path, clg_model **out_model);
+/* Returns the options of loading that the command line asks for. */
+clg_model_options engine_model_options(const options *o);
 clg_session_options engine_session_options(const options *o);
 int engine_create_session(const options *o, clg_context *context, clg_model *model,
                           clg_session **out_session);

@@ -27,11 +27,8 @@ bool host_exists(const char *path);
 bool host_is_folder(const char *path);
 int host_make_folder(const char *path);
 FILE *host_open(const char *path, const char *mode); /* as fopen, never in text mode */
-int host_rename(const char *from, const char *to);   /* replaces a file of that name */
-int host_remove(const char *path);
 /* Calls visit for each name in a folder, in unspecified order. */
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user);
-long host_process_id(void);
 /* Returns the next byte of a stream that only one thread reads. */
 #ifdef _WIN32
 #define host_getc getc

@@ -69,10 +69,6 @@ int host_make_folder(const char *path) { return mkdir(path, 0777) == 0 ? 0 : err
 
 FILE *host_open(const char *path, const char *mode) { return fopen(path, mode); }
 
-int host_rename(const char *from, const char *to) { return rename(from, to) == 0 ? 0 : errno; }
-
-int host_remove(const char *path) { return unlink(path) == 0 ? 0 : errno; }
-
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)
 {
     DIR *entries = opendir(folder);
@@ -83,8 +79,6 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
     (void)closedir(entries);
     return failed;
 }
-
-long host_process_id(void) { return (long)getpid(); }
 
 size_t host_n_processors(void)
 {

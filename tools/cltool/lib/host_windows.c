@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
-#include <process.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -166,20 +165,6 @@ FILE *host_open(const char *path, const char *mode)
     return _wfopen(wide, wide_mode);
 }
 
-int host_rename(const char *from, const char *to)
-{
-    wchar_t wide_from[PATH_CHARS], wide_to[PATH_CHARS];
-    if (!widen(from, wide_from) || !widen(to, wide_to)) return errno;
-    return MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : last_errno();
-}
-
-int host_remove(const char *path)
-{
-    wchar_t wide[PATH_CHARS];
-    if (!widen(path, wide)) return errno;
-    return DeleteFileW(wide) ? 0 : last_errno();
-}
-
 int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)
 {
     wchar_t wide[PATH_CHARS];
@@ -199,8 +184,6 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
     FindClose(search);
     return failed;
 }
-
-long host_process_id(void) { return _getpid(); }
 
 size_t host_n_processors(void)
 {

@@ -8,6 +8,8 @@
 #include "host.h"
 #include "interrupt.h"
 
+#include <clgraph/inspect.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,18 +157,10 @@ int file_may_be_written(const char *path, bool force)
 
 int file_write(const char *path, const char *data, size_t size_bytes)
 {
-    char *aside = must_printf("%s.tmp.%ld", path, host_process_id());
     interrupt_begin(NULL);
-    errno = EIO;
-    FILE *stream = host_open(aside, "wb");
-    int failed = !stream || fwrite(data, 1, size_bytes, stream) != size_bytes ? errno : 0;
-    if (stream && fclose(stream) != 0 && failed == 0) failed = errno;
-    if (failed == 0) failed = host_rename(aside, path);
-    if (failed != 0 && stream) (void)host_remove(aside);
+    const clg_status status = clg_file_write(path, data, size_bytes);
     interrupt_end(NULL);
-    free(aside);
-    if (failed == 0) return CODE_DONE;
-    return fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: %s", path, strerror(failed));
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
 int file_read_text(const char *path, char **out_text)

@@ -21,12 +21,13 @@ typedef struct options {
     const char *device, *fallback;
     const char *precision, *kernels;
     text_list keep_fp32, disabled_passes, preferred_impls;
-    bool strict, no_blas;
+    bool strict, no_blas, read_files;
     size_t cpu_threads;
     const char *max_launch_ms;
     /* inputs */
     text_list inputs, images, fills, shapes, dims;
     bool cast;
+    const char *header;
     const char *mean, *std, *resize, *channels, *layout;
     double scale;
     size_t max_pixels; /* of an image; 0: not given */
@@ -87,7 +88,8 @@ enum option_groups {
     OPTIONS_PREDICT = 1u << 15,
     OPTIONS_DIFF = 1u << 16,
     OPTIONS_TUNE = 1u << 17,
-    OPTIONS_SELFTEST = 1u << 18
+    OPTIONS_SELFTEST = 1u << 18,
+    OPTIONS_MODEL = 1u << 19
 };
 
 /* Parses the words after the command name. Options that are not in `groups` are rejected. */

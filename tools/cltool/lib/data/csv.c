@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads comma-separated numbers below a line of column names. Cells may be quoted; empty lines are
- * skipped.
+ * Reads comma-separated numbers, below a line of column names if there is one. Cells may be quoted;
+ * empty lines and a byte order mark are skipped.
  */
 #include "csv.h"
 
@@ -54,6 +54,14 @@ static bool is_empty(const char *line) { return line[strspn(line, "\r")] == '\0'
 static int next_line(csv_reader *r, char **out_line)
 {
     *out_line = NULL;
+    if (r->first_row) {
+        free(r->line);
+        *out_line = r->line = r->first_row;
+        r->capacity = strlen(r->line) + 1;
+        r->line_number = r->first_row_line;
+        r->first_row = NULL;
+        return CODE_DONE;
+    }
     do {
         long n = -1;
         int code = read_line(r, &n);
@@ -85,22 +93,95 @@ static char *next_cell(char **rest)
 
 /* ---- reading row by row ---------------------------------------------------------------------- */
 
-static int read_names(csv_reader *r)
+static bool read_number(const char *cell, double *out_number)
+{
+    char *end;
+    *out_number = strtod(cell, &end);
+    return end != cell && *end == '\0';
+}
+
+/* Reads the first line's cells; *out_has_words: one of them is not a number. */
+static void read_cells_as_names(csv_reader *r, char *line, bool *out_has_words)
+{
+    *out_has_words = false;
+    for (char *rest = line; rest;) {
+        double number;
+        char *cell = next_cell(&rest);
+        *out_has_words |= !read_number(cell, &number);
+        r->names = must_resize(r->names, r->n_columns + 1, sizeof *r->names);
+        r->names[r->n_columns++] = must_copy(cell);
+    }
+}
+
+static void say_header(const csv_reader *r)
+{
+    const bool is_more = r->n_columns > 1;
+    output_note("the first line of '%s' is its header (%s%s): --header no takes it for data",
+                r->path, printable(r->names[0]), is_more ? ", ..." : "");
+}
+
+/* Skips UTF-8's byte order mark, with which some programs begin a file. */
+static bool skip_mark(csv_reader *r)
+{
+    static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
+    for (size_t i = 0; i < sizeof mark; i++) {
+        const int c = host_getc(r->stream);
+        if (c == mark[i]) continue;
+        if (c != EOF && ungetc(c, r->stream) == EOF) return false;
+        return i == 0; /* a part of the mark is not text */
+    }
+    return true;
+}
+
+static int read_first_line(csv_reader *r, csv_header header, bool says_header)
 {
     char *line;
+    bool has_words;
+    if (!skip_mark(r)) return fail_file("'%s' is not a table of numbers", r->path);
+    const long start = ftell(r->stream);
     int code = next_line(r, &line);
     if (code != CODE_DONE) return code;
     if (!line) return fail_file("'%s' is empty", r->path);
-    for (char *rest = line; rest;) {
-        r->names = must_resize(r->names, r->n_columns + 1, sizeof *r->names);
-        r->names[r->n_columns++] = must_copy(next_cell(&rest));
+    char *whole = must_copy(line);
+    read_cells_as_names(r, line, &has_words);
+    r->has_header = header == CSV_HEADER_YES || (header == CSV_HEADER_AUTO && has_words);
+    if (r->has_header) {
+        free(whole);
+        r->data_offset = ftell(r->stream);
+        r->first_line = r->line_number;
+        if (header == CSV_HEADER_AUTO && says_header) say_header(r);
+        return CODE_DONE;
     }
-    r->data_offset = ftell(r->stream);
-    r->first_line = r->line_number;
+    for (size_t i = 0; i < r->n_columns; i++) {
+        free(r->names[i]);
+        r->names[i] = must_printf("%zu", i + 1);
+    }
+    r->first_row = whole;
+    r->first_row_line = r->line_number;
+    r->data_offset = start;
     return CODE_DONE;
 }
 
-int csv_open(const char *path, csv_reader *out_reader)
+int csv_header_option(const char *text, csv_header *out_header)
+{
+    *out_header = CSV_HEADER_AUTO;
+    if (!text) return CODE_DONE;
+    *out_header = strcmp(text, "yes") == 0 ? CSV_HEADER_YES : CSV_HEADER_NO;
+    if (*out_header == CSV_HEADER_YES || strcmp(text, "no") == 0) return CODE_DONE;
+    return fail_usage("--header takes yes or no, not '%s'", text);
+}
+
+int csv_check_names(const char *path, bool has_header)
+{
+    if (has_header) return CODE_DONE;
+    (void)fail_usage("the columns of '%s' have no names that could be those of inputs: its first "
+                     "line is data",
+                     path);
+    fail_hint("-i NAME=FILE gives all columns to one input; --header yes takes the line for names");
+    return CODE_USAGE;
+}
+
+int csv_open(const char *path, csv_header header, bool says_header, csv_reader *out_reader)
 {
     *out_reader = (csv_reader){.path = path};
     out_reader->stream = path_is_folder(path) ? NULL : host_open(path, "rb");
@@ -108,7 +189,7 @@ int csv_open(const char *path, csv_reader *out_reader)
         return fail_file("'%s' cannot be read: %s", path,
                          path_is_folder(path) ? "it is a folder" : strerror(errno));
     }
-    int code = read_names(out_reader);
+    int code = read_first_line(out_reader, header, says_header);
     if (code != CODE_DONE) csv_close(out_reader);
     return code;
 }
@@ -119,12 +200,15 @@ void csv_close(csv_reader *r)
     for (size_t i = 0; i < r->n_columns; i++) free(r->names[i]);
     free(r->names);
     free(r->line);
+    free(r->first_row);
     *r = (csv_reader){0};
 }
 
 static int rewind_rows(csv_reader *r)
 {
     if (r->data_offset < 0 || fseek(r->stream, r->data_offset, SEEK_SET) != 0) return unreadable(r);
+    free(r->first_row);
+    r->first_row = NULL;
     r->line_number = r->first_line;
     r->next_row = 0;
     return CODE_DONE;
@@ -170,19 +254,17 @@ static int read_cells(const csv_reader *r, char *line, double *row)
     char *rest = line;
     for (size_t i = 0; i < r->n_columns; i++) {
         if (!rest) {
-            return fail_file("'%s', line %zu: %zu cells, the first line has %zu names", r->path,
+            return fail_file("'%s', line %zu: %zu cells, the first line has %zu", r->path,
                              r->line_number, i, r->n_columns);
         }
-        char *end, *cell = next_cell(&rest);
-        row[i] = strtod(cell, &end);
-        if (end == cell || *end) {
+        char *cell = next_cell(&rest);
+        if (!read_number(cell, &row[i])) {
             return fail_file("'%s', line %zu, column '%s': '%s' is not a number", r->path,
                              r->line_number, printable(r->names[i]), printable(cell));
         }
     }
     if (!rest) return CODE_DONE;
-    return fail_file("'%s', line %zu: more cells than the first line has names", r->path,
-                     r->line_number);
+    return fail_file("'%s', line %zu: more cells than the first line has", r->path, r->line_number);
 }
 
 int csv_next(csv_reader *r, double *row, bool *out_is_row)
@@ -214,13 +296,14 @@ static int read_rows(csv_reader *r, csv_table *table)
     return code;
 }
 
-int csv_load(const char *path, csv_table *out_table)
+int csv_load(const char *path, csv_header header, csv_table *out_table)
 {
     csv_reader reader;
     *out_table = (csv_table){0};
-    int code = csv_open(path, &reader);
+    int code = csv_open(path, header, true, &reader);
     if (code != CODE_DONE) return code;
-    *out_table = (csv_table){.names = reader.names, .n_columns = reader.n_columns};
+    *out_table = (csv_table){
+        .names = reader.names, .n_columns = reader.n_columns, .has_header = reader.has_header};
     code = read_rows(&reader, out_table);
     reader.names = NULL; /* now owned by the table */
     reader.n_columns = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads tables of numbers from .csv files whose first line has column names, row by row or as a
- * whole.
+ * Reads tables of numbers from .csv files, row by row or as a whole. The first line that is not
+ * empty names the columns unless each of its cells is a number.
  */
 #ifndef CLTOOL_CSV_H
 #define CLTOOL_CSV_H
@@ -10,19 +10,31 @@
 
 #include <stdio.h>
 
+typedef enum csv_header {
+    CSV_HEADER_AUTO, /* as above; a header is reported by a note */
+    CSV_HEADER_YES,  /* the first line has names, also where they are numbers */
+    CSV_HEADER_NO,   /* the first line is data */
+} csv_header;
+/* Parses --header; NULL is CSV_HEADER_AUTO. */
+int csv_header_option(const char *text, csv_header *out_header);
+
 /* An open file; only one line of it is in memory. */
 typedef struct csv_reader {
     const char *path; /* borrowed */
     FILE *stream;
     char *line;
     size_t capacity, line_number; /* bytes allocated for `line`; its number in the file, from 1 */
-    char **names;
+    char **names;                 /* "1", "2" and so on without a header */
     size_t n_columns;
-    int64_t next_row;  /* index of the row that csv_next reads, from 0 */
-    long data_offset;  /* file offset of the first row */
-    size_t first_line; /* number of the line before the first row */
-} csv_reader;          /* all zeros is valid and closed */
-int csv_open(const char *path, csv_reader *out_reader);
+    bool has_header;
+    char *first_row;       /* the first line where it is data and was not taken yet, or NULL */
+    size_t first_row_line; /* its number */
+    int64_t next_row;      /* index of the row that csv_next reads, from 0 */
+    long data_offset;      /* file offset of the first row */
+    size_t first_line;     /* number of the line before the first row */
+} csv_reader;              /* all zeros is valid and closed */
+/* says_header: with CSV_HEADER_AUTO, a header is reported. */
+int csv_open(const char *path, csv_header header, bool says_header, csv_reader *out_reader);
 void csv_close(csv_reader *reader);
 /* Counts the rows without parsing them, then moves to the first row. */
 int csv_count(csv_reader *reader, int64_t *out_n_rows);
@@ -35,10 +47,13 @@ int csv_next(csv_reader *reader, double *row, bool *out_is_row);
 typedef struct csv_table {
     char **names;
     size_t n_columns, n_rows;
+    bool has_header;
     double *numbers; /* [n_rows, n_columns] */
 } csv_table;
-int csv_load(const char *path, csv_table *out_table);
+int csv_load(const char *path, csv_header header, csv_table *out_table);
 void csv_free(csv_table *table);
+/* Fails where columns are to be found by name, and have none. */
+int csv_check_names(const char *path, bool has_header);
 /* Makes a float64 tensor for the input from n columns, starting at column `first`; csv_shape gives
  * its shape. */
 int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,

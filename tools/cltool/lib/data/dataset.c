@@ -180,10 +180,12 @@ static int read_csv(dataset *d, int64_t first, size_t n, void *to, size_t size_b
 }
 
 int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
-                     size_t n, dataset **out_dataset)
+                     size_t n, bool says_header, dataset **out_dataset)
 {
     dataset *d = make(o, port, path);
-    int code = csv_open(path, &d->csv);
+    csv_header header;
+    int code = csv_header_option(o->header, &header);
+    if (code == CODE_DONE) code = csv_open(path, header, says_header, &d->csv);
     if (code == CODE_DONE) code = csv_count(&d->csv, &d->n_rows);
     if (code == CODE_DONE) {
         d->read = read_csv;

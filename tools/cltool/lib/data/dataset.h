@@ -14,9 +14,10 @@ typedef struct dataset dataset;
  * (value_fit_dtype); a cast that would change a value fails when its row is read. */
 int dataset_open_npy(const options *o, const clg_port *port, const char *path,
                      dataset **out_dataset);
-/* Opens n columns of a .csv file, starting at column `first`; n 0: all columns. */
+/* Opens n columns of a .csv file, starting at column `first`; n 0: all columns. says_header: see
+ * csv_open. */
 int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
-                     size_t n, dataset **out_dataset);
+                     size_t n, bool says_header, dataset **out_dataset);
 /* Opens the item's images, one per row. Sets the item's free dimensions as image_begin does, from
  * the first image that can be read. Rows of images that cannot be loaded are zeros; dataset_problem
  * has the reasons. */

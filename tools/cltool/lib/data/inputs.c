@@ -4,6 +4,7 @@
  * that of --dim, else that in the shapes of given inputs, else 1.
  */
 #include "inputs.h"
+#include "inputs_symbols.h"
 
 #include "csv.h"
 #include "dataset.h"
@@ -80,84 +81,6 @@ static int check_first(const input_item *item)
     return fail_usage("input '%s' is given twice", printable(item->port->name));
 }
 
-/* ---- symbols --------------------------------------------------------------------------------- */
-
-static input_symbol *find_symbol(const input_set *set, const char *name)
-{
-    for (size_t i = 0; i < set->n_symbols; i++) {
-        if (strcmp(set->symbols[i].name, name) == 0) return &set->symbols[i];
-    }
-    return NULL;
-}
-
-static bool is_symbol(const clg_port *port, int d)
-{
-    return d < port->rank && port->dims[d] < 0 && port->dim_names[d][0];
-}
-
-static void collect_symbols(input_set *set)
-{
-    for (size_t i = 0; i < set->count; i++) {
-        const clg_port *port = set->items[i].port;
-        for (int d = 0; d < port->rank; d++) {
-            if (!is_symbol(port, d) || find_symbol(set, port->dim_names[d])) continue;
-            set->symbols = must_resize(set->symbols, set->n_symbols + 1, sizeof *set->symbols);
-            set->symbols[set->n_symbols++] = (input_symbol){.name = port->dim_names[d], .size = -1};
-        }
-    }
-}
-
-static int read_dims(const options *o, input_set *set)
-{
-    for (size_t i = 0; i < o->dims.count; i++) {
-        char *name;
-        const char *text;
-        size_t size;
-        if (!option_pair(o->dims.items[i], &name, &text)) {
-            return fail_usage("--dim takes SYMBOL=N, not '%s'", o->dims.items[i]);
-        }
-        int code = option_size("--dim", text, 0, &size);
-        input_symbol *symbol = find_symbol(set, name);
-        if (code == CODE_DONE && !symbol) {
-            code = fail_usage("--dim: no input of the model has a free dimension '%s'",
-                              printable(name));
-            char *known = must_copy("");
-            for (size_t k = 0; k < set->n_symbols && k < 20; k++) {
-                char *longer = must_printf("%s%s%s", known, k == 0 ? "" : ", ",
-                                           printable(set->symbols[k].name));
-                free(known);
-                known = longer;
-            }
-            if (known[0]) fail_hint("free are: %s", known);
-            free(known);
-        }
-        free(name);
-        if (code != CODE_DONE) return code;
-        symbol->size = (int64_t)size;
-        symbol->is_given = true;
-    }
-    return CODE_DONE;
-}
-
-/* Sets symbols to the dimensions of a given input; an error if --dim says another size. The library
- * rejects other shapes that do not fit. */
-static int bind_symbols(input_set *set, const input_item *item)
-{
-    const clg_port *port = item->port;
-    for (int d = 0; port->rank == (int)item->rank && d < port->rank; d++) {
-        input_symbol *symbol = is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
-        if (!symbol || item->dims[d] < 0) continue;
-        if (symbol->is_given && symbol->size != item->dims[d]) {
-            return fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                        "input '%s' has shape %s, but --dim says %s=%" PRId64,
-                        printable(port->name), dims_text(item->rank, item->dims),
-                        printable(symbol->name), symbol->size);
-        }
-        if (symbol->size < 0) symbol->size = item->dims[d];
-    }
-    return CODE_DONE;
-}
-
 /* ---- options to items ------------------------------------------------------------------------ */
 
 static int read_shapes(const options *o, input_set *set)
@@ -169,7 +92,7 @@ static int read_shapes(const options *o, input_set *set)
         int code = option_dims("--shape", text, &item->rank, item->dims);
         if (code == CODE_DONE && item->has_dims)
             code = fail_usage("--shape: '%s' is given twice", printable(item->port->name));
-        if (code == CODE_DONE) code = bind_symbols(set, item);
+        if (code == CODE_DONE) code = symbols_bind(set, item);
         if (code != CODE_DONE) return code;
         item->has_dims = true;
     }
@@ -200,7 +123,7 @@ static int give_value(const options *o, input_set *set, input_item *item, const 
     item->rank = rank;
     memcpy(item->dims, clg_value_dims(value), rank * sizeof *item->dims);
     item->has_dims = true;
-    return bind_symbols(set, item);
+    return symbols_bind(set, item);
 }
 
 static input_item *item_named(input_set *set, const char *name)
@@ -211,29 +134,65 @@ static input_item *item_named(input_set *set, const char *name)
     return NULL;
 }
 
+/* Checks the shape of an array that is not unpacked yet against the model and --shape: a small file
+ * can hold an array of any size. */
+static int check_header(const clg_npz_reader *reader, size_t i, const input_item *item,
+                        const char *path)
+{
+    const clg_port *port = item->port;
+    clg_dtype dtype;
+    size_t rank;
+    int64_t dims[CLG_MAX_RANK];
+    clg_status status = clg_npz_reader_header(reader, i, &dtype, &rank, dims);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, "'%s'", path);
+    bool fits = port->rank < 0 || (size_t)port->rank == rank;
+    for (int d = 0; fits && d < port->rank; d++)
+        fits = port->dims[d] < 0 || dims[d] == port->dims[d];
+    const bool fits_given = !item->has_dims || (rank == item->rank &&
+                                                memcmp(dims, item->dims, rank * sizeof *dims) == 0);
+    if (fits && fits_given) return CODE_DONE;
+    return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s': array '%s' of '%s' has shape %s, %s %s",
+                printable(port->name), printable(clg_npz_reader_name(reader, i)), path,
+                dims_text(rank, dims), fits ? "--shape says" : "the model takes",
+                fits ? dims_text(item->rank, item->dims)
+                     : dims_text((size_t)port->rank, port->dims));
+}
+
+static int take_array(const options *o, input_set *set, input_item *item,
+                      const clg_npz_reader *reader, size_t i, const char *path)
+{
+    clg_value *value;
+    int code = check_first(item);
+    if (code == CODE_DONE) code = check_header(reader, i, item, path);
+    if (code != CODE_DONE) return code;
+    clg_status status = clg_npz_reader_read(reader, i, &value);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, "'%s'", path);
+    return give_value(o, set, item, path, value);
+}
+
 /* Reads an .npz: each array is the input of its name; item, when not NULL, gets the array of its
- * name or the only one. */
+ * name or the only one. Arrays that no input takes are not unpacked. */
 static int read_npz(const options *o, input_set *set, input_item *item, const char *path)
 {
-    char **names;
-    clg_value **values;
-    size_t n, n_taken = 0;
-    clg_status status = clg_npz_load(path, &names, &values, &n);
+    clg_npz_reader *reader;
+    clg_status status = clg_npz_reader_open(path, &reader);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    const size_t n = clg_npz_reader_n_arrays(reader);
     if (!item && set->count == 1 && n == 1) item = &set->items[0];
+    size_t n_taken = 0;
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++) {
-        input_item *to = item ? item : item_named(set, names[i]);
-        if (item && n > 1 && strcmp(names[i], item->port->name) != 0) continue;
-        code = to ? give_value(o, set, to, path, clg_value_retain(values[i]))
-                  : unknown_input(set, path, names[i]);
+        const char *name = clg_npz_reader_name(reader, i);
+        input_item *to = item ? item : item_named(set, name);
+        if (item && n > 1 && strcmp(name, item->port->name) != 0) continue;
+        code = to ? take_array(o, set, to, reader, i, path) : unknown_input(set, path, name);
         n_taken++;
     }
     if (code == CODE_DONE && item && n_taken == 0) {
         code = fail_usage("'%s' holds %zu arrays, none of them is called '%s'", path, n,
                           printable(item->port->name));
     }
-    clg_npz_free(names, values, n);
+    clg_npz_reader_free(reader);
     return code;
 }
 
@@ -243,8 +202,11 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
 {
     csv_table table;
     clg_value *value;
-    int code = csv_load(path, &table);
+    csv_header header;
+    int code = csv_header_option(o->header, &header);
+    if (code == CODE_DONE) code = csv_load(path, header, &table);
     if (code != CODE_DONE) return code;
+    if (!item) code = csv_check_names(path, table.has_header);
     size_t step = item ? table.n_columns : 1;
     for (size_t i = 0; i < table.n_columns && code == CODE_DONE; i += step) {
         input_item *to = item ? item : item_named(set, table.names[i]);
@@ -311,18 +273,21 @@ static int give_rows(input_set *set, input_item *item, const char *from, dataset
     memcpy(item->dims, dims, rank * sizeof *dims);
     item->dims[0] = -1; /* the batch, not determined yet */
     item->has_dims = true;
-    return bind_symbols(set, item);
+    return symbols_bind(set, item);
 }
 
 /* Opens a table, each column of which is the input of its name. */
 static int open_columns(const options *o, input_set *set, const char *path)
 {
-    csv_reader names;
-    int code = csv_open(path, &names);
+    csv_reader names = {0};
+    csv_header header;
+    int code = csv_header_option(o->header, &header);
+    if (code == CODE_DONE) code = csv_open(path, header, true, &names);
+    if (code == CODE_DONE) code = csv_check_names(path, names.has_header);
     for (size_t i = 0; code == CODE_DONE && i < names.n_columns; i++) {
         dataset *rows = NULL;
         input_item *to = item_named(set, names.names[i]);
-        code = to ? dataset_open_csv(o, to->port, path, i, 1, &rows)
+        code = to ? dataset_open_csv(o, to->port, path, i, 1, false, &rows)
                   : unknown_input(set, path, names.names[i]);
         if (code == CODE_DONE) code = give_rows(set, to, path, rows);
     }
@@ -349,7 +314,7 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
     if (path_ends_in(path, ".npy")) {
         code = dataset_open_npy(o, item->port, path, &rows);
     } else if (path_ends_in(path, ".csv")) {
-        code = dataset_open_csv(o, item->port, path, 0, 0, &rows);
+        code = dataset_open_csv(o, item->port, path, 0, 0, true, &rows);
     } else {
         return fail_usage("input '%s': rows are read from .npy, .csv or a folder of images, not "
                           "from '%s'",
@@ -389,7 +354,8 @@ static int read_file(const options *o, input_set *set, const char *text)
 
 static int read_given(const options *o, input_set *set)
 {
-    int code = CODE_DONE;
+    csv_header header; /* checked also where no table is read */
+    int code = csv_header_option(o->header, &header);
     for (size_t i = 0; i < o->inputs.count && code == CODE_DONE; i++) {
         code = read_file(o, set, o->inputs.items[i]);
     }
@@ -443,7 +409,7 @@ static int declared_dims(const input_set *set, input_item *item)
     item->rank = (size_t)port->rank;
     for (int d = 0; d < port->rank; d++) {
         const input_symbol *symbol =
-            is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
+            symbols_is_free(port, d) ? symbols_find(set, port->dim_names[d]) : NULL;
         item->dims[d] = symbol ? symbol->size : port->dims[d] < 0 ? -1 : port->dims[d];
     }
     return CODE_DONE;
@@ -452,7 +418,7 @@ static int declared_dims(const input_set *set, input_item *item)
 static bool is_batch(const input_set *set, const char *symbol)
 {
     for (size_t i = 0; i < set->count; i++) {
-        if (is_symbol(set->items[i].port, 0)) {
+        if (symbols_is_free(set->items[i].port, 0)) {
             return strcmp(set->items[i].port->dim_names[0], symbol) == 0;
         }
     }
@@ -504,7 +470,7 @@ static int load_images(const options *o, input_set *set)
         } else {
             code = image_load(o, item);
             item->has_dims = true;
-            if (code == CODE_DONE) code = bind_symbols(set, item);
+            if (code == CODE_DONE) code = symbols_bind(set, item);
         }
         if (code != CODE_DONE) return code;
     }
@@ -565,9 +531,9 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
     *out_set = (input_set){
         .model = model, .need = need, .items = must_alloc(n, sizeof(input_item)), .count = n};
     for (size_t i = 0; i < n; i++) out_set->items[i].port = clg_model_input(model, i);
-    collect_symbols(out_set);
+    symbols_collect(out_set);
     const char *rest_kind = NULL;
-    int code = read_dims(o, out_set);
+    int code = symbols_read(o, out_set);
     if (code == CODE_DONE) code = read_shapes(o, out_set);
     if (code == CODE_DONE) code = read_given(o, out_set);
     if (code == CODE_DONE) code = read_fills(o, out_set, &rest_kind);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A library for LD_PRELOAD that fails the N-th operation on the files of one folder: open, read,
+ * write, seek, map, lock, rename, close, fopen and making a folder. Files elsewhere, such as those
+ * of drivers, are left alone; removing files never fails. A close that fails has closed.
+ *
+ * CLG_FILE_FAULTS: N, from 1. CLG_FILE_FAULTS_UNDER: the folder, absolute; relative paths belong to
+ * it. CLG_FILE_FAULTS_FIRED: a file that is made when the fault happens.
+ */
+#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS /* each function is defined under both of its names */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_DESCRIPTORS 4096
+
+static atomic_long n_operations;
+static atomic_bool is_ours[MAX_DESCRIPTORS];
+
+/* Calls the function of this name that libc has. */
+#define REAL(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
+
+typedef int open_function(const char *path, int flags, mode_t mode);
+
+static bool is_below(const char *path)
+{
+    const char *folder = getenv("CLG_FILE_FAULTS_UNDER");
+    if (!folder || !path) return false;
+    return path[0] != '/' || strncmp(path, folder, strlen(folder)) == 0;
+}
+
+static bool is_ours_open(int fd) { return fd >= 0 && fd < MAX_DESCRIPTORS && is_ours[fd]; }
+
+/* Counts an operation; returns whether it is the one to fail, and sets errno. */
+static bool fails(bool counts, int number)
+{
+    const char *at = counts ? getenv("CLG_FILE_FAULTS") : NULL;
+    const char *fired = getenv("CLG_FILE_FAULTS_FIRED");
+    if (!at || atomic_fetch_add(&n_operations, 1) + 1 != atol(at)) return false;
+    if (fired) {
+        const int fd = REAL(open_function *, "open")(fired, O_CREAT | O_WRONLY, 0600);
+        if (fd >= 0) (void)REAL(int (*)(int), "close")(fd);
+    }
+    errno = number;
+    return true;
+}
+
+static int note(int fd, bool ours)
+{
+    if (fd >= 0 && fd < MAX_DESCRIPTORS) is_ours[fd] = ours;
+    return fd;
+}
+
+#define OPEN(name)                                                                                 \
+    int name(const char *path, int flags, ...)                                                     \
+    {                                                                                              \
+        va_list args;                                                                              \
+        va_start(args, flags);                                                                     \
+        const mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;                       \
+        va_end(args);                                                                              \
+        const bool ours = is_below(path);                                                          \
+        if (fails(ours, EMFILE)) return -1;                                                        \
+        return note(REAL(open_function *, #name)(path, flags, mode), ours);                        \
+    }
+OPEN(open)
+OPEN(open64)
+
+#define FOPEN(name)                                                                                \
+    FILE *name(const char *path, const char *mode)                                                 \
+    {                                                                                              \
+        if (fails(is_below(path), EMFILE)) return NULL;                                            \
+        return REAL(FILE * (*)(const char *, const char *), #name)(path, mode);                    \
+    }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+ssize_t read(int fd, void *data, size_t n)
+{
+    if (fails(is_ours_open(fd), EIO)) return -1;
+    return REAL(ssize_t(*)(int, void *, size_t), "read")(fd, data, n);
+}
+
+ssize_t write(int fd, const void *data, size_t n)
+{
+    if (fails(is_ours_open(fd), ENOSPC)) return -1;
+    return REAL(ssize_t(*)(int, const void *, size_t), "write")(fd, data, n);
+}
+
+#define SEEK(name, type)                                                                           \
+    type name(int fd, type offset, int from)                                                       \
+    {                                                                                              \
+        if (fails(is_ours_open(fd), EIO)) return -1;                                               \
+        return REAL(type(*)(int, type, int), #name)(fd, offset, from);                             \
+    }
+SEEK(lseek, off_t)
+SEEK(lseek64, off64_t)
+
+#define MAP(name, type)                                                                            \
+    void *name(void *at, size_t n, int protection, int flags, int fd, type offset)                 \
+    {                                                                                              \
+        if (fails(is_ours_open(fd), ENODEV)) return MAP_FAILED;                                    \
+        return REAL(void *(*)(void *, size_t, int, int, int, type), #name)(at, n, protection,      \
+                                                                           flags, fd, offset);     \
+    }
+MAP(mmap, off_t)
+MAP(mmap64, off64_t)
+
+int flock(int fd, int operation)
+{
+    if (fails(is_ours_open(fd), ENOLCK)) return -1;
+    return REAL(int (*)(int, int), "flock")(fd, operation);
+}
+
+int rename(const char *from, const char *to)
+{
+    if (fails(is_below(to), EIO)) return -1;
+    return REAL(int (*)(const char *, const char *), "rename")(from, to);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    if (fails(is_below(path), ENOSPC)) return -1;
+    return REAL(int (*)(const char *, mode_t), "mkdir")(path, mode);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    void *argument = va_arg(args, void *);
+    va_end(args);
+    const bool copies = command == F_DUPFD_CLOEXEC && is_ours_open(fd);
+    if (fails(copies, EMFILE)) return -1;
+    const int result = REAL(int (*)(int, int, void *), "fcntl64")(fd, command, argument);
+    return copies ? note(result, true) : result;
+}
+
+int close(int fd)
+{
+    const bool ours = is_ours_open(fd);
+    (void)note(fd, false);
+    const int result = REAL(int (*)(int), "close")(fd);
+    return fails(ours, EIO) ? -1 : result;
+}
