@@ -11,7 +11,10 @@ differs from ONNX Runtime is compared with ONNX's reference: what agrees with on
 right, and counted. Progress is kept in FOLDER/SEED.json, for one commit of clgraph; a run that was
 stopped goes on. Exits 1 when a difference is not explained in explained.py.
 
-    fuzz.py --replay CASE --seed S --folder FOLDER --cltool CLTOOL    one case again, kept in FOLDER
+    fuzz.py --replay CASE ...    one case of a seed again; where it differs, its smallest part, in
+                                 FOLDER/differences/CASE.smallest
+    fuzz.py --plants ...         plants 20 faults in what clgraph gets; exits 1 unless the same cases
+                                 find all of them
 """
 
 import argparse
@@ -32,7 +35,9 @@ import explained  # noqa: E402
 import graphs  # noqa: E402
 import maker  # noqa: E402
 import operators  # noqa: E402
+import plants  # noqa: E402
 import rivals  # noqa: E402
+import shrink  # noqa: E402
 
 TREE = HERE.parents[2]
 NEWEST = onnx.defs.onnx_opset_version()
@@ -138,9 +143,9 @@ def verify(arguments, folder, names):
     except (subprocess.TimeoutExpired, ValueError, KeyError) as error:
         if len(names) == 1:
             if isinstance(error, subprocess.TimeoutExpired):
-                return {names[0]: ("FAIL", "no end")}
+                return {names[0]: ("fail", "no end")}
             last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            return {names[0]: ("FAIL", f"exit {run.returncode}: {' '.join(last)}")}
+            return {names[0]: ("fail", f"exit {run.returncode}: {' '.join(last)}")}
     half = len(names) // 2
     return verify(arguments, folder, names[:half]) | verify(arguments, folder, names[half:])
 
@@ -197,10 +202,15 @@ class Batch:
         if why:
             self.outcomes.record(row, name, "explained", why)
             return
+        if self.arguments.replay and len(case.nodes) > 1:
+            smallest(self.arguments, folder, name, case, rival)
         kept = pathlib.Path(self.arguments.folder) / "differences" / name
         shutil.rmtree(kept, ignore_errors=True)
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(folder / name, kept)
+        if (folder / f"{name}.smallest").exists():
+            shutil.rmtree(f"{kept}.smallest", ignore_errors=True)
+            shutil.copytree(folder / f"{name}.smallest", f"{kept}.smallest")
         earlier = getattr(case, "difference", "")
         self.outcomes.record(row, name, "DIFFERS", f"{rival}: {reason}" + (f" ({earlier})" if earlier else ""))
 
@@ -208,6 +218,50 @@ class Batch:
         for rival in rivals.RIVALS:
             self.compare(rival)
         self.cases = {}
+
+
+def smallest(arguments, folder, name, case, rival):
+    """Writes the smallest part of CASE that differs from RIVAL beside it."""
+    target = f"{name}.smallest"
+
+    def compute(part):
+        return rivals.RIVALS[rival](part)[0]
+
+    def differs(part, results):
+        limits = {target: write(folder / target, part, results, rival)}
+        (folder / "tolerance.json").write_text(json.dumps(limits))
+        return verify(arguments, folder, [target])[target][0] == "fail"
+
+    found = shrink.shrink(case, compute, differs)
+    print(f"{name}: {len(found.nodes)} of {len(case.nodes)} nodes: "
+          + ", ".join(n.op_type for n in found.nodes))
+
+
+def find_plants(arguments):
+    """Plants each fault in the cases of its operator; returns whether all were found."""
+    folder = pathlib.Path(arguments.folder) / "plants"
+    missed = 0
+    for number, (what, operator, change) in enumerate(plants.PLANTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        tolerances = {}
+        for row in chosen_rows([operator]):
+            for index in range(arguments.per_row if row[0] == "" else 0):
+                case = make(arguments.seed, index, row)
+                results, _ = refer(case) if case else ({}, {})
+                for rival in results:
+                    planted = plants.plant(change, case, results[rival])
+                    if planted:
+                        name = f"{number}.{row[2]}.{index}"
+                        tolerances[name] = write(folder / name, planted, results[rival], rival)
+                    break
+        (folder / "tolerance.json").write_text(json.dumps(tolerances))
+        verdicts = verify(arguments, folder, list(tolerances))
+        found = sum(result == "fail" for result, _ in verdicts.values())
+        missed += not found
+        print(f"{operator}: {what}: {found} of {len(verdicts)} cases", flush=True)
+    print(f"{len(plants.PLANTS) - missed} passed, {missed} failed")
+    return missed == 0
 
 
 class Outcomes:
@@ -266,10 +320,13 @@ def main():
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--option", action="append", default=[], help="handed to cltool verify")
     parser.add_argument("--replay")
+    parser.add_argument("--plants", action="store_true")
     parser.add_argument("operators", nargs="*")
     arguments = parser.parse_args()
     pathlib.Path(arguments.folder).mkdir(parents=True, exist_ok=True)
     operators.load()
+    if arguments.plants:
+        return 0 if find_plants(arguments) else 1
     commit = subprocess.run(
         ["git", "-C", str(TREE), "rev-parse", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
