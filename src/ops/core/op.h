@@ -299,7 +299,7 @@ typedef struct op_family {
 extern const op_family op_families[];
 extern const size_t n_op_families;
 
-/* ---- the registry and the drivers (registry.c, resolve.c, domain.c, infer.c, lower.c) ---------- */
+/* ---- the registry and the drivers (registry.c, resolve.c, domain.c, infer.c, lower.c) -------- */
 
 /* The newest version of ONNX's default operator set with which the table has been compared. A model
  * that imports a newer one loads with a warning. */

@@ -230,7 +230,7 @@ TEST(infer_nn__conv_refuses)
     refuse(CLG_ERROR_SHAPE, "rank 3 and the weight 4");
     conv(DIMS(1, 3, 8, 8), DIMS(4, 3, 3, 3));
     INT("group", 0);
-    refuse(CLG_ERROR_INVALID_MODEL, "0 groups");
+    refuse(CLG_ERROR_INVALID_MODEL, "'group' is 0");
 }
 
 static void pool(const char *op_type, shape x)

@@ -58,6 +58,8 @@ static const option_row rows[] = {
      "{\"case\": [rtol, atol]} for single cases, \"default\" for the others"},
     {"list-skipped", 0, KIND_FLAG, AT(list_skipped), OPTIONS_VERIFY, NULL,
      "at the end, the skipped cases by reason"},
+    {"compare-random", 0, KIND_FLAG, AT(compare_random), OPTIONS_VERIFY, NULL,
+     "compare random operators, too: for cases whose parameters leave one answer"},
     {"expect-pass", 0, KIND_TEXT, AT(expect_pass), OPTIONS_VERIFY, "FILE",
      "names of cases, one a line, that must pass; exit 1 naming those that did not"},
     {"against", 0, KIND_TEXT, AT(against), OPTIONS_DIFF, "[SELECTOR][@HOW,...]",

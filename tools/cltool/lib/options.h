@@ -46,6 +46,7 @@ typedef struct options {
     /* verify */
     const char *tolerance, *expect_pass;
     bool list_skipped;
+    bool compare_random;
     /* bench, profile */
     const char *batch, *compare, *trace;
     bool each;

@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random ONNX models, computed by clgraph and by ONNX Runtime or ONNX's reference evaluator.
+
+    python3 -m venv VENV && VENV/bin/pip install -r requirements.txt
+    VENV/bin/python fuzz.py --cltool CLTOOL --folder FOLDER [--per-row N] [--seed S] [OPERATOR...]
+
+Each row of docs/operators.md gets N cases; then come random graphs of 5 to 60 nodes (--graphs). The
+cases are written as ONNX's test cases are, in FOLDER, and compared by `cltool verify`. A case that
+differs from ONNX Runtime is compared with ONNX's reference: what agrees with one of the two is
+right, and counted. Progress is kept in FOLDER/SEED.json, for one commit of clgraph; a run that was
+stopped goes on. Exits 1 when a difference is not explained in explained.py.
+
+    fuzz.py --replay CASE ...    one case of a seed again; where it differs, its smallest part, in
+                                 FOLDER/differences/CASE.smallest
+    fuzz.py --plants ...         plants 20 faults in what clgraph gets; exits 1 unless the same cases
+                                 find all of them
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+import onnx
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import explained  # noqa: E402
+import graphs  # noqa: E402
+import maker  # noqa: E402
+import operators  # noqa: E402
+import plants  # noqa: E402
+import rivals  # noqa: E402
+import shrink  # noqa: E402
+
+TREE = HERE.parents[2]
+NEWEST = onnx.defs.onnx_opset_version()
+SCHEMALESS = {"com.microsoft"}  # domains that the onnx package does not describe
+DOMAINS = {"ai.onnx, the default domain": ""}
+
+
+def rows():
+    """(domain, operator, first, last version) of each row of docs/operators.md."""
+    domain, found = "", []
+    for line in (TREE / "docs/operators.md").read_text().splitlines():
+        if line.startswith("## "):
+            domain = DOMAINS.get(line[3:], line[3:])
+        cells = [c.strip() for c in line.split("|")]
+        if len(cells) < 6 or cells[1] in ("operator", "---"):
+            continue
+        words = cells[2].split()
+        last = int(words[0]) if words[-1] == words[0] else 10**6
+        if "to" in words:
+            last = int(words[2])
+        found.append((domain, cells[1], int(words[0]), last))
+    return found
+
+
+def opset_for(seed, domain, operator, first, last):
+    """A version of the operator set at which a row is what computes OPERATOR: each version of the
+    operator as often as the others, and one of the opsets that have it."""
+    if domain in SCHEMALESS:
+        return 1
+    r = random.Random(f"{seed}/{operator}/opset")
+    newest = {"": NEWEST, "ai.onnx.ml": 5}.get(domain, 1)
+    low = max(first, min(last, 7) if domain == "" else 1)
+    starts = {low}
+    for opset in range(low, min(last, newest) + 1):
+        try:
+            since = onnx.defs.get_schema(operator, opset, domain).since_version
+            starts.add(max(low, since))
+        except onnx.defs.SchemaError:
+            starts.discard(opset)
+    starts = sorted(s for s in starts if s <= newest)
+    if not starts:
+        return None
+    i = r.randrange(len(starts))
+    end = starts[i + 1] - 1 if i + 1 < len(starts) else min(last, newest)
+    return r.randint(starts[i], end)
+
+
+def make(seed, index, row):
+    """The case number INDEX of ROW; None where no version can be tried."""
+    domain, operator, first, last = row
+    opset = opset_for(f"{seed}/{index}", domain, operator, first, last)
+    if opset is None:
+        return None
+    label = f"{domain or 'onnx'}.{operator}.{first}"
+    m = maker.Maker(f"{seed}/{index}", label, operator, domain, opset)
+    return maker.GENERATORS[(domain, operator)](m)
+
+
+def refer(case):
+    """({rival: results}, {rival: reason}) of the rivals that count for CASE."""
+    results, reasons = {}, {}
+    for name, rival in rivals.RIVALS.items():
+        if case.only and name not in case.only:
+            continue
+        computed, reason = rival(case)
+        if computed is not None:
+            computed = rivals.standard(case, computed)
+            reason = "a type that is not the standard's"
+        if computed is None:
+            reasons[name] = reason
+        else:
+            results[name] = computed
+    return results, reasons
+
+
+def write(folder, case, expected, rival):
+    """CASE as a folder that `cltool verify` reads; the tolerance is its [rtol, atol]."""
+    shutil.rmtree(folder, ignore_errors=True)
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(case.model(expected).SerializeToString())
+    for kind, values in (("input", case.inputs), ("output", expected)):
+        for i, (name, value) in enumerate(values.items()):
+            if isinstance(value, list):
+                proto = onnx.numpy_helper.from_list(value, name)
+            else:
+                proto = maker.tensor(name, value)
+            (data / f"{kind}_{i}.pb").write_bytes(proto.SerializeToString())
+    return list(rivals.tolerance(case, expected, rival))
+
+
+def verify(arguments, folder, names):
+    """{name: (result, reason)} of the cases NAMES in FOLDER. A process that dies is said of the
+    case that killed it: the others are tried again in halves."""
+    if not names:
+        return {}
+    command = [arguments.cltool, "verify", "--json", "-q", "--compare-random", "--tolerance", str(folder / "tolerance.json")]
+    command += arguments.option + [str(folder / n) for n in names]
+    try:
+        run = subprocess.run(command, capture_output=True, timeout=60 + 20 * len(names))
+        report = json.loads(run.stdout)
+        return {c["name"]: (c["result"], c.get("reason", "")) for c in report["cases"]}
+    except (subprocess.TimeoutExpired, ValueError, KeyError) as error:
+        if len(names) == 1:
+            if isinstance(error, subprocess.TimeoutExpired):
+                return {names[0]: ("fail", "no end")}
+            last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            return {names[0]: ("fail", f"exit {run.returncode}: {' '.join(last)}")}
+    half = len(names) // 2
+    return verify(arguments, folder, names[:half]) | verify(arguments, folder, names[half:])
+
+
+def after(rival):
+    """The rivals that are asked after RIVAL."""
+    names = list(rivals.RIVALS)
+    return names[names.index(rival) + 1 :]
+
+
+class Batch:
+    """Cases that one process of cltool compares."""
+
+    def __init__(self, arguments, outcomes):
+        self.arguments = arguments
+        self.outcomes = outcomes
+        self.cases = {}
+
+    def add(self, name, row, case):
+        results, reasons = refer(case)
+        if not results:
+            self.outcomes.record(row, name, "no rival", str(reasons))
+            return
+        self.cases[name] = (row, case, results)
+
+    def compare(self, rival):
+        """Runs clgraph on the cases that RIVAL computed and that are still open."""
+        folder = pathlib.Path(self.arguments.folder) / "cases"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        tolerances, names = {}, []
+        for name, (_, case, results) in self.cases.items():
+            if rival in results:
+                tolerances[name] = write(folder / name, case, results[rival], rival)
+                names.append(name)
+        (folder / "tolerance.json").write_text(json.dumps(tolerances))
+        verdicts = verify(self.arguments, folder, names)
+        for name, (result, reason) in verdicts.items():
+            row, case, results = self.cases[name]
+            if result == "pass":
+                said = getattr(case, "difference", "")
+                self.outcomes.record(row, name, "pass, not as the first" if said else "pass", said)
+            elif result == "skip":
+                self.outcomes.record(row, name, "refused", reason)
+            elif any(r in results for r in after(rival)):
+                case.difference = f"{rival}: {reason}"
+                continue  # the next one decides
+            else:
+                self.differ(folder, name, row, case, rival, reason)
+            del self.cases[name]
+
+    def differ(self, folder, name, row, case, rival, reason):
+        why = explained.reason(case, rival, reason)
+        if why:
+            self.outcomes.record(row, name, "explained", why)
+            return
+        if self.arguments.replay and len(case.nodes) > 1:
+            smallest(self.arguments, folder, name, case, rival)
+        kept = pathlib.Path(self.arguments.folder) / "differences" / name
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(folder / name, kept)
+        if (folder / f"{name}.smallest").exists():
+            shutil.rmtree(f"{kept}.smallest", ignore_errors=True)
+            shutil.copytree(folder / f"{name}.smallest", f"{kept}.smallest")
+        earlier = getattr(case, "difference", "")
+        self.outcomes.record(row, name, "DIFFERS", f"{rival}: {reason}" + (f" ({earlier})" if earlier else ""))
+
+    def finish(self):
+        for rival in rivals.RIVALS:
+            self.compare(rival)
+        self.cases = {}
+
+
+def smallest(arguments, folder, name, case, rival):
+    """Writes the smallest part of CASE that differs from RIVAL beside it."""
+    target = f"{name}.smallest"
+
+    def compute(part):
+        return rivals.RIVALS[rival](part)[0]
+
+    def differs(part, results):
+        limits = {target: write(folder / target, part, results, rival)}
+        (folder / "tolerance.json").write_text(json.dumps(limits))
+        return verify(arguments, folder, [target])[target][0] == "fail"
+
+    found = shrink.shrink(case, compute, differs)
+    print(f"{name}: {len(found.nodes)} of {len(case.nodes)} nodes: "
+          + ", ".join(n.op_type for n in found.nodes))
+
+
+def find_plants(arguments):
+    """Plants each fault in the cases of its operator; returns whether all were found."""
+    folder = pathlib.Path(arguments.folder) / "plants"
+    missed = 0
+    for number, (what, operator, change) in enumerate(plants.PLANTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        tolerances = {}
+        for row in chosen_rows([operator]):
+            for index in range(arguments.per_row if row[0] == "" else 0):
+                case = make(arguments.seed, index, row)
+                results, _ = refer(case) if case else ({}, {})
+                for rival in results:
+                    planted = plants.plant(change, case, results[rival])
+                    if planted:
+                        name = f"{number}.{row[2]}.{index}"
+                        tolerances[name] = write(folder / name, planted, results[rival], rival)
+                    break
+        (folder / "tolerance.json").write_text(json.dumps(tolerances))
+        verdicts = verify(arguments, folder, list(tolerances))
+        found = sum(result == "fail" for result, _ in verdicts.values())
+        missed += not found
+        print(f"{operator}: {what}: {found} of {len(verdicts)} cases", flush=True)
+    print(f"{len(plants.PLANTS) - missed} passed, {missed} failed")
+    return missed == 0
+
+
+class Outcomes:
+    """What became of each case, kept in a file of the seed and the commit."""
+
+    def __init__(self, path, commit):
+        self.path = path
+        self.state = {"commit": commit, "cases": {}}
+        if path.exists():
+            kept = json.loads(path.read_text())
+            if kept["commit"] == commit:
+                self.state = kept
+
+    def __contains__(self, name):
+        return name in self.state["cases"]
+
+    def record(self, row, name, result, detail):
+        self.state["cases"][name] = [row, result, detail]
+        if result == "DIFFERS":
+            print(f"DIFFERS {name}: {detail}", flush=True)
+
+    def save(self):
+        self.path.write_text(json.dumps(self.state, indent=0))
+
+    def count(self):
+        return collections.Counter(result for _, result, _ in self.state["cases"].values())
+
+    def report(self):
+        """Prints what became of the cases; returns whether nothing is left unexplained."""
+        by_row = collections.defaultdict(collections.Counter)
+        for row, result, _ in self.state["cases"].values():
+            by_row[row][result] += 1
+        for row, counts in sorted(by_row.items()):
+            executed = sum(n for r, n in counts.items() if r not in ("refused", "no rival"))
+            if executed < 20:
+                print(f"{row}: {executed} executed; " + ", ".join(f"{n} {r}" for r, n in counts.items()))
+        total = self.count()
+        cases = max(1, sum(total.values()))
+        print(", ".join(f"{n} {r}" for r, n in sorted(total.items())))
+        print(f"refused: {100.0 * total['refused'] / cases:.1f} %")
+        print(f"{total['pass'] + total['pass, not as the first']} passed, {total['DIFFERS']} failed")
+        return total["DIFFERS"] == 0
+
+
+def chosen_rows(names):
+    return [r for r in rows() if not names or r[1] in names or f"{r[0]}.{r[1]}" in names]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cltool", required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--per-row", type=int, default=25)
+    parser.add_argument("--graphs", type=int, default=0)
+    parser.add_argument("--batch", type=int, default=200)
+    parser.add_argument("--option", action="append", default=[], help="handed to cltool verify")
+    parser.add_argument("--replay")
+    parser.add_argument("--plants", action="store_true")
+    parser.add_argument("operators", nargs="*")
+    arguments = parser.parse_args()
+    pathlib.Path(arguments.folder).mkdir(parents=True, exist_ok=True)
+    operators.load()
+    if arguments.plants:
+        return 0 if find_plants(arguments) else 1
+    commit = subprocess.run(
+        ["git", "-C", str(TREE), "rev-parse", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
+    outcomes = Outcomes(pathlib.Path(arguments.folder) / f"{arguments.seed}.json", commit)
+    batch = Batch(arguments, outcomes)
+    for name, row, case in planned(arguments, outcomes):
+        batch.add(name, row, case)
+        if len(batch.cases) >= arguments.batch:
+            batch.finish()
+            outcomes.save()
+    batch.finish()
+    outcomes.save()
+    return 0 if outcomes.report() else 1
+
+
+def planned(arguments, outcomes):
+    """(name, row, case) of what is still to be done."""
+    for index in range(arguments.per_row):
+        for row in chosen_rows(arguments.operators):
+            domain, operator, first, _ = row
+            label = f"{domain or 'onnx'}.{operator}.{first}"
+            name = f"{label}.{index}"
+            if name in outcomes or (arguments.replay and name != arguments.replay):
+                continue
+            if (domain, operator) not in maker.GENERATORS:
+                continue
+            try:
+                case = make(arguments.seed, index, row)
+            except Exception as error:
+                raise RuntimeError(f"{name} (seed {arguments.seed}) cannot be made") from error
+            if case is not None:
+                yield name, label, case
+    for number in range(arguments.graphs):
+        name = f"graph.{number}"
+        if name not in outcomes and arguments.replay in (None, name):
+            yield name, "graph", graphs.make(arguments.seed, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

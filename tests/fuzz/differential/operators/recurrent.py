@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers."""
+
+import numpy
+from maker import generator
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+@generator("RNN", "GRU", "LSTM")
+def recurrent(m):
+    gates = GATES[m.operator]
+    length, batch, inputs, hidden = m.int(1, 6), m.int(1, 3), m.int(1, 6), m.int(1, 7)
+    direction = m.pick("forward", "reverse", "bidirectional")
+    d = 2 if direction == "bidirectional" else 1
+    f = "float32"
+    x = m.tensor(f, [length, batch, inputs])
+    w = m.tensor(f, [d, gates * hidden, inputs], -0.6, 0.6)
+    r = m.tensor(f, [d, gates * hidden, hidden], -0.6, 0.6)
+    b = m.tensor(f, [d, 2 * gates * hidden], -0.5, 0.5) if m.chance(0.6) else None
+    lens = None
+    if m.chance(0.35):
+        lens = m.n.integers(1, length + 1, (batch,)).astype(numpy.int32)
+    h = m.tensor(f, [d, batch, hidden], -1, 1) if m.chance(0.5) else None
+    arguments = [x, m.value(w, m.chance(0.7)), m.value(r, m.chance(0.7)), b, lens, h]
+    attributes = {"hidden_size": hidden, "direction": direction}
+    if m.chance(0.2):
+        attributes["clip"] = m.float(0.5, 3)
+    if m.operator == "LSTM":
+        arguments.append(m.tensor(f, [d, batch, hidden], -1, 1) if m.chance(0.5) else None)
+        arguments.append(m.tensor(f, [d, 3 * hidden], -0.5, 0.5) if m.chance(0.3) else None)
+        attributes |= m.maybe(0.15, input_forget=1)
+    if m.operator == "GRU":
+        attributes |= m.maybe(0.5, linear_before_reset=m.pick(0, 1))
+    if m.chance(0.3):
+        some = ["Tanh", "Sigmoid", "Relu"]
+        count = {"RNN": 1, "GRU": 2, "LSTM": 3}[m.operator]
+        attributes["activations"] = [m.r.choice(some) for _ in range(count * d)]
+    return m.case(*arguments, outputs=2 if m.operator != "LSTM" else 3, optional=True, **attributes)
+
+
+@generator("DynamicQuantizeLSTM", domain="com.microsoft")
+def dynamic_quantize_lstm(m):
+    length, batch, inputs, hidden = m.int(1, 4), m.int(1, 2), m.int(2, 6), m.int(2, 6)
+    kind = m.pick("int8", "uint8")
+    f = "float32"
+    x = m.tensor(f, [length, batch, inputs])
+    w = m.value(m.wide(kind, [1, inputs, 4 * hidden]), True)
+    r = m.value(m.wide(kind, [1, hidden, 4 * hidden]), True)
+    b = m.tensor(f, [1, 8 * hidden], -0.5, 0.5) if m.chance(0.6) else None
+    low, high = (-3, 3) if kind == "int8" else (120, 130)
+    scales = [m.value(m.tensor(f, [1], 0.002, 0.006), True) for _ in range(2)]
+    zeros = [m.value(m.tensor(kind, [1], low, high), True) for _ in range(2)]
+    return m.case(x, w, r, b, None, None, None, None, scales[0], zeros[0], scales[1], zeros[1],
+                  outputs=3, hidden_size=hidden, tolerance=(2e-2, 2e-2))

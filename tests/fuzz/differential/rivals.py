@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two implementations that clgraph is compared with: ONNX Runtime and ONNX's reference."""
+
+import copy
+import warnings
+
+import ml_dtypes
+import numpy
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+import maker
+
+onnxruntime.set_default_logger_severity(4)
+_options = onnxruntime.SessionOptions()
+_options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+_options.intra_op_num_threads = 1
+_options.inter_op_num_threads = 1
+_options.log_severity_level = 4
+
+# Types that ONNX Runtime's Python has no numpy dtype for.
+_FOREIGN = {numpy.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint4)}
+
+
+def _usable(value):
+    """A value as a rival returned it, as an array or a list of arrays; None if it is neither."""
+    if isinstance(value, list):
+        parts = [_usable(v) for v in value]
+        return None if any(p is None or isinstance(p, list) for p in parts) else parts
+    if isinstance(value, dict) or value is None:
+        return None
+    array = numpy.asarray(value)
+    return array.astype(numpy.object_) if array.dtype.kind in "US" else array
+
+
+def _named(case, values):
+    results = dict(zip(case.outputs, (_usable(v) for v in values)))
+    return None if any(v is None for v in results.values()) else results
+
+
+def onnx_runtime(case):
+    """{output: value} by ONNX Runtime; (None, reason) where it cannot."""
+    feeds = case.inputs
+    for value in list(feeds.values()):
+        for array in value if isinstance(value, list) else [value]:
+            if array.dtype in _FOREIGN or "float8" in array.dtype.name:
+                return None, f"no {array.dtype.name} in ONNX Runtime's Python"
+    try:
+        model = case.model().SerializeToString()
+        session = onnxruntime.InferenceSession(model, _options, ["CPUExecutionProvider"])
+        return _named(case, session.run(case.outputs, feeds)), ""
+    except Exception as error:  # whatever it raises means that it does not compute this
+        return None, str(error)
+
+
+def onnx_reference(case):
+    """{output: value} by ONNX's reference evaluator; (None, reason) where it cannot."""
+    try:
+        with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return _named(case, ReferenceEvaluator(case.model()).run(None, case.inputs)), ""
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}"
+
+
+def widened(case):
+    """(CASE with float32 in place of its other float type, that type); None without one."""
+    others = set()
+
+    def widen(value):
+        if isinstance(value, list):
+            return [widen(v) for v in value]
+        if value.dtype.name in ("float16", "bfloat16", "float64"):
+            others.add(value.dtype)
+            return value.astype(numpy.float32)
+        return value
+
+    wide = copy.copy(case)
+    wide.inputs = {n: widen(v) for n, v in case.inputs.items()}
+    wide.constants = {n: widen(v) for n, v in case.constants.items()}
+    return (wide, others.pop()) if len(others) == 1 else None
+
+
+def in_float32(case):
+    """{output: value} computed in float32 and rounded once, as clgraph promises for float16 and
+    bfloat16, and for float64 where no rival has it; (None, reason) for cases in float32 alone, and
+    where no rival can."""
+    both = widened(case)
+    if not both:
+        return None, "no type but float32"
+    results, reason = onnx_runtime(both[0])
+    if results is None:
+        results, reason = onnx_reference(both[0])
+    if results is None:
+        return None, reason
+
+    def narrow(value):
+        if isinstance(value, list):
+            return [narrow(v) for v in value]
+        with numpy.errstate(over="ignore"):
+            return value.astype(both[1]) if value.dtype == numpy.float32 else value
+
+    return {n: narrow(v) for n, v in results.items()}, ""
+
+
+# In the order in which they are asked, until clgraph agrees with one.
+RIVALS = {"ort": onnx_runtime, "onnx": onnx_reference, "wide": in_float32}
+
+
+def inferred_types(case):
+    """{output: element type} by ONNX's inference, of those that it can tell."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(case.model()).graph
+    except Exception:
+        return {}
+    return {o.name: o.type.tensor_type.elem_type for o in graph.output if o.type.tensor_type.elem_type}
+
+
+def standard(case, results):
+    """RESULTS with the types that the standard gives them; None where they cannot be those of the
+    standard. ONNX's reference computes with numpy, which now and then has another float type."""
+    types = inferred_types(case)
+    for name, value in results.items():
+        if name not in types:
+            continue
+        if isinstance(value, list):
+            return None
+        if maker.element_type(value) != types[name]:
+            wanted = onnx.helper.tensor_dtype_to_np_dtype(types[name])
+            if value.dtype.kind != "f" or wanted.kind != "f":
+                return None
+            results[name] = value.astype(wanted)
+    return results
+
+
+# (rtol, atol in units of the largest result) by element type.
+TOLERANCES = {
+    "float64": (1e-6, 1e-8),
+    "float32": (1e-3, 2e-5),
+    "float16": (1e-2, 4e-3),
+    "bfloat16": (3e-2, 2e-2),
+}
+
+
+def tolerance(case, expected, rival=""):
+    """(rtol, atol) for the outputs of CASE. Sums of numbers of both signs lose digits in proportion
+    to their terms, of which the largest result is a measure."""
+    if case.tolerance:
+        return case.tolerance
+    rtol = atol = 0.0
+    for value in expected.values():
+        for array in value if isinstance(value, list) else [value]:
+            limits = TOLERANCES.get(array.dtype.name)
+            if limits and rival == "wide" and array.dtype.name == "float64":
+                limits = TOLERANCES["float32"]
+            if limits is None or not array.size:
+                continue
+            size = numpy.abs(array.astype(numpy.float64))
+            size = size[numpy.isfinite(size)]
+            largest = max(1.0, float(size.max())) if size.size else 1.0
+            rtol = max(rtol, limits[0])
+            atol = max(atol, limits[1] * largest)
+    return rtol, atol
