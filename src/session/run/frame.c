@@ -100,10 +100,13 @@ void frame_free(frame *f)
     for (size_t i = 0; f->inputs && i < f->n_inputs; i++) ocl_buffer_free(f->inputs[i].buffer);
     for (size_t i = 0; f->outputs && i < f->n_outputs; i++) ocl_buffer_free(f->outputs[i].buffer);
     for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
+    for (size_t i = 0; i < f->n_states; i++) ocl_buffer_free(f->states[i].buffer);
     ocl_buffer_free(f->fault);
     memory_free(f->inputs);
     memory_free(f->outputs);
     memory_free(f->slabs);
+    memory_free(f->states);
+    memory_free(f->state_bytes);
     memory_free(f->ran);
     if (f->owner->is_session) atomic_fetch_sub(&f->exec->n_frames, 1);
     memory_free(f);
@@ -230,6 +233,7 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
     case PLACE_SLAB: from_memory(&f->slabs[place->index], out); break;
     case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
     case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
+    case PLACE_STATE: from_memory(&f->states[place->index], out); break;
     case PLACE_WEIGHT: CLG_TRY(f->owner->weight_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_LITERAL:
@@ -440,6 +444,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
     frame_segment *prepared;
     CLG_TRY(find_frame_plan(f, p, &owner));
     CLG_TRY(reserve_slabs(f, segment));
+    CLG_TRY(frame_reserve_states(f, segment));
     for (prepared = owner->segments; prepared && prepared->segment != segment;)
         prepared = prepared->next;
     if (!prepared) {

@@ -68,6 +68,9 @@ typedef struct frame {
     size_t n_inputs, n_outputs;
     frame_memory *slabs;
     size_t n_slabs, slabs_capacity;
+    frame_memory *states; /* of loops (PLACE_STATE) */
+    size_t *state_bytes;  /* of those that grow: the bytes in use */
+    size_t n_states, states_capacity, state_bytes_capacity;
     ocl_buffer *fault; /* FAULT_WORDS ints that kernels report faults in; 0 at start */
     bool fault_dirty;  /* fault may be nonzero: clear it before the next run */
     frame_plan *plans; /* most recently used first */
@@ -130,7 +133,14 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
 
-/* The following functions are shared by frame.c, frame_enqueue.c and frame_split.c. */
+/* The following functions are shared by frame.c, frame_enqueue.c, frame_split.c and
+ * frame_state.c. */
+
+/* Reserves the memories of loops that a segment writes. */
+clg_status frame_reserve_states(frame *f, const plan_segment *segment);
+/* Enqueues the copies of a segment's slices of stacked outputs to the memories that collect them,
+ * which grow as needed. */
+clg_status frame_append(frame *f, const plan_segment *segment);
 
 /* Computes into how many parts each step of a segment is divided, as far as that changed. Returns
  * kernels that do not fit any more to the pool, and leaves NULL in their places. */
