@@ -266,6 +266,8 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
         if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
         at += s->n_buffers;
     }
+    for (size_t i = 0; i < segment->n_appends; i++)
+        CLG_TRY(frame_resolve(f, segment, &segment->appends[i].from, &prepared->bound[at + i]));
     prepared->bound_stamp = f->stamp;
     return CLG_OK;
 }
@@ -297,7 +299,7 @@ static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **
     prepared->segment = plan_segment_retain(segment);
     prepared->n_bound = n_bound;
     prepared->kernels = memory_zalloc(segment->n_steps + 1, sizeof *prepared->kernels);
-    prepared->bound = memory_zalloc(n_bound + 1, sizeof *prepared->bound);
+    prepared->bound = memory_zalloc(n_bound + segment->n_appends + 1, sizeof *prepared->bound);
     clg_status status =
         prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = frame_split(f, prepared);
@@ -462,6 +464,16 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
         CLG_TRY(build_kernels(f, prepared));
     *out_prepared = prepared;
     return CLG_OK;
+}
+
+bool frame_is_ready(const frame *f, const plan *p, const plan_segment *segment)
+{
+    if (!f->plans || f->plans->plan != p) return false;
+    for (const frame_segment *s = f->plans->segments; s; s = s->next)
+        if (s->segment == segment)
+            return s->limit_epoch == f->limit.epoch && s->bound_stamp == f->stamp &&
+                   s->built_stamp != 0 && (!s->has_gemms || s->built_stamp == f->stamp);
+    return false;
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */

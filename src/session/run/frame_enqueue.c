@@ -96,5 +96,5 @@ clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *c
     if (spread) CLG_TRY(ocl_queue_join(f->queue));
     if (prepared->segment->n_appends == 0) return CLG_OK;
     ocl_queue_set_tag(f->queue, UINT32_MAX); /* these copies are not steps */
-    return frame_append(f, prepared->segment);
+    return frame_append(f, prepared);
 }

@@ -57,19 +57,19 @@ static clg_status grow(frame *f, frame_memory *m, size_t used_bytes, size_t size
     return status;
 }
 
-clg_status frame_append(frame *f, const plan_segment *segment)
+clg_status frame_append(frame *f, const frame_segment *prepared)
 {
+    const plan_segment *segment = prepared->segment;
     for (size_t i = 0; i < segment->n_appends; i++) {
         const plan_append *a = &segment->appends[i];
         frame_memory *m = &f->states[a->index];
         const size_t used = a->is_first ? 0 : f->state_bytes[a->index];
-        bound_buffer from;
+        const bound_buffer *from = &prepared->bound[prepared->n_bound + i];
         if (a->size_bytes > SIZE_MAX - used) return error_no_memory(SIZE_MAX);
         CLG_TRY(grow(f, m, used, used + a->size_bytes > 0 ? used + a->size_bytes : 1));
         f->state_bytes[a->index] = used + a->size_bytes;
         if (a->size_bytes == 0) continue;
-        CLG_TRY(frame_resolve(f, segment, &a->from, &from));
-        CLG_TRY(ocl_queue_copy(f->queue, from.buffer, (size_t)from.offset_bytes, m->buffer, used,
+        CLG_TRY(ocl_queue_copy(f->queue, from->buffer, (size_t)from->offset_bytes, m->buffer, used,
                                a->size_bytes));
     }
     return CLG_OK;

@@ -23,6 +23,11 @@ typedef struct run_state {
     plan_segment *segment;   /* the last one reached; a reference, which keeps its ancestors too */
     frame_segment *prepared; /* what the frame has prepared for it */
     loop_counts counts;
+    /* The last two segments that ended an iteration without a read, and what followed them:
+     * references. */
+    struct {
+        plan_segment *from, *to;
+    } turns[2];
     size_t n_unwaited;    /* steps enqueued since the last wait, of earlier segments */
     bool may_have_fault;  /* kernels enqueued since the last wait can report faults */
     plan_segment **ran;   /* with profiling: references to all segments that ran */

@@ -71,31 +71,74 @@ static clg_status wait_for_segment(run_state *r, const bound_buffer *reads, tens
     return check_fault(r);
 }
 
-/* Finds or plans the segment that follows at the end of an iteration, or before the first one. */
-static clg_status next_iteration(run_state *r, const tensor *condition, plan_segment **out_child)
+/* ---- loops that wait for nothing ----------------------------------------------------------- */
+
+/* Returns what followed r->segment after an earlier iteration of this run, if the frame has it
+ * prepared, so that the run need not wait now; else NULL. Takes no lock, under which another thread
+ * may wait for the launches in flight (ocl/queue/launch_guard.h). */
+static plan_segment *find_turn(run_state *r)
 {
-    session_exec *e = r->session->exec;
-    bool again;
-    int64_t count;
-    CLG_TRY(loop_counts_next(&r->counts, e, r->segment, condition, r->mode == RUN_ON_ZEROS, &again,
-                             &count));
-    return exec_next_iteration(e, r->segment, again, count, out_child);
+    if (r->n_unwaited + r->segment->n_steps > MAX_IN_FLIGHT) return NULL;
+    for (size_t i = 0; i < 2; i++) {
+        plan_segment *to = r->turns[i].to;
+        if (r->turns[i].from == r->segment && frame_is_ready(r->session->frame, r->plan, to))
+            return plan_segment_retain(to);
+    }
+    return NULL;
 }
 
-/* Reads what the segment's successor depends on, and finds or plans it. Without reads it does not
- * wait, unless many steps are in flight. */
+/* Records that `to` follows r->segment, in place of the older of the two records. */
+static void keep_turn(run_state *r, plan_segment *to)
+{
+    const size_t i = r->turns[0].from == r->segment ? 0 : 1;
+    if (i == 1 && r->turns[1].from != r->segment) {
+        plan_segment_free(r->turns[0].from);
+        plan_segment_free(r->turns[0].to);
+        r->turns[0] = r->turns[1];
+    } else {
+        plan_segment_free(r->turns[i].from);
+        plan_segment_free(r->turns[i].to);
+    }
+    r->turns[i].from = plan_segment_retain(r->segment);
+    r->turns[i].to = plan_segment_retain(to);
+}
+
+/* ---- the next segment ------------------------------------------------------------------------ */
+
+/* Finds or plans the segment that follows at the end of an iteration, or before the first one.
+ * Without a read it does not wait, unless the next segment is new or many steps are in flight. */
+static clg_status next_iteration(run_state *r, const bound_buffer *reads, tensor **contents,
+                                 plan_segment **out_child)
+{
+    session_exec *e = r->session->exec;
+    const bool has_read = r->segment->n_reads > 0;
+    bool again;
+    int64_t count;
+    if (has_read) CLG_TRY(wait_for_segment(r, reads, contents));
+    CLG_TRY(loop_counts_next(&r->counts, e, r->segment, contents[0], r->mode == RUN_ON_ZEROS,
+                             &again, &count));
+    if (!has_read && again && (*out_child = find_turn(r)) != NULL) {
+        r->n_unwaited += r->segment->n_steps + 1;
+        return CLG_OK;
+    }
+    if (!has_read) CLG_TRY(wait_for_segment(r, reads, contents));
+    CLG_TRY(exec_next_iteration(e, r->segment, again, count, out_child));
+    if (!has_read && again) keep_turn(r, *out_child);
+    return CLG_OK;
+}
+
+/* Reads what the segment's successor depends on, and finds or plans it. */
 static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_segment **out_child)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
-    clg_status status = CLG_OK;
-    if (r->segment->n_reads > 0 || r->n_unwaited + r->segment->n_steps > MAX_IN_FLIGHT)
+    clg_status status;
+    if (r->segment->next.base) {
+        status = next_iteration(r, reads, contents, out_child);
+    } else {
         status = wait_for_segment(r, reads, contents);
-    else
-        r->n_unwaited += r->segment->n_steps + 1;
-    if (status == CLG_OK)
-        status = r->segment->next.base
-                     ? next_iteration(r, contents[0], out_child)
-                     : exec_continue(r->session->exec, r->segment, contents, out_child);
+        if (status == CLG_OK)
+            status = exec_continue(r->session->exec, r->segment, contents, out_child);
+    }
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
     return status;
 }
@@ -271,6 +314,10 @@ static void run_end(run_state *r)
     memory_free(r->wholes);
     for (size_t i = 0; i < r->n_ran; i++) plan_segment_free(r->ran[i]);
     memory_free(r->ran);
+    for (size_t i = 0; i < 2; i++) {
+        plan_segment_free(r->turns[i].from);
+        plan_segment_free(r->turns[i].to);
+    }
     loop_counts_deinit(&r->counts);
     plan_segment_free(r->segment);
     plan_free(r->plan);
