@@ -25,15 +25,20 @@ static void start_facts(const plan_state *s, const plan_scope *scope, value_fact
     const graph *g = scope->graph;
     const plan_loop *loop = scope->loop;
     const shape scalar = shape_scalar(), unknown = shape_unknown();
+    const size_t first = loop->n_inputs > 0 ? 0 : 2; /* a Scan's body begins with what is carried */
     for (size_t v = 0; v < g->n_values; v++) {
         fact_set(&facts[v], CLG_DTYPE_NONE, &unknown);
         if (g->values[v].is_outer || g->values[v].constant)
             share(&s->values[scope->ids[v]].fact, &facts[v]);
     }
-    fact_set(&facts[g->inputs[0]], CLG_INT64, &scalar);
-    fact_set(&facts[g->inputs[1]], CLG_BOOL, &scalar);
+    if (first == 2) {
+        fact_set(&facts[g->inputs[0]], CLG_INT64, &scalar);
+        fact_set(&facts[g->inputs[1]], CLG_BOOL, &scalar);
+        if (loop->iteration > 0)
+            share(&s->values[scope->ids[g->inputs[1]]].fact, &facts[g->inputs[1]]);
+    }
     for (size_t i = 0; i < loop->n_carried; i++) {
-        const value_id in = g->inputs[2 + i];
+        const value_id in = g->inputs[first + i];
         share(&loop->carried[i].fact, &facts[in]);
         const tensor *before = s->values[scope->ids[in]].fact.known, *after = facts[in].known;
         if (after && (!before || !tensor_equal(before, after))) forget(&facts[in]);

@@ -162,7 +162,8 @@ clg_status control_start_loop(plan_state *s, const graph *body, const node *n, p
 }
 
 /* Determines dtype and shape of the slices of a stacked output of a loop without iterations: those
- * that the body declares, or else those that are inferred for its first iteration. */
+ * that the body declares, or else those that are inferred for its first iteration. A shape that
+ * cannot be told is that of a scalar, as ONNX Runtime has it. */
 static clg_status slice_fact(plan_state *s, const plan_scope *scope, value_id out,
                              clg_dtype *out_dtype, shape *out_dims)
 {
@@ -175,6 +176,7 @@ static clg_status slice_fact(plan_state *s, const plan_scope *scope, value_id ou
     CLG_TRY(body_facts(s, scope, &facts, &needs));
     if (facts[out].dtype != CLG_DTYPE_NONE) *out_dtype = facts[out].dtype;
     if (facts[out].dims.rank >= 0) *out_dims = facts[out].dims;
+    if (out_dims->rank < 0) *out_dims = shape_scalar();
     ops_facts_free(facts, scope->graph->n_values);
     return CLG_OK;
 }
@@ -192,10 +194,10 @@ static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan
     shape dims;
     int at;
     CLG_TRY(slice_fact(s, scope, out, &dtype, &dims));
-    if (dtype == CLG_DTYPE_NONE || dims.rank < 0 || dims.rank == CLG_MAX_RANK)
+    if (dtype == CLG_DTYPE_NONE || dims.rank == CLG_MAX_RANK)
         return error_set(CLG_ERROR_SHAPE,
-                         "%s: it ran no iteration, and the shape of its stacked output is neither "
-                         "declared nor can it be inferred",
+                         "%s: it ran no iteration, and the dtype of its stacked output is not "
+                         "declared, or the result has too many axes",
                          node_text(scope->owner, text));
     dims.rank++;
     CLG_TRY(shape_axis(axis, dims.rank, "axis", &at));
