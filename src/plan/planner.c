@@ -430,8 +430,8 @@ static clg_status end_loop(const plan_context *context, plan_segment *segment, i
     clg_status status = CLG_OK;
     *out_child = segment_find_child(segment, &key);
     if (!*out_child)
-        status = make_child(context, segment, &(child_key){.contents = &key, .count = count},
-                            out_child);
+        status =
+            make_child(context, segment, &(child_key){.contents = &key, .count = count}, out_child);
     tensor_free(key);
     return status;
 }

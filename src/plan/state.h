@@ -105,8 +105,8 @@ typedef struct plan_loop {
     /* Memories of PLACE_STATE, from first_memory on: n_slots for parity 0, n_slots for parity 1,
      * one for each stacked output. */
     uint32_t first_memory, parity;
-    size_t n_slots; /* loop-carried values, and the iteration number if the body uses it */
-    size_t n_pinned;          /* roots below this index stay alive to the end of each iteration */
+    size_t n_slots;  /* loop-carried values, and the iteration number if the body uses it */
+    size_t n_pinned; /* roots below this index stay alive to the end of each iteration */
     const value_fact *slices; /* facts of the slices of each stacked output */
 } plan_loop;
 
@@ -148,8 +148,8 @@ typedef struct plan_state {
     /* If the size of the current node's outputs depends on data and a preceding node computed it
      * (op_row.stages): the node to plan with the result; else NULL. */
     const node *staged;
-    size_t staged_base;  /* id of the first value that the preceding node produced */
-    size_t n_iterations; /* iterations planned so far, of all loops */
+    size_t staged_base;           /* id of the first value that the preceding node produced */
+    size_t n_iterations;          /* iterations planned so far, of all loops */
     uint32_t n_loops, n_memories; /* iterated loops, and memories of PLACE_STATE so far */
 
     /* The fields below belong to the current segment. */

@@ -187,8 +187,7 @@ static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan
                              value_id to)
 {
     const plan_loop *loop = scope->loop;
-    const value_id out =
-        scope->graph->outputs[loop->kind->first_output + loop->n_carried + scan];
+    const value_id out = scope->graph->outputs[loop->kind->first_output + loop->n_carried + scan];
     char text[NODE_TEXT_BYTES];
     clg_dtype dtype;
     shape dims;
@@ -205,8 +204,8 @@ static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan
     dims.dims[at] = 0;
     for (int i = 0; i < dims.rank; i++)
         if (dims.dims[i] == DIM_UNKNOWN) dims.dims[i] = 0;
-    s->values[to] = (plan_value){
-        .fact = {.dtype = dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
+    s->values[to] =
+        (plan_value){.fact = {.dtype = dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
     if (dtype != CLG_STRING) return state_place_value(s, to);
     tensor *nothing;
     CLG_TRY(tensor_create(CLG_STRING, &dims, &nothing));

@@ -67,8 +67,7 @@ bool iterate_pays(plan_state *s, const plan_value *before)
     value_fact *facts;
     bool needs = true;
     if (loop->iteration != 1 || loop->trip < 0) return false;
-    const size_t n_steps =
-        loop->first_segment == s->segment ? s->n_pending - loop->first_step : 0;
+    const size_t n_steps = loop->first_segment == s->segment ? s->n_pending - loop->first_step : 0;
     if (loop->trip <= MAX_UNROLLED_STEPS / (int64_t)(n_steps ? n_steps : 1)) return false;
     for (size_t i = 0; i < loop->n_carried; i++)
         if (!is_same_type(&before[i].fact, &loop->carried[i].fact)) return false;
@@ -128,8 +127,7 @@ static clg_status store_state(plan_state *s, const plan_value *v, uint32_t memor
     CLG_TRY(state_materialise(s, from));
     CLG_TRY(set_state(s, &v->fact, memory, out_state));
     const size_t size_bytes = s->roots[out_state->root].size_bytes;
-    segment->states[segment->n_states++] =
-        (plan_state_memory){memory, size_bytes ? size_bytes : 1};
+    segment->states[segment->n_states++] = (plan_state_memory){memory, size_bytes ? size_bytes : 1};
     if (size_bytes == 0) return CLG_OK;
     if (may_join && state_join(s, from, out_state->root, 0)) return CLG_OK;
     clg_status status = emit_copy(s, from, out_state->root, state_scope(s)->owner);

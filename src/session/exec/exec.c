@@ -31,7 +31,8 @@ static bool same_names(name_list a, name_list b)
 static bool same_options(const exec_options *a, const exec_options *b)
 {
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
-           a->strict == b->strict && a->max_iterations == b->max_iterations && a->keep_all == b->keep_all && a->fp16 == b->fp16 &&
+           a->strict == b->strict && a->max_iterations == b->max_iterations &&
+           a->keep_all == b->keep_all && a->fp16 == b->fp16 &&
            same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
            same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }

@@ -33,7 +33,7 @@ typedef struct frame_segment {
     ocl_kernel **kernels;  /* one per step, NULL for copies and BLAS */
     bound_buffer *bound;   /* of all steps, in order, and then of the segment's appends */
     size_t n_bound;        /* of steps */
-    uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
+    uint64_t bound_stamp;  /* frame->stamp when last bound; 0: never */
     /* frame->stamp when all kernels were built and the calls of CLBlast were tried; 0: never */
     uint64_t built_stamp;
     bool has_gemms;       /* has calls of CLBlast, whose kernel depends on operand offsets */

@@ -36,11 +36,10 @@ static clg_status count_iteration(loop_counts *c, const session_exec *e, const p
         e->options.max_iterations ? e->options.max_iterations : DEFAULT_MAX_ITERATIONS;
     ++*count;
     if (++c->total <= most) return CLG_OK;
-    clg_status status =
-        error_set(CLG_ERROR_DATA, "%s: the run has more than %" PRIu64 " iterations of loops",
-                  next->node < e->graph->n_nodes ? node_text(&e->graph->nodes[next->node], text)
-                                                 : "a loop",
-                  most);
+    clg_status status = error_set(
+        CLG_ERROR_DATA, "%s: the run has more than %" PRIu64 " iterations of loops",
+        next->node < e->graph->n_nodes ? node_text(&e->graph->nodes[next->node], text) : "a loop",
+        most);
     error_hint("clg_session_options.max_iterations sets another limit");
     return status;
 }
@@ -60,8 +59,8 @@ clg_status loop_counts_next(loop_counts *c, const session_exec *e, const plan_se
     else
         CLG_TRY(count_iteration(c, e, next, count));
     *out_count = *count;
-    *out_again = condition ? condition->n_elements == 1 && tensor_get_int(condition, 0) != 0
-                           : !next->stops;
+    *out_again =
+        condition ? condition->n_elements == 1 && tensor_get_int(condition, 0) != 0 : !next->stops;
     if (next->trip >= 0 && *count >= next->trip) *out_again = false;
     if (is_brief && *count >= n_first + BRIEF_ITERATIONS) *out_again = false;
     return CLG_OK;

@@ -28,9 +28,9 @@ typedef struct run_state {
     struct {
         plan_segment *from, *to;
     } turns[2];
-    size_t n_unwaited;    /* steps enqueued since the last wait, of earlier segments */
-    bool may_have_fault;  /* kernels enqueued since the last wait can report faults */
-    plan_segment **ran;   /* with profiling: references to all segments that ran */
+    size_t n_unwaited;   /* steps enqueued since the last wait, of earlier segments */
+    bool may_have_fault; /* kernels enqueued since the last wait can report faults */
+    plan_segment **ran;  /* with profiling: references to all segments that ran */
     size_t n_ran, ran_capacity;
     int32_t fault[FAULT_WORDS];
     tensor **pending;   /* by output: the host tensor being read into, or NULL */
