@@ -449,11 +449,14 @@ typedef struct clg_session_options {
      * A fused node has the name shown in plans. */
     const char *const *keep_fp32;
     size_t n_keep_fp32;
+    /* The most iterations of loops in a run, not counting short loops that are unrolled: a run with
+     * more fails with DATA. 0: ten million. */
+    uint64_t max_iterations;
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0, \
-            CLG_PRECISION_FP32, NULL, 0                                                            \
+            CLG_PRECISION_FP32, NULL, 0, 0                                                         \
     }
 
 /* Optimises the model for the context's device and computes there what depends on constants only.

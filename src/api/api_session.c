@@ -51,6 +51,7 @@ static clg_status decide_options(const device_context *context, const clg_sessio
                                                                            : given->kernels,
                         .no_blas = given->no_blas,
                         .strict = given->strict,
+                        .max_iterations = given->max_iterations,
                         .fp16 = wants_fp16(caps, given->precision)};
     CLG_TRY(read_names("disabled_passes", given->disabled_passes, given->n_disabled_passes,
                        &o->disabled));

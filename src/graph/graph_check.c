@@ -47,27 +47,19 @@ static clg_status check_captures(const graph *g, const graph *parent)
     return CLG_OK;
 }
 
+/* An output may be listed several times. */
 static clg_status check_outputs(const graph *g, bool is_outermost)
 {
     char shown[NAME_TEXT_BYTES];
     if (is_outermost && g->n_outputs == 0)
         return error_set(CLG_ERROR_INVALID_MODEL, "the graph has no outputs");
-    bool *listed = memory_zalloc(g->n_values, sizeof *listed);
-    if (!listed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = CLG_OK;
-    for (size_t i = 0; i < g->n_outputs && status == CLG_OK; i++) {
+    for (size_t i = 0; i < g->n_outputs; i++) {
         const value *v = &g->values[g->outputs[i]];
-        if (!value_is_defined(v)) {
-            status = error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is given by no node",
-                               name_text(v->name, shown));
-        } else if (is_outermost && listed[g->outputs[i]]) {
-            status = error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is listed twice",
-                               name_text(v->name, shown));
-        }
-        listed[g->outputs[i]] = true;
+        if (!value_is_defined(v))
+            return error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is given by no node",
+                             name_text(v->name, shown));
     }
-    memory_free(listed);
-    return status;
+    return CLG_OK;
 }
 
 static clg_status check_graph(graph *g, const graph *parent, int depth)

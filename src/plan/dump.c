@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-static const char *const place_names[] = {"none",   "slab",   "in",     "out",
-                                          "weight", "packed", "literal"};
+static const char *const place_names[] = {"none",   "slab",   "in",      "out",
+                                          "weight", "packed", "literal", "state"};
 
 static void dump_buffers(const plan_step *s, strbuf *out)
 {

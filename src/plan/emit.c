@@ -86,6 +86,12 @@ static clg_status make_dense(plan_state *s, value_id v, const node *n)
     return CLG_OK;
 }
 
+clg_status emit_dense(plan_state *s, value_id v, const node *n)
+{
+    CLG_TRY(state_materialise(s, v));
+    return s->values[v].dense ? CLG_OK : make_dense(s, v, n);
+}
+
 /* ---- operands to roots ----------------------------------------------------------------------- */
 
 /* A node whose chosen candidate is being emitted, with the roots of its scratch and packed

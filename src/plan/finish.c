@@ -57,6 +57,18 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
     for (size_t i = 0; i < scope->loop->n_inputs; i++) keep_value(s, &scope->loop->inputs[i]);
 }
 
+/* Keeps alive the values that were alive before the first iteration of an iterated loop: later
+ * iterations read them where they were then, even if this one has replaced them by dense copies. */
+static void keep_pinned(plan_state *s, const plan_loop *loop)
+{
+    for (size_t r = 0; loop && r < loop->n_pinned; r++) {
+        plan_root *root = &s->roots[r];
+        if (root->kind != PLACE_SLAB || !root->placed) continue;
+        root->live = true;
+        root->last_step = STEP_END;
+    }
+}
+
 /* Extends to the segment's end the lifetimes of roots that the rest of the graph, the plan's
  * outputs or the host's reads use. */
 static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
@@ -66,6 +78,8 @@ static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
     for (size_t i = 0; i < n_reads; i++) keep_alive(s, reads[i]);
     for (size_t i = 0; i < context->n_outputs; i++) keep_alive(s, context->outputs[i]);
     for (size_t i = 0; i < s->n_scopes; i++) keep_scope(s, &s->scopes[i]);
+    for (size_t i = 0; i < s->n_scopes; i++) keep_pinned(s, s->scopes[i].loop);
+    for (size_t i = 0; i < s->n_appends; i++) keep_value(s, &s->appends[i].slice);
     for (size_t i = 0; s->staged && i < s->staged->n_inputs; i++)
         keep_alive(s, s->staged->inputs[i]);
 }
@@ -219,23 +233,7 @@ static clg_status write_output_bytes(plan_state *s)
 }
 
 /* Makes a value dense and gives it device memory, so that the host can read it. */
-static clg_status settle_read(plan_state *s, value_id id)
-{
-    CLG_TRY(state_materialise(s, id));
-    plan_value *v = &s->values[id];
-    if (v->dense) return CLG_OK;
-    size_t size_bytes;
-    uint32_t copy;
-    CLG_TRY(state_value_bytes(v, &size_bytes));
-    CLG_TRY(state_add_root(s, PLACE_SLAB, 0, size_bytes, &copy));
-    CLG_TRY(emit_copy(s, id, copy, NULL));
-    v = &s->values[id];
-    v->root = copy;
-    v->offset_elems = 0;
-    v->dense = true;
-    shape_strides(&v->fact.dims, v->strides);
-    return CLG_OK;
-}
+static clg_status settle_read(plan_state *s, value_id id) { return emit_dense(s, id, NULL); }
 
 /* Gives an output its own buffer: turns its root into an output buffer where possible, else
  * copies. */
@@ -275,6 +273,23 @@ static clg_status write_literals(plan_state *s)
     memcpy(literals, s->literals, s->literal_bytes);
     segment->literals = literals;
     segment->literal_bytes = s->literal_bytes;
+    return CLG_OK;
+}
+
+static clg_status write_appends(plan_state *s)
+{
+    plan_segment *segment = s->segment;
+    segment->appends = arena_alloc(&segment->memory, s->n_appends + 1, sizeof *segment->appends);
+    if (!segment->appends) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < s->n_appends; i++) {
+        const pending_append *a = &s->appends[i];
+        const int64_t offset = a->slice.offset_elems * (int64_t)dtype_size(a->slice.fact.dtype);
+        plan_append *out = &segment->appends[i];
+        *out = (plan_append){.index = a->index, .is_first = a->is_first};
+        CLG_TRY(state_value_bytes(&a->slice, &out->size_bytes));
+        out->from = state_place(s, (root_ref){a->slice.root, offset});
+    }
+    segment->n_appends = s->n_appends;
     return CLG_OK;
 }
 
@@ -321,7 +336,7 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
 {
     plan_segment *segment = s->segment;
     const plan_context *context = s->context;
-    segment->last = n_reads == 0;
+    segment->last = n_reads == 0 && !segment->next.base;
     if (segment->last)
         for (size_t i = 0; i < context->n_outputs; i++) CLG_TRY(settle_output(s, i));
     else
@@ -338,6 +353,7 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
         CLG_TRY(write_ports(s, context->outputs, context->n_outputs, &segment->outputs));
         segment->n_outputs = context->n_outputs;
     }
+    CLG_TRY(write_appends(s));
     CLG_TRY(write_literals(s));
     return keep_held(s);
 }

@@ -26,7 +26,7 @@ typedef struct window_step {
  * complete before the first step. */
 static bool is_written_by_steps(place_kind kind)
 {
-    return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
+    return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT || kind == PLACE_STATE;
 }
 
 static void add(window_step *w, const plan_state *s, const pending_step *p, uint32_t buffer,

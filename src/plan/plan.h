@@ -9,7 +9,9 @@
  * have one segment.
  *
  * Plans are created under the owner's lock and immutable afterwards, except for the lists of
- * children. Segments are reference-counted: the tree holds one reference to each, every user
+ * children. Loops of many iterations are not unrolled: the segment before such a loop has a child
+ * for each set of shapes of the loop-carried values, whose steps are one iteration and which runs
+ * repeatedly (plan_next_iteration). Segments are reference-counted: the tree holds one reference to each, every user
  * another, a child one to its parent. The size of the tree is limited: the least recently used
  * segments are removed from it, and live until their last user releases them.
  */
@@ -31,7 +33,8 @@ typedef enum place_kind {
     PLACE_WEIGHT, /* index: value_id of a constant or of a result of the init plan */
     PLACE_PACKED, /* index: into the owner's table of packed weights */
     /* index: depth of the segment whose literals (small tensors known to the planner) hold it */
-    PLACE_LITERAL
+    PLACE_LITERAL,
+    PLACE_STATE /* index: memory of a loop's carried values and stacked outputs */
 } place_kind;
 
 /* Where an operand or value is in memory. */
@@ -83,6 +86,44 @@ typedef struct plan_port {
 
 typedef struct plan_segment plan_segment;
 
+/* A memory of PLACE_STATE that a segment writes, of at least this size. */
+typedef struct plan_state_memory {
+    uint32_t index;
+    size_t size_bytes;
+} plan_state_memory;
+
+/* One slice of a stacked output of an iterated loop, which is appended to the earlier ones in a
+ * memory of PLACE_STATE after the segment's steps. */
+typedef struct plan_append {
+    plan_placement from;
+    uint32_t index;
+    size_t size_bytes;
+    bool is_first; /* the memory is empty before it */
+} plan_append;
+
+/* The loop-carried values at the start of an iteration: their facts, `known` only for those that
+ * the host knows and that are not in memory; and which of two sets of memories holds them. */
+typedef struct plan_carried {
+    const value_fact *facts;
+    size_t n_facts;
+    uint32_t parity; /* 0 or 1 */
+} plan_carried;
+
+/* The end of a segment before an iterated loop, or at the end of one of its iterations. */
+typedef struct plan_iteration {
+    /* The segment before the loop, this one or an ancestor (borrowed): iterations are its children.
+     * NULL: the segment does not end so. */
+    plan_segment *base;
+    uint32_t number;      /* of the loop, unique among those on the path from the root */
+    int64_t n_done;       /* of the base: iterations that are complete */
+    int64_t trip;         /* number of iterations; < 0: no limit */
+    bool has_condition;   /* the segment's one read decides whether the loop continues */
+    bool stops;           /* the host knows that it does not */
+    bool wants_count;     /* what follows the loop depends on the number of iterations */
+    plan_carried carried; /* for the next iteration */
+    node_id node;         /* the loop; if nested, the outermost one */
+} plan_iteration;
+
 /* In plan_segment.output_bytes: the output has no memory yet. */
 #define PLAN_NO_OUTPUT SIZE_MAX
 
@@ -101,6 +142,12 @@ struct plan_segment {
     atomic_bool detached; /* removed from the tree */
     tensor **arrived;     /* the tensors of the parent's `reads` for which it was planned */
     size_t n_arrived;
+    plan_carried carried; /* of a child that is an iteration: what it was planned for */
+    plan_iteration next;
+    plan_state_memory *states;
+    size_t n_states;
+    plan_append *appends;
+    size_t n_appends;
     plan_step *steps;
     size_t n_steps;
     bool has_fault_args; /* a kernel can report invalid data */
@@ -219,6 +266,10 @@ clg_status plan_create(const plan_context *context, const value_fact *inputs,
  * if necessary. */
 clg_status plan_continue(const plan_context *context, plan_segment *segment,
                          tensor *const *contents, plan_segment **out_child);
+/* Sets *out_child to a reference to the segment that follows `segment`, which has a `next`: the
+ * next iteration if `again`, else what follows the loop after `count` iterations. */
+clg_status plan_next_iteration(const plan_context *context, plan_segment *segment, bool again,
+                               int64_t count, plan_segment **out_child);
 /* Returns the approximate host memory of the plan's segments. */
 size_t plan_size_bytes(const plan *p);
 plan *plan_retain(plan *p);
@@ -238,6 +289,9 @@ clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **o
 /* Returns a reference to the child for these tensors of the segment's reads; NULL if it is not in
  * the tree. */
 plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents);
+/* Returns a reference to the child that is an iteration for these loop-carried values; NULL if it
+ * is not in the tree. */
+plan_segment *segment_find_iteration(plan_segment *segment, const plan_carried *carried);
 /* Adds a child to the tree, unless its parent was removed from it; then removes the least recently
  * used segments beyond the limits. */
 void segment_add_child(plan_segment *segment, plan_segment *child);

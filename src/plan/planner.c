@@ -15,8 +15,8 @@
 #define TRACE_MAX_VISITS 4096
 #define TRACE_MAX_ELEMENTS 64 /* elements of an input that is likely a shape */
 
-/* Why the visit of the nodes stopped: the graph ended, the host must read values of the device, or
- * elements of graph inputs are needed. */
+/* Why the visit of the nodes stopped: the graph ended, the segment ends (mostly since the host must
+ * read values of the device), or elements of graph inputs are needed. */
 typedef enum walk_end { WALK_DONE, WALK_READS, WALK_NEEDS_INPUTS } walk_end;
 
 /* One visit of the nodes of a segment. */
@@ -189,15 +189,16 @@ static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *
     return needs ? settle_needs(w, n, needs, out_end) : CLG_OK;
 }
 
-/* Leaves a branch or body at its end; ends the segment if a loop's condition must be read first. */
+/* Leaves a branch or body at its end, which may end the segment. */
 static clg_status leave_scope(walk *w, walk_end *out_end)
 {
     value_id read;
+    bool ends;
     *out_end = WALK_DONE;
-    CLG_TRY(control_leave(w->state, &read));
-    if (read == VALUE_NONE) return CLG_OK;
+    CLG_TRY(control_leave(w->state, &read, &ends));
+    if (!ends) return CLG_OK;
     w->reads[0] = read;
-    w->n_reads = 1;
+    w->n_reads = read == VALUE_NONE ? 0 : 1;
     *out_end = WALK_READS;
     return CLG_OK;
 }
@@ -353,28 +354,54 @@ static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_seg
     return CLG_OK;
 }
 
+/* Records the number of iterations of a loop for which the segment after it is planned. */
+static clg_status set_count(plan_state *s, plan_segment *child, tensor *const *count)
+{
+    child->arrived = arena_alloc(&child->memory, 1, sizeof *child->arrived);
+    if (!child->arrived) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    CLG_TRY(state_hold(s, tensor_retain(*count)));
+    child->arrived[0] = *count;
+    child->n_arrived = 1;
+    return CLG_OK;
+}
+
+/* What a child segment is planned for: tensors of its parent's reads, an iteration of a loop with
+ * these carried values, or what follows a loop of `count` iterations. */
+typedef struct child_key {
+    tensor *const *contents;
+    const plan_carried *carried;
+    int64_t count;
+} child_key;
+
+static clg_status start_child(plan_state *s, plan_segment *child, const plan_segment *segment,
+                              const child_key *key)
+{
+    s->segment = child;
+    if (key->carried) return control_iterate(s, key->carried);
+    if (!segment->next.base) return set_arrived(s, child, segment, key->contents);
+    CLG_TRY(set_count(s, child, key->contents));
+    return control_end_loop(s, key->count);
+}
+
 /* Plans a child segment. Takes ownership of the state. */
 static clg_status walk_child(plan_state *s, plan_segment *child, const plan_segment *segment,
-                             tensor *const *contents)
+                             const child_key *key)
 {
     walk_end end;
-    s->segment = child;
-    clg_status status = set_arrived(s, child, segment, contents);
+    clg_status status = start_child(s, child, segment, key);
     if (status == CLG_OK) return run_walk(s, child, NULL, &end);
     state_free(s);
     return status;
 }
 
-clg_status plan_continue(const plan_context *context, plan_segment *segment,
-                         tensor *const *contents, plan_segment **out_child)
+static clg_status make_child(const plan_context *context, plan_segment *segment,
+                             const child_key *key, plan_segment **out_child)
 {
     plan_state *s;
     plan_segment *child;
-    *out_child = segment_find_child(segment, contents);
-    if (*out_child) return CLG_OK;
     CLG_TRY(segment_create(segment, context->graph->n_nodes, &child));
     clg_status status = state_copy(segment->state, &s);
-    if (status == CLG_OK) status = walk_child(s, child, segment, contents);
+    if (status == CLG_OK) status = walk_child(s, child, segment, key);
     if (status != CLG_OK) {
         plan_segment_free(child);
         return status;
@@ -382,6 +409,43 @@ clg_status plan_continue(const plan_context *context, plan_segment *segment,
     segment_add_child(segment, child);
     *out_child = child;
     return CLG_OK;
+}
+
+clg_status plan_continue(const plan_context *context, plan_segment *segment,
+                         tensor *const *contents, plan_segment **out_child)
+{
+    *out_child = segment_find_child(segment, contents);
+    if (*out_child) return CLG_OK;
+    return make_child(context, segment, &(child_key){.contents = contents}, out_child);
+}
+
+/* Finds or plans what follows a loop of `count` iterations. */
+static clg_status end_loop(const plan_context *context, plan_segment *segment, int64_t count,
+                           plan_segment **out_child)
+{
+    const shape scalar = shape_scalar();
+    tensor *key;
+    CLG_TRY(tensor_create(CLG_INT64, &scalar, &key));
+    tensor_set_int(key, 0, segment->next.wants_count ? count : 0);
+    clg_status status = CLG_OK;
+    *out_child = segment_find_child(segment, &key);
+    if (!*out_child)
+        status =
+            make_child(context, segment, &(child_key){.contents = &key, .count = count}, out_child);
+    tensor_free(key);
+    return status;
+}
+
+clg_status plan_next_iteration(const plan_context *context, plan_segment *segment, bool again,
+                               int64_t count, plan_segment **out_child)
+{
+    plan_segment *base = segment->next.base;
+    const plan_carried *carried = &segment->next.carried;
+    *out_child = NULL;
+    if (!again) return end_loop(context, segment, count, out_child);
+    *out_child = segment_find_iteration(base, carried);
+    if (*out_child) return CLG_OK;
+    return make_child(context, base, &(child_key){.carried = carried}, out_child);
 }
 
 size_t plan_size_bytes(const plan *p)

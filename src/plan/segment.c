@@ -78,6 +78,24 @@ plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents)
     return NULL;
 }
 
+static bool same_carried(const plan_carried *a, const plan_carried *b)
+{
+    if (a->parity != b->parity || a->n_facts != b->n_facts) return false;
+    for (size_t i = 0; i < a->n_facts; i++)
+        if (!aggregate_equal(&a->facts[i], &b->facts[i])) return false;
+    return true;
+}
+
+plan_segment *segment_find_iteration(plan_segment *segment, const plan_carried *carried)
+{
+    for (plan_segment *child = segment->children; child; child = child->sibling) {
+        if (!same_carried(&child->carried, carried)) continue;
+        use(child);
+        return plan_segment_retain(child);
+    }
+    return NULL;
+}
+
 /* Removes a segment without children from the tree. */
 static void remove_leaf(plan_segment *leaf)
 {

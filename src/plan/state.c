@@ -73,6 +73,8 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     copy->staged = s->staged;
     copy->staged_base = s->staged_base;
     copy->n_iterations = s->n_iterations;
+    copy->n_loops = s->n_loops;
+    copy->n_memories = s->n_memories;
     copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
     copy->output_of = copy_array(s->output_of, s->context->graph->n_values, sizeof *s->output_of);
     copy->scopes = copy_array(s->scopes, PLAN_MAX_SCOPES, sizeof *s->scopes);

@@ -61,6 +61,13 @@ typedef struct pending_step {
     const char *variant, *problem, *impls;
 } pending_step;
 
+/* A plan_append whose slice is not placed in memory yet. */
+typedef struct pending_append {
+    plan_value slice; /* dense, in a root */
+    uint32_t index;
+    bool is_first;
+} pending_append;
+
 struct plan_state;
 struct plan_scope;
 
@@ -88,6 +95,19 @@ typedef struct plan_loop {
     size_t n_inputs;
     int64_t length;           /* Scan: number of iterations per batch */
     struct plan_scan *finals; /* Scan with batches: the final states of each batch, newest first */
+    /* Where its first iteration began: the steps of that are counted if it is one segment. */
+    const plan_segment *first_segment;
+    size_t first_step;
+    /* Of a loop whose iterations are child segments that run repeatedly (iterate.c): the segment
+     * before them, borrowed. NULL: the loop is unrolled. */
+    plan_segment *base;
+    uint32_t number; /* as in plan_iteration */
+    /* Memories of PLACE_STATE, from first_memory on: n_slots for parity 0, n_slots for parity 1,
+     * one for each stacked output. */
+    uint32_t first_memory, parity;
+    size_t n_slots;  /* loop-carried values, and the iteration number if the body uses it */
+    size_t n_pinned; /* roots below this index stay alive to the end of each iteration */
+    const value_fact *slices; /* facts of the slices of each stacked output */
 } plan_loop;
 
 /* The stacked outputs of one iteration, or the final states of one batch item of Scan, in a
@@ -108,6 +128,7 @@ typedef struct plan_scope {
     const value_id *ids;  /* maps a value_id of the graph to one of the state; NULL: identical */
     const node *owner;    /* the control node, with the ids of the enclosing scope */
     plan_loop *loop;      /* for the body of a loop; else NULL */
+    bool was_read;        /* the host had to read the condition after this iteration */
 } plan_scope;
 
 #define PLAN_MAX_SCOPES (GRAPH_MAX_DEPTH + 1)
@@ -127,8 +148,9 @@ typedef struct plan_state {
     /* If the size of the current node's outputs depends on data and a preceding node computed it
      * (op_row.stages): the node to plan with the result; else NULL. */
     const node *staged;
-    size_t staged_base;  /* id of the first value that the preceding node produced */
-    size_t n_iterations; /* iterations planned so far, of all loops */
+    size_t staged_base;           /* id of the first value that the preceding node produced */
+    size_t n_iterations;          /* iterations planned so far, of all loops */
+    uint32_t n_loops, n_memories; /* iterated loops, and memories of PLACE_STATE so far */
 
     /* The fields below belong to the current segment. */
     plan_segment *segment;
@@ -136,6 +158,8 @@ typedef struct plan_state {
     size_t n_pending, pending_capacity;
     uint8_t *literals;
     size_t literal_bytes, literals_capacity;
+    pending_append *appends; /* in the segment's arena */
+    size_t n_appends;
     tensor **held; /* references to tensors known on the host; moved to the segment at its end */
     size_t n_held, held_capacity;
 } plan_state;
@@ -192,6 +216,8 @@ clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 /* Appends a step that copies v to dense memory in `root` (emit.c). n: the node that needs the copy,
  * for messages. */
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
+/* Gives v dense device memory (emit.c). n: as in emit_copy. */
+clg_status emit_dense(plan_state *s, value_id v, const node *n);
 
 /* Computes the dependencies between the steps of the segment (order.c). */
 clg_status order_steps(plan_state *s);
@@ -215,9 +241,38 @@ void staged_end(plan_state *s);
  * that the host must know first, as bits. *out_entered: the nodes of a body are to be planned
  * next. */
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered);
-/* Ends a branch, or an iteration of a loop, whose nodes are all planned (control.c). *out_read: a
- * value of the body that the host must read first, else VALUE_NONE. */
-clg_status control_leave(plan_state *s, value_id *out_read);
+/* Ends a branch, or an iteration of a loop, whose nodes are all planned (control.c). *out_ends: the
+ * segment ends here, and the host reads the value *out_read unless that is VALUE_NONE. */
+clg_status control_leave(plan_state *s, value_id *out_read, bool *out_ends);
+/* Starts an iteration of an iterated loop in a new segment, a child of the loop's base. */
+clg_status control_iterate(plan_state *s, const plan_carried *carried);
+/* Ends an iterated loop after `count` iterations, in a new segment. */
+clg_status control_end_loop(plan_state *s, int64_t count);
+
+/* Iterated loops: the steps of one iteration are a segment that runs repeatedly (iterate.c). */
+/* Returns whether the loop of the innermost scope can continue so after its first iterations: all
+ * that it carries and stacks are tensors in device memory. */
+bool iterate_is_possible(const plan_state *s);
+/* Returns whether it should although the host knows its number of iterations, `trip`, and its
+ * condition: because it is long, and each iteration has the same steps. before: what it carried at
+ * the start of the last iteration. */
+bool iterate_pays(plan_state *s, const plan_value *before);
+/* Ends the segment before the next iteration of the innermost scope's loop: copies the values that
+ * it carries to their memories. */
+clg_status iterate_begin(plan_state *s);
+/* Ends a segment at the end of an iteration. is_open: the host must read the condition; stops: it
+ * knows that the loop ends. */
+clg_status iterate_end(plan_state *s, bool is_open, bool stops);
+/* Sets the loop of the innermost scope to the start of an iteration with these carried values. */
+clg_status iterate_start(plan_state *s, const plan_carried *carried);
+/* Sets value `to` to stacked output `scan` of an iterated loop that has ended. */
+clg_status iterate_stack(plan_state *s, const plan_scope *scope, size_t scan, value_id to);
+/* Infers the facts of the values of a body (body_facts.c), by value id of the scope's graph, for
+ * an iteration whose number, condition and carried values' contents are not known. Unknown where
+ * they depend on control flow. *out_needs: a node needs contents that the host does not know.
+ * Free the facts with ops_facts_free. */
+clg_status body_facts(const plan_state *s, const plan_scope *scope, value_fact **out_facts,
+                      bool *out_needs);
 /* Plans an operator on sequences (sequence.c). *out_needs: as control_enter. */
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
 /* Plans an operator on optionals (optional.c). */
@@ -257,7 +312,7 @@ clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t
 clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to);
 
 /* Completes the current segment: lifetimes, slabs, placements, ports (finish.c). reads: values that
- * the host must read; n_reads 0: this is the last segment. */
+ * the host must read; if there are none, and segment->next is not set, this is the last segment. */
 clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads);
 
 #endif

@@ -167,3 +167,27 @@ TEST(contents__preparing_goes_as_far_as_zeros_lead)
 }
 
 TEST_GROUP(open_context, close_context)
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+TEST(session__an_output_may_be_listed_twice)
+{
+    ow_model m = {.ir_version = 8, .opset = 13};
+    const float x[] = {1, -2, 0.5F};
+    const int64_t n = 3;
+    ow_input(&m, "x", CLG_FLOAT32, 1, &n, NULL);
+    ow_simple_node(&m, "Neg", "", "x", "y");
+    ow_output(&m, "y", CLG_FLOAT32);
+    ow_output(&m, "x", CLG_FLOAT32);
+    ow_output(&m, "y", CLG_FLOAT32);
+    clg_session *s = open_model(context, &m);
+    clg_value *y;
+    for (int run = 0; run < 2; run++) {
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, &n, x));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output(s, "y", &y));
+        for (int i = 0; i < 3; i++) assert_true(((const float *)clg_value_data(y))[i] == -x[i]);
+        clg_value_free(y);
+    }
+    clg_session_free(s);
+}

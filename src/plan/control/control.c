@@ -2,54 +2,16 @@
  *
  * Plans If and Loop, and the iterations that all loops share. If the host knows a condition's
  * value, it selects a branch, whose nodes are planned next; a condition that only the device knows
- * ends the segment first, so that the host can read it. Loops are unrolled: the steps of each
- * iteration follow those of the previous one, and loop-carried values are ordinary values. See
- * decision 14.
+ * ends the segment first, so that the host can read it. Short loops are unrolled: the steps of each
+ * iteration follow those of the previous one, and loop-carried values are ordinary values (decision
+ * 14). Long ones, and those whose condition the device decides, have one iteration planned, which
+ * runs repeatedly (iterate.c).
  */
 #include "plan/state.h"
 
 #include <string.h>
 
 #define MAX_LOOP_STEPS 1000000 /* limit of the steps of a segment and of all iterations */
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs)
-{
-    if (!node_has_input(n, i)) return NULL;
-    const tensor *known = s->values[n->inputs[i]].fact.known;
-    if (!known) *needs |= 1u << i;
-    return known;
-}
-
-clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t number)
-{
-    shape scalar = shape_scalar();
-    tensor *t;
-    CLG_TRY(tensor_create(dtype, &scalar, &t));
-    tensor_set_int(t, 0, number);
-    CLG_TRY(state_hold(s, t));
-    s->values[v] = (plan_value){
-        .fact = {.dtype = dtype, .dims = scalar, .known = t}, .root = ROOT_NONE, .dense = true};
-    return CLG_OK;
-}
-
-clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to)
-{
-    plan_value copy = *from;
-    copy.weight = false; /* a weight is identified by its id, which the copy loses */
-    s->values[to] = copy;
-    return CLG_OK;
-}
-
-clg_status control_settle(plan_state *s, value_id v, plan_value *out_value)
-{
-    if (s->values[v].weight && s->values[v].fact.dtype != CLG_STRING)
-        CLG_TRY(state_materialise(s, v));
-    *out_value = s->values[v];
-    out_value->weight = false;
-    return CLG_OK;
-}
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
@@ -171,6 +133,7 @@ static clg_status start_iteration(plan_state *s)
 {
     plan_scope *scope = state_scope(s);
     scope->next = 0;
+    scope->was_read = false;
     s->n_values = scope->base + scope->graph->n_values;
     reset_values(s, scope);
     return scope->loop->kind->start(s);
@@ -193,35 +156,57 @@ clg_status control_start_loop(plan_state *s, const graph *body, const node *n, p
 {
     CLG_TRY(push_scope(s, body, n));
     state_scope(s)->loop = loop;
+    loop->first_segment = s->segment;
+    loop->first_step = s->n_pending;
     return runs ? start_iteration(s) : finish_loop(s);
 }
 
+/* Determines dtype and shape of the slices of a stacked output of a loop without iterations: those
+ * that the body declares, or else those that are inferred for its first iteration. A shape that
+ * cannot be told is that of a scalar, as ONNX Runtime has it. */
+static clg_status slice_fact(plan_state *s, const plan_scope *scope, value_id out,
+                             clg_dtype *out_dtype, shape *out_dims)
+{
+    const value *declared = &scope->graph->values[out];
+    value_fact *facts;
+    bool needs;
+    *out_dtype = declared->dtype;
+    *out_dims = declared->dims;
+    if (declared->dtype != CLG_DTYPE_NONE && shape_is_known(&declared->dims)) return CLG_OK;
+    CLG_TRY(body_facts(s, scope, &facts, &needs));
+    if (facts[out].dtype != CLG_DTYPE_NONE) *out_dtype = facts[out].dtype;
+    if (facts[out].dims.rank >= 0) *out_dims = facts[out].dims;
+    if (out_dims->rank < 0) *out_dims = shape_scalar();
+    ops_facts_free(facts, scope->graph->n_values);
+    return CLG_OK;
+}
+
 /* Makes a stacked output of a loop without iterations: a tensor with length 0 along the stacking
- * axis and otherwise the shape that the body declares (unknown dimensions become 0). */
+ * axis (unknown dimensions become 0). */
 static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
                              value_id to)
 {
     const plan_loop *loop = scope->loop;
-    const value *declared =
-        &scope->graph
-             ->values[scope->graph->outputs[loop->kind->first_output + loop->n_carried + scan]];
+    const value_id out = scope->graph->outputs[loop->kind->first_output + loop->n_carried + scan];
     char text[NODE_TEXT_BYTES];
-    shape dims = declared->dims;
+    clg_dtype dtype;
+    shape dims;
     int at;
-    if (declared->dtype == CLG_DTYPE_NONE || dims.rank < 0 || dims.rank == CLG_MAX_RANK)
-        return error_set(
-            CLG_ERROR_SHAPE,
-            "%s: it ran no iteration, and the shape of its stacked output is not declared",
-            node_text(scope->owner, text));
+    CLG_TRY(slice_fact(s, scope, out, &dtype, &dims));
+    if (dtype == CLG_DTYPE_NONE || dims.rank == CLG_MAX_RANK)
+        return error_set(CLG_ERROR_SHAPE,
+                         "%s: it ran no iteration, and the dtype of its stacked output is not "
+                         "declared, or the result has too many axes",
+                         node_text(scope->owner, text));
     dims.rank++;
     CLG_TRY(shape_axis(axis, dims.rank, "axis", &at));
     for (int i = dims.rank - 1; i > at; i--) dims.dims[i] = dims.dims[i - 1];
     dims.dims[at] = 0;
     for (int i = 0; i < dims.rank; i++)
         if (dims.dims[i] == DIM_UNKNOWN) dims.dims[i] = 0;
-    s->values[to] = (plan_value){
-        .fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
-    if (declared->dtype != CLG_STRING) return state_place_value(s, to);
+    s->values[to] =
+        (plan_value){.fact = {.dtype = dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
+    if (dtype != CLG_STRING) return state_place_value(s, to);
     tensor *nothing;
     CLG_TRY(tensor_create(CLG_STRING, &dims, &nothing));
     s->values[to].fact.known = nothing;
@@ -234,6 +219,7 @@ clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, in
     const plan_loop *loop = scope->loop;
     size_t n = (size_t)loop->iteration;
     if (n == 0) return empty_scan(s, scope, scan, axis, to);
+    if (loop->base) return iterate_stack(s, scope, scan, to);
     plan_value *items = arena_alloc(&s->segment->memory, n, sizeof *items);
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     const plan_scan *rows = loop->scans;
@@ -266,28 +252,54 @@ static clg_status keep_iteration(plan_state *s, plan_scope *scope)
     return CLG_OK;
 }
 
-/* Ends an iteration, and starts the next one or finishes the loop. *out_read: the condition, if the
- * host must read it first. */
-static clg_status leave_loop(plan_state *s, value_id *out_read)
+/* Ends an iteration, and starts the next one or finishes the loop. Outputs as of control_leave. */
+static clg_status leave_loop(plan_state *s, value_id *out_read, bool *out_ends)
 {
     plan_scope *scope = state_scope(s);
-    value_id condition = scope->ids[scope->graph->outputs[0]];
+    const plan_loop *loop = scope->loop;
+    const plan_value *before = loop->carried;
+    const value_id condition = scope->ids[scope->graph->outputs[0]];
+    const tensor *go_on = loop->has_condition ? s->values[condition].fact.known : NULL;
+    const bool is_open = loop->has_condition && !go_on;
+    bool again = !go_on || (go_on->n_elements == 1 && tensor_get_int(go_on, 0));
     char text[NODE_TEXT_BYTES];
-    if (scope->loop->has_condition && !s->values[condition].fact.known) {
-        *out_read = condition;
+    *out_ends = is_open || loop->base;
+    if (is_open) *out_read = condition;
+    if (loop->base) return iterate_end(s, is_open, !again);
+    if (is_open) {
+        scope->was_read = true;
         return CLG_OK;
     }
-    const tensor *go_on = scope->loop->has_condition ? s->values[condition].fact.known : NULL;
-    bool again = !go_on || (go_on->n_elements == 1 && tensor_get_int(go_on, 0));
     CLG_TRY(keep_iteration(s, scope));
-    const plan_loop *loop = scope->loop;
+    loop = scope->loop;
     if (loop->trip >= 0 && loop->iteration >= loop->trip) again = false;
     if (!again) return finish_loop(s);
+    if (iterate_is_possible(s) && (scope->was_read || iterate_pays(s, before))) {
+        *out_ends = true;
+        return iterate_begin(s);
+    }
     if (s->n_pending > MAX_LOOP_STEPS || ++s->n_iterations > MAX_LOOP_STEPS)
         return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
                          "%s: it runs longer than a plan can be (%d steps)",
                          node_text(scope->owner, text), MAX_LOOP_STEPS);
     return start_iteration(s);
+}
+
+clg_status control_iterate(plan_state *s, const plan_carried *carried)
+{
+    CLG_TRY(iterate_start(s, carried));
+    return start_iteration(s);
+}
+
+clg_status control_end_loop(plan_state *s, int64_t count)
+{
+    plan_scope *scope = state_scope(s);
+    plan_loop *loop = arena_alloc(&s->segment->memory, 1, sizeof *loop);
+    if (!loop) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *loop = *scope->loop;
+    loop->iteration = count;
+    scope->loop = loop;
+    return finish_loop(s);
 }
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
@@ -298,7 +310,10 @@ static clg_status start_body(plan_state *s)
     const plan_scope *scope = state_scope(s);
     const plan_loop *loop = scope->loop;
     const value_id *ids = scope->ids, *inputs = scope->graph->inputs;
-    CLG_TRY(control_set_known(s, ids[inputs[0]], CLG_INT64, loop->iteration));
+    if (loop->n_slots > loop->n_carried)
+        CLG_TRY(control_copy_value(s, &loop->carried[loop->n_carried], ids[inputs[0]]));
+    else /* where iterations are planned once, the body does not use it */
+        CLG_TRY(control_set_known(s, ids[inputs[0]], CLG_INT64, loop->iteration));
     CLG_TRY(control_set_known(s, ids[inputs[1]], CLG_BOOL, 1));
     for (size_t i = 0; i < loop->n_carried; i++)
         CLG_TRY(control_copy_value(s, &loop->carried[i], ids[inputs[2 + i]]));
@@ -377,8 +392,9 @@ clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool
     return scan_enter(s, n, control->kind, out_entered);
 }
 
-clg_status control_leave(plan_state *s, value_id *out_read)
+clg_status control_leave(plan_state *s, value_id *out_read, bool *out_ends)
 {
     *out_read = VALUE_NONE;
-    return state_scope(s)->loop ? leave_loop(s, out_read) : leave_if(s);
+    *out_ends = false;
+    return state_scope(s)->loop ? leave_loop(s, out_read, out_ends) : leave_if(s);
 }

@@ -113,6 +113,10 @@ static size_t place_bytes(const ahead *a, place_kind kind, uint32_t index)
     case PLACE_WEIGHT: return fact_bytes(&a->exec->weights[index]);
     case PLACE_PACKED: return a->packed[index].packed_bytes;
     case PLACE_LITERAL: return s->literal_bytes;
+    case PLACE_STATE:
+        for (size_t i = 0; i < s->n_states; i++)
+            if (s->states[i].index == index) return s->states[i].size_bytes;
+        return 0;
     case PLACE_NONE: break;
     }
     return 0;

@@ -31,7 +31,8 @@ static bool same_names(name_list a, name_list b)
 static bool same_options(const exec_options *a, const exec_options *b)
 {
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
-           a->strict == b->strict && a->keep_all == b->keep_all && a->fp16 == b->fp16 &&
+           a->strict == b->strict && a->max_iterations == b->max_iterations &&
+           a->keep_all == b->keep_all && a->fp16 == b->fp16 &&
            same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
            same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
@@ -453,6 +454,16 @@ clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *
 {
     mutex_lock(&e->plan_lock);
     clg_status status = plan_continue(&e->planning, segment, contents, out_child);
+    exec_end_planning(e);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+clg_status exec_next_iteration(session_exec *e, plan_segment *segment, bool again, int64_t count,
+                               plan_segment **out_child)
+{
+    mutex_lock(&e->plan_lock);
+    clg_status status = plan_next_iteration(&e->planning, segment, again, count, out_child);
     exec_end_planning(e);
     mutex_unlock(&e->plan_lock);
     return status;

@@ -22,6 +22,7 @@
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* simd or simt */
     bool no_blas, strict;          /* do not use CLBlast; reject operators computed on the host */
+    uint64_t max_iterations;       /* of all loops of a run that are not unrolled */
     bool fp16;                     /* precision fp16, except at the nodes named in keep_fp32 */
     name_list keep_fp32;
     name_list disabled;  /* names of passes that do not run */
@@ -109,6 +110,9 @@ void exec_forget_plans(session_exec *e);
 /* Sets *out_child to a reference to the child of a segment for these tensors of its reads. */
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);
+/* As plan_next_iteration. */
+clg_status exec_next_iteration(session_exec *e, plan_segment *segment, bool again, int64_t count,
+                               plan_segment **out_child);
 /* Appends plan p as text. Segments that no run has reached are not planned yet and are missing. */
 void exec_dump_plan(session_exec *e, const plan *p, struct strbuf *out_text);
 /* Returns where node n of plan p is computed; CLG_PLACE_LOAD for nodes of the init plan. */

@@ -8,6 +8,7 @@
  */
 #include "session/exec/exec.h"
 #include "session/run/frame.h"
+#include "session/run/loop_counts.h"
 
 #define MAX_READ_BACK_FLOATS 64 /* elements of a float result; enough for the scales of Resize */
 #define SMALL_CONSTANT_BYTES ((size_t)64 << 10) /* smaller constants do not connect parts */
@@ -191,13 +192,26 @@ static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
     return frame_check_fault(f, fault);
 }
 
+static clg_status next_iteration(const plan_context *context, frame *f, plan_segment *segment,
+                                 const tensor *condition, loop_counts *counts,
+                                 plan_segment **out_next)
+{
+    bool again;
+    int64_t count;
+    CLG_TRY(loop_counts_next(counts, f->exec, segment, condition, false, &again, &count));
+    return plan_next_iteration(context, segment, again, count, out_next);
+}
+
 /* Reads what planning needs after a segment, and plans the next one. */
 static clg_status next_segment(const plan_context *context, frame *f, plan_segment *segment,
-                               plan_segment **out_next)
+                               loop_counts *counts, plan_segment **out_next)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
     clg_status status = read_contents(f, segment, contents);
-    if (status == CLG_OK) status = plan_continue(context, segment, contents, out_next);
+    if (status == CLG_OK)
+        status = segment->next.base
+                     ? next_iteration(context, f, segment, contents[0], counts, out_next)
+                     : plan_continue(context, segment, contents, out_next);
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
     return status;
 }
@@ -206,15 +220,20 @@ static clg_status next_segment(const plan_context *context, frame *f, plan_segme
 static clg_status run_segments(const plan_context *context, frame *f, plan *p,
                                plan_segment **out_last)
 {
+    loop_counts counts = {0};
+    clg_status status = CLG_OK;
     *out_last = plan_segment_retain(p->root);
-    for (;;) {
+    while (status == CLG_OK) {
         plan_segment *next = NULL;
-        CLG_TRY(run_segment(f, p, *out_last));
-        if ((*out_last)->last) return CLG_OK;
-        CLG_TRY(next_segment(context, f, *out_last, &next));
+        status = run_segment(f, p, *out_last);
+        if (status != CLG_OK || (*out_last)->last) break;
+        status = next_segment(context, f, *out_last, &counts, &next);
+        if (status != CLG_OK) break;
         plan_segment_free(*out_last);
         *out_last = next;
     }
+    loop_counts_deinit(&counts);
+    return status;
 }
 
 /* Returns whether a result is small enough to be read back for shape inference. */

@@ -100,10 +100,13 @@ void frame_free(frame *f)
     for (size_t i = 0; f->inputs && i < f->n_inputs; i++) ocl_buffer_free(f->inputs[i].buffer);
     for (size_t i = 0; f->outputs && i < f->n_outputs; i++) ocl_buffer_free(f->outputs[i].buffer);
     for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
+    for (size_t i = 0; i < f->n_states; i++) ocl_buffer_free(f->states[i].buffer);
     ocl_buffer_free(f->fault);
     memory_free(f->inputs);
     memory_free(f->outputs);
     memory_free(f->slabs);
+    memory_free(f->states);
+    memory_free(f->state_bytes);
     memory_free(f->ran);
     if (f->owner->is_session) atomic_fetch_sub(&f->exec->n_frames, 1);
     memory_free(f);
@@ -230,6 +233,7 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
     case PLACE_SLAB: from_memory(&f->slabs[place->index], out); break;
     case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
     case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
+    case PLACE_STATE: from_memory(&f->states[place->index], out); break;
     case PLACE_WEIGHT: CLG_TRY(f->owner->weight_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->exec, place->index, &out->buffer)); break;
     case PLACE_LITERAL:
@@ -262,6 +266,8 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
         if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
         at += s->n_buffers;
     }
+    for (size_t i = 0; i < segment->n_appends; i++)
+        CLG_TRY(frame_resolve(f, segment, &segment->appends[i].from, &prepared->bound[at + i]));
     prepared->bound_stamp = f->stamp;
     return CLG_OK;
 }
@@ -293,7 +299,7 @@ static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **
     prepared->segment = plan_segment_retain(segment);
     prepared->n_bound = n_bound;
     prepared->kernels = memory_zalloc(segment->n_steps + 1, sizeof *prepared->kernels);
-    prepared->bound = memory_zalloc(n_bound + 1, sizeof *prepared->bound);
+    prepared->bound = memory_zalloc(n_bound + segment->n_appends + 1, sizeof *prepared->bound);
     clg_status status =
         prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = frame_split(f, prepared);
@@ -440,6 +446,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
     frame_segment *prepared;
     CLG_TRY(find_frame_plan(f, p, &owner));
     CLG_TRY(reserve_slabs(f, segment));
+    CLG_TRY(frame_reserve_states(f, segment));
     for (prepared = owner->segments; prepared && prepared->segment != segment;)
         prepared = prepared->next;
     if (!prepared) {
@@ -457,6 +464,16 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
         CLG_TRY(build_kernels(f, prepared));
     *out_prepared = prepared;
     return CLG_OK;
+}
+
+bool frame_is_ready(const frame *f, const plan *p, const plan_segment *segment)
+{
+    if (!f->plans || f->plans->plan != p) return false;
+    for (const frame_segment *s = f->plans->segments; s; s = s->next)
+        if (s->segment == segment)
+            return s->limit_epoch == f->limit.epoch && s->bound_stamp == f->stamp &&
+                   s->built_stamp != 0 && (!s->has_gemms || s->built_stamp == f->stamp);
+    return false;
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */

@@ -31,9 +31,9 @@ typedef struct frame_parts {
 typedef struct frame_segment {
     plan_segment *segment; /* a reference */
     ocl_kernel **kernels;  /* one per step, NULL for copies and BLAS */
-    bound_buffer *bound;   /* of all steps, in order */
-    size_t n_bound;
-    uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
+    bound_buffer *bound;   /* of all steps, in order, and then of the segment's appends */
+    size_t n_bound;        /* of steps */
+    uint64_t bound_stamp;  /* frame->stamp when last bound; 0: never */
     /* frame->stamp when all kernels were built and the calls of CLBlast were tried; 0: never */
     uint64_t built_stamp;
     bool has_gemms;       /* has calls of CLBlast, whose kernel depends on operand offsets */
@@ -68,6 +68,9 @@ typedef struct frame {
     size_t n_inputs, n_outputs;
     frame_memory *slabs;
     size_t n_slabs, slabs_capacity;
+    frame_memory *states; /* of loops (PLACE_STATE) */
+    size_t *state_bytes;  /* of those that grow: the bytes in use */
+    size_t n_states, states_capacity, state_bytes_capacity;
     ocl_buffer *fault; /* FAULT_WORDS ints that kernels report faults in; 0 at start */
     bool fault_dirty;  /* fault may be nonzero: clear it before the next run */
     frame_plan *plans; /* most recently used first */
@@ -111,6 +114,8 @@ void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 /* Prepares a segment of plan p to run: reserves slabs, creates and compiles kernels, and sets their
  * arguments, as far as not done or changed. *out_prepared is borrowed. */
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
+/* Returns whether frame_prepare has nothing to do for a segment, and takes no lock. */
+bool frame_is_ready(const frame *f, const plan *p, const plan_segment *segment);
 /* Enqueues all steps of a prepared segment (frame_enqueue.c). Stops with CANCELLED when *cancel is
  * set; cancel may be NULL. */
 clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *cancel);
@@ -130,7 +135,14 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const plan_place
 clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
 
-/* The following functions are shared by frame.c, frame_enqueue.c and frame_split.c. */
+/* The following functions are shared by frame.c, frame_enqueue.c, frame_split.c and
+ * frame_state.c. */
+
+/* Reserves the memories of loops that a segment writes. */
+clg_status frame_reserve_states(frame *f, const plan_segment *segment);
+/* Enqueues the copies of a prepared segment's slices of stacked outputs to the memories that collect them,
+ * which grow as needed. */
+clg_status frame_append(frame *f, const frame_segment *prepared);
 
 /* Computes into how many parts each step of a segment is divided, as far as that changed. Returns
  * kernels that do not fit any more to the pool, and leaves NULL in their places. */

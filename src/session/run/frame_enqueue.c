@@ -93,5 +93,8 @@ clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *c
     if (f->limit.budget.limit_ns > 0) f->enqueued_ns = f->limit.now_ns();
     if (spread) CLG_TRY(ocl_queue_fork(f->queue));
     CLG_TRY(enqueue_steps(f, prepared, spread, cancel));
-    return spread ? ocl_queue_join(f->queue) : CLG_OK;
+    if (spread) CLG_TRY(ocl_queue_join(f->queue));
+    if (prepared->segment->n_appends == 0) return CLG_OK;
+    ocl_queue_set_tag(f->queue, UINT32_MAX); /* these copies are not steps */
+    return frame_append(f, prepared);
 }

@@ -6,6 +6,7 @@
 #ifndef CLG_SESSION_RUN_STATE_H
 #define CLG_SESSION_RUN_STATE_H
 
+#include "session/run/loop_counts.h"
 #include "session/session.h"
 
 typedef enum run_mode {
@@ -21,6 +22,16 @@ typedef struct run_state {
     plan *plan;              /* a reference */
     plan_segment *segment;   /* the last one reached; a reference, which keeps its ancestors too */
     frame_segment *prepared; /* what the frame has prepared for it */
+    loop_counts counts;
+    /* The last two segments that ended an iteration without a read, and what followed them:
+     * references. */
+    struct {
+        plan_segment *from, *to;
+    } turns[2];
+    size_t n_unwaited;   /* steps enqueued since the last wait, of earlier segments */
+    bool may_have_fault; /* kernels enqueued since the last wait can report faults */
+    plan_segment **ran;  /* with profiling: references to all segments that ran */
+    size_t n_ran, ran_capacity;
     int32_t fault[FAULT_WORDS];
     tensor **pending;   /* by output: the host tensor being read into, or NULL */
     clg_value **wholes; /* by output: the new sequence, optional or map, or NULL */

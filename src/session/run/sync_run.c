@@ -2,10 +2,12 @@
  *
  * Runs a session synchronously: finds the plan for the inputs, enqueues uploads, steps and
  * downloads in one queue, and waits once, at the end. It waits more often only where the host must
- * read values to continue planning (plan segments). Also prepares sessions (compiles ahead) and
+ * read values to continue planning (plan segments), and in long loops. Also prepares sessions (compiles ahead) and
  * keeps run profiles.
  */
 #include "session/run/run_state.h"
+
+#define MAX_IN_FLIGHT 4096 /* steps enqueued before a run waits, in loops that wait for nothing */
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
@@ -47,25 +49,96 @@ static clg_status check_fault(const run_state *r)
 
 static clg_status read_fault(run_state *r)
 {
-    if (!r->segment->has_fault_args) return CLG_OK;
+    if (!r->may_have_fault) return CLG_OK;
     return ocl_queue_read(r->session->frame->queue, r->session->frame->fault, 0, r->fault,
                           sizeof r->fault, false);
 }
 
-/* Enqueues the reads after a segment that is not the last one, waits, and finds or plans the
- * child. */
-static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_segment **out_child)
+/* Enqueues the reads after a segment that is not the last one, and waits. */
+static clg_status wait_for_segment(run_state *r, const bound_buffer *reads, tensor **contents)
 {
-    tensor *contents[OP_MAX_INTS] = {NULL};
+    frame *f = r->session->frame;
     clg_status status = CLG_OK;
     for (size_t i = 0; status == CLG_OK && i < r->segment->n_reads; i++)
         status = read_content(r, &r->segment->reads[i], &reads[i], &contents[i]);
     if (status == CLG_OK) status = read_fault(r);
-    clg_status finished = ocl_queue_finish(r->session->frame->queue);
-    if (status == CLG_OK) status = finished;
-    if (status == CLG_OK) frame_finished(r->session->frame, r->prepared);
-    if (status == CLG_OK) status = check_fault(r);
-    if (status == CLG_OK) status = exec_continue(r->session->exec, r->segment, contents, out_child);
+    clg_status finished = ocl_queue_finish(f->queue);
+    CLG_TRY(status);
+    CLG_TRY(finished);
+    if (r->n_unwaited == 0) frame_finished(f, r->prepared);
+    r->n_unwaited = 0;
+    r->may_have_fault = false;
+    return check_fault(r);
+}
+
+/* ---- loops that wait for nothing ----------------------------------------------------------- */
+
+/* Returns what followed r->segment after an earlier iteration of this run, if the frame has it
+ * prepared, so that the run need not wait now; else NULL. Takes no lock, under which another thread
+ * may wait for the launches in flight (ocl/queue/launch_guard.h). */
+static plan_segment *find_turn(run_state *r)
+{
+    if (r->n_unwaited + r->segment->n_steps > MAX_IN_FLIGHT) return NULL;
+    for (size_t i = 0; i < 2; i++) {
+        plan_segment *to = r->turns[i].to;
+        if (r->turns[i].from == r->segment && frame_is_ready(r->session->frame, r->plan, to))
+            return plan_segment_retain(to);
+    }
+    return NULL;
+}
+
+/* Records that `to` follows r->segment, in place of the older of the two records. */
+static void keep_turn(run_state *r, plan_segment *to)
+{
+    const size_t i = r->turns[0].from == r->segment ? 0 : 1;
+    if (i == 1 && r->turns[1].from != r->segment) {
+        plan_segment_free(r->turns[0].from);
+        plan_segment_free(r->turns[0].to);
+        r->turns[0] = r->turns[1];
+    } else {
+        plan_segment_free(r->turns[i].from);
+        plan_segment_free(r->turns[i].to);
+    }
+    r->turns[i].from = plan_segment_retain(r->segment);
+    r->turns[i].to = plan_segment_retain(to);
+}
+
+/* ---- the next segment ------------------------------------------------------------------------ */
+
+/* Finds or plans the segment that follows at the end of an iteration, or before the first one.
+ * Without a read it does not wait, unless the next segment is new or many steps are in flight. */
+static clg_status next_iteration(run_state *r, const bound_buffer *reads, tensor **contents,
+                                 plan_segment **out_child)
+{
+    session_exec *e = r->session->exec;
+    const bool has_read = r->segment->n_reads > 0;
+    bool again;
+    int64_t count;
+    if (has_read) CLG_TRY(wait_for_segment(r, reads, contents));
+    CLG_TRY(loop_counts_next(&r->counts, e, r->segment, contents[0], r->mode == RUN_ON_ZEROS,
+                             &again, &count));
+    if (!has_read && again && (*out_child = find_turn(r)) != NULL) {
+        r->n_unwaited += r->segment->n_steps + 1;
+        return CLG_OK;
+    }
+    if (!has_read) CLG_TRY(wait_for_segment(r, reads, contents));
+    CLG_TRY(exec_next_iteration(e, r->segment, again, count, out_child));
+    if (!has_read && again) keep_turn(r, *out_child);
+    return CLG_OK;
+}
+
+/* Reads what the segment's successor depends on, and finds or plans it. */
+static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_segment **out_child)
+{
+    tensor *contents[OP_MAX_INTS] = {NULL};
+    clg_status status;
+    if (r->segment->next.base) {
+        status = next_iteration(r, reads, contents, out_child);
+    } else {
+        status = wait_for_segment(r, reads, contents);
+        if (status == CLG_OK)
+            status = exec_continue(r->session->exec, r->segment, contents, out_child);
+    }
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
     return status;
 }
@@ -78,6 +151,14 @@ static bool is_end_of_zeros(const run_state *r, clg_status status)
                                        status == CLG_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
+/* Keeps a segment to the end of the run, since the profile refers to its steps. */
+static clg_status keep_segment(run_state *r)
+{
+    CLG_TRY(MEMORY_RESERVE(r->ran, r->ran_capacity, r->n_ran + 1));
+    r->ran[r->n_ran++] = plan_segment_retain(r->segment);
+    return CLG_OK;
+}
+
 static clg_status run_segments(run_state *r)
 {
     clg_session *s = r->session;
@@ -88,6 +169,8 @@ static clg_status run_segments(run_state *r)
         CLG_TRY(run_bind_outputs(r, r->segment));
         CLG_TRY(frame_prepare(s->frame, r->plan, r->segment, &r->prepared));
         CLG_TRY(find_reads(r, reads));
+        if (s->exec->context->profiling) CLG_TRY(keep_segment(r));
+        r->may_have_fault = r->may_have_fault || r->segment->has_fault_args;
         CLG_TRY(frame_enqueue(s->frame, r->prepared, &s->cancel));
         if (r->segment->last) return CLG_OK;
         clg_status status = next_segment(r, reads, &child);
@@ -201,7 +284,7 @@ static clg_status run_all(run_state *r)
     clg_status status = enqueue_all(r);
     ocl_queue_set_tag(s->frame->queue, UINT32_MAX);
     status = wait_for_all(s->frame->queue, status);
-    if (status == CLG_OK) frame_finished(s->frame, r->prepared);
+    if (status == CLG_OK && r->n_unwaited == 0) frame_finished(s->frame, r->prepared);
     run_return_inputs(r);
     if (status == CLG_OK) status = check_fault(r);
     s->frame->fault_dirty = status != CLG_OK || r->fault[0] != 0;
@@ -229,6 +312,13 @@ static void run_end(run_state *r)
     for (size_t i = 0; r->pending && i < r->session->n_outputs; i++) tensor_free(r->pending[i]);
     for (size_t i = 0; r->wholes && i < r->session->n_outputs; i++) value_free(r->wholes[i]);
     memory_free(r->wholes);
+    for (size_t i = 0; i < r->n_ran; i++) plan_segment_free(r->ran[i]);
+    memory_free(r->ran);
+    for (size_t i = 0; i < 2; i++) {
+        plan_segment_free(r->turns[i].from);
+        plan_segment_free(r->turns[i].to);
+    }
+    loop_counts_deinit(&r->counts);
     plan_segment_free(r->segment);
     plan_free(r->plan);
     arena_deinit(&r->memory);

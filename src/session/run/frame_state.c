@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory of loops whose iterations run repeatedly (plan/control/iterate.c): loop-carried values,
+ * and stacked outputs, which grow by a slice in each iteration.
+ */
+#include "session/run/frame.h"
+
+#include <string.h>
+
+/* Adds memories, without buffers, up to index `last`. */
+static clg_status add_memories(frame *f, uint32_t last)
+{
+    const size_t n = (size_t)last + 1;
+    if (n <= f->n_states) return CLG_OK;
+    CLG_TRY(MEMORY_RESERVE(f->states, f->states_capacity, n));
+    CLG_TRY(MEMORY_RESERVE(f->state_bytes, f->state_bytes_capacity, n));
+    memset(f->states + f->n_states, 0, (n - f->n_states) * sizeof *f->states);
+    memset(f->state_bytes + f->n_states, 0, (n - f->n_states) * sizeof *f->state_bytes);
+    f->n_states = n;
+    return CLG_OK;
+}
+
+clg_status frame_reserve_states(frame *f, const plan_segment *segment)
+{
+    for (size_t i = 0; i < segment->n_states; i++) {
+        const plan_state_memory *s = &segment->states[i];
+        CLG_TRY(add_memories(f, s->index));
+        CLG_TRY(frame_reserve(f, &f->states[s->index], s->size_bytes, OCL_BUFFER_DEVICE));
+    }
+    for (size_t i = 0; i < segment->n_appends; i++)
+        CLG_TRY(add_memories(f, segment->appends[i].index));
+    return CLG_OK;
+}
+
+/* Makes room for at least size_bytes in a memory whose first used_bytes are kept: twice the size,
+ * so that appending takes constant time on average. */
+static clg_status grow(frame *f, frame_memory *m, size_t used_bytes, size_t size_bytes)
+{
+    const size_t largest = (size_t)ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
+    const size_t now = m->buffer ? ocl_buffer_size(m->buffer) : 0;
+    ocl_buffer *old = m->buffer;
+    if (old && now >= size_bytes) return CLG_OK;
+    size_t wanted = now > SIZE_MAX / 2 || 2 * now < size_bytes ? size_bytes : 2 * now;
+    if (largest > 0 && wanted > largest) wanted = size_bytes;
+    if (largest > 0 && wanted > largest)
+        return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+                         "the stacked output of a loop needs %zu bytes, more than the device's "
+                         "largest buffer of %zu bytes",
+                         size_bytes, largest);
+    m->buffer = NULL;
+    frame_drop(f, m); /* a new stamp */
+    clg_status status =
+        ocl_buffer_create(f->exec->context->ocl, wanted, OCL_BUFFER_DEVICE, &m->buffer);
+    if (status == CLG_OK && used_bytes)
+        status = ocl_queue_copy(f->queue, old, 0, m->buffer, 0, used_bytes);
+    ocl_buffer_free(old);
+    return status;
+}
+
+clg_status frame_append(frame *f, const frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    for (size_t i = 0; i < segment->n_appends; i++) {
+        const plan_append *a = &segment->appends[i];
+        frame_memory *m = &f->states[a->index];
+        const size_t used = a->is_first ? 0 : f->state_bytes[a->index];
+        const bound_buffer *from = &prepared->bound[prepared->n_bound + i];
+        if (a->size_bytes > SIZE_MAX - used) return error_no_memory(SIZE_MAX);
+        CLG_TRY(grow(f, m, used, used + a->size_bytes > 0 ? used + a->size_bytes : 1));
+        f->state_bytes[a->index] = used + a->size_bytes;
+        if (a->size_bytes == 0) continue;
+        CLG_TRY(ocl_queue_copy(f->queue, from->buffer, (size_t)from->offset_bytes, m->buffer, used,
+                               a->size_bytes));
+    }
+    return CLG_OK;
+}
