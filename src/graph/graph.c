@@ -38,6 +38,7 @@ clg_status graph_create(const char *name, graph **out_graph)
 void graph_free(graph *g)
 {
     if (!g) return;
+    graph_drop_uses(g);
     for (size_t i = 0; i < g->n_nodes; i++) node_release(&g->nodes[i]);
     for (size_t i = 0; i < g->n_values; i++) tensor_free(g->values[i].constant);
     memory_free(g->nodes);
@@ -248,6 +249,7 @@ clg_status graph_add_node(graph *g, const char *domain, const char *op_type, con
     node_id id = (node_id)g->n_nodes;
     CLG_TRY(claim_outputs(g, &n, id));
     g->nodes[g->n_nodes++] = n;
+    graph_note_node(g, id);
     *out_node = id;
     return CLG_OK;
 }

@@ -148,6 +148,7 @@ clg_status graph_compact(graph *g)
     sorting s = {0};
     node *sorted = NULL;
     clg_status status;
+    graph_drop_uses(g);
     CLG_TRY_GOTO(find_order(g, &s), done);
     sorted = memory_zalloc(s.n_order, sizeof *sorted);
     if (!sorted) {

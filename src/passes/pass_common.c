@@ -83,10 +83,10 @@ static clg_status share(graph *g, hash_map *seen, node_id i)
     if (status == CLG_OK && at == HASH_MAP_NONE) {
         status = hash_map_set(seen, strbuf_data(&t), t.size_bytes, i);
     } else if (status == CLG_OK && may_replace(g, &g->nodes[at], &g->nodes[i])) {
-        for (size_t k = 0; k < g->nodes[i].n_outputs; k++)
+        for (size_t k = 0; k < g->nodes[i].n_outputs && status == CLG_OK; k++)
             if (g->nodes[i].outputs[k] != VALUE_NONE)
-                graph_replace_uses(g, g->nodes[i].outputs[k], g->nodes[at].outputs[k]);
-        graph_remove_node(g, i);
+                status = graph_replace_uses(g, g->nodes[i].outputs[k], g->nodes[at].outputs[k]);
+        if (status == CLG_OK) graph_remove_node(g, i);
     }
     strbuf_deinit(&t);
     return status;
