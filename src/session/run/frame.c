@@ -65,9 +65,11 @@ clg_status frame_prefix_node(const frame *f, const plan_step *s, clg_status stat
     return error_prefix(status, "%s", node_text(&f->exec->graph->nodes[s->node], name));
 }
 
+/* Frees the kernels in reverse order: drivers keep those of a program in a list with the newest
+ * first, and search it from there (PoCL: 32 s for 100,000 kernels in the order of creation). */
 static void free_segment(frame *f, frame_segment *s)
 {
-    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) frame_drop_kernel(f, s, i);
+    for (size_t i = s->kernels ? s->segment->n_steps : 0; i-- > 0;) frame_drop_kernel(f, s, i);
     memory_free(s->kernels);
     memory_free(s->parts);
     memory_free(s->bound);

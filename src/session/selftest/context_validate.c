@@ -95,7 +95,9 @@ static clg_status key_of(const candidate *impl, const strbuf *variant, hash128 *
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s && status == CLG_OK; s = s->next)
             status = ocl_kernel_hash(&s->kernel, &all);
-    for (const step *s = impl->steps; s && status == CLG_OK; s = s->next) {
+    const step *before = NULL;
+    for (const step *s = impl->steps; s && status == CLG_OK; before = s, s = s->next) {
+        if (selftest_repeats(before, s)) continue; /* `variant` has it */
         if (s->kind == STEP_KERNEL) status = ocl_kernel_hash(&s->kernel, &all);
         if (s->kind == STEP_BLAS_GEMM) strbuf_append(&all, ocl_blas_identity());
     }
