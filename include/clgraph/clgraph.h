@@ -131,6 +131,27 @@ typedef struct clg_allocator {
  * object of the library exists (else INVALID_ARGUMENT) and no other thread calls the library. */
 CLG_API CLG_MUST_USE clg_status clg_set_allocator(const clg_allocator *allocator);
 
+/* ---- cancelling ------------------------------------------------------------------------------ */
+
+/* A token that ends long work with CANCELLED: the loading of a model (clg_model_options.cancel),
+ * the creation of a session, and all its preparations and runs, those of its clones and streams
+ * (clg_session_options.cancel). Work in progress stops within 100 ms or at the end of the call of
+ * the driver that it is in, which the message then names; compile helpers are killed. Calls that
+ * start while the token is triggered are cancelled, too. One token may be in many options; they
+ * keep it alive. */
+typedef struct clg_cancel clg_cancel;
+
+/* Creates a token that is not triggered. */
+CLG_API CLG_MUST_USE clg_status clg_cancel_create(clg_cancel **out_cancel);
+/* Triggers the token. Any thread, and signal handlers; accepts NULL. */
+CLG_API void clg_cancel_trigger(clg_cancel *cancel);
+/* Ends the effect of clg_cancel_trigger: sessions with the token can run again. Any thread, and
+ * signal handlers; accepts NULL. */
+CLG_API void clg_cancel_reset(clg_cancel *cancel);
+/* Returns whether the token is triggered; false for NULL. Any thread, and signal handlers. */
+CLG_API bool clg_cancel_is_triggered(const clg_cancel *cancel);
+CLG_API void clg_cancel_free(clg_cancel *cancel);
+
 /* ---- element types and values ---------------------------------------------------------------- */
 
 #define CLG_MAX_RANK 8
@@ -366,10 +387,11 @@ typedef struct clg_model_options {
     bool allow_external_data_missing;
     /* Load despite unsupported operators, attributes or dtypes: sessions fail as loading would. */
     bool allow_unsupported;
+    clg_cancel *cancel; /* cancels loading; may be NULL */
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_model_options), false, false                                                    \
+        sizeof(clg_model_options), false, false, NULL                                              \
     }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol
@@ -387,7 +409,7 @@ typedef struct clg_port {
 /* Loads an ONNX file, which is mapped and must not change while the model lives. External data is
  * read relative to the file, never outside its folder. options may be NULL. Errors: IO,
  * INVALID_MODEL, SHAPE and DATA (impossible shapes and constants), UNSUPPORTED_OPERATOR (all
- * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE. */
+ * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE, CANCELLED. */
 CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path,
                                                     const clg_model_options *options,
                                                     clg_model **out_model);
@@ -441,11 +463,15 @@ typedef struct clg_session_options {
      * A fused node has the name shown in plans. */
     const char *const *keep_fp32;
     size_t n_keep_fp32;
+    /* Cancels the creation of the session, and all preparations and runs of it and of its clones
+     * and streams; may be NULL. With a token, runs wait where more than 100 ms of estimated work
+     * would be in the device's queue. */
+    clg_cancel *cancel;
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0, \
-            CLG_PRECISION_FP32, NULL, 0                                                            \
+            CLG_PRECISION_FP32, NULL, 0, NULL                                                      \
     }
 
 /* Optimises the model for the context's device and computes there what depends on constants only.
@@ -523,8 +549,9 @@ CLG_API CLG_MUST_USE clg_status clg_session_run_async(clg_session *session);
 /* Waits for the run that clg_session_run_async started; returns its status, and sets its error
  * message on this thread. INVALID_ARGUMENT when no run was started. */
 CLG_API CLG_MUST_USE clg_status clg_session_wait(clg_session *session);
-/* Ends the run or preparation in progress with CANCELLED as soon as the device allows: between two
- * steps. Without one in progress it does nothing. Any thread; accepts NULL. */
+/* Ends the run or preparation in progress with CANCELLED, planning and compiling included, as soon
+ * as the device allows: before the next launch. Without one in progress it does nothing. Any
+ * thread; accepts NULL. A clg_cancel also ends loading and the creation of sessions. */
 CLG_API void clg_session_cancel(clg_session *session);
 
 /* Returns an output of the last run by name, in host memory that later runs do not change; of a

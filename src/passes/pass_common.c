@@ -4,6 +4,7 @@
  * inputs, only the first one remains. Exporters write the same Shape, Transpose or Cast once for
  * each consumer. Nodes that draw random numbers, and nodes with subgraphs, are never merged.
  */
+#include "base/cancel.h"
 #include "base/strbuf.h"
 #include "passes/rewrite.h"
 
@@ -97,8 +98,10 @@ clg_status pass_common(graph *g, const pass_options *options)
     (void)options;
     hash_map seen = {0};
     clg_status status = CLG_OK;
-    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++)
-        if (may_be_shared(&g->nodes[i])) status = share(g, &seen, i);
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
+        status = cancel_check("optimising the graph");
+        if (status == CLG_OK && may_be_shared(&g->nodes[i])) status = share(g, &seen, i);
+    }
     hash_map_deinit(&seen);
     return status;
 }

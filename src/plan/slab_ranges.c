@@ -8,6 +8,7 @@
  */
 #include "plan/slab_ranges.h"
 
+#include "base/cancel.h"
 #include "base/memory.h"
 #include "base/sort.h"
 
@@ -306,6 +307,7 @@ static clg_status place_all(range_set *s, plan_block *blocks, const uint32_t *by
     size_t n_ended = 0;
     for (size_t i = 0; i < n; i++) {
         plan_block *b = &blocks[by_start[i]];
+        CLG_TRY(cancel_check("planning"));
         if (b->fixed) continue;
         for (; blocks[by_end[n_ended]].last_step < b->first_step; n_ended++)
             release(s, s->ranges_of[by_end[n_ended]]);

@@ -10,6 +10,7 @@
  * many of these that it exceeds a limit, slab_ranges.c places the blocks instead, in near-linear
  * time and a little more memory. See decision 50.
  */
+#include "base/cancel.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "plan/slab_overlaps.h"
@@ -116,6 +117,7 @@ static clg_status place_all(slab_work *w, sort_goes_before *goes_before, bool *o
     for (uint32_t i = 0; i < w->n_blocks; i++)
         if (w->blocks[i].fixed) slab_overlaps_add(&w->overlaps, i);
     for (size_t i = 0; i < w->n_order; i++) {
+        CLG_TRY(cancel_check("planning"));
         CLG_TRY(place_block(w, w->order[i]));
         if (w->n_compared > MAX_COMPARED + MAX_COMPARED_PER_BLOCK * w->n_blocks) return CLG_OK;
     }

@@ -5,6 +5,7 @@
  */
 #include "session/run/frame.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/hash.h"
 
@@ -255,6 +256,7 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     prepared->bound_stamp = 0; /* remains so when this fails half-way */
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
+        CLG_TRY(cancel_check("the run"));
         for (uint32_t b = 0; b < s->n_buffers; b++)
             CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
         if (prepared->kernels[i])
@@ -277,6 +279,7 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
         const plan_step *s = &segment->steps[i];
         if (s->what->kind != STEP_KERNEL || prepared->kernels[i]) continue;
         const kernel_ref ref = frame_kernel_ref(prepared, i);
+        CLG_TRY(cancel_check("the run"));
         prepared->kernels[i] = kernel_pool_take(&f->spare, &ref);
         if (prepared->kernels[i]) continue;
         clg_status status =

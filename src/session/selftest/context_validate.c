@@ -9,6 +9,7 @@
  * A variant is an implementation together with everything that its compiled code depends on
  * (selftest_variant); results are stored per variant.
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "plan/plan.h"
@@ -330,6 +331,7 @@ static clg_status find_out(device_context *context, const lower_context *lc, con
     selftest_record v;
     bool tested;
     *out_known = UNTESTED;
+    CLG_TRY(cancel_check("testing kernels"));
     CLG_TRY(make_selftest_record(impl, variant, &v));
     if (find_selftest_record(context, v.key, out_known)) return CLG_OK;
     clg_status status = test_variant(context, lc, impl, variant, &result, &tested);

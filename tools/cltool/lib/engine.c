@@ -131,7 +131,11 @@ int engine_check(const options *o)
 
 int engine_load_model(const char *path, clg_model **out_model)
 {
-    clg_status status = clg_model_load_file(path, NULL, out_model);
+    clg_model_options given = CLG_MODEL_OPTIONS_INIT;
+    given.cancel = interrupt_token();
+    interrupt_begin_computing();
+    clg_status status = clg_model_load_file(path, &given, out_model);
+    interrupt_end_computing();
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
@@ -148,6 +152,7 @@ clg_session_options engine_session_options(const options *o)
     (void)read_precision(o->precision, &given.precision); /* checked by engine_check */
     given.keep_fp32 = o->keep_fp32.items;
     given.n_keep_fp32 = o->keep_fp32.count;
+    given.cancel = interrupt_token();
     return given;
 }
 
@@ -156,9 +161,9 @@ int engine_create_session(const options *o, clg_context *context, clg_model *mod
 {
     clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
-    interrupt_begin(NULL);
+    interrupt_begin_computing();
     clg_status status = clg_session_create(context, model, &given, out_session);
-    interrupt_end(NULL);
+    interrupt_end_computing();
     output_progress_clear();
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);

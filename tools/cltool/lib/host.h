@@ -42,6 +42,7 @@ long host_process_id(void);
 size_t host_n_processors(void);
 /* Returns whether the system has a graphics card of a vendor that has OpenCL drivers. */
 bool host_has_gpu(void);
+void host_pause_ms(unsigned ms);
 /* Returns a monotonic time in milliseconds. */
 double now_ms(void);
 /* Returns the peak resident memory of the program so far; 0 when it is unknown. */
