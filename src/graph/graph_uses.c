@@ -26,6 +26,7 @@ struct graph_uses {
     size_t n_heads, heads_capacity;
     use_entry *entries;
     size_t n_entries, entries_capacity;
+    size_t n_visited; /* entries, by all graph_replace_uses */
 };
 
 void graph_drop_uses(graph *g)
@@ -109,6 +110,7 @@ clg_status graph_replace_uses(graph *g, value_id from, value_id to)
     for (uint32_t i = u->heads[from]; i != NO_ENTRY;) {
         use_entry *e = &u->entries[i];
         const uint32_t next = e->next;
+        u->n_visited++;
         value_id *use = find_use(g, e);
         if (use && *use == from) {
             *use = to;
@@ -120,3 +122,5 @@ clg_status graph_replace_uses(graph *g, value_id from, value_id to)
     u->heads[from] = NO_ENTRY;
     return CLG_OK;
 }
+
+size_t graph_uses_visited(const graph *g) { return g->uses ? g->uses->n_visited : 0; }

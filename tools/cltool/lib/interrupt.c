@@ -12,7 +12,6 @@
 
 #define MAX_AT_WORK 256
 #define MAX_CANCEL_MS 800
-#define SLICE_MS 10
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Sessions and streams in progress. The lock guards them and `depth`. */
@@ -37,16 +36,6 @@ static void leave_now(void)
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
 
-/* Waits until no section is open, or at most MAX_CANCEL_MS. Returns with the lock held. */
-static void wait_for_sections(void)
-{
-    for (int ms = 0; ms < MAX_CANCEL_MS && depth > 0; ms += SLICE_MS) {
-        (void)pthread_mutex_unlock(&lock);
-        host_pause_ms(SLICE_MS);
-        (void)pthread_mutex_lock(&lock);
-    }
-}
-
 /* Cancels work in progress. Ends the program at the second call, or without such work.
  * Called on a separate thread, once per signal. */
 static void interrupted(void)
@@ -58,8 +47,10 @@ static void interrupted(void)
     for (size_t i = 0; i < MAX_AT_WORK; i++) {
         if (at_work[i].object) at_work[i].cancel(at_work[i].object);
     }
-    wait_for_sections();
-    if (depth > 0 && n_writing == 0) leave_now();
+    (void)pthread_mutex_unlock(&lock);
+    host_pause_ms(MAX_CANCEL_MS);
+    (void)pthread_mutex_lock(&lock);
+    if (n_writing == 0) leave_now(); /* in a call of the driver, or freeing a large model */
     (void)pthread_mutex_unlock(&lock);
 }
 

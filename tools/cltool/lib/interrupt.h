@@ -15,9 +15,9 @@ void interrupt_setup(bool json);
 /* Starts a section in which a signal does not end the program. It cancels the session if that is
  * not NULL. Sections nest. */
 void interrupt_begin(clg_session *session);
-/* As interrupt_begin for work of the library that interrupt_token cancels, and that writes no file:
- * if it has not ended 0.8 s after the signal, since a call of the driver cannot be
- * interrupted, the program ends. */
+/* As interrupt_begin for work of the library that interrupt_token cancels, and that writes no file.
+ * 0.8 s after a signal the program ends, unless a section is open that may write one: a call of the
+ * driver cannot be interrupted. */
 void interrupt_begin_computing(void);
 void interrupt_end_computing(void);
 /* Returns the token that a signal triggers, for the options of models and sessions; NULL if there
