@@ -13,8 +13,8 @@ typedef struct graph_uses graph_uses;
 /* Maximum number of attributes of a node; no operator has nearly as many. */
 #define NODE_MAX_ATTRIBUTES 256
 
-/* Returns the number of uses that graph_replace_uses has looked at since the last graph_compact, for
- * tests. */
+/* For tests: returns the number of uses that graph_replace_uses has looked at since the last
+ * graph_compact. */
 size_t graph_uses_visited(const graph *g);
 /* Frees the index of uses, which the next graph_replace_uses makes again. */
 void graph_drop_uses(graph *g);

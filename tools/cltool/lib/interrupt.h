@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles Ctrl-C and requests to terminate, of which the program ends within a second. During work that must not be cut off (a run, writing a
- * file), a signal only cancels that work; otherwise it ends the program immediately. A second
- * signal always ends the program.
+ * Handles Ctrl-C and requests to terminate, after which the program ends within a second. During
+ * work that must not be cut off (a run, writing a file), a signal only cancels that work; otherwise
+ * it ends the program immediately. A second signal always ends the program.
  */
 #ifndef CLTOOL_INTERRUPT_H
 #define CLTOOL_INTERRUPT_H
