@@ -62,8 +62,8 @@ static bool lies_lower(const void *self, uint32_t a, uint32_t b)
 
 /* ---- greedy placement ------------------------------------------------------------------------ */
 
-/* Returns the lowest offset in `slab` where `block` fits between the n blocks in w->found, sorted by
- * offset. */
+/* Returns the lowest offset in `slab` where `block` fits between the n blocks in w->found, which
+ * are sorted by offset. */
 static size_t lowest_gap(const slab_work *w, const plan_block *block, size_t n, uint32_t slab)
 {
     size_t offset = 0;
