@@ -132,6 +132,9 @@ typedef struct clg_allocator {
  * object of the library exists (else INVALID_ARGUMENT) and no other thread calls the library. */
 CLG_API CLG_MUST_USE clg_status clg_set_allocator(const clg_allocator *allocator);
 
+/* A token that cancels loading, creating sessions and runs: clgraph/cancel.h. */
+typedef struct clg_cancel clg_cancel;
+
 /* ---- element types and values ---------------------------------------------------------------- */
 
 #define CLG_MAX_RANK 8
@@ -373,10 +376,11 @@ typedef struct clg_model_options {
      * process truncates while the model lives ends this process (SIGBUS on POSIX systems); a file
      * that was read may change or be removed. Costs memory of the files' size. */
     bool read_files;
+    clg_cancel *cancel; /* cancels loading; may be NULL */
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_model_options), false, false, false                                             \
+        sizeof(clg_model_options), false, false, false, NULL                                       \
     }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol
@@ -395,7 +399,7 @@ typedef struct clg_port {
  * options->read_files is set. External data is read from regular files only, relative to the model
  * and never outside its folder, links resolved. options may be NULL. Errors: IO,
  * INVALID_MODEL, SHAPE and DATA (impossible shapes and constants), UNSUPPORTED_OPERATOR (all
- * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE. */
+ * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE, CANCELLED. */
 CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path,
                                                     const clg_model_options *options,
                                                     clg_model **out_model);
@@ -452,11 +456,15 @@ typedef struct clg_session_options {
     /* The most iterations of loops in a run, not counting short loops that are unrolled: a run with
      * more fails with DATA. 0: ten million. */
     uint64_t max_iterations;
+    /* Cancels the creation of the session, and all preparations and runs of it and of its clones
+     * and streams; may be NULL. With a token, runs wait where more than 100 ms of estimated work
+     * would be in the device's queue. */
+    clg_cancel *cancel;
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0, \
-            CLG_PRECISION_FP32, NULL, 0, 0                                                         \
+            CLG_PRECISION_FP32, NULL, 0, 0, NULL                                                   \
     }
 
 /* Optimises the model for the context's device and computes there what depends on constants only.
@@ -537,8 +545,9 @@ CLG_API CLG_MUST_USE clg_status clg_session_run_async(clg_session *session);
 /* Waits for the run that clg_session_run_async started; returns its status, and sets its error
  * message on this thread. INVALID_ARGUMENT when no run was started. */
 CLG_API CLG_MUST_USE clg_status clg_session_wait(clg_session *session);
-/* Ends the run or preparation in progress with CANCELLED as soon as the device allows: between two
- * steps. Without one in progress it does nothing. Any thread; accepts NULL. */
+/* Ends the run or preparation in progress with CANCELLED, planning and compiling included, as soon
+ * as the device allows: before the next launch. Without one in progress it does nothing. Any
+ * thread; accepts NULL. A clg_cancel also ends loading and the creation of sessions. */
 CLG_API void clg_session_cancel(clg_session *session);
 
 /* Returns an output of the last run by name, in host memory that later runs do not change; of a
@@ -580,5 +589,6 @@ CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session,
 #endif
 
 #include <clgraph/builder.h> /* clg_builder */
+#include <clgraph/cancel.h>  /* clg_cancel */
 
 #endif

@@ -3,6 +3,7 @@
  * Implements clg_model_load_* and the functions that return a model's inputs and outputs.
  */
 #include "api/arguments.h"
+#include "base/cancel.h"
 #include "onnx/onnx.h"
 #include "session/exec/model.h"
 
@@ -12,31 +13,46 @@ static unsigned flags_of(const clg_model_options *options)
            (options->read_files ? ONNX_READ_FILES : 0);
 }
 
+static clg_status load_file(const char *path, const clg_model_options *o, clg_model **out_model)
+{
+    graph *g;
+    CLG_TRY(onnx_load_file(path, flags_of(o), &g));
+    clg_status status = model_create(g, o->allow_unsupported, out_model);
+    return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
+}
+
 clg_status clg_model_load_file(const char *path, const clg_model_options *options,
                                clg_model **out_model)
 {
     clg_model_options o = CLG_MODEL_OPTIONS_INIT;
-    graph *g;
+    clg_status status;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(path);
     API_OPTIONS(options, o);
-    CLG_TRY(onnx_load_file(path, flags_of(&o), &g));
-    clg_status status = model_create(g, o.allow_unsupported, out_model);
-    return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
+    CANCEL_WITHIN(status, o.cancel, NULL, load_file(path, &o, out_model));
+    return status;
+}
+
+static clg_status load_memory(const void *data, size_t size_bytes, const clg_model_options *o,
+                              clg_model **out_model)
+{
+    graph *g;
+    CLG_TRY(onnx_load_memory(data, size_bytes, flags_of(o), &g));
+    return model_create(g, o->allow_unsupported, out_model);
 }
 
 clg_status clg_model_load_memory(const void *data, size_t size_bytes,
                                  const clg_model_options *options, clg_model **out_model)
 {
     clg_model_options o = CLG_MODEL_OPTIONS_INIT;
-    graph *g;
+    clg_status status;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(data);
     API_OPTIONS(options, o);
-    CLG_TRY(onnx_load_memory(data, size_bytes, flags_of(&o), &g));
-    return model_create(g, o.allow_unsupported, out_model);
+    CANCEL_WITHIN(status, o.cancel, NULL, load_memory(data, size_bytes, &o, out_model));
+    return status;
 }
 
 void clg_model_free(clg_model *model) { model_free(model); }

@@ -74,8 +74,8 @@ clg_status clg_session_create(clg_context *context, clg_model *model,
     clg_status status = ocl_context_require(current->ocl);
     if (status == CLG_OK) status = decide_options(current, &o, &decided);
     if (status == CLG_OK)
-        status = session_create(context, current, model, &decided, o.progress, o.progress_user,
-                                out_session);
+        status = session_create(context, current, model, &decided, o.cancel, o.progress,
+                                o.progress_user, out_session);
     context_free(current);
     return status;
 }
@@ -249,7 +249,7 @@ clg_status clg_session_wait(clg_session *session)
 
 void clg_session_cancel(clg_session *session)
 {
-    if (session) atomic_store(&session->cancel, true);
+    if (session) cancel_trigger(&session->cancel);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

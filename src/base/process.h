@@ -23,12 +23,15 @@ clg_status process_start(const char *path, process **out_process);
 /* Called about 20 times per second while a transfer waits; returning false cancels it. */
 typedef bool (*process_keep_waiting)(void *user);
 /* Sends or receives exactly size_bytes. IO: the child closed its end, or until_ns (of time_now_ns)
- * has passed; CANCELLED: keep_waiting (may be NULL) returned false. */
+ * has passed; CANCELLED: keep_waiting (may be NULL) returned false, or the thread's work was
+ * cancelled (cancel.h). */
 clg_status process_send(process *p, const void *data, size_t size_bytes, uint64_t until_ns,
                         process_keep_waiting keep_waiting, void *user);
 clg_status process_receive(process *p, void *data, size_t size_bytes, uint64_t until_ns,
                            process_keep_waiting keep_waiting, void *user);
 /* Closes the channel, waits up to 0.5 s for the child to exit, then kills it. Accepts NULL. */
 void process_end(process *p);
+/* As process_end, but kills the child first. */
+void process_kill(process *p);
 
 #endif

@@ -3,6 +3,7 @@
  * Runs child processes by posix_spawn. The channel is a socket pair, since writing to a pipe whose
  * reader has exited would raise SIGPIPE in the host program.
  */
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/process.h"
 
@@ -154,6 +155,7 @@ static clg_status wait_for(const process *p, short what, uint64_t until_ns,
         const int n = poll(&one, 1, SLICE_MS);
         if (n > 0) return CLG_OK;
         if (n < 0 && errno != EINTR) return gone();
+        CLG_TRY(cancel_check("waiting for a child process"));
         if (keep_waiting && !keep_waiting(user))
             return error_set(CLG_ERROR_CANCELLED, "waiting for a child process was cancelled");
         if (time_now_ns() >= until_ns)
@@ -202,6 +204,12 @@ static bool has_ended(pid_t pid)
 {
     const pid_t got = waitpid(pid, NULL, WNOHANG);
     return got == pid || (got < 0 && errno == ECHILD);
+}
+
+void process_kill(process *p)
+{
+    if (p) (void)kill(p->pid, SIGKILL);
+    process_end(p);
 }
 
 void process_end(process *p)

@@ -22,6 +22,8 @@ typedef pthread_cond_t condition;
 #define CONDITION_INIT PTHREAD_COND_INITIALIZER
 clg_status condition_init(condition *c);
 static inline void condition_wait(condition *c, mutex *m) { (void)pthread_cond_wait(c, m); }
+/* As condition_wait, for at most some milliseconds. */
+void condition_wait_for(condition *c, mutex *m, unsigned ms);
 static inline void condition_broadcast(condition *c) { (void)pthread_cond_broadcast(c); }
 static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c); }
 

@@ -108,6 +108,8 @@ static clg_status put(graph *g, node_id id, const graph_attribute *a, bool repla
     CLG_TRY(copy_attribute(g, a, &copy));
     if (!present) CLG_TRY(reserve_one(g, n));
     if (copy.type == ATTRIBUTE_TENSOR) (void)tensor_retain(copy.as.tensor);
+    if (copy.type == ATTRIBUTE_GRAPH || (present && present->type == ATTRIBUTE_GRAPH))
+        graph_drop_uses(g);
     if (present) {
         release_payload(present);
         *present = copy;

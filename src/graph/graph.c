@@ -4,6 +4,7 @@
  * heap; names and lists of ids are in the graph's arena. A call that fails may leave unused memory
  * in the arena and an unused value.
  */
+#include "base/cancel.h"
 #include "graph/graph_internal.h"
 
 #include <string.h>
@@ -38,6 +39,7 @@ clg_status graph_create(const char *name, graph **out_graph)
 void graph_free(graph *g)
 {
     if (!g) return;
+    graph_drop_uses(g);
     for (size_t i = 0; i < g->n_nodes; i++) node_release(&g->nodes[i]);
     for (size_t i = 0; i < g->n_values; i++) tensor_free(g->values[i].constant);
     memory_free(g->nodes);
@@ -248,6 +250,7 @@ clg_status graph_add_node(graph *g, const char *domain, const char *op_type, con
     node_id id = (node_id)g->n_nodes;
     CLG_TRY(claim_outputs(g, &n, id));
     g->nodes[g->n_nodes++] = n;
+    graph_note_node(g, id);
     *out_node = id;
     return CLG_OK;
 }
@@ -259,6 +262,7 @@ static clg_status copy_values(const graph *from, graph *to)
     for (size_t i = 0; i < from->n_values; i++) {
         const value *v = &from->values[i];
         value_id id;
+        CLG_TRY(cancel_check("copying the graph"));
         CLG_TRY(graph_add_value(to, v->name, &id));
         value *copy = &to->values[id];
         const char *name = copy->name;
@@ -318,7 +322,10 @@ static clg_status copy_contents(const graph *from, graph *to)
     for (size_t i = 0; i < from->n_outputs; i++) {
         CLG_TRY(append_id(to, &to->outputs, &to->n_outputs, from->outputs[i]));
     }
-    for (size_t i = 0; i < from->n_nodes; i++) CLG_TRY(copy_node(&from->nodes[i], to));
+    for (size_t i = 0; i < from->n_nodes; i++) {
+        CLG_TRY(cancel_check("copying the graph"));
+        CLG_TRY(copy_node(&from->nodes[i], to));
+    }
     return CLG_OK;
 }
 

@@ -103,7 +103,8 @@ struct graph {
     size_t n_nodes, nodes_capacity;
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
-    hash_map names; /* name -> value_id */
+    hash_map names;          /* name -> value_id */
+    struct graph_uses *uses; /* index of uses (graph_uses.c); NULL until it is needed */
 };
 
 /* Creates an empty graph. */
@@ -186,8 +187,13 @@ const char *value_text(const graph *g, value_id v, char buffer[VALUE_TEXT_BYTES]
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 
 /* For passes: replaces value `from` by `to` in the inputs of nodes and in the captures of their
- * subgraphs, but not in the graph's outputs. */
-void graph_replace_uses(graph *g, value_id from, value_id to);
+ * subgraphs, but not in the graph's outputs. The time is that of the replaced uses, and once after
+ * each graph_compact that of all uses. */
+clg_status graph_replace_uses(graph *g, value_id from, value_id to);
+/* Sets input i, which the node has, to v. */
+void graph_set_input(graph *g, node_id n, size_t i, value_id v);
+/* Must be called after the inputs of a node are exchanged for others. */
+void graph_note_node(graph *g, node_id n);
 /* Gives the name of `from` to value `to`, which has none. */
 clg_status graph_move_name(graph *g, value_id from, value_id to);
 void graph_remove_node(graph *g, node_id n); /* marks it; its outputs lose their producer */

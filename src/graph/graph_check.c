@@ -5,6 +5,7 @@
  * distinct, the nesting depth is bounded, and the graph is acyclic. Duplicate names and values with
  * two producers are rejected earlier, when they are added.
  */
+#include "base/cancel.h"
 #include "graph/graph_internal.h"
 
 static clg_status check_node(const graph *g, const node *n)
@@ -70,6 +71,7 @@ static clg_status check_graph(graph *g, const graph *parent, int depth)
     }
     CLG_TRY(check_captures(g, parent));
     for (size_t i = 0; i < g->n_nodes; i++) {
+        CLG_TRY(cancel_check("loading the model"));
         if (!g->nodes[i].removed) CLG_TRY(check_node(g, &g->nodes[i]));
     }
     CLG_TRY(check_outputs(g, parent == NULL));

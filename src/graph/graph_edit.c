@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements the edits that graph passes make: replaces the uses of a value, moves names, removes
- * nodes, counts uses and inlines subgraphs. Subgraphs refer to values of the enclosing graph by id,
+ * Implements the edits that graph passes make: moves names, removes nodes, counts uses and inlines
+ * subgraphs; graph_uses.c replaces uses. Subgraphs refer to values of the enclosing graph by id,
  * so values never need to be renamed.
  */
 #include "graph/graph_internal.h"
-
-void graph_replace_uses(graph *g, value_id from, value_id to)
-{
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        node *n = &g->nodes[i];
-        for (size_t k = 0; k < n->n_inputs; k++) {
-            if (n->inputs[k] == from) n->inputs[k] = to;
-        }
-        for (size_t k = 0; k < n->n_attributes; k++) {
-            if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
-            graph *sub = n->attributes[k].as.graph;
-            for (size_t v = 0; v < sub->n_values; v++) {
-                if (sub->values[v].is_outer && sub->values[v].outer == from)
-                    sub->values[v].outer = to;
-            }
-        }
-    }
-}
 
 clg_status graph_move_name(graph *g, value_id from, value_id to)
 {
@@ -104,6 +86,7 @@ static clg_status inline_node(graph *g, const node *from, const value_id *ids)
         graph *inner = g->nodes[n].attributes[k].as.graph;
         for (size_t v = 0; v < inner->n_values; v++)
             if (inner->values[v].is_outer) inner->values[v].outer = ids[inner->values[v].outer];
+        graph_drop_uses(g);
     }
     return CLG_OK;
 }

@@ -3,6 +3,7 @@
  * Sorts nodes topologically by depth-first search; nodes already in topological order keep their
  * order. The search has an explicit stack: recursion would overflow on a chain of a million nodes.
  */
+#include "base/cancel.h"
 #include "base/strbuf.h"
 #include "graph/graph_internal.h"
 
@@ -138,6 +139,7 @@ static clg_status find_order(const graph *g, sorting *s)
     s->order = memory_zalloc(n, sizeof *s->order);
     if (!s->state || !s->stack || !s->next || !s->order) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n; i++) {
+        CLG_TRY(cancel_check("sorting the graph"));
         if (!g->nodes[i].removed && s->state[i] == NOT_SEEN) CLG_TRY(visit(g, s, (node_id)i));
     }
     return CLG_OK;
@@ -148,6 +150,7 @@ clg_status graph_compact(graph *g)
     sorting s = {0};
     node *sorted = NULL;
     clg_status status;
+    graph_drop_uses(g);
     CLG_TRY_GOTO(find_order(g, &s), done);
     sorted = memory_zalloc(s.n_order, sizeof *sorted);
     if (!sorted) {

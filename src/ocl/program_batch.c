@@ -5,6 +5,7 @@
  * caller's thread; when it cancels, jobs in progress are finished (or ended, in a helper) and the
  * rest are skipped.
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -20,6 +21,7 @@ typedef clg_status (*batch_job)(struct batch *b, size_t i);
 
 typedef struct batch {
     ocl_context *context;
+    const cancel_scope *scope; /* of the caller */
     batch_job job;
     void *jobs; /* data of all jobs, passed to `job` */
     size_t count;
@@ -58,6 +60,7 @@ static void *work(void *argument)
 {
     batch *b = argument;
     size_t i;
+    cancel_adopt(b->scope);
     while (take(b, &i)) done(b, b->job(b, i));
     mutex_lock(&b->lock);
     b->n_running--;
@@ -134,7 +137,7 @@ static clg_status run_batch(ocl_context *ocl, batch_job job, void *jobs, size_t 
     if (n == 0) return CLG_OK;
     batch *b = memory_zalloc(1, sizeof *b);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    *b = (batch){.context = ocl, .job = job, .jobs = jobs, .count = n};
+    *b = (batch){.context = ocl, .scope = cancel_current(), .job = job, .jobs = jobs, .count = n};
     clg_status status = mutex_init(&b->lock);
     if (status == CLG_OK) {
         status = condition_init(&b->changed);
@@ -175,6 +178,7 @@ static clg_status build_ref(batch *b, size_t i)
 {
     const kernel_ref *const *refs = b->jobs;
     ocl_program *p;
+    CLG_TRY(cancel_check("compiling kernels"));
     return program_get(b->context, refs[i], &p);
 }
 
@@ -314,6 +318,7 @@ static clg_status try_gemms(batch *b, const launch_job *job)
 static clg_status try_launch(batch *b, size_t i)
 {
     const launch_job *job = (const launch_job *)b->jobs + i;
+    CLG_TRY(cancel_check("compiling kernels"));
     if (!job->kernel) return try_gemms(b, job);
     return trial_of_launch(job->kernel, job->form, job->n_dims, job->offset, job->global,
                            job->has_local ? job->local : NULL, keep_going, b);
@@ -354,8 +359,10 @@ clg_status ocl_launches_prepare(ocl_context *ocl, const ocl_launch *launches, si
                                 clg_progress_callback progress, void *user)
 {
     if (helper_is_on(ocl)) CLG_TRY(try_launches(ocl, launches, n_launches, progress, user));
-    for (size_t i = 0; i < n_launches; i++)
+    for (size_t i = 0; i < n_launches; i++) {
+        CLG_TRY(cancel_check("compiling kernels"));
         if (launches[i].kernel) CLG_TRY(kernel_build_draft(launches[i].kernel));
+    }
     return CLG_OK;
 }
 

@@ -4,6 +4,7 @@
  * in any order and subgraphs find the values of enclosing graphs: first initializers, inputs,
  * outputs of nodes; then nodes, outputs, declared types. See decision 9.
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "onnx/onnx_internal.h"
 
@@ -350,6 +351,7 @@ static clg_status each_field(onnx_importer *im, const onnx_scope *s, const wire_
         wire_cursor inner;
         CLG_TRY(wire_next(&c, &field));
         if (field.number != number) continue;
+        CLG_TRY(cancel_check("loading the model"));
         CLG_TRY(wire_get_message(&c, &field, &inner));
         CLG_TRY(read(im, s, &inner));
     }

@@ -4,6 +4,7 @@
  * inputs, only the first one remains. Exporters write the same Shape, Transpose or Cast once for
  * each consumer. Nodes that draw random numbers, and nodes with subgraphs, are never merged.
  */
+#include "base/cancel.h"
 #include "base/strbuf.h"
 #include "passes/rewrite.h"
 
@@ -83,10 +84,10 @@ static clg_status share(graph *g, hash_map *seen, node_id i)
     if (status == CLG_OK && at == HASH_MAP_NONE) {
         status = hash_map_set(seen, strbuf_data(&t), t.size_bytes, i);
     } else if (status == CLG_OK && may_replace(g, &g->nodes[at], &g->nodes[i])) {
-        for (size_t k = 0; k < g->nodes[i].n_outputs; k++)
+        for (size_t k = 0; k < g->nodes[i].n_outputs && status == CLG_OK; k++)
             if (g->nodes[i].outputs[k] != VALUE_NONE)
-                graph_replace_uses(g, g->nodes[i].outputs[k], g->nodes[at].outputs[k]);
-        graph_remove_node(g, i);
+                status = graph_replace_uses(g, g->nodes[i].outputs[k], g->nodes[at].outputs[k]);
+        if (status == CLG_OK) graph_remove_node(g, i);
     }
     strbuf_deinit(&t);
     return status;
@@ -97,8 +98,10 @@ clg_status pass_common(graph *g, const pass_options *options)
     (void)options;
     hash_map seen = {0};
     clg_status status = CLG_OK;
-    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++)
-        if (may_be_shared(&g->nodes[i])) status = share(g, &seen, i);
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
+        status = cancel_check("optimising the graph");
+        if (status == CLG_OK && may_be_shared(&g->nodes[i])) status = share(g, &seen, i);
+    }
     hash_map_deinit(&seen);
     return status;
 }

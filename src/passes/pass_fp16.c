@@ -226,6 +226,7 @@ static clg_status read_as_fp16(halving *h, node_id id)
         inputs[i] = *half;
     }
     h->graph->nodes[id].inputs = inputs;
+    graph_note_node(h->graph, id);
     return CLG_OK;
 }
 

@@ -21,7 +21,7 @@ clg_status pass_identity(graph *g, const pass_options *options)
     for (node_id i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
         if (is_identity(g, n) && n->inputs[0] != VALUE_NONE && n->outputs[0] != VALUE_NONE)
-            graph_replace_uses(g, n->outputs[0], n->inputs[0]);
+            CLG_TRY(graph_replace_uses(g, n->outputs[0], n->inputs[0]));
     }
     return CLG_OK;
 }

@@ -68,7 +68,7 @@ static clg_status take_pads(graph *g, node_id reader, const node *pad, const int
     CLG_TRY(node_set_ints(g, reader, "pads", 2 * (size_t)axes, sum));
     if (node_is(&g->nodes[reader], "AveragePool"))
         CLG_TRY(node_set_int(g, reader, "count_include_pad", 1));
-    g->nodes[reader].inputs[0] = pad->inputs[0];
+    graph_set_input(g, reader, 0, pad->inputs[0]);
     return CLG_OK;
 }
 

@@ -6,6 +6,7 @@
  * can arise. All members have the shape of the group's result: a node with a smaller result would
  * be recomputed for each element, and stays separate.
  */
+#include "base/cancel.h"
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
@@ -231,7 +232,10 @@ clg_status pass_pointwise(graph *g, const pass_options *options)
     bool *taken = memory_zalloc(g->n_nodes + 1, sizeof *taken);
     clg_status status = w && taken ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) *w = (growth){.info = &s, .graph = g, .taken = taken};
-    for (size_t i = g->n_nodes; i-- > 0 && status == CLG_OK;) status = grow(w, (node_id)i);
+    for (size_t i = g->n_nodes; i-- > 0 && status == CLG_OK;) {
+        status = cancel_check("optimising the graph");
+        if (status == CLG_OK) status = grow(w, (node_id)i);
+    }
     memory_free(taken);
     memory_free(w);
     graph_info_deinit(&s);

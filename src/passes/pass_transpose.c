@@ -60,11 +60,11 @@ static clg_status merge(graph *g, const graph_info *s, node_id i)
         inner.rank == outer.rank) {
         outer = compose(&inner, &outer);
         CLG_TRY(node_set_ints(g, i, "perm", (size_t)outer.rank, outer.axes));
-        g->nodes[i].inputs[0] = g->nodes[before].inputs[0];
+        graph_set_input(g, i, 0, g->nodes[before].inputs[0]);
     }
     const value_id result = g->nodes[i].outputs[0];
     if (!moves_nothing(&outer) || g->values[result].is_output) return CLG_OK;
-    graph_replace_uses(g, result, g->nodes[i].inputs[0]);
+    CLG_TRY(graph_replace_uses(g, result, g->nodes[i].inputs[0]));
     graph_remove_node(g, i);
     return CLG_OK;
 }
@@ -143,25 +143,35 @@ static void count_fitting(const island *w)
     }
 }
 
+/* Removes node i from the members if its inputs or the uses of its output do not fit. Returns
+ * whether it did. */
+static bool check_member(const island *w, node_id i)
+{
+    const node *n = &w->graph->nodes[i];
+    if (!w->member[i] ||
+        (inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->info.uses[n->outputs[0]]))
+        return false;
+    w->member[i] = false;
+    for (size_t k = 0; k < n->n_inputs; k++)
+        if (n->inputs[k] != VALUE_NONE) w->fitting[n->inputs[k]]--;
+    return true;
+}
+
 /* Finds the largest set of nodes whose inputs and consumers all are members or such Transposes:
- * starts with all candidates, and removes nodes until none violates this. Returns whether any
- * remain. */
+ * starts with all candidates, and removes nodes until none violates this. A node that is removed
+ * makes those before and after it violate this: two sweeps in turn, forwards and backwards, remove
+ * a chain of any length. Returns whether any remain. */
 static bool find_members(const island *w)
 {
     bool changed = true, any = false;
     for (node_id i = 0; i < w->n_nodes; i++) w->member[i] = may_be_member(w, &w->graph->nodes[i]);
+    count_fitting(w);
     while (changed) {
-        changed = any = false;
-        count_fitting(w);
-        for (node_id i = 0; i < w->n_nodes; i++) {
-            if (!w->member[i]) continue;
-            const node *n = &w->graph->nodes[i];
-            w->member[i] =
-                inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->info.uses[n->outputs[0]];
-            changed = changed || !w->member[i];
-            any = any || w->member[i];
-        }
+        changed = false;
+        for (node_id i = 0; i < w->n_nodes; i++) changed |= check_member(w, i);
+        for (node_id i = (node_id)w->n_nodes; i-- > 0;) changed |= check_member(w, i);
     }
+    for (node_id i = 0; i < w->n_nodes; i++) any = any || w->member[i];
     return any;
 }
 
@@ -176,7 +186,7 @@ static clg_status remove_island(const island *w)
             for (size_t k = 0; k < n->n_inputs; k++) {
                 const value_id v = n->inputs[k];
                 if (v != VALUE_NONE && is_in(w, g->values[v].producer))
-                    n->inputs[k] = g->nodes[g->values[v].producer].inputs[0];
+                    graph_set_input(g, i, k, g->nodes[g->values[v].producer].inputs[0]);
             }
         } else if (is_inverse(w, n)) {
             const value_id given = n->inputs[0], result = n->outputs[0];
@@ -185,7 +195,7 @@ static clg_status remove_island(const island *w)
             if (g->values[result].is_output) {
                 CLG_TRY(rewrite_become(g, i, "", "Identity", n->opset, 1, &given));
             } else {
-                graph_replace_uses(g, result, given);
+                CLG_TRY(graph_replace_uses(g, result, given));
                 graph_remove_node(g, i);
             }
         }

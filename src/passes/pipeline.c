@@ -2,6 +2,7 @@
  *
  * Defines the table of graph passes in their order, and runs them.
  */
+#include "base/cancel.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
@@ -67,7 +68,8 @@ static clg_status check_names(const pass_options *o)
 
 static clg_status run_one(graph *g, const pass *p, const pass_options *options)
 {
-    clg_status status = p->run(g, options);
+    clg_status status = cancel_check("optimising the graph");
+    if (status == CLG_OK) status = p->run(g, options);
     if (status == CLG_OK) status = graph_compact(g);
     if (status == CLG_OK) status = ops_resolve(g);
     return status == CLG_OK ? CLG_OK : error_prefix(status, "graph pass '%s'", p->name);

@@ -154,6 +154,7 @@ clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *
     if (n_inputs) memcpy(copy, inputs, n_inputs * sizeof *copy);
     g->nodes[n].inputs = copy;
     g->nodes[n].n_inputs = n_inputs;
+    graph_note_node(g, n);
     return CLG_OK;
 }
 

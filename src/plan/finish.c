@@ -4,6 +4,7 @@
  * determines which roots (blocks of memory) stay alive, places them in slabs (device buffers shared
  * by several roots), and writes the segment's steps, outputs and literals.
  */
+#include "base/cancel.h"
 #include "plan/aggregate.h"
 #include "plan/state.h"
 
@@ -152,6 +153,7 @@ static clg_status write_steps(plan_state *s)
     if (!segment->steps) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < s->n_pending; i++) {
         const pending_step *p = &s->pending[i];
+        CLG_TRY(cancel_check("planning"));
         plan_placement *places = arena_alloc(&segment->memory, p->n_buffers + 1u, sizeof *places);
         if (!places) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         for (uint32_t b = 0; b < p->n_buffers; b++) places[b] = state_place(s, p->buffers[b]);

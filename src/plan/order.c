@@ -5,6 +5,7 @@
  * Only steps of the same window (PLAN_WINDOW steps) are compared, which makes the time linear in
  * the number of steps; steps of different windows never run concurrently.
  */
+#include "base/cancel.h"
 #include "plan/state.h"
 
 /* A range of memory that a step reads or writes. */
@@ -89,13 +90,15 @@ clg_status order_steps(plan_state *s)
     plan_segment *segment = s->segment;
     window_step *window = memory_zalloc(PLAN_WINDOW, sizeof *window);
     if (!window) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < segment->n_steps; i++) {
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < segment->n_steps && status == CLG_OK; i++) {
         const uint32_t at = (uint32_t)(i % PLAN_WINDOW);
+        status = cancel_check("planning");
         list_accesses(s, &s->pending[i], &window[at]);
         if (i > at && at > 0) window[at].before = 1; /* always after the window's first step */
         segment->steps[i].after = find_before(window, at);
         if (window[at].before != (1u << at) - 1) segment->overlaps = true;
     }
     memory_free(window);
-    return CLG_OK;
+    return status;
 }

@@ -5,6 +5,7 @@
  * done, else it is lowered to kernels and its steps are appended. Where a shape depends on elements
  * that only the device has, the segment ends, and the host reads them in the run. See decision 7.
  */
+#include "base/cancel.h"
 #include "plan/aggregate.h"
 #include "plan/state.h"
 
@@ -209,6 +210,7 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
     *out_end = WALK_DONE;
     while (*out_end == WALK_DONE) {
         plan_scope *scope = state_scope(s);
+        CLG_TRY(cancel_check("planning"));
         if (scope->next == scope->n_nodes) {
             if (s->n_scopes == 1) return CLG_OK;
             CLG_TRY(leave_scope(w, out_end));

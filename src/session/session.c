@@ -57,7 +57,8 @@ static clg_status make_io(clg_session *s)
 }
 
 /* Creates a session that uses exec e. Takes ownership of the reference to e, also on failure. */
-static clg_status session_over(clg_context *owner, session_exec *e, clg_session **out_session)
+static clg_status session_over(clg_context *owner, session_exec *e, clg_cancel *token,
+                               clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);
     clg_status status = s ? init_worker(&s->worker) : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -67,7 +68,8 @@ static clg_status session_over(clg_context *owner, session_exec *e, clg_session 
         return status;
     }
     atomic_init(&s->busy, false);
-    atomic_init(&s->cancel, false);
+    cancel_init(&s->cancel);
+    s->token = cancel_retain(token);
     s->owner = context_handle_retain(owner);
     s->exec = e;
     status = make_io(s);
@@ -80,13 +82,14 @@ static clg_status session_over(clg_context *owner, session_exec *e, clg_session 
 }
 
 clg_status session_create(clg_context *owner, device_context *context, clg_model *model,
-                          const exec_options *options, clg_progress_callback progress, void *user,
-                          clg_session **out_session)
+                          const exec_options *options, clg_cancel *token,
+                          clg_progress_callback progress, void *user, clg_session **out_session)
 {
     session_exec *e;
+    clg_status status;
     *out_session = NULL;
-    CLG_TRY(exec_get(context, model, options, progress, user, &e));
-    return session_over(owner, e, out_session);
+    CANCEL_WITHIN(status, token, NULL, exec_get(context, model, options, progress, user, &e));
+    return status == CLG_OK ? session_over(owner, e, token, out_session) : status;
 }
 
 clg_status session_clone(clg_session *s, clg_session **out_session)
@@ -95,7 +98,7 @@ clg_status session_clone(clg_session *s, clg_session **out_session)
     *out_session = NULL;
     const clg_status status = session_exec_now(s->owner, old, &e);
     exec_free(old);
-    return status == CLG_OK ? session_over(s->owner, e, out_session) : status;
+    return status == CLG_OK ? session_over(s->owner, e, s->token, out_session) : status;
 }
 
 void session_free(clg_session *s)
@@ -106,6 +109,7 @@ void session_free(clg_session *s)
     free_outputs(s->outputs, s->n_outputs);
     frame_free(s->frame);
     memory_free(s->profile);
+    cancel_free(s->token);
     condition_deinit(&s->worker.changed);
     mutex_deinit(&s->worker.lock);
     exec_free(s->exec);
@@ -149,8 +153,11 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
     session_output *outputs = NULL;
     options.keep_all = n_names == 0 && names == NULL;
     options.keep = (name_list){names, n_names};
-    CLG_TRY(exec_get(s->exec->context, s->exec->model, &options, NULL, NULL, &e));
-    clg_status status = make_outputs(e->graph->n_outputs, &outputs);
+    clg_status status;
+    CANCEL_WITHIN(status, s->token, &s->cancel,
+                  exec_get(s->exec->context, s->exec->model, &options, NULL, NULL, &e));
+    CLG_TRY(status);
+    status = make_outputs(e->graph->n_outputs, &outputs);
     if (status == CLG_OK)
         status = frame_create(e, s->n_inputs, e->graph->n_outputs, &session_frame_owner, &f);
     if (status == CLG_OK) status = frame_take_over(f, s->frame);

@@ -8,6 +8,7 @@
 #ifndef CLG_SESSION_SESSION_H
 #define CLG_SESSION_SESSION_H
 
+#include "base/cancel.h"
 #include "session/context_handle.h"
 #include "session/run/frame.h"
 
@@ -62,17 +63,19 @@ struct clg_session {
     session_input *inputs;
     session_output *outputs;
     size_t n_inputs, n_outputs; /* n_outputs: kept values included */
-    atomic_bool busy, cancel;
+    atomic_bool busy;
+    clg_cancel cancel; /* of the request in progress: clg_session_cancel */
+    clg_cancel *token; /* the application's for all requests; a reference; NULL: none */
     session_worker worker;
     clg_step_profile *profile; /* of the last run */
     size_t n_profile;
 };
 
 /* Creates a session in `context`, the current one of owner. Options must be resolved (kernel class,
- * defaults). progress and owner may be NULL. */
+ * defaults). progress, owner and token, of which the session keeps a reference, may be NULL. */
 clg_status session_create(clg_context *owner, device_context *context, clg_model *model,
-                          const exec_options *options, clg_progress_callback progress, void *user,
-                          clg_session **out_session);
+                          const exec_options *options, clg_cancel *token,
+                          clg_progress_callback progress, void *user, clg_session **out_session);
 /* Creates a session with the exec of s, without its inputs, links and bound outputs. */
 clg_status session_clone(clg_session *s, clg_session **out_session);
 void session_free(clg_session *s);

@@ -9,7 +9,7 @@ clg_status session_enter(clg_session *s)
     if (atomic_exchange(&s->busy, true))
         return error_set(CLG_ERROR_BUSY,
                          "the session is working on another request: wait for it, or use a clone");
-    atomic_store(&s->cancel, false);
+    cancel_reset(&s->cancel);
     return CLG_OK;
 }
 

@@ -75,11 +75,12 @@ static clg_status rebuild(clg_session *s, device_context *now)
     frame *f;
     strip(s);
     exec_release_lost(s->exec);
-    CLG_TRY(exec_in(now, s->exec, &e));
-    clg_status status =
-        e->graph->n_inputs == s->n_inputs && e->graph->n_outputs == s->n_outputs
-            ? frame_create(e, s->n_inputs, s->n_outputs, &session_frame_owner, &f)
-            : error_set(CLG_ERROR_INTERNAL, "the rebuilt session has other inputs or outputs");
+    clg_status status;
+    CANCEL_WITHIN(status, s->token, &s->cancel, exec_in(now, s->exec, &e));
+    CLG_TRY(status);
+    status = e->graph->n_inputs == s->n_inputs && e->graph->n_outputs == s->n_outputs
+                 ? frame_create(e, s->n_inputs, s->n_outputs, &session_frame_owner, &f)
+                 : error_set(CLG_ERROR_INTERNAL, "the rebuilt session has other inputs or outputs");
     if (status != CLG_OK) {
         exec_free(e);
         return status;

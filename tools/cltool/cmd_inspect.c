@@ -83,6 +83,7 @@ static int load(inspection *x)
     clg_model_options given = CLG_MODEL_OPTIONS_INIT;
     given.allow_external_data_missing = true;
     given.allow_unsupported = true;
+    given.cancel = interrupt_token();
     clg_status status = clg_model_load_file(x->path, &given, &x->model);
     if (status == CLG_OK) status = clg_model_get_info(x->model, &x->info);
     if (status == CLG_OK) status = clg_model_nodes(x->model, &x->nodes, &x->n_nodes);

@@ -24,11 +24,11 @@ static const char *class_name(const selftest *t)
 
 static int test(selftest *t)
 {
-    interrupt_begin(NULL);
+    interrupt_begin_computing();
     clg_status status =
         clg_context_selftest(t->context, t->kernels, t->options->all, output_progress_callback,
                              NULL, &t->cases, &t->n_cases);
-    interrupt_end(NULL);
+    interrupt_end_computing();
     output_progress_clear();
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
     for (size_t i = 0; i < t->n_cases; i++) t->n_failed += !t->cases[i].passed;

@@ -291,9 +291,9 @@ static bool run_sets(const verification *v, test_case *c, const clg_model *model
 static clg_status open_session(const verification *v, clg_model *model, clg_session **out_session)
 {
     clg_session_options given = engine_session_options(v->options);
-    interrupt_begin(NULL);
+    interrupt_begin_computing();
     clg_status status = clg_session_create(v->context, model, &given, out_session);
-    interrupt_end(NULL);
+    interrupt_end_computing();
     return status;
 }
 

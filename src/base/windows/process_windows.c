@@ -3,6 +3,7 @@
  * Implements base/process.h on Windows. Transfers use overlapped I/O, so that waiting for them can
  * be cancelled.
  */
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/process.h"
 
@@ -88,6 +89,7 @@ static clg_status wait_for(const process *p, uint64_t until_ns, process_keep_wai
                            void *user)
 {
     while (WaitForSingleObject(p->transferred, SLICE_MS) != WAIT_OBJECT_0) {
+        CLG_TRY(cancel_check("waiting for a child process"));
         if (keep_waiting && !keep_waiting(user))
             return error_set(CLG_ERROR_CANCELLED, "waiting for a child process was cancelled");
         if (time_now_ns() >= until_ns)
@@ -133,6 +135,12 @@ clg_status process_receive(process *p, void *data, size_t size_bytes, uint64_t u
     for (size_t n = 0; size_bytes > 0; at += n, size_bytes -= n)
         CLG_TRY(transfer(p, false, at, size_bytes, until_ns, keep_waiting, user, &n));
     return CLG_OK;
+}
+
+void process_kill(process *p)
+{
+    if (p) spawn_kill(&p->child);
+    process_end(p);
 }
 
 void process_end(process *p)

@@ -5,6 +5,7 @@
  */
 #include "ocl/helper/helper.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #define MAX_HELPERS 4
+#define WAIT_MS 50 /* between looks whether waiting for an idle helper was cancelled */
 /* The helper itself enforces the time limit; this is the time that it has to report after that. */
 #define GRACE_NS UINT64_C(15000000000)
 
@@ -193,9 +195,9 @@ static void switch_off(helper_pool *pool, const char *why)
                   pool->path, why);
 }
 
-/* Starts a helper; tries twice, since the first may have been killed from outside. Returns NULL,
- * with the pool off, when both fail. */
-static process *start(ocl_context *ocl)
+/* Starts a helper; tries twice, since the first may have been killed from outside. *out_process is
+ * NULL, with the pool off, when both fail. */
+static clg_status start(ocl_context *ocl, process **out_process)
 {
     helper_pool *pool = ocl->helpers;
     helper_reply reply = {0};
@@ -206,35 +208,55 @@ static process *start(ocl_context *ocl)
         status = process_start(pool->path, &p);
         if (status == CLG_OK) status = greet(ocl, p, &reply);
     }
-    if (status == CLG_OK && reply.outcome == HELPER_DONE) return p;
+    *out_process = status == CLG_OK && reply.outcome == HELPER_DONE ? p : NULL;
+    if (*out_process) return CLG_OK;
+    if (status == CLG_ERROR_CANCELLED) {
+        process_kill(p);
+        return status;
+    }
     switch_off(pool, status != CLG_OK ? error_text() : reply.text ? reply.text : "no reason given");
     helper_reply_deinit(&reply);
     process_end(p);
-    return NULL;
+    return CLG_OK;
 }
 
-/* Returns an idle helper or a new one, waiting while all are busy; NULL when the pool is off. */
-static process *take(ocl_context *ocl, bool *out_is_new)
+/* Takes an idle helper, or a slot for a new one, for which *out_process is NULL; waits while all
+ * are busy. *out_taken: false when the pool is off. */
+static clg_status take_slot(helper_pool *pool, process **out_process, bool *out_taken)
 {
-    helper_pool *pool = ocl->helpers;
-    process *p = NULL;
+    clg_status status = CLG_OK;
+    *out_process = NULL;
     mutex_lock(&pool->lock);
-    while (!pool->is_off && pool->n_idle == 0 && pool->n_busy >= helper_n_parallel())
-        condition_wait(&pool->changed, &pool->lock);
-    const bool is_off = pool->is_off;
-    if (!is_off) {
-        pool->n_busy++;
-        if (pool->n_idle > 0) p = pool->items[--pool->n_idle];
+    while (!pool->is_off && pool->n_idle == 0 && pool->n_busy >= helper_n_parallel() &&
+           status == CLG_OK) {
+        condition_wait_for(&pool->changed, &pool->lock, WAIT_MS);
+        status = cancel_check("waiting for a compile helper");
     }
+    *out_taken = status == CLG_OK && !pool->is_off;
+    if (*out_taken) pool->n_busy++;
+    if (*out_taken && pool->n_idle > 0) *out_process = pool->items[--pool->n_idle];
     mutex_unlock(&pool->lock);
-    *out_is_new = !p;
-    if (is_off) return NULL;
-    if (!p) p = start(ocl);
-    if (p) return p;
+    return status;
+}
+
+static void leave_slot(helper_pool *pool)
+{
     mutex_lock(&pool->lock);
     pool->n_busy--;
+    condition_broadcast(&pool->changed);
     mutex_unlock(&pool->lock);
-    return NULL;
+}
+
+/* Sets *out_process to an idle helper or a new one; NULL when the pool is off. */
+static clg_status take(ocl_context *ocl, process **out_process, bool *out_is_new)
+{
+    bool taken;
+    CLG_TRY(take_slot(ocl->helpers, out_process, &taken));
+    *out_is_new = !*out_process;
+    if (!taken || *out_process) return CLG_OK;
+    const clg_status status = start(ocl, out_process);
+    if (!*out_process) leave_slot(ocl->helpers);
+    return status;
 }
 
 /* Returns an idle helper to the pool, or only its slot if p is NULL because the helper ended. */
@@ -254,15 +276,19 @@ static clg_status request_one(ocl_context *ocl, const strbuf *message, uint32_t 
                               helper_reply *out_reply, bool *out_stale)
 {
     bool is_new;
+    process *p;
     *out_stale = false;
-    process *p = take(ocl, &is_new);
+    CLG_TRY(take(ocl, &p, &is_new));
     if (!p) {
         out_reply->outcome = HELPER_UNABLE;
         return CLG_OK;
     }
     const clg_status status =
         exchange(ocl->helpers, p, message, n_limits, keep_waiting, user, out_reply);
-    if (status != CLG_OK) process_end(p);
+    if (status == CLG_ERROR_CANCELLED)
+        process_kill(p); /* it may be compiling */
+    else if (status != CLG_OK)
+        process_end(p);
     give_back(ocl->helpers, status == CLG_OK ? p : NULL);
     if (status != CLG_ERROR_IO) return status;
     *out_stale = !is_new;

@@ -4,6 +4,7 @@
  * and elements by its function eval where those of the inputs are known. Results are validated, so
  * that later code can rely on every shape. See decision 13.
  */
+#include "base/cancel.h"
 #include "ops/core/op.h"
 #include "ops/ml/strings.h"
 
@@ -283,7 +284,9 @@ clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fa
     gathered around = {0};
     clg_status status = CLG_OK;
     for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++) {
-        if (!g->nodes[i].removed) status = infer_into(g, &g->nodes[i], facts, &around);
+        status = cancel_check("inferring shapes");
+        if (status == CLG_OK && !g->nodes[i].removed)
+            status = infer_into(g, &g->nodes[i], facts, &around);
     }
     memory_free(around.facts);
     if (status != CLG_OK) {

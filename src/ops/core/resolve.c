@@ -4,6 +4,7 @@
  * the node's inputs, outputs and attributes. Unsupported operators are collected over the whole
  * model and reported together. See decision 11.
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "ops/core/op.h"
@@ -210,6 +211,7 @@ static clg_status check_nodes(const graph *g)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
+        CLG_TRY(cancel_check("checking the graph"));
         if (n->removed) continue;
         CLG_TRY(ops_check_node(n));
         for (size_t k = 0; k < n->n_attributes; k++) {

@@ -168,7 +168,7 @@ static clg_status rewrite_one(blocking *b, node_id id)
             CLG_TRY(input_in_blocks(b, id, x, &in));
         else if (b->roles[id] == ROLE_POINTWISE && x != VALUE_NONE)
             CLG_TRY(channels_in_blocks(b, id, x, &in));
-        b->graph->nodes[id].inputs[k] = in;
+        graph_set_input(b->graph, id, k, in);
     }
     value_id made;
     CLG_TRY(graph_add_value(b->graph, "", &made));

@@ -36,7 +36,7 @@ static clg_status dequantize_inputs(const graph_info *s, node_id id)
         CLG_TRY(rewrite_part(g, id, DOMAIN_INTERNAL, "Dequantized", 1, 1, &p.bytes, &made));
         CLG_TRY(set_numbers(g, g->values[made].producer, &p, CLG_FLOAT32));
         for (size_t k = i; k < g->nodes[id].n_inputs; k++)
-            if (g->nodes[id].inputs[k] == v) g->nodes[id].inputs[k] = made;
+            if (g->nodes[id].inputs[k] == v) graph_set_input(g, id, k, made);
     }
     return CLG_OK;
 }

@@ -156,9 +156,9 @@ static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
     const value_id from = g->nodes[passed].inputs[0], y = g->nodes[q->node].outputs[0];
     CLG_TRY(add_bytes(g, q->dtype, &inner));
     g->values[g->nodes[passed].outputs[0]].producer = NODE_NONE;
-    g->nodes[q->node].inputs[0] = from;
+    graph_set_input(g, q->node, 0, from);
     give(g, q->node, 0, inner);
-    g->nodes[passed].inputs[0] = inner;
+    graph_set_input(g, passed, 0, inner);
     give(g, passed, 0, y);
     return CLG_OK;
 }
@@ -169,7 +169,7 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
 {
     value_id in[3];
     if (are_void(q, bounds)) {
-        g->nodes[q->node].inputs[0] = g->nodes[passed].inputs[0];
+        graph_set_input(g, q->node, 0, g->nodes[passed].inputs[0]);
         graph_remove_node(g, passed);
         return CLG_OK;
     }
@@ -192,7 +192,7 @@ static clg_status quantize_parts(const graph_info *s, const qdq_pair *q)
         in[0] = g->nodes[joined].inputs[i];
         CLG_TRY(rewrite_part(g, joined, "", "QuantizeLinear", 13, 3, in, &part));
         g->values[part].dtype = q->dtype;
-        g->nodes[joined].inputs[i] = part;
+        graph_set_input(g, joined, i, part);
     }
     rewrite_take_output(g, joined, q->node);
     return CLG_OK;
@@ -334,7 +334,7 @@ static clg_status sink(const graph_info *s, node_id id, const qdq_pair *pairs, s
     zero = pairs[0].zero;
     if (zero == VALUE_NONE && pairs[0].axis == QDQ_ONE)
         CLG_TRY(qdq_zero_value(g, &pairs[0], &zero));
-    for (size_t i = 0; i < n_pairs; i++) g->nodes[id].inputs[i] = pairs[i].bytes;
+    for (size_t i = 0; i < n_pairs; i++) graph_set_input(g, id, i, pairs[i].bytes);
     for (size_t i = 0; i < g->nodes[id].n_outputs; i++) {
         const value_id reals = g->nodes[id].outputs[i];
         if (reals == VALUE_NONE) continue;
@@ -366,7 +366,7 @@ static clg_status undo(const graph_info *s, const qdq_pair *q)
     if (!qdq_after(s, q->reals, &p) || !qdq_is_same(&p, q)) return CLG_OK;
     if (s->graph->values[q->bytes].is_output)
         return rewrite_become(s->graph, q->node, "", "Identity", 13, 1, &p.bytes);
-    graph_replace_uses(s->graph, q->bytes, p.bytes);
+    CLG_TRY(graph_replace_uses(s->graph, q->bytes, p.bytes));
     graph_remove_node(s->graph, q->node);
     return CLG_OK;
 }

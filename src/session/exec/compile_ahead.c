@@ -7,6 +7,7 @@
  * Planning takes milliseconds, a compile 0.1 s. This is an optimisation only: if it fails, kernels
  * are compiled when they are needed.
  */
+#include "base/cancel.h"
 #include "session/exec/exec.h"
 #include "session/run/launch.h"
 
@@ -217,7 +218,10 @@ static clg_status add_packing(ahead *a, uint32_t index)
 static clg_status compile(ahead *a, const plan *p)
 {
     a->segment = p->root;
-    for (size_t i = 0; i < p->root->n_steps; i++) CLG_TRY(add_step(a, &p->root->steps[i]));
+    for (size_t i = 0; i < p->root->n_steps; i++) {
+        CLG_TRY(cancel_check("compiling kernels"));
+        CLG_TRY(add_step(a, &p->root->steps[i]));
+    }
     for (uint32_t i = 0; i < a->n_packed; i++) CLG_TRY(add_packing(a, i));
     return ocl_launches_try(a->exec->context->ocl, a->launches, a->n_launches);
 }
@@ -236,5 +240,6 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
     memory_free(a.packed);
     plan_free(p);
     arena_deinit(&a.memory);
-    return status == CLG_ERROR_OUT_OF_HOST_MEMORY ? status : CLG_OK;
+    return status == CLG_ERROR_OUT_OF_HOST_MEMORY || status == CLG_ERROR_CANCELLED ? status
+                                                                                   : CLG_OK;
 }

@@ -102,7 +102,7 @@ clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_p
 /* Makes such a plan (compile_ahead.c). Call with plan_lock held. */
 clg_status exec_make_dry_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
 /* Compiles the kernels of the plan for these inputs in helper processes (compile_ahead.c). Call
- * with plan_lock held. Fails only when host memory runs out. */
+ * with plan_lock held. Fails only when host memory runs out or it is cancelled. */
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);
 /* Drops the cached plans, because a kernel of one cannot be compiled: later runs plan again. Plans
  * in use stay valid. */

@@ -6,6 +6,7 @@
  * divided into parts that share no large values, and run in batches of parts. A part runs again if
  * its result is needed after it was released (weights are released after packing). See decision 8.
  */
+#include "base/cancel.h"
 #include "session/exec/exec.h"
 #include "session/run/frame.h"
 #include "session/run/loop_counts.h"
@@ -185,7 +186,7 @@ static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
     int32_t fault[FAULT_WORDS] = {0};
     CLG_TRY(reserve_outputs(f, segment));
     CLG_TRY(frame_prepare(f, p, segment, &prepared));
-    CLG_TRY(frame_enqueue(f, prepared, NULL));
+    CLG_TRY(frame_enqueue(f, prepared));
     if (segment->has_fault_args)
         CLG_TRY(ocl_queue_read(f->queue, f->fault, 0, fault, sizeof fault, true));
     CLG_TRY(ocl_queue_finish(f->queue));
@@ -365,6 +366,8 @@ clg_status exec_run_init(session_exec *e)
         b.in_mask && b.done && b.part_bytes && b.outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) sum_bytes(e, &b);
     for (bool more = true; status == CLG_OK && more;) {
+        status = cancel_check("computing constants");
+        if (status != CLG_OK) break;
         next_batch(e, &b);
         more = b.n_outputs > 0;
         if (more) status = rerun_part(e, &b);

@@ -4,6 +4,7 @@
  * weight and packing recipe (layout and parameters as text). Releases results of the init plan
  * after packing, and has them recomputed when they are needed again.
  */
+#include "base/cancel.h"
 #include "session/exec/weights.h"
 #include "session/run/launch.h"
 
@@ -105,7 +106,8 @@ static clg_status run_packing(session_exec *e, pack_work *w)
         ocl_buffer_create(e->context->ocl, w->packing->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
     clg_status status = CLG_OK;
     for (const step *s = w->packing->steps; s && status == CLG_OK; s = s->next) {
-        status = bring_window(e, s, w);
+        status = cancel_check("packing weights");
+        if (status == CLG_OK) status = bring_window(e, s, w);
         if (status == CLG_OK) status = launch_once(e->context, s, bind_pack_operand, w, NULL);
     }
     mutex_lock(&e->context->utility_lock);

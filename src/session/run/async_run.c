@@ -95,7 +95,7 @@ void session_stop_worker(clg_session *s)
 {
     session_worker *w = &s->worker;
     if (!w->started) return;
-    atomic_store(&s->cancel, true);
+    cancel_trigger(&s->cancel);
     mutex_lock(&w->lock);
     w->stop = true;
     condition_broadcast(&w->changed);

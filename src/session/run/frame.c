@@ -5,6 +5,7 @@
  */
 #include "session/run/frame.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/hash.h"
 
@@ -65,9 +66,11 @@ clg_status frame_prefix_node(const frame *f, const plan_step *s, clg_status stat
     return error_prefix(status, "%s", node_text(&f->exec->graph->nodes[s->node], name));
 }
 
+/* Frees the kernels in reverse order: drivers keep those of a program in a list with the newest
+ * first, and search it from there (PoCL: 32 s for 100,000 kernels in the order of creation). */
 static void free_segment(frame *f, frame_segment *s)
 {
-    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) frame_drop_kernel(f, s, i);
+    for (size_t i = s->kernels ? s->segment->n_steps : 0; i-- > 0;) frame_drop_kernel(f, s, i);
     memory_free(s->kernels);
     memory_free(s->parts);
     memory_free(s->bound);
@@ -257,6 +260,7 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     prepared->bound_stamp = 0; /* remains so when this fails half-way */
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
+        CLG_TRY(cancel_check("the run"));
         for (uint32_t b = 0; b < s->n_buffers; b++)
             CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
         if (prepared->kernels[i])
@@ -281,6 +285,7 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
         const plan_step *s = &segment->steps[i];
         if (s->what->kind != STEP_KERNEL || prepared->kernels[i]) continue;
         const kernel_ref ref = frame_kernel_ref(prepared, i);
+        CLG_TRY(cancel_check("the run"));
         prepared->kernels[i] = kernel_pool_take(&f->spare, &ref);
         if (prepared->kernels[i]) continue;
         clg_status status =

@@ -77,7 +77,11 @@ typedef struct frame {
     kernel_pool spare; /* kernels of plans and segments that were released */
     launch_limit limit;
     uint64_t enqueued_ns; /* when frame_enqueue began; only where launches have a limit */
-    uint64_t stamp;       /* the last stamp given to a memory */
+    /* The application has a token for cancelling: little work is queued at a time. */
+    bool is_cancellable;
+    double queued_ns, longest_ns; /* estimates: of the work in the queue, of its longest step */
+    node_id longest_node;         /* of that step; NODE_NONE: no step */
+    uint64_t stamp;               /* the last stamp given to a memory */
     /* for steps that draw random numbers: the frame's seed, and the number of their launches so
      * far */
     uint64_t seed, n_draws;
@@ -116,9 +120,9 @@ void frame_swap(frame *f, frame_memory *a, frame_memory *b);
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
 /* Returns whether frame_prepare has nothing to do for a segment, and takes no lock. */
 bool frame_is_ready(const frame *f, const plan *p, const plan_segment *segment);
-/* Enqueues all steps of a prepared segment (frame_enqueue.c). Stops with CANCELLED when *cancel is
- * set; cancel may be NULL. */
-clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *cancel);
+/* Enqueues all steps of a prepared segment (frame_enqueue.c). Stops with CANCELLED, before the next
+ * launch, when the thread's work is cancelled. */
+clg_status frame_enqueue(frame *f, frame_segment *prepared);
 /* Learns from the time since frame_enqueue whether the next run of this segment should measure its
  * launches. Call it when the queue has finished. */
 void frame_finished(frame *f, frame_segment *prepared);

@@ -2,7 +2,12 @@
  *
  * Enqueues the steps of a run, each as one launch or in the parts that frame_split.c decides.
  */
+#include "base/cancel.h"
 #include "session/run/frame.h"
+
+/* Limit of the estimated time of work in the queue, where launches have a limit or a token may
+ * cancel the run: what a cancel waits for. */
+#define MAX_QUEUED_NS 1e8
 
 /* Records a step for the profile, and tags the commands enqueued next with its number. */
 static clg_status note_ran(frame *f, const plan_step *s, uint32_t n_parts)
@@ -30,23 +35,16 @@ static bool ports_may_alias(const frame *f)
     return false;
 }
 
-static clg_status check_cancel(const atomic_bool *cancel)
-{
-    if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-        return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
-    return CLG_OK;
-}
-
 /* Enqueues step i in its parts; flushes the queue after each, so that a display can be drawn
  * meanwhile, or waits for each and measures it. */
 static clg_status enqueue_parts(frame *f, const frame_segment *prepared, size_t i,
-                                const bound_buffer *bound, const atomic_bool *cancel)
+                                const bound_buffer *bound)
 {
     const step *s = prepared->segment->steps[i].what;
     const uint32_t n_parts = frame_count_parts(prepared, i);
     uint64_t longest_ns = 0;
     for (uint32_t part = 0; part < n_parts; part++) {
-        if (part > 0) CLG_TRY(check_cancel(cancel));
+        if (part > 0) CLG_TRY(cancel_check("the run"));
         const uint64_t since_ns = prepared->is_watched ? f->limit.now_ns() : 0;
         CLG_TRY(
             launch_step(f->queue, s, prepared->kernels[i], bound, (launch_part){part, n_parts}));
@@ -61,39 +59,70 @@ static clg_status enqueue_parts(frame *f, const frame_segment *prepared, size_t 
     return prepared->is_watched ? launch_limit_note(&f->limit, s, n_parts, longest_ns) : CLG_OK;
 }
 
-/* Enqueues the steps. spread: they may run concurrently, and none is divided. */
-static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool spread,
-                                const atomic_bool *cancel)
+/* Waits for the queue if it would have more estimated work than MAX_QUEUED_NS with step s, so that
+ * a run which is cancelled ends soon. *spread: see enqueue_steps. */
+static clg_status limit_queued(frame *f, const plan_step *s, bool *spread)
 {
-    const plan_segment *segment = prepared->segment;
-    const bool is_plain = spread || (!prepared->parts && !prepared->is_watched);
-    size_t at = 0;
-    for (size_t i = 0; i < segment->n_steps; i++) {
-        const plan_step *s = &segment->steps[i];
-        const bound_buffer *bound = &prepared->bound[at];
-        CLG_TRY(check_cancel(cancel));
-        if (f->exec->context->profiling) CLG_TRY(note_ran(f, s, frame_count_parts(prepared, i)));
-        ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
-        if (s->what->draws)
-            CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
-        clg_status status =
-            is_plain ? launch_step(f->queue, s->what, prepared->kernels[i], bound, LAUNCH_WHOLE)
-                     : enqueue_parts(f, prepared, i, bound, cancel);
-        if (status != CLG_OK) return frame_prefix_node(f, s, status);
-        at += s->n_buffers;
+    const double time_ns = launch_limit_time_ns(&f->limit, s->what);
+    if (f->queued_ns > 0 && f->queued_ns + time_ns > MAX_QUEUED_NS) {
+        if (*spread) CLG_TRY(ocl_queue_join(f->queue));
+        *spread = false; /* up to the next window */
+        CLG_TRY(ocl_queue_finish(f->queue));
+        CLG_TRY(cancel_check("the run"));
+        f->queued_ns = f->longest_ns = 0.0;
+        f->longest_node = NODE_NONE;
+    }
+    if (time_ns > 0) f->queued_ns += time_ns;
+    if (f->longest_node == NODE_NONE || time_ns > f->longest_ns) {
+        f->longest_node = s->node;
+        f->longest_ns = time_ns;
     }
     return CLG_OK;
 }
 
-clg_status frame_enqueue(frame *f, frame_segment *prepared, const atomic_bool *cancel)
+static clg_status enqueue_step(frame *f, const frame_segment *prepared, size_t i,
+                               const bound_buffer *bound, bool is_plain)
 {
-    const bool spread = prepared->segment->overlaps && !prepared->is_split &&
-                        !prepared->is_watched && !ports_may_alias(f);
+    const plan_step *s = &prepared->segment->steps[i];
+    if (f->exec->context->profiling) CLG_TRY(note_ran(f, s, frame_count_parts(prepared, i)));
+    ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
+    if (s->what->draws)
+        CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
+    const clg_status status =
+        is_plain ? launch_step(f->queue, s->what, prepared->kernels[i], bound, LAUNCH_WHOLE)
+                 : enqueue_parts(f, prepared, i, bound);
+    return status == CLG_OK ? CLG_OK : frame_prefix_node(f, s, status);
+}
+
+/* Enqueues the steps. may_spread: they may run concurrently, and none is divided; between
+ * ocl_queue_fork and ocl_queue_join they do. */
+static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool may_spread)
+{
+    const plan_segment *segment = prepared->segment;
+    const bool is_plain = may_spread || (!prepared->parts && !prepared->is_watched);
+    const bool is_limited = f->limit.budget.limit_ns > 0 || f->is_cancellable;
+    bool spread = false;
+    size_t at = 0;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        CLG_TRY(cancel_check("the run"));
+        if (is_limited) CLG_TRY(limit_queued(f, &segment->steps[i], &spread));
+        if (may_spread && !spread && i % PLAN_WINDOW == 0) {
+            CLG_TRY(ocl_queue_fork(f->queue));
+            spread = true;
+        }
+        CLG_TRY(enqueue_step(f, prepared, i, &prepared->bound[at], is_plain));
+        at += segment->steps[i].n_buffers;
+    }
+    return spread ? ocl_queue_join(f->queue) : CLG_OK;
+}
+
+clg_status frame_enqueue(frame *f, frame_segment *prepared)
+{
+    const bool may_spread = prepared->segment->overlaps && !prepared->is_split &&
+                            !prepared->is_watched && !ports_may_alias(f);
     if (prepared->is_watched) CLG_TRY(ocl_queue_finish(f->queue)); /* of uploads */
     if (f->limit.budget.limit_ns > 0) f->enqueued_ns = f->limit.now_ns();
-    if (spread) CLG_TRY(ocl_queue_fork(f->queue));
-    CLG_TRY(enqueue_steps(f, prepared, spread, cancel));
-    if (spread) CLG_TRY(ocl_queue_join(f->queue));
+    CLG_TRY(enqueue_steps(f, prepared, may_spread));
     if (prepared->segment->n_appends == 0) return CLG_OK;
     ocl_queue_set_tag(f->queue, UINT32_MAX); /* these copies are not steps */
     return frame_append(f, prepared);

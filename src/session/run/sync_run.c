@@ -2,12 +2,15 @@
  *
  * Runs a session synchronously: finds the plan for the inputs, enqueues uploads, steps and
  * downloads in one queue, and waits once, at the end. It waits more often only where the host must
- * read values to continue planning (plan segments), and in long loops. Also prepares sessions (compiles ahead) and
- * keeps run profiles.
+ * read values to continue planning (plan segments), and in long loops. Also prepares sessions
+ * (compiles ahead) and keeps run profiles.
  */
+#include "base/cancel.h"
+#include "base/clock.h"
 #include "session/run/run_state.h"
 
 #define MAX_IN_FLIGHT 4096 /* steps enqueued before a run waits, in loops that wait for nothing */
+#define LONG_WAIT_NS 100000000 /* a cancelled run that waits longer names the launch */
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
@@ -171,14 +174,14 @@ static clg_status run_segments(run_state *r)
         CLG_TRY(find_reads(r, reads));
         if (s->exec->context->profiling) CLG_TRY(keep_segment(r));
         r->may_have_fault = r->may_have_fault || r->segment->has_fault_args;
-        CLG_TRY(frame_enqueue(s->frame, r->prepared, &s->cancel));
+        CLG_TRY(frame_enqueue(s->frame, r->prepared));
         if (r->segment->last) return CLG_OK;
         clg_status status = next_segment(r, reads, &child);
         if (is_end_of_zeros(r, status)) return CLG_OK;
         CLG_TRY(status);
         plan_segment_free(r->segment);
         r->segment = child;
-        if (atomic_load(&s->cancel)) return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
+        CLG_TRY(cancel_check("the run"));
     }
 }
 
@@ -278,12 +281,31 @@ static clg_status wait_for_all(ocl_queue *q, clg_status status)
     return error_restore(&record);
 }
 
+/* Names the launch for which a cancelled run waited long, since it cannot be interrupted. */
+static clg_status explain_wait(const frame *f, uint64_t waited_ns)
+{
+    char name[NODE_TEXT_BYTES];
+    const node_id n = f->longest_node;
+    if (waited_ns < LONG_WAIT_NS) return CLG_ERROR_CANCELLED;
+    return error_set(CLG_ERROR_CANCELLED,
+                     "the run was cancelled; it waited %.1f s for launches in progress, which "
+                     "cannot be interrupted: %s",
+                     (double)waited_ns * 1e-9,
+                     n < f->exec->graph->n_nodes ? node_text(&f->exec->graph->nodes[n], name)
+                                                 : "those in the queue");
+}
+
 static clg_status run_all(run_state *r)
 {
     clg_session *s = r->session;
+    s->frame->is_cancellable = s->token != NULL;
+    s->frame->queued_ns = s->frame->longest_ns = 0.0;
+    s->frame->longest_node = NODE_NONE;
     clg_status status = enqueue_all(r);
+    const uint64_t since_ns = time_now_ns();
     ocl_queue_set_tag(s->frame->queue, UINT32_MAX);
     status = wait_for_all(s->frame->queue, status);
+    if (status == CLG_ERROR_CANCELLED) status = explain_wait(s->frame, time_now_ns() - since_ns);
     if (status == CLG_OK && r->n_unwaited == 0) frame_finished(s->frame, r->prepared);
     run_return_inputs(r);
     if (status == CLG_OK) status = check_fault(r);
@@ -338,7 +360,7 @@ static clg_status try_run(clg_session *s, run_mode mode)
 /* Runs the session. Its outputs are invalid until a run succeeds. If the driver's compiler crashed
  * on a kernel, plans again without it; the loop terminates because each retry excludes at least one
  * more kernel. */
-static clg_status run_in_mode(clg_session *s, run_mode mode)
+static clg_status run_repeatedly(clg_session *s, run_mode mode)
 {
     ocl_context *ocl = s->exec->context->ocl;
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
@@ -354,6 +376,13 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
     return status;
 }
 
+static clg_status run_in_mode(clg_session *s, run_mode mode)
+{
+    clg_status status;
+    CANCEL_WITHIN(status, s->token, &s->cancel, run_repeatedly(s, mode));
+    return status;
+}
+
 clg_status session_run_refreshed(clg_session *s)
 {
     CLG_TRY(ocl_context_require(s->exec->context->ocl));
@@ -366,15 +395,22 @@ clg_status session_run(clg_session *s)
     return run_in_mode(s, RUN_FOR_REAL);
 }
 
-static clg_status plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
+static clg_status make_plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
 {
     run_state r;
-    *out_plan = NULL;
     clg_status status = run_begin(s, RUN_ON_ZEROS, &r);
     r.is_dry = is_dry;
     if (status == CLG_OK) status = run_find_plan(&r);
     if (status == CLG_OK) *out_plan = plan_retain(r.plan);
     run_end(&r);
+    return status;
+}
+
+static clg_status plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
+{
+    clg_status status;
+    *out_plan = NULL;
+    CANCEL_WITHIN(status, s->token, &s->cancel, make_plan_for_zeros(s, is_dry, out_plan));
     return status;
 }
 
@@ -401,7 +437,7 @@ typedef struct preparation {
 static bool may_go_on(void *user, const char *what, size_t done, size_t total)
 {
     const preparation *p = user;
-    if (atomic_load(&p->session->cancel)) return false;
+    if (cancel_is_requested()) return false;
     return !p->progress || p->progress(p->user, what, done, total);
 }
 
@@ -429,7 +465,7 @@ static clg_status build_ahead(preparation *w)
     return status;
 }
 
-clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
+static clg_status prepare(clg_session *s, clg_progress_callback progress, void *user)
 {
     preparation w = {s, progress, user};
     clg_status status = ocl_has_helper(s->exec->context->ocl) ? CLG_OK : build_ahead(&w);
@@ -444,4 +480,11 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
     /* Strings are empty in a preparation, which some operators reject as invalid data: no error
      * here. */
     return status == CLG_ERROR_DATA ? CLG_OK : status;
+}
+
+clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
+{
+    clg_status status;
+    CANCEL_WITHIN(status, s->token, &s->cancel, prepare(s, progress, user));
+    return status;
 }

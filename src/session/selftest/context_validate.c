@@ -9,6 +9,7 @@
  * A variant is an implementation together with everything that its compiled code depends on
  * (selftest_variant); results are stored per variant.
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "plan/plan.h"
@@ -95,7 +96,9 @@ static clg_status key_of(const candidate *impl, const strbuf *variant, hash128 *
     for (uint32_t i = 0; i < impl->n_packings; i++)
         for (const step *s = impl->packings[i].steps; s && status == CLG_OK; s = s->next)
             status = ocl_kernel_hash(&s->kernel, &all);
-    for (const step *s = impl->steps; s && status == CLG_OK; s = s->next) {
+    const step *before = NULL;
+    for (const step *s = impl->steps; s && status == CLG_OK; before = s, s = s->next) {
+        if (selftest_repeats(before, s)) continue; /* `variant` has it */
         if (s->kind == STEP_KERNEL) status = ocl_kernel_hash(&s->kernel, &all);
         if (s->kind == STEP_BLAS_GEMM) strbuf_append(&all, ocl_blas_identity());
     }
@@ -328,6 +331,7 @@ static clg_status find_out(device_context *context, const lower_context *lc, con
     selftest_record v;
     bool tested;
     *out_known = UNTESTED;
+    CLG_TRY(cancel_check("testing kernels"));
     CLG_TRY(make_selftest_record(impl, variant, &v));
     if (find_selftest_record(context, v.key, out_known)) return CLG_OK;
     clg_status status = test_variant(context, lc, impl, variant, &result, &tested);

@@ -43,12 +43,30 @@ void selftest_add_step(const step *s, strbuf *out)
     }
 }
 
+bool selftest_repeats(const step *before, const step *s)
+{
+    if (!before || before->kind != STEP_KERNEL || s->kind != STEP_KERNEL) return false;
+    const kernel_ref *a = &before->kernel, *b = &s->kernel;
+    return a->source == b->source && a->entry == b->entry && a->packed == b->packed &&
+           a->prelude == b->prelude && a->body == b->body && before->n_dims == s->n_dims &&
+           memcmp(before->local, s->local, sizeof s->local) == 0;
+}
+
+static void add_steps(const step *steps, strbuf *out)
+{
+    const step *before = NULL;
+    for (const step *s = steps; s; before = s, s = s->next)
+        if (selftest_repeats(before, s))
+            strbuf_append(out, "again\n");
+        else
+            selftest_add_step(s, out);
+}
+
 void selftest_variant(const candidate *impl, strbuf *out)
 {
     strbuf_printf(out, "%s\n", impl->variant);
-    for (uint32_t i = 0; i < impl->n_packings; i++)
-        for (const step *s = impl->packings[i].steps; s; s = s->next) selftest_add_step(s, out);
-    for (const step *s = impl->steps; s; s = s->next) selftest_add_step(s, out);
+    for (uint32_t i = 0; i < impl->n_packings; i++) add_steps(impl->packings[i].steps, out);
+    add_steps(impl->steps, out);
 }
 
 /* Appends what selftest_add_step does, with the addresses of texts. */

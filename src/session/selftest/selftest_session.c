@@ -166,7 +166,7 @@ clg_status selftest_session(device_context *context, clg_kernel_class kernel_cla
     clg_model *model;
     clg_session *s = NULL;
     CLG_TRY(make_model(&model));
-    clg_status status = session_create(NULL, context, model, &options, NULL, NULL, &s);
+    clg_status status = session_create(NULL, context, model, &options, NULL, NULL, NULL, &s);
     model_free(model);
     for (int run = 0; run < SELFTEST_SESSION_RUNS && status == CLG_OK; run++)
         status = run_once(s, run, &out_results[run]);

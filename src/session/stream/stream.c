@@ -146,7 +146,7 @@ static void stop(clg_stream *stream, clg_status status)
     mutex_unlock(&stream->lock);
     if (status == CLG_OK) return;
     for (size_t i = 0; i < stream->n_workers; i++)
-        atomic_store(&stream->workers[i].session->cancel, true);
+        cancel_trigger(&stream->workers[i].session->cancel);
 }
 
 void stream_cancel(clg_stream *stream)
@@ -162,7 +162,7 @@ void stream_cancel(clg_stream *stream)
     }
     mutex_unlock(&stream->lock);
     for (size_t i = 0; stops && i < stream->n_workers; i++)
-        atomic_store(&stream->workers[i].session->cancel, true);
+        cancel_trigger(&stream->workers[i].session->cancel);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */

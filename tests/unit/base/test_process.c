@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "support/unit.h"
 
+#include "base/cancel.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -147,6 +148,21 @@ TEST(receive__is_cancelled)
                  CLG_ERROR_CANCELLED, "cancelled");
     assert_int_equal(left, 0);
     process_end(p);
+}
+
+TEST(receive__obeys_the_tokens_of_its_thread)
+{
+    char byte;
+    clg_cancel token;
+    cancel_scope scope;
+    process *p = start_helper();
+    cancel_init(&token);
+    atomic_store(&token.checks_left, 2); /* triggered by the second check */
+    cancel_enter(&scope, &token);
+    assert_error(process_receive(p, &byte, 1, UINT64_MAX, NULL, NULL), CLG_ERROR_CANCELLED,
+                 "waiting for a child process was cancelled");
+    cancel_leave(&scope);
+    process_kill(p);
 }
 
 TEST(channel__of_a_child_that_has_ended__is_closed)

@@ -6,7 +6,7 @@
 #include "support/unit.h"
 
 #include "base/strbuf.h"
-#include "graph/graph.h"
+#include "graph/graph_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,7 +268,7 @@ TEST(graph__edits_reach_captures)
     assert_int_equal(counts[x], 2);
     assert_int_equal(counts[graph_find_value(g, "y")], 1);
     memory_free(counts);
-    graph_replace_uses(g, a, x);
+    assert_ok(graph_replace_uses(g, a, x));
     graph_remove_node(g, g->values[a].producer);
     assert_ok(graph_compact(g));
     assert_int_equal(g->n_nodes, 1);
@@ -276,6 +276,56 @@ TEST(graph__edits_reach_captures)
     assert_int_equal(g->values[a].producer, NODE_NONE);
     assert_int_equal(node_attribute(&g->nodes[0], "b")->as.graph->values[0].outer, x);
     assert_ok(graph_check(g));
+    graph_free(g);
+}
+
+/* Checks, on a chain whose values are also all inputs of one node, that the time of replacing every
+ * value is that of the uses: by counting them. */
+TEST(graph__replacing_uses_visits_no_others)
+{
+    enum { N = 100000 };
+    graph *g = make();
+    value_id *values = memory_zalloc(N + 1, sizeof *values);
+    values[0] = add_input(g, "x");
+    for (size_t i = 0; i < N; i++) values[i + 1] = add_node(g, "Identity", "", 1, &values[i]);
+    value_id sum = add_node(g, "Sum", "", N, values + 1);
+    assert_ok(graph_add_output(g, sum));
+    for (size_t i = 0; i < N; i++) assert_ok(graph_replace_uses(g, values[i + 1], values[0]));
+    assert_true(graph_uses_visited(g) <= (size_t)2 * N);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(g->nodes[i].inputs[0], values[0]);
+        assert_int_equal(g->nodes[N].inputs[i], values[0]);
+    }
+    assert_ok(graph_check(g));
+    graph_free(g);
+    memory_free(values);
+}
+
+/* Checks that uses that arise after the first replacement are replaced, too: of new nodes, changed
+ * inputs and new captures. */
+TEST(graph__later_uses_are_replaced)
+{
+    graph *g = make();
+    const value_id x = add_input(g, "x"), y = add_input(g, "y");
+    const value_id a = add_node(g, "Old", "a", 1, &x);
+    assert_ok(graph_replace_uses(g, y, x)); /* makes the index */
+    const value_id b = add_node(g, "New", "b", 1, &y);
+    graph_set_input(g, g->values[a].producer, 0, y);
+    assert_ok(graph_replace_uses(g, y, b));
+    assert_int_equal(g->nodes[g->values[a].producer].inputs[0], b);
+    assert_int_equal(g->nodes[g->values[b].producer].inputs[0], b);
+    graph_set_input(g, g->values[b].producer, 0, x);
+    graph *body;
+    value_id outer;
+    assert_ok(graph_create("body", &body));
+    assert_ok(graph_add_outer(body, "b", b, &outer));
+    assert_ok(graph_add_output(body, outer));
+    assert_ok(node_add_attribute(
+        g, g->values[a].producer,
+        &(graph_attribute){.name = "body", .type = ATTRIBUTE_GRAPH, .as.graph = body}));
+    assert_ok(graph_replace_uses(g, b, x));
+    assert_int_equal(body->values[outer].outer, x);
+    assert_int_equal(g->nodes[g->values[a].producer].inputs[0], x);
     graph_free(g);
 }
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "plan/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ALIGN 128
@@ -183,4 +184,67 @@ TEST(slabs__a_block_beyond_the_largest_buffer_is_refused)
     assert_error(plan_place_blocks(&block, 1, ALIGN, 4096, &s.bytes, &s.n, &s.live),
                  CLG_ERROR_OUT_OF_DEVICE_MEMORY, "4097 bytes");
     memory_free(s.bytes);
+}
+
+/* Compares two blocks by slab, then offset. */
+static int compare_places(const void *a, const void *b)
+{
+    const plan_block *x = a, *y = b;
+    if (x->slab != y->slab) return x->slab < y->slab ? -1 : 1;
+    return (x->offset_bytes > y->offset_bytes) - (x->offset_bytes < y->offset_bytes);
+}
+
+/* Checks plans with more blocks alive at a time than are compared with each other, which are placed
+ * in free ranges: nothing overlaps, and little more memory is needed than the live set. Half of the
+ * blocks stay to the end; the sizes of the others recur, as those of layers do. */
+TEST(slabs__many_live_blocks_take_little_more_than_the_live_set)
+{
+    enum { N = 20000, N_STEPS = N };
+    plan_block *blocks = memory_zalloc(N, sizeof *blocks);
+    slabs s = {0};
+    uint64_t random = 7;
+    for (uint32_t i = 0; i < N; i++)
+        blocks[i] = (plan_block){
+            .size_bytes = (size_t)ALIGN * (1 + next_random(&random) % 8) - next_random(&random) % 9,
+            .first_step = i,
+            .last_step = i % 2 ? UINT32_MAX : i + 1 + (uint32_t)(next_random(&random) % 5000)};
+    assert_ok(plan_place_blocks(blocks, N, ALIGN, 1u << 30, &s.bytes, &s.n, &s.live));
+    assert_int_equal(s.n, 1);
+    assert_true(s.bytes[0] < s.live + s.live / 16);
+    check(blocks, 2000, &s);
+    check(blocks + N - 2000, 2000, &s);
+    size_t n_live = 0; /* at the end: all of them are there together */
+    for (uint32_t i = 0; i < N; i++)
+        if (blocks[i].last_step == UINT32_MAX) blocks[n_live++] = blocks[i];
+    qsort(blocks, n_live, sizeof *blocks, compare_places);
+    for (size_t i = 1; i < n_live; i++)
+        assert_true(blocks[i].offset_bytes >=
+                    blocks[i - 1].offset_bytes + blocks[i - 1].size_bytes);
+    memory_free(s.bytes);
+    memory_free(blocks);
+}
+
+/* As above with small slabs and blocks of an earlier segment, which stay where they are. */
+TEST(slabs__many_live_blocks_respect_fixed_ones_and_limits)
+{
+    enum { N = 8000, N_FIXED = 20, LIMIT = 64 << 10 };
+    plan_block *blocks = memory_zalloc(N, sizeof *blocks);
+    slabs s = {.bytes = memory_zalloc(1, sizeof *s.bytes), .n = 1};
+    uint64_t random = 3;
+    s.bytes[0] = 50000;
+    for (uint32_t i = 0; i < N; i++)
+        blocks[i] = (plan_block){.size_bytes = 100 + next_random(&random) % 600,
+                                 .first_step = i < N_FIXED ? 0 : i,
+                                 .last_step =
+                                     i < N_FIXED ? 3000 : i + (uint32_t)next_random(&random) % 4000,
+                                 .fixed = i < N_FIXED,
+                                 .offset_bytes = i < N_FIXED ? (size_t)ALIGN * 18 * i : 0};
+    assert_ok(plan_place_blocks(blocks, N, ALIGN, LIMIT, &s.bytes, &s.n, &s.live));
+    assert_true(s.n > 1);
+    for (size_t i = 0; i < s.n; i++) assert_true(s.bytes[i] <= LIMIT);
+    for (uint32_t i = 0; i < N_FIXED; i++)
+        assert_int_equal(blocks[i].offset_bytes, (size_t)ALIGN * 18 * i);
+    check(blocks, N, &s);
+    memory_free(s.bytes);
+    memory_free(blocks);
 }

@@ -133,13 +133,16 @@ clg_model_options engine_model_options(const options *o)
 {
     clg_model_options given = CLG_MODEL_OPTIONS_INIT;
     given.read_files = o->read_files;
+    given.cancel = interrupt_token();
     return given;
 }
 
 int engine_load_model(const options *o, const char *path, clg_model **out_model)
 {
     const clg_model_options given = engine_model_options(o);
+    interrupt_begin_computing();
     clg_status status = clg_model_load_file(path, &given, out_model);
+    interrupt_end_computing();
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
@@ -156,6 +159,7 @@ clg_session_options engine_session_options(const options *o)
     (void)read_precision(o->precision, &given.precision); /* checked by engine_check */
     given.keep_fp32 = o->keep_fp32.items;
     given.n_keep_fp32 = o->keep_fp32.count;
+    given.cancel = interrupt_token();
     return given;
 }
 
@@ -164,9 +168,9 @@ int engine_create_session(const options *o, clg_context *context, clg_model *mod
 {
     clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
-    interrupt_begin(NULL);
+    interrupt_begin_computing();
     clg_status status = clg_session_create(context, model, &given, out_session);
-    interrupt_end(NULL);
+    interrupt_end_computing();
     output_progress_clear();
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);

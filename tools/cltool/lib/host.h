@@ -39,6 +39,7 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
 size_t host_n_processors(void);
 /* Returns whether the system has a graphics card of a vendor that has OpenCL drivers. */
 bool host_has_gpu(void);
+void host_pause_ms(unsigned ms);
 /* Returns a monotonic time in milliseconds. */
 double now_ms(void);
 /* Returns the peak resident memory of the program so far; 0 when it is unknown. */

@@ -55,6 +55,12 @@ void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
     _exit(code);
 }
 
+void host_pause_ms(unsigned ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000L};
+    (void)nanosleep(&pause, NULL);
+}
+
 bool host_is_separator(char c) { return c == '/'; }
 
 bool host_exists(const char *path) { return access(path, F_OK) == 0; }

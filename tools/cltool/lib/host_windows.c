@@ -137,6 +137,8 @@ static DWORD attributes_of(const char *path)
     return widen(path, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
 }
 
+void host_pause_ms(unsigned ms) { Sleep(ms); }
+
 bool host_is_separator(char c) { return c == '/' || c == '\\'; }
 
 bool host_exists(const char *path) { return attributes_of(path) != INVALID_FILE_ATTRIBUTES; }

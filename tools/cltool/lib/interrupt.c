@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #define MAX_AT_WORK 256
+#define MAX_CANCEL_MS 800
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Sessions and streams in progress. The lock guards them and `depth`. */
@@ -18,7 +19,8 @@ static struct {
     void *object;
     void (*cancel)(void *object);
 } at_work[MAX_AT_WORK];
-static size_t depth;
+static size_t depth, n_writing; /* sections; those that may write files */
+static clg_cancel *token;
 static atomic_bool is_seen;
 static bool wants_json;
 
@@ -41,15 +43,21 @@ static void interrupted(void)
     (void)pthread_mutex_lock(&lock);
     if (depth == 0 || atomic_load(&is_seen)) leave_now();
     atomic_store(&is_seen, true);
+    clg_cancel_trigger(token);
     for (size_t i = 0; i < MAX_AT_WORK; i++) {
         if (at_work[i].object) at_work[i].cancel(at_work[i].object);
     }
+    (void)pthread_mutex_unlock(&lock);
+    host_pause_ms(MAX_CANCEL_MS);
+    (void)pthread_mutex_lock(&lock);
+    if (n_writing == 0) leave_now(); /* in a call of the driver, or freeing a large model */
     (void)pthread_mutex_unlock(&lock);
 }
 
 void interrupt_setup(bool json)
 {
     wants_json = json;
+    if (clg_cancel_create(&token) != CLG_OK) token = NULL; /* then a signal ends the program late */
     host_watch_interrupts(interrupted);
 }
 
@@ -57,11 +65,12 @@ static void cancel_session(void *session) { clg_session_cancel(session); }
 
 static void cancel_stream(void *stream) { clg_stream_cancel(stream); }
 
-static void begin(void *object, void (*cancel)(void *object))
+static void begin(void *object, void (*cancel)(void *object), bool is_writing)
 {
     size_t i = 0;
     (void)pthread_mutex_lock(&lock);
     depth++;
+    if (is_writing) n_writing++;
     while (i < MAX_AT_WORK && at_work[i].object) i++;
     if (object && i < MAX_AT_WORK) {
         at_work[i].object = object;
@@ -70,22 +79,29 @@ static void begin(void *object, void (*cancel)(void *object))
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void end(void *object)
+static void end(void *object, bool is_writing)
 {
     size_t i = 0;
     (void)pthread_mutex_lock(&lock);
     depth--;
+    if (is_writing) n_writing--;
     while (i < MAX_AT_WORK && at_work[i].object != object) i++;
     if (object && i < MAX_AT_WORK) at_work[i].object = NULL;
     (void)pthread_mutex_unlock(&lock);
 }
 
-void interrupt_begin(clg_session *session) { begin(session, cancel_session); }
+void interrupt_begin(clg_session *session) { begin(session, cancel_session, !session); }
 
-void interrupt_end(clg_session *session) { end(session); }
+void interrupt_end(clg_session *session) { end(session, !session); }
 
-void interrupt_begin_stream(clg_stream *stream) { begin(stream, cancel_stream); }
+void interrupt_begin_computing(void) { begin(NULL, NULL, false); }
 
-void interrupt_end_stream(clg_stream *stream) { end(stream); }
+void interrupt_end_computing(void) { end(NULL, false); }
+
+void interrupt_begin_stream(clg_stream *stream) { begin(stream, cancel_stream, true); }
+
+void interrupt_end_stream(clg_stream *stream) { end(stream, true); }
+
+clg_cancel *interrupt_token(void) { return token; }
 
 bool interrupt_seen(void) { return atomic_load(&is_seen); }

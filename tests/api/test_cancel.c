@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests tokens (clg_cancel): a token that is triggered at any of its checks ends loading, the
+ * creation of a session, preparations and runs with CANCELLED, and the same work is right
+ * afterwards. The token triggers itself at the N-th check, so that nothing depends on time; that
+ * there are as many checks as nodes or steps shows that none takes long to be heard.
+ */
+#include "support/unit.h"
+
+#include "support/fixtures/large_models.h"
+#include "support/fixtures/pocl_context.h"
+
+#include "base/cancel.h"
+#include "session/session.h"
+
+#include <clgraph/inspect.h>
+
+#include <string.h>
+
+TEST_GROUP(open_context, close_context)
+
+enum { N_NODES = 40, NEVER = 1 << 30 };
+
+static const float zeros[2] = {0.0F, 0.0F};
+
+/* ---- phases ---------------------------------------------------------------------------------- */
+
+/* The work that is cancelled: each phase frees what it makes. */
+typedef struct work {
+    const large_model *kind;
+    clg_model *model;
+    clg_session *session;
+    clg_cancel *token;
+} work;
+
+static clg_status load(work *w)
+{
+    clg_model_options options = CLG_MODEL_OPTIONS_INIT;
+    clg_model *model;
+    options.cancel = w->token;
+    const clg_status status = large_model_load(w->kind, N_NODES, &options, &model);
+    clg_model_free(model);
+    return status;
+}
+
+static clg_status create(work *w)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    options.cancel = w->token;
+    const clg_status status = clg_session_create(context, w->model, &options, &session);
+    clg_session_free(session);
+    return status;
+}
+
+/* Plans without kernels and plans: exec_forget_plans makes each call plan again. */
+static clg_status plan_it(work *w)
+{
+    clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
+    exec_forget_plans(w->session->exec);
+    return clg_session_memory(w->session, &memory);
+}
+
+static clg_status prepare(work *w)
+{
+    exec_forget_plans(w->session->exec);
+    return clg_session_prepare(w->session, NULL, NULL);
+}
+
+static clg_status run(work *w) { return clg_session_run(w->session); }
+
+static clg_status run_async(work *w)
+{
+    clg_status status = clg_session_run_async(w->session);
+    return status == CLG_OK ? clg_session_wait(w->session) : status;
+}
+
+/* Runs a phase with a token that triggers itself at a check; returns the number of checks. */
+static size_t count_checks(clg_status (*phase)(work *w), work *w, size_t at, clg_status *out_status)
+{
+    clg_cancel_reset(w->token);
+    atomic_store(&w->token->checks_left, at);
+    *out_status = phase(w);
+    return at - atomic_load(&w->token->checks_left);
+}
+
+/* Cancels a phase at each of its first checks, and at ever later ones up to the last, which then is
+ * made once more without; returns the number of checks. */
+static size_t cancel_everywhere(const char *name, clg_status (*phase)(work *w), work *w)
+{
+    clg_status status;
+    (void)count_checks(phase, w, NEVER, &status); /* compiles and tests kernels: more checks */
+    const size_t n = count_checks(phase, w, NEVER, &status);
+    if (status != CLG_OK) print_message("%s of %s: %s\n", name, w->kind->name, clg_last_error());
+    assert_int_equal(status, CLG_OK);
+    for (size_t at = 1; at <= n; at += at < 8 ? 1 : at / 2) {
+        (void)count_checks(phase, w, at, &status);
+        if (status != CLG_ERROR_CANCELLED)
+            print_message("%s of %s, cancelled at check %zu of %zu: %s\n", name, w->kind->name, at,
+                          n, clg_last_error());
+        assert_int_equal(status, CLG_ERROR_CANCELLED);
+        assert_non_null(strstr(clg_last_error(), "cancelled"));
+        assert_true(clg_cancel_is_triggered(w->token));
+    }
+    (void)count_checks(phase, w, NEVER, &status);
+    assert_int_equal(status, CLG_OK);
+    return n;
+}
+
+static void open_work(const char *kind, work *out_work)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    const int64_t dims[] = {2};
+    *out_work = (work){.kind = large_model_find(kind)};
+    assert_non_null(out_work->kind);
+    assert_ok(clg_cancel_create(&out_work->token));
+    assert_ok(large_model_load(out_work->kind, N_NODES, NULL, &out_work->model));
+    options.cancel = out_work->token;
+    assert_ok(clg_session_create(context, out_work->model, &options, &out_work->session));
+    assert_ok(clg_session_set_input_data(out_work->session, "x", out_work->kind->dtype,
+                                         out_work->kind->rank, dims, zeros));
+}
+
+static void close_work(work *w)
+{
+    clg_session_free(w->session);
+    clg_model_free(w->model);
+    clg_cancel_free(w->token);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+TEST(cancel__loading_ends_at_any_node)
+{
+    work w;
+    open_work("layers", &w);
+    assert_true(cancel_everywhere("loading", load, &w) > (size_t)2 * N_NODES);
+    close_work(&w);
+}
+
+TEST(cancel__creating_a_session_ends_at_any_node)
+{
+    static const char *const kinds[] = {"chain", "pointwise", "constants"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        work w;
+        open_work(kinds[i], &w);
+        clg_session_free(w.session); /* else the new one shares what it has made */
+        w.session = NULL;
+        assert_true(cancel_everywhere("creating", create, &w) > (size_t)4 * N_NODES);
+        close_work(&w);
+    }
+}
+
+TEST(cancel__planning_ends_at_any_step)
+{
+    static const char *const kinds[] = {"layers", "live", "loop", "nested"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        work w;
+        open_work(kinds[i], &w);
+        /* each step is planned, placed, written and ordered */
+        assert_true(cancel_everywhere("planning", plan_it, &w) > (size_t)4 * N_NODES);
+        close_work(&w);
+    }
+}
+
+TEST(cancel__preparing_ends_at_any_step)
+{
+    work w;
+    open_work("layers", &w);
+    assert_true(cancel_everywhere("preparing", prepare, &w) > (size_t)6 * N_NODES);
+    close_work(&w);
+}
+
+TEST(cancel__a_run_ends_before_any_launch)
+{
+    work w;
+    open_work("layers", &w);
+    assert_ok(clg_session_run(w.session));
+    assert_true(cancel_everywhere("running", run, &w) >= N_NODES);
+    assert_true(cancel_everywhere("running asynchronously", run_async, &w) >= N_NODES);
+    close_work(&w);
+}
+
+TEST(cancel__a_clone_obeys_the_token_of_its_origin)
+{
+    work w;
+    clg_session *clone;
+    const int64_t dims[] = {2};
+    open_work("layers", &w);
+    assert_ok(clg_session_clone(w.session, &clone));
+    assert_ok(clg_session_set_input_data(clone, "x", CLG_FLOAT32, 1, dims, zeros));
+    clg_session_free(w.session);
+    w.session = NULL;
+    clg_cancel_trigger(w.token);
+    assert_int_equal(clg_session_run(clone), CLG_ERROR_CANCELLED);
+    clg_cancel_reset(w.token);
+    clg_cancel_free(w.token); /* the clone keeps it alive */
+    w.token = NULL;
+    assert_ok(clg_session_run(clone));
+    clg_session_free(clone);
+    close_work(&w);
+}
+
+/* Checks that runs with a token queue at most 100 ms of estimated work: with a device that is
+ * believed to be slow, they wait between steps, which a test of the queue's flag shows. */
+TEST(cancel__a_run_with_a_token_limits_the_work_in_the_queue)
+{
+    work w;
+    open_work("layers", &w);
+    w.session->frame->limit.budget.rates = (device_rates){1e30, 1e30, 1};
+    assert_ok(clg_session_run(w.session));
+    assert_true(w.session->frame->queued_ns < 1.0);
+    w.session->frame->limit.budget.rates = (device_rates){1e-7, 1e-7, 1}; /* 10 ms a byte */
+    assert_ok(clg_session_run(w.session));
+    /* of N_NODES steps only the last one or some are left in the queue */
+    assert_non_null(w.session->frame->longest);
+    assert_true(w.session->frame->queued_ns <=
+                (w.session->frame->longest_ns > 1e8 ? w.session->frame->longest_ns : 1e8));
+    close_work(&w);
+}
+
+TEST(cancel__null_tokens_do_nothing)
+{
+    clg_cancel_trigger(NULL);
+    clg_cancel_reset(NULL);
+    clg_cancel_free(NULL);
+    assert_false(clg_cancel_is_triggered(NULL));
+    assert_int_equal(clg_cancel_create(NULL), CLG_ERROR_INVALID_ARGUMENT);
+}
