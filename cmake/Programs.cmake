@@ -9,7 +9,8 @@ if(CLG_BUILD_TOOLS)
     add_executable(cltool ${tool_sources})
     target_include_directories(cltool PRIVATE
       "${PROJECT_SOURCE_DIR}/tools/cltool/lib" "${PROJECT_SOURCE_DIR}/tools/cltool/lib/data")
-    target_link_libraries(cltool PRIVATE clg_settings clgraph clg_jansson clg_stb Threads::Threads)
+    target_link_libraries(cltool PRIVATE
+      clg_settings clgraph clg_jansson clg_stb ZLIB::ZLIB Threads::Threads)
     if(UNIX)
       target_link_libraries(cltool PRIVATE m)
     endif()

@@ -85,13 +85,12 @@ describe() { # NAME VERSION CFLAGS LIBS
     "$prefix" "$1" "$1" "$2" "$3" "$4" >"$prefix/lib/pkgconfig/$1.pc"
 }
 
-# The two parts of stb that cltool calls; Debian's library has more of them in one.
+# The part of stb that cltool calls; Debian's library has more of them in one.
 build_stb() {
   [ ! -f "$prefix/lib/pkgconfig/stb.pc" ] || return 0
   echo "==== stb for Windows"
   cp -rL /usr/include/stb "$prefix/include/"
-  printf '#define %s\n#include "%s"\n' STB_IMAGE_IMPLEMENTATION stb_image.h \
-    STB_IMAGE_RESIZE_IMPLEMENTATION stb_image_resize.h STB_IMAGE_WRITE_IMPLEMENTATION stb_image_write.h >"$work/stb.c"
+  printf '#define %s\n#include "%s"\n' STB_IMAGE_IMPLEMENTATION stb_image.h >"$work/stb.c"
   $target-gcc -O2 -I "$prefix/include/stb" -c "$work/stb.c" -o "$work/stb.o"
   rm -f "$prefix/lib/libstb.a"
   $target-ar rcs "$prefix/lib/libstb.a" "$work/stb.o"

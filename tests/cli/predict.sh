@@ -140,7 +140,7 @@ show predict digits.onnx -i cut.npy -o new.npy -q
 mkdir broken
 cp images/00.png images/01.png broken
 echo "no image" >broken/02.png
-show predict digits.onnx -i broken -o new.npy -q --batch 1
+show any -- predict digits.onnx -i broken -o broken.npy -q --batch 1
 show predict digits.onnx -i heldout.npy -o new.npy --json -q --batch x
 ls new* 2>/dev/null
 

@@ -14,6 +14,7 @@
 #include "names.h"
 #include "output.h"
 #include "predict_batch.h"
+#include "predict_rows.h"
 
 #include <clgraph/stream.h>
 
@@ -363,11 +364,13 @@ static int write_tensor(predict *p, const clg_stream_tensor *from)
 static clg_status write_rows(void *user, clg_stream_batch *batch)
 {
     predict *p = user;
-    for (size_t i = 0; i < batch->n_tensors && p->write_code == CODE_DONE; i++)
+    const int64_t first = p->rows_before + (int64_t)batch->first_row;
+    for (size_t i = 0; i < batch->n_tensors && p->write_code == CODE_DONE; i++) {
+        rows_blank(&p->inputs, p->first_row + first, &batch->tensors[i]);
         p->write_code = write_tensor(p, &batch->tensors[i]);
+    }
     if (now_ms() - p->shown_ms > PROGRESS_MS) {
-        output_progress("rows", (size_t)p->rows_before + (size_t)batch->first_row + batch->n_rows,
-                        (size_t)p->n_rows);
+        output_progress("rows", (size_t)first + batch->n_rows, (size_t)p->n_rows);
         p->shown_ms = now_ms();
     }
     return p->write_code == CODE_DONE ? CLG_OK : CLG_ERROR_IO;
@@ -485,13 +488,14 @@ static int print_json(const predict *p)
                                "file", output_json_text(t->path), "dtype", clg_dtype_name(t->dtype),
                                "shape", output_json_dims(t->rank, t->dims)));
     }
-    return output_json(json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "model",
-        output_json_text(p->engine.model_path), "devices", devices, "precision", p->precision,
-        "batch", (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds",
-        p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share,
-        "read_seconds", p->stats.read_seconds, "write_seconds", p->stats.write_seconds,
-        "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs", outputs));
+    return output_json(
+        json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:o}", "model",
+                  output_json_text(p->engine.model_path), "devices", devices, "precision",
+                  p->precision, "batch", (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows,
+                  "seconds", p->stats.seconds, "rows_per_s", rows_a_second(p), "idle_share",
+                  p->stats.idle_share, "read_seconds", p->stats.read_seconds, "write_seconds",
+                  p->stats.write_seconds, "peak_rss_bytes", (json_int_t)peak_rss_bytes(), "outputs",
+                  outputs, "failed", rows_failed(&p->inputs, p->first_row, p->n_rows)));
 }
 
 static void print_text(const predict *p)
@@ -530,6 +534,7 @@ int cmd_predict(const options *o)
     if (code == CODE_DONE) code = work(p);
     if (code == CODE_DONE && o->json) code = print_json(p);
     if (code == CODE_DONE && !o->json) print_text(p);
+    if (code == CODE_DONE) code = rows_end(&p->inputs, p->first_row, p->n_rows, o->json);
     close_all(p);
     free(p);
     return code;

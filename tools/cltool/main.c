@@ -26,7 +26,12 @@ static const command commands[] = {
          OPTIONS_TOLERANCE | OPTIONS_FORCE,
      "one prediction",
      "An element of an image is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for "
-     "integer inputs).\n"
+     "integer inputs). --resize\n"
+     "filters as Pillow's BILINEAR: 'stretch' to the input's size; 'crop' keeps the ratio and "
+     "takes "
+     "the centre; 'pad'\n"
+     "keeps it too, and centres the image on black. PNG, JPEG and BMP files, without colour "
+     "profiles and EXIF rotation.\n"
      "Statistics are of finite elements; NaN and infinities are counted.",
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
     {"predict", "MODEL -i NAME=DATA... -o NAME=FILE.npy...", 1, 1,
@@ -40,7 +45,11 @@ static const command commands[] = {
      "same "
      "numbers. Memory does\n"
      "not grow with the dataset, results keep the order of rows, and files appear when they are "
-     "complete.",
+     "complete.\n"
+     "An image that cannot be loaded does not end the run: its row of each output is NaN "
+     "(integers: "
+     "0), it is listed at\n"
+     "the end, and the exit code is 1.",
      "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
     {"verify", "DIR...", 1, SIZE_MAX,
      OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,

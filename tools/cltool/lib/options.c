@@ -107,6 +107,8 @@ static const option_row rows[] = {
      "multiplies 0..1 before the mean is taken"},
     {"resize", 0, KIND_TEXT, AT(resize), OPTIONS_INPUT, "HOW",
      "stretch, crop or pad an image of another size"},
+    {"max-pixels", 0, KIND_SIZE, AT(max_pixels), OPTIONS_INPUT, "N",
+     "refuse images of more pixels (default 100 million)"},
     {"channels", 0, KIND_TEXT, AT(channels), OPTIONS_INPUT, "ORDER", "rgb, bgr or gray"},
     {"layout", 0, KIND_TEXT, AT(layout), OPTIONS_INPUT, "ORDER", "nchw or nhwc (else guessed)"},
     {"shape", 0, KIND_LIST, AT(shapes), OPTIONS_SHAPE, "NAME=AxBxC",

@@ -29,6 +29,7 @@ typedef struct options {
     bool cast;
     const char *mean, *std, *resize, *channels, *layout;
     double scale;
+    size_t max_pixels; /* of an image; 0: not given */
     /* devices */
     bool measure, diagnose;
     /* inspect */

@@ -35,6 +35,7 @@ struct dataset {
     double *cells;    /* of one line */
     input_item item;  /* images */
     image_recipe how; /* for images */
+    char **problems;  /* for each image, why it could not be loaded; NULL if it was */
     clg_value *row;   /* to be repeated */
 };
 
@@ -66,8 +67,15 @@ void dataset_free(dataset *d)
     clg_npy_reader_free(d->npy);
     csv_close(&d->csv);
     clg_value_free(d->row);
+    for (size_t i = 0; d->problems && i < d->item.n_images; i++) free(d->problems[i]);
+    free(d->problems);
     free(d->cells);
     free(d);
+}
+
+const char *dataset_problem(const dataset *d, int64_t row)
+{
+    return d->problems ? d->problems[row] : NULL;
 }
 
 int64_t dataset_rows(const dataset *d) { return d->n_rows; }
@@ -196,16 +204,26 @@ typedef struct decoding {
     float *to;
     pthread_t thread;
     bool is_started;
-    int code;
-    failure_record failure;
 } decoding;
+
+/* Loads one image. One that cannot be loaded becomes zeros, and is not tried again. */
+static void decode_row(const dataset *d, size_t row, float *to, size_t n_elems)
+{
+    failure_record why;
+    if (!d->problems[row] && image_row(&d->how, &d->item, row, to) == CODE_DONE) return;
+    memset(to, 0, n_elems * sizeof *to);
+    if (d->problems[row]) return;
+    failure_take(&why);
+    d->problems[row] = must_printf("%s%s%s%s", why.text, why.hint[0] ? " (" : "", why.hint,
+                                   why.hint[0] ? ")" : "");
+}
 
 static void *decode(void *argument)
 {
-    decoding *part = argument;
-    part->code =
-        image_rows(&part->dataset->how, &part->dataset->item, part->first, part->n, part->to);
-    if (part->code != CODE_DONE) failure_take(&part->failure);
+    const decoding *part = argument;
+    const size_t n_elems = image_row_elems(&part->dataset->how, &part->dataset->item);
+    for (size_t i = 0; i < part->n; i++)
+        decode_row(part->dataset, part->first + i, part->to + i * n_elems, n_elems);
     return NULL;
 }
 
@@ -216,18 +234,17 @@ static size_t count_decoders(size_t n)
 }
 
 /* Decodes images on up to MAX_DECODERS threads: decoding takes longer than most predictions. */
-static int decode_all(const dataset *d, size_t first, size_t n, float *to)
+static void decode_all(const dataset *d, size_t first, size_t n, float *to)
 {
-    size_t row = 1, n_parts = count_decoders(n), n_before = 0;
-    int code = CODE_DONE;
-    for (size_t i = 1; i < d->rank; i++) row *= (size_t)d->dims[i];
+    const size_t n_parts = count_decoders(n), n_elems = image_row_elems(&d->how, &d->item);
+    size_t n_before = 0;
     decoding *parts = must_alloc(n_parts, sizeof *parts);
     for (size_t i = 0; i < n_parts; i++) {
         decoding *part = &parts[i];
         part->dataset = d;
         part->first = first + n_before;
         part->n = n / n_parts + (i < n % n_parts);
-        part->to = to + n_before * row;
+        part->to = to + n_before * n_elems;
         n_before += part->n;
         part->is_started =
             i + 1 < n_parts && pthread_create(&part->thread, NULL, decode, part) == 0;
@@ -235,17 +252,15 @@ static int decode_all(const dataset *d, size_t first, size_t n, float *to)
     }
     for (size_t i = 0; i < n_parts; i++) {
         if (parts[i].is_started) (void)pthread_join(parts[i].thread, NULL);
-        if (code == CODE_DONE && parts[i].code != CODE_DONE) failure_put(&parts[i].failure);
-        if (code == CODE_DONE) code = parts[i].code;
     }
     free(parts);
-    return code;
 }
 
 static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     (void)size_bytes;
-    return decode_all(d, (size_t)first, n, to);
+    decode_all(d, (size_t)first, n, to);
+    return CODE_DONE;
 }
 
 /* Reads images for an input that is not float32: decodes them as float32, then casts them without a
@@ -255,10 +270,9 @@ static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size
     clg_value *rows, *cast = NULL;
     int code = make_rows(d, CLG_FLOAT32, n, &rows);
     if (code != CODE_DONE) return code;
-    code = decode_all(d, (size_t)first, n, clg_value_data(rows));
-    clg_status status =
-        code == CODE_DONE ? clg_value_cast(rows, d->port->dtype, &cast, NULL) : CLG_OK;
-    if (status == CLG_OK && cast) status = clg_value_read(cast, to, size_bytes);
+    decode_all(d, (size_t)first, n, clg_value_data(rows));
+    clg_status status = clg_value_cast(rows, d->port->dtype, &cast, NULL);
+    if (status == CLG_OK) status = clg_value_read(cast, to, size_bytes);
     if (status != CLG_OK)
         code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
     clg_value_free(cast);
@@ -269,7 +283,7 @@ static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size
 int dataset_open_images(const options *o, input_item *item, dataset **out_dataset)
 {
     dataset *d = make(o, item->port, item->from);
-    int code = image_begin(o, item, &d->how);
+    int code = image_begin(o, item, true, &d->how);
     if (code == CODE_DONE && d->how.batch_axis != 0) {
         code = fail(CODE_USAGE, CLG_ERROR_SHAPE,
                     "input '%s' takes one image a run: it has no rows to stream",
@@ -283,6 +297,7 @@ int dataset_open_images(const options *o, input_item *item, dataset **out_datase
         d->rank = item->rank;
         memcpy(d->dims, item->dims, sizeof d->dims);
         d->n_rows = (int64_t)item->n_images;
+        d->problems = must_alloc(item->n_images, sizeof *d->problems);
     }
     return give(code, d, out_dataset);
 }

@@ -17,7 +17,9 @@ int dataset_open_npy(const options *o, const clg_port *port, const char *path,
 /* Opens n columns of a .csv file, starting at column `first`; n 0: all columns. */
 int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
                      size_t n, dataset **out_dataset);
-/* Opens the item's images, one per row. Sets the item's free dimensions as image_begin does. */
+/* Opens the item's images, one per row. Sets the item's free dimensions as image_begin does, from
+ * the first image that can be read. Rows of images that cannot be loaded are zeros; dataset_problem
+ * has the reasons. */
 int dataset_open_images(const options *o, input_item *item, dataset **out_dataset);
 /* Creates a dataset without a fixed number of rows, each equal to `row`: a value of the input's
  * dtype whose first dimension is 1. Retains `row`. */
@@ -34,6 +36,9 @@ const int64_t *dataset_dims(const dataset *d);
 /* Reads n rows, starting at row `first`, in the input's dtype. `to` has size_bytes bytes, which
  * must be the size of these rows. Ranges may be read in any order, but by one thread at a time. */
 int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
+/* Returns why a row that was read could not be loaded; NULL: it was loaded. Any thread, while other
+ * rows are read. The text is valid until the dataset is freed. */
+const char *dataset_problem(const dataset *d, int64_t row);
 
 /* Lists the image files of a folder, sorted by name; the caller frees each name and the list with
  * free(). */

@@ -1,145 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads images as tensors: reads them with stb_image, converts size and channels, scales, and
- * stores them in the input's layout. An element is (pixel * scale - mean) / std, with pixels from 0
- * to 1; for integer inputs scale is multiplied by 255.
+ * Loads images as tensors: converts size and channels, scales, and stores pixels in the input's
+ * layout. An element is (pixel * scale - mean) / std, with pixels from 0 to 1; for integer inputs
+ * scale is multiplied by 255.
  */
 #include "image.h"
 
-#include "host.h"
+#include "image_file.h"
 #include "names.h"
 #include "output.h"
 #include "stats.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stb_image.h>
-#include <stb_image_resize.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels as [height, width, channels] in row-major order, from 0 to 1. */
-typedef struct image {
-    int width, height, channels;
-    float *pixels;
-} image;
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-/* Returns whether a file starts like one of the formats that cltool reads. Without this check,
- * stb_image would accept some random bytes as a TGA file. */
-static bool has_image_magic(FILE *stream)
-{
-    unsigned char magic[4] = {0};
-    size_t n = fread(magic, 1, sizeof magic, stream);
-    rewind(stream);
-    return n == sizeof magic &&
-           (memcmp(magic, "\x89PNG", 4) == 0 || memcmp(magic, "\xFF\xD8\xFF", 3) == 0 ||
-            memcmp(magic, "BM", 2) == 0);
-}
-
-static float *read_pixels(FILE *stream, int channels, image *out_image)
-{
-    int ignored;
-    size_t n;
-    bool is_deep = stbi_is_16_bit_from_file(stream) != 0;
-    void *raw = is_deep ? (void *)stbi_load_from_file_16(stream, &out_image->width,
-                                                         &out_image->height, &ignored, channels)
-                        : (void *)stbi_load_from_file(stream, &out_image->width, &out_image->height,
-                                                      &ignored, channels);
-    if (!raw) return NULL;
-    n = (size_t)out_image->width * (size_t)out_image->height * (size_t)channels;
-    float *pixels = must_alloc(n, sizeof *pixels);
-    for (size_t i = 0; i < n; i++) {
-        pixels[i] = is_deep ? (float)((const unsigned short *)raw)[i] / 65535.0f
-                            : (float)((const unsigned char *)raw)[i] / 255.0f;
-    }
-    stbi_image_free(raw);
-    return pixels;
-}
-
-static int read_image(const char *path, int channels, image *out_image)
-{
-    *out_image = (image){.channels = channels};
-    FILE *stream = path_is_folder(path) ? NULL : host_open(path, "rb");
-    if (!stream) {
-        return fail_file("image '%s' cannot be read: %s", path,
-                         path_is_folder(path) ? "it is a folder" : strerror(errno));
-    }
-    bool is_image = has_image_magic(stream);
-    if (is_image) out_image->pixels = read_pixels(stream, channels, out_image);
-    (void)fclose(stream);
-    if (out_image->pixels) return CODE_DONE;
-    if (!is_image)
-        return fail_file("'%s' is not a readable image: it is neither PNG, JPEG nor BMP", path);
-    return fail_file("image '%s' is damaged or of an unsupported format (%s)", path,
-                     stbi_failure_reason());
-}
-
 /* ---- size ------------------------------------------------------------------------------------ */
 
-/* Resizes an image by a triangle filter, which is widened for shrinking. */
-static int resize_to(const image *from, int width, int height, image *out_to)
+/* Checks that an image has the input's size, if it is not resized. */
+static int check_size(const image_recipe *r, const input_item *item, const char *path, int width,
+                      int height)
 {
-    *out_to = (image){width, height, from->channels, NULL};
-    out_to->pixels =
-        must_alloc((size_t)width * (size_t)height, (size_t)from->channels * sizeof(float));
-    int done = stbir_resize_float_generic(from->pixels, from->width, from->height, 0,
-                                          out_to->pixels, width, height, 0, from->channels,
-                                          STBIR_ALPHA_CHANNEL_NONE, 0, STBIR_EDGE_CLAMP,
-                                          STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, NULL);
-    if (done) return CODE_DONE;
-    free(out_to->pixels);
-    return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "an image cannot be resized to %dx%d",
-                width, height);
+    const int64_t in_height = item->dims[r->height_axis], in_width = item->dims[r->height_axis + 1];
+    if (r->resize || (width == in_width && height == in_height)) return CODE_DONE;
+    (void)fail(CODE_USAGE, CLG_ERROR_SHAPE,
+               "image '%s' is %dx%d, the input takes %" PRId64 "x%" PRId64, path, width, height,
+               in_width, in_height);
+    fail_hint("--resize stretch, crop or pad");
+    return CODE_USAGE;
 }
 
-/* Crops a larger image to its centre, or centres a smaller one on black. */
-static image recenter(const image *from, int width, int height)
+/* Returns the part of an axis that is wanted: of an image stretched to n, or the centre of one that
+ * is resized by a factor. That is its middle for crop; for pad it has black on both sides. */
+static resample_axis place(bool is_stretched, int n, double factor, int in)
 {
-    image to = {width, height, from->channels, NULL};
-    size_t pixel = (size_t)from->channels;
-    to.pixels = must_alloc((size_t)width * (size_t)height, pixel * sizeof(float));
-    int left = (width - from->width) / 2, top = (height - from->height) / 2;
-    for (int y = 0; y < height; y++) {
-        for (int x = 0; x < width; x++) {
-            int sx = x - left, sy = y - top;
-            if (sx < 0 || sy < 0 || sx >= from->width || sy >= from->height) continue;
-            memcpy(to.pixels + ((size_t)y * (size_t)width + (size_t)x) * pixel,
-                   from->pixels + ((size_t)sy * (size_t)from->width + (size_t)sx) * pixel,
-                   pixel * sizeof(float));
-        }
+    resample_axis axis = {.size = n, .n = n};
+    if (!is_stretched) {
+        const int64_t size = llround(factor * in);
+        axis.size = size < 1 ? 1 : size;
+        axis.first = (axis.size - n) / 2;
     }
-    return to;
+    return axis;
 }
 
-static int at_least_one(double x) { return x < 1 ? 1 : (int)lround(x); }
-
-static int resize(const image_recipe *r, const char *path, image *p, int width, int height)
+/* Returns [height, width, channels] from 0 to 1, to be freed with free(); NULL: no memory. */
+static double *resize(const image_recipe *r, const raster *p, int width, int height)
 {
-    if (p->width == width && p->height == height) return CODE_DONE;
-    if (!r->resize) {
-        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "image '%s' is %dx%d, the input takes %dx%d", path,
-                   p->width, p->height, width, height);
-        fail_hint("--resize stretch, crop or pad");
-        return CODE_USAGE;
-    }
-    double by_width = (double)width / p->width, by_height = (double)height / p->height;
-    double factor =
-        strcmp(r->resize, "crop") == 0 ? fmax(by_width, by_height) : fmin(by_width, by_height);
-    bool keeps = strcmp(r->resize, "stretch") != 0;
-    image stretched;
-    int code = resize_to(p, keeps ? at_least_one(factor * p->width) : width,
-                         keeps ? at_least_one(factor * p->height) : height, &stretched);
-    if (code != CODE_DONE) return code;
-    free(p->pixels);
-    *p = stretched;
-    if (keeps) {
-        *p = recenter(&stretched, width, height);
-        free(stretched.pixels);
-    }
-    return CODE_DONE;
+    const double by_width = (double)width / p->width, by_height = (double)height / p->height;
+    const bool is_stretched = !r->resize || strcmp(r->resize, "stretch") == 0;
+    const double factor = r->resize && strcmp(r->resize, "crop") == 0 ? fmax(by_width, by_height)
+                                                                      : fmin(by_width, by_height);
+    const resample_axis x = place(is_stretched, width, factor, p->width);
+    const resample_axis y = place(is_stretched, height, factor, p->height);
+    return resample(p, &x, &y);
 }
 
 /* ---- conversion options ---------------------------------------------------------------------- */
@@ -210,6 +124,7 @@ static int read_list(const char *what, const char *text, int channels, double ou
 static int read_recipe(const options *o, const input_item *item, image_recipe *r)
 {
     *r = (image_recipe){.scale = o->scale, .std = {1, 1, 1, 1}, .resize = o->resize};
+    r->max_pixels = o->max_pixels > 0 ? o->max_pixels : IMAGE_MAX_PIXELS;
     clg_dtype dtype = item->port->dtype;
     if (!dtype_is_floating(dtype) && !dtype_is_integral(dtype)) {
         return fail_usage("input '%s' takes %s: it cannot take an image",
@@ -233,36 +148,56 @@ static int read_recipe(const options *o, const input_item *item, image_recipe *r
 
 /* ---- storing in the tensor ------------------------------------------------------------------- */
 
-static void store(const image_recipe *r, const image *p, float *to)
+/* pixels: `area` of them, from 0 to 1. */
+static void store(const image_recipe *r, const double *pixels, size_t area, float *to)
 {
-    size_t area = (size_t)p->width * (size_t)p->height, channels = (size_t)p->channels;
+    const size_t channels = (size_t)r->channels;
     for (size_t c = 0; c < channels; c++) {
-        size_t from = r->swaps && c < 3
-                          ? 2 - c
-                          : c; /* mean and std are in the order of the tensor's channels */
+        /* mean and std are in the order of the tensor's channels */
+        const size_t from = r->swaps && c < 3 ? 2 - c : c;
         for (size_t i = 0; i < area; i++) {
-            double x = ((double)p->pixels[i * channels + from] * r->scale - r->mean[c]) / r->std[c];
+            const double x = (pixels[i * channels + from] * r->scale - r->mean[c]) / r->std[c];
             to[r->is_nchw ? c * area + i : i * channels + c] =
                 (float)(r->rounds ? nearbyint(x) : x);
         }
     }
 }
 
+/* Gets the size of the first image, or, if bad ones are skipped, of the first that can be read. An
+ * error is that of the first image. */
+static int first_size(const image_recipe *r, const input_item *item, bool skips_bad,
+                      const char **out_path, int *out_width, int *out_height)
+{
+    failure_record first = {0};
+    int first_code = CODE_DONE;
+    for (size_t i = 0; i < item->n_images; i++) {
+        *out_path = item->images[i];
+        int code = image_file_size(*out_path, r->max_pixels, out_width, out_height);
+        if (code == CODE_DONE) {
+            failure_clear();
+            return code;
+        }
+        if (i == 0) failure_take(&first);
+        if (i == 0) first_code = code;
+        if (!skips_bad) break;
+    }
+    failure_put(&first);
+    return first_code;
+}
+
 /* Sets the free dimensions from the first image and the number of images, and checks all
  * dimensions. */
-static int decide_dims(const image_recipe *r, input_item *item)
+static int decide_dims(const image_recipe *r, input_item *item, bool skips_bad)
 {
+    const char *path = NULL;
+    int width = 0, height = 0;
     int64_t *dims = item->dims, n = (int64_t)item->n_images;
     if (r->batch_axis >= 0 && dims[r->batch_axis] < 0) dims[r->batch_axis] = n;
     if (r->channel_axis >= 0 && dims[r->channel_axis] < 0) dims[r->channel_axis] = r->channels;
-    if (dims[r->height_axis] < 0 || dims[r->height_axis + 1] < 0) {
-        image first;
-        int code = read_image(item->images[0], r->channels, &first);
-        if (code != CODE_DONE) return code;
-        if (dims[r->height_axis] < 0) dims[r->height_axis] = first.height;
-        if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = first.width;
-        free(first.pixels);
-    }
+    int code = first_size(r, item, skips_bad, &path, &width, &height);
+    if (code != CODE_DONE) return code;
+    if (dims[r->height_axis] < 0) dims[r->height_axis] = height;
+    if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = width;
     int64_t rows = r->batch_axis >= 0 ? dims[r->batch_axis] : 1;
     if (rows != n) {
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
@@ -274,7 +209,7 @@ static int decide_dims(const image_recipe *r, input_item *item)
         return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has shape %s: no image has that size",
                     printable(item->port->name), dims_text(item->rank, dims));
     }
-    return CODE_DONE;
+    return check_size(r, item, path, width, height);
 }
 
 void image_note(const options *o, const input_item *item, const image_recipe *r)
@@ -291,39 +226,51 @@ void image_note(const options *o, const input_item *item, const image_recipe *r)
     }
 }
 
-int image_begin(const options *o, input_item *item, image_recipe *out_recipe)
+int image_begin(const options *o, input_item *item, bool skips_bad, image_recipe *out_recipe)
 {
     int code = read_recipe(o, item, out_recipe);
-    return code == CODE_DONE ? decide_dims(out_recipe, item) : code;
+    return code == CODE_DONE ? decide_dims(out_recipe, item, skips_bad) : code;
 }
 
-int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to)
+int image_row(const image_recipe *r, const input_item *item, size_t row, float *to)
 {
-    int height = (int)item->dims[r->height_axis], width = (int)item->dims[r->height_axis + 1];
-    for (size_t i = first; i < first + n; i++) {
-        image p;
-        int code = read_image(item->images[i], r->channels, &p);
-        if (code == CODE_DONE) code = resize(r, item->images[i], &p, width, height);
-        if (code == CODE_DONE) {
-            store(r, &p, to);
-            to += (size_t)p.width * (size_t)p.height * (size_t)p.channels;
-        }
-        free(p.pixels);
-        if (code != CODE_DONE) return code;
+    const int height = (int)item->dims[r->height_axis], width = (int)item->dims[r->height_axis + 1];
+    const char *path = item->images[row];
+    raster p;
+    int code = image_file_read(path, r->channels, r->max_pixels, &p);
+    if (code != CODE_DONE) return code;
+    code = check_size(r, item, path, p.width, p.height);
+    double *pixels = code == CODE_DONE ? resize(r, &p, width, height) : NULL;
+    if (pixels) {
+        store(r, pixels, (size_t)width * (size_t)height, to);
+    } else if (code == CODE_DONE) {
+        code = fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY,
+                    "image '%s': out of host memory for %dx%d pixels", path, width, height);
     }
-    return CODE_DONE;
+    free(pixels);
+    raster_free(&p);
+    return code;
+}
+
+size_t image_row_elems(const image_recipe *r, const input_item *item)
+{
+    return (size_t)item->dims[r->height_axis] * (size_t)item->dims[r->height_axis + 1] *
+           (size_t)r->channels;
 }
 
 int image_load(const options *o, input_item *item)
 {
     image_recipe r;
     clg_value *made = NULL, *cast;
-    int code = image_begin(o, item, &r);
+    int code = image_begin(o, item, false, &r);
     if (code == CODE_DONE) {
         clg_status status = clg_value_create(CLG_FLOAT32, item->rank, item->dims, &made);
         if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
     }
-    if (code == CODE_DONE) code = image_rows(&r, item, 0, item->n_images, clg_value_data(made));
+    for (size_t i = 0; i < item->n_images && code == CODE_DONE; i++) {
+        float *to = clg_value_data(made);
+        code = image_row(&r, item, i, to + i * image_row_elems(&r, item));
+    }
     if (code == CODE_DONE) {
         clg_status status = clg_value_cast(made, item->port->dtype, &cast, NULL);
         if (status == CLG_OK) {

@@ -17,13 +17,16 @@ typedef struct image_recipe {
     double mean[4], std[4], scale;
     bool rounds;        /* to whole numbers, for integer inputs */
     const char *resize; /* stretch, crop or pad; NULL: an image of another size is an error */
+    size_t max_pixels;  /* of a file; more are an error */
 } image_recipe;
 
 /* Derives the conversion from the options. Sets those dimensions of the item that are -1, from the
- * number of images and the size of the first one. */
-int image_begin(const options *o, input_item *item, image_recipe *out_recipe);
-/* Loads n images, starting at image `first`, as float32 rows. May be called on any thread. */
-int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to);
+ * number of images and the size of the first one; skips_bad: of the first one that can be read. If
+ * images are not resized, that one must have the input's size. */
+int image_begin(const options *o, input_item *item, bool skips_bad, image_recipe *out_recipe);
+/* Loads image `row` as float32, image_row_elems elements. May be called on any thread. */
+int image_row(const image_recipe *r, const input_item *item, size_t row, float *to);
+size_t image_row_elems(const image_recipe *r, const input_item *item);
 /* Prints a note that tells the layout, and whether it was guessed. */
 void image_note(const options *o, const input_item *item, const image_recipe *r);
 /* Loads all images of the item into its value. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Resizes decoded images by a triangle filter, as Pillow's BILINEAR does.
+ */
+#ifndef CLTOOL_RESAMPLE_H
+#define CLTOOL_RESAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A decoded image: [height, width, channels], row-major; elements of 8 bits, or of 16 if is_deep.
+ */
+typedef struct raster {
+    int width, height, channels; /* 1, 3 or 4 channels */
+    bool is_deep;
+    void *pixels; /* from stb_image; freed by raster_free */
+} raster;
+
+/* What is computed along one axis: the axis is resized to `size` elements, of which `n` are
+ * wanted, from element `first` on. Elements outside of 0 to size - 1 are 0. */
+typedef struct resample_axis {
+    int64_t size, first;
+    int n;
+} resample_axis;
+
+/* Computes y->n rows of x->n pixels, from 0 to 1, with the image's channels. Returns them as
+ * [y->n, x->n, channels], to be freed with free(); NULL if there is no memory for them. Pixels that
+ * no wanted element depends on are not read; the memory used is that of the result. Any thread. */
+double *resample(const raster *from, const resample_axis *x, const resample_axis *y);
+
+#endif

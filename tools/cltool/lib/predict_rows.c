@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Implements predict_rows.h.
+ */
+#include "predict_rows.h"
+
+#include "output.h"
+#include "stats.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Returns why an input of a row could not be loaded; NULL: all were. */
+static const char *row_problem(const input_set *inputs, int64_t row)
+{
+    const char *problem = NULL;
+    for (size_t i = 0; i < inputs->count && !problem; i++) {
+        const dataset *rows = inputs->items[i].rows;
+        if (rows) problem = dataset_problem(rows, row);
+    }
+    return problem;
+}
+
+void rows_blank(const input_set *inputs, int64_t first, const clg_stream_tensor *t)
+{
+    /* a floating-point number whose bits are all set is NaN */
+    const int byte = dtype_is_floating(t->dtype) ? 0xFF : 0;
+    for (int64_t i = 0; i < t->dims[0]; i++) {
+        if (row_problem(inputs, first + i))
+            memset((char *)t->data + (size_t)i * t->row_bytes, byte, t->row_bytes);
+    }
+}
+
+json_t *rows_failed(const input_set *inputs, int64_t first, int64_t n)
+{
+    json_t *list = json_array();
+    for (int64_t row = 0; row < n; row++) {
+        const char *problem = row_problem(inputs, first + row);
+        if (!problem) continue;
+        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "row", (json_int_t)row, "message",
+                                                    output_json_text(problem)));
+    }
+    return list;
+}
+
+int rows_end(const input_set *inputs, int64_t first, int64_t n, bool is_listed)
+{
+    int64_t n_failed = 0;
+    for (int64_t row = 0; row < n; row++) {
+        const char *problem = row_problem(inputs, first + row);
+        if (!problem) continue;
+        if (!is_listed) output_warning("row %" PRId64 ": %s", row, problem);
+        n_failed++;
+    }
+    if (n_failed == 0) return CODE_DONE;
+    if (is_listed) return CODE_WORK;
+    return fail(CODE_WORK, CLG_ERROR_IO,
+                "%" PRId64 " of %" PRId64 " rows failed: their results are NaN (integers: 0)",
+                n_failed, n);
+}
