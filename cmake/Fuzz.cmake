@@ -39,6 +39,8 @@ set_tests_properties(fuzz.corpus PROPERTIES LABELS "device" TIMEOUT ${timeout_s}
 if(NOT CLG_FUZZ)
   return()
 endif()
+
+# Programs of libFuzzer, and the mutators of those whose formats need one.
 set(mutator_onnx protobuf)
 set(mutator_run protobuf)
 set(mutator_proto protobuf)
@@ -59,3 +61,8 @@ foreach(source IN LISTS fuzz_sources)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME "${name}")
   add_dependencies(fuzz_all ${target})
 endforeach()
+# For $CLG_FUZZ_SECONDS a target, default 5.
+add_test(NAME fuzz.short COMMAND
+  bash "${PROJECT_SOURCE_DIR}/cmake/run_script.sh" "${fuzz_dir}/short.sh")
+set_tests_properties(fuzz.short PROPERTIES LABELS "device" TIMEOUT 3600
+  ENVIRONMENT "${test_environment}")
