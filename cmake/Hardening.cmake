@@ -4,7 +4,7 @@
 # (fortify), stack protectors, stack probes, control-flow protection, position-independent programs,
 # and tables of the loader that are read-only before main. Not with the sanitizers, which replace the
 # same functions, and not on Windows, where libc and linker have other means. lint.hardening reads
-# the built files.
+# the built files. See decision 54.
 
 include(CheckCCompilerFlag)
 include(CheckLinkerFlag)

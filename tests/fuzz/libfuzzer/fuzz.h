@@ -3,6 +3,7 @@
  * Fuzz targets: one function per format that the library or cltool reads. A target takes any bytes,
  * must not crash, leak or read outside of memory, and calls abort() where a result contradicts
  * itself. libFuzzer calls it through entry.c; replay.c calls it with the files of a corpus.
+ * See decision 54.
  */
 #ifndef CLG_TESTS_FUZZ_H
 #define CLG_TESTS_FUZZ_H
