@@ -11,12 +11,13 @@
 # BUILD/fuzz-results/findings; the exit status is 1 when this call found something.
 #
 # CLG_FUZZ_SEED sets the first seed (default: the time), CLG_FUZZ_BUILT=1 skips the build,
-# CLG_FUZZ_GO_ON=1 goes on after a finding, CLG_FUZZ_RESULTS is another folder for the results.
+# CLG_FUZZ_GO_ON=1 goes on after a finding, CLG_FUZZ_RESULTS is another folder for the results,
+# CLG_FUZZ_NICE another priority than 19.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd -- "$root"
 [ $# -ge 2 ] || {
-  sed -n '4,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '4,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 wanted=$1
@@ -81,7 +82,7 @@ piece() { # TARGET SEED SECONDS
   mkdir -p "$corpus"
   begin=$(date +%s)
   local TIMEFORMAT=%U+%S
-  cpu_s=$({ time nice -n 19 "$build/tests/fuzz/$target" "${options[@]}" "$corpus" \
+  cpu_s=$({ time nice -n "${CLG_FUZZ_NICE:-19}" "$build/tests/fuzz/$target" "${options[@]}" "$corpus" \
     "tests/fuzz/corpus/$target" >"$log" 2>&1 || echo $? >"$log.status"; } 2>&1)
   [ ! -f "$log.status" ] || status=1
   rm -f "$log.status"
