@@ -23,7 +23,7 @@ done
 build=$(realpath -m -- "${1:-build-coverage}")
 MIN_PERCENT=80
 
-# The parsers of each target.
+# The parsers of each target; FILE@TEXT: up to the line with this text.
 parsers_of() {
   case $1 in
     onnx) echo src/onnx/onnx_{attribute,data,function,graph,load,names,type}.c src/base/wire.c ;;
@@ -33,7 +33,7 @@ parsers_of() {
     csv) echo tools/cltool/lib/data/csv.c ;;
     image) echo tools/cltool/lib/data/image.c tools/cltool/lib/data/image_file.c ;;
     cache) echo src/ocl/cache/cache_{entry,pack}.c ;;
-    tuning) echo src/plan/tuning_table.c ;;
+    tuning) echo 'src/plan/tuning_table.c@-- a problem --' ;; # the rest formats nodes
     records) echo src/session/selftest/selftest_records.c ;;
     helper) echo src/ocl/helper/helper_message.c ;;
     selector) echo src/caps/selector.c ;;
@@ -60,12 +60,23 @@ for target in onnx npy npz proto csv image cache tuning records helper selector;
     exit 1
   }
   llvm-profdata merge -sparse "$profile.profraw" -o "$profile.profdata"
-  for file in $(parsers_of "$target"); do
-    [ -f "$file" ] || continue
-    llvm-cov export -format=lcov -instr-profile="$profile.profdata" "$program" "$root/$file" \
-      >"$profile.lcov"
-    awk -F'[:,]' -v target="$target" -v file="$file" -v min="$MIN_PERCENT" -v show="$lines" '
-      /^DA:/ { n++; if ($3 > 0) reached++; else missed = missed " " $2 }
+  llvm-cov export -format=lcov -instr-profile="$profile.profdata" "$program" >"$profile.lcov"
+  while IFS= read -r file; do
+    last=1000000
+    case $file in *@*)
+      last=$(grep -nF -- "${file#*@}" "${file%%@*}" | cut -d: -f1 | head -n 1)
+      file=${file%%@*}
+      ;;
+    esac
+    # Compilers record paths as they are given them: absolute, or from the build folder.
+    awk -v target="$target" -v file="$file" -v min="$MIN_PERCENT" -v show="$lines" -v last="$last" '
+      /^SF:/ { inside = substr($0, length($0) - length(file)) == "/" file }
+      inside && /^DA:/ {
+        split(substr($0, 4), part, ",")
+        if (part[1] > last) next
+        n++
+        if (part[2] > 0) reached++; else missed = missed " " part[1]
+      }
       END {
         share = n ? 100 * reached / n : 0
         printf "%-9s %-44s %6d %8d %7.1f%%%s\n", target, file, n, reached, share,
@@ -73,6 +84,6 @@ for target in onnx npy npz proto csv image cache tuning records helper selector;
         if (show && missed) print "  not reached:" missed
         exit share < min
       }' "$profile.lcov" || status=1
-  done
+  done < <(parsers_of "$target" | sed 's/ \(src\|tools\)/\n\1/g')
 done
 exit $status

@@ -32,6 +32,20 @@ static void look_up(const char *folder, const cache_entry *entry)
     disk_cache_close(cache);
 }
 
+/* What an entry holds makes the same entry again. */
+static void make_again(const cache_entry *entry, const uint8_t *data)
+{
+    size_t size_bytes;
+    char *what = fuzz_text((const uint8_t *)entry->what, entry->what_bytes);
+    char *again =
+        cache_entry_make(entry->key, what, entry->payload, entry->payload_bytes, &size_bytes);
+    fuzz_require(again);
+    if (strlen(what) == entry->what_bytes)
+        fuzz_require(size_bytes == entry->size_bytes && memcmp(again, data, size_bytes) == 0);
+    memory_free(again);
+    free(what);
+}
+
 static void read_entry(const char *folder, const uint8_t *data, size_t size_bytes)
 {
     cache_entry entry;
@@ -47,6 +61,7 @@ static void read_entry(const char *folder, const uint8_t *data, size_t size_byte
     (void)snprintf(path, sizeof path, "fuzz-cache/%s", name);
     (void)fuzz_file(path, data, size_bytes);
     look_up(folder, &entry);
+    make_again(&entry, data);
 }
 
 void fuzz_cache(const uint8_t *data, size_t size_bytes)
