@@ -40,6 +40,18 @@ if(CLG_SANITIZE)
       LINKER:--push-state,--no-as-needed -lstdc++ LINKER:--pop-state)
   endif()
 endif()
+if(CLG_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "CLG_FUZZ needs clang (CC=clang): libFuzzer is a part of it")
+  endif()
+  # What programs of the engine are linked with. OSS-Fuzz gives its own flags and engine.
+  set(clg_fuzz_engine "$ENV{LIB_FUZZING_ENGINE}")
+  if(NOT clg_fuzz_engine)
+    set(clg_fuzz_engine -fsanitize=fuzzer)
+    target_compile_options(clg_settings INTERFACE -fsanitize=fuzzer-no-link)
+    target_link_options(clg_settings INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
+endif()
 
 # Files that end in _posix.c or _windows.c are one system's; all that find sources by name leave out
 # the other's.

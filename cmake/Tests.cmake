@@ -236,6 +236,7 @@ foreach(area api conformance models)
   clg_add_test_programs(${area} device)
 endforeach()
 clg_add_test_programs(faults fault)
+include(Fuzz)
 clg_add_test_scripts(conformance device)
 # It lists the implementations of the generated models, which must be complete by then.
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)

@@ -55,7 +55,8 @@ packages_of() { # GROUP SUITE
       echo libonnx-testdata mesa-opencl-icd
       case $2 in bookworm | noble) echo oclgrind ;; esac
       ;;
-    lint) echo clang clang-format clang-tidy shellcheck ;;
+    # clang, its runtime and llvm (llvm-cov) are for tests/fuzz too, binutils for lint.hardening.
+    lint) echo clang clang-format clang-tidy shellcheck llvm libclang-rt-dev binutils ;;
     vendors)
       # tools/portability.sh takes AMD's and NVIDIA's targets through clang 15.
       echo intel-opencl-icd

@@ -74,6 +74,8 @@ printf 'z,x\r\n1,5\r\n2,6\r\n' >table.csv
 show run two.onnx -i table.csv -q
 printf 'z,q\n1,5\n' >other.csv
 show run two.onnx -i other.csv -q
+printf 'z,x\n1,5\0,6\n' >nul.csv
+show run two.onnx -i nul.csv -q
 echo "== one symbol, two sizes"
 show run two.onnx -i x=x.npy -i z=three.npy -q
 show run two.onnx -i x=x.npy --fill z=ones

@@ -43,6 +43,10 @@ static int read_line(csv_reader *r, long *out_n)
     if (*out_n < 0) return CODE_DONE;
     r->line_number++;
     if (r->capacity == 0) r->line = must_resize(NULL, r->capacity = 256, 1);
+    if (n > 0 && memchr(r->line, '\0', n)) {
+        return fail_file("'%s', line %zu has a NUL byte: this is not a text in UTF-8", r->path,
+                         r->line_number);
+    }
     if (n > 0 && r->line[n - 1] == '\r') n--;
     r->line[n] = '\0';
     return CODE_DONE;

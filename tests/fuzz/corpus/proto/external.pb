@@ -1,0 +1,4 @@
+Btj
+locationwj
+offset8j
+length8p

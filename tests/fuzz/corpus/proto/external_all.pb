@@ -1,0 +1,3 @@
+Btj
+locationwj
+offset56p

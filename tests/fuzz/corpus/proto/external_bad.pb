@@ -1,0 +1,4 @@
+Btj
+locationwj
+offset1xj
+length99999999999999999999p

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads an ONNX model from memory, or from a file beside a file of external data where it names
+ * one, lists its nodes and estimates its size.
+ */
+#include "fuzz.h"
+
+#include <clgraph/inspect.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+static const char external[] = "weights.bin";
+
+static bool names_external_data(const uint8_t *data, size_t size_bytes)
+{
+    const size_t n = sizeof external - 1;
+    for (size_t i = 0; i + n <= size_bytes; i++)
+        if (memcmp(data + i, external, n) == 0) return true;
+    return false;
+}
+
+static void inspect(const clg_model *model)
+{
+    clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
+    clg_node_info *nodes;
+    size_t n_nodes;
+    double flops;
+    char *dot;
+    for (size_t i = 0; i < clg_model_n_inputs(model); i++)
+        fuzz_require(clg_model_input(model, i)->rank <= CLG_MAX_RANK);
+    if (clg_model_nodes(model, &nodes, &n_nodes) == CLG_OK) clg_node_list_free(nodes, n_nodes);
+    if (clg_model_flops(model, NULL, 0, &flops) == CLG_OK) fuzz_require(flops >= 0);
+    if (clg_model_memory(model, NULL, 0, &memory) != CLG_OK) fuzz_require(*clg_last_error());
+    if (clg_model_dot(model, &dot) == CLG_OK) clg_text_free(dot);
+}
+
+static void load(const uint8_t *data, size_t size_bytes, const char *path, bool lenient)
+{
+    clg_model_options options = CLG_MODEL_OPTIONS_INIT;
+    clg_model *model = NULL;
+    options.allow_external_data_missing = lenient;
+    options.allow_unsupported = lenient;
+    const clg_status status = path ? clg_model_load_file(path, &options, &model)
+                                   : clg_model_load_memory(data, size_bytes, &options, &model);
+    fuzz_require((status == CLG_OK) == (model != NULL));
+    if (status != CLG_OK) fuzz_require(*clg_last_error());
+    if (model) inspect(model);
+    clg_model_free(model);
+}
+
+void fuzz_onnx(const uint8_t *data, size_t size_bytes)
+{
+    static const uint8_t weights[256] = {1, 2, 3};
+    const char *path = NULL;
+    if (names_external_data(data, size_bytes)) {
+        (void)fuzz_file(external, weights, sizeof weights);
+        path = fuzz_file("model.onnx", data, size_bytes);
+    }
+    load(data, size_bytes, path, false);
+    load(data, size_bytes, path, true);
+}

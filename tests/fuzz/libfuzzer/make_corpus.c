@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes the corpora of the fuzz targets (see corpus.h), and with --dictionary FILE a dictionary of
+ * libFuzzer's with the names of all operators, of their attributes, and of ONNX's domains.
+ */
+#include "corpus.h"
+#include "fuzz.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "ops/core/op.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *root;
+
+void corpus_file(const char *target, const char *name, const void *data, size_t size_bytes)
+{
+    char path[1024];
+    (void)snprintf(path, sizeof path, "%s/%s", root, target);
+    fuzz_require(file_make_folders(path) == CLG_OK);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", root, target, name);
+    FILE *file = fopen(path, "wb");
+    fuzz_require(file);
+    fuzz_require(size_bytes == 0 || fwrite(data, 1, size_bytes, file) == size_bytes);
+    fuzz_require(fclose(file) == 0);
+}
+
+void corpus_text(const char *target, const char *name, const char *text)
+{
+    corpus_file(target, name, text, strlen(text));
+}
+
+void corpus_bytes(const char *target, const char *name, ow_bytes bytes)
+{
+    corpus_file(target, name, bytes.data, bytes.n);
+    ow_free(&bytes);
+}
+
+static void make_csv(void)
+{
+    corpus_text("csv", "plain.csv", "a,b\n1,2\n3,4\n");
+    corpus_text("csv", "quoted.csv", "\"a, b\" , \"c\"\r\n\"1\", 2\r\n\r\n 3 ,\t4e-3 \n");
+    corpus_text("csv", "special.csv", "a,b,c\nnan,-inf,0x1p3\n1,2,3");
+    corpus_text("csv", "one_column.csv", "\n\r\nx\n1\n\n2\r\n\r\n3");
+    corpus_text("csv", "empty.csv", "");
+    corpus_text("csv", "blank.csv", "\n\r\n\n");
+    corpus_text("csv", "few_cells.csv", "a,b,c\n1,2\n");
+    corpus_text("csv", "many_cells.csv", "a\n1,2\n");
+    corpus_text("csv", "word.csv", "a,b\n1,two\n");
+    corpus_text("csv", "open_quote.csv", "\"a,b\n\"1,2\n");
+    corpus_file("csv", "nul.csv", "a,b\n1\0,2\n", 10);
+    char wide[1200];
+    size_t n = 0;
+    for (int line = 0; line < 2; line++)
+        for (int i = 0; i < 100; i++)
+            n += (size_t)snprintf(wide + n, sizeof wide - n, "%d%s", i, i < 99 ? "," : "\n");
+    corpus_text("csv", "wide.csv", wide);
+}
+
+static void make_selectors(void)
+{
+    static const char *const texts[] = {
+        "auto",
+        "gpu",
+        "cpu#0",
+        "all",
+        "id:0000:03:00.0",
+        "nvidia",
+        "amd",
+        "intel",
+        "pocl",
+        "mesa",
+        "0:0",
+        "7:9",
+        "rtx",
+        "a,b",
+        "auto,cpu",
+        "auto#9",
+        "",
+        ",",
+        "gpu ,\tcpu",
+        "#1",
+        "99999999999:0",
+        "xyz\ncpu",
+        "xyz\nabc",
+        "intel#1",
+        "commas, inc",
+        "id:x",
+        "apple#0",
+        "GPU#00000000000000000000001",
+        "\n",
+        "oclgrind",
+    };
+    char text[256], name[32];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const size_t n = strlen(texts[i]);
+        text[0] = (char)(i * 5);
+        memcpy(text + 1, texts[i], n);
+        (void)snprintf(name, sizeof name, "selector_%02zu", i);
+        corpus_file("selector", name, text, n + 1);
+    }
+    (void)memset(text, ',', sizeof text);
+    corpus_file("selector", "too_many_parts", text, 100);
+}
+
+static void write_entry(FILE *file, const char *word)
+{
+    if (word && *word) fuzz_require(fprintf(file, "\"%s\"\n", word) > 0);
+}
+
+static void make_dictionary(const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    fuzz_require(file);
+    write_entry(file, "ai.onnx.ml");
+    write_entry(file, "com.microsoft");
+    write_entry(file, "weights.bin");
+    for (size_t f = 0; f < n_op_families; f++)
+        for (size_t r = 0; r < *op_families[f].n_rows; r++) {
+            const op_row *row = &op_families[f].rows[r];
+            write_entry(file, row->name);
+            for (const op_attribute *a = row->attributes; a && a->name; a++)
+                write_entry(file, a->name);
+        }
+    fuzz_require(fclose(file) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--dictionary") == 0) {
+        make_dictionary(argv[2]);
+        return 0;
+    }
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: make_corpus FOLDER | --dictionary FILE\n");
+        return 2;
+    }
+    root = argv[1];
+    corpus_models();
+    corpus_functions();
+    corpus_values();
+    corpus_pictures();
+    corpus_cache();
+    make_csv();
+    make_selectors();
+    return 0;
+}
