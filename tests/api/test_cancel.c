@@ -5,6 +5,7 @@
  * afterwards. The token triggers itself at the N-th check, so that nothing depends on time; that
  * there are as many checks as nodes or steps shows that none takes long to be heard.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fixtures/large_models.h"
@@ -117,8 +118,8 @@ static void open_work(const char *kind, work *out_work)
     assert_ok(large_model_load(out_work->kind, N_NODES, NULL, &out_work->model));
     options.cancel = out_work->token;
     assert_ok(clg_session_create(context, out_work->model, &options, &out_work->session));
-    assert_ok(clg_session_set_input_data(out_work->session, "x", out_work->kind->dtype,
-                                         out_work->kind->rank, dims, zeros));
+    assert_ok(sized_input(out_work->session, "x", out_work->kind->dtype, out_work->kind->rank, dims,
+                          zeros));
 }
 
 static void close_work(work *w)
@@ -188,7 +189,7 @@ TEST(cancel__a_clone_obeys_the_token_of_its_origin)
     const int64_t dims[] = {2};
     open_work("layers", &w);
     assert_ok(clg_session_clone(w.session, &clone));
-    assert_ok(clg_session_set_input_data(clone, "x", CLG_FLOAT32, 1, dims, zeros));
+    assert_ok(sized_input(clone, "x", CLG_FLOAT32, 1, dims, zeros));
     clg_session_free(w.session);
     w.session = NULL;
     clg_cancel_trigger(w.token);
@@ -213,7 +214,7 @@ TEST(cancel__a_run_with_a_token_limits_the_work_in_the_queue)
     w.session->frame->limit.budget.rates = (device_rates){1e-7, 1e-7, 1}; /* 10 ms a byte */
     assert_ok(clg_session_run(w.session));
     /* of N_NODES steps only the last one or some are left in the queue */
-    assert_non_null(w.session->frame->longest);
+    assert_true(w.session->frame->longest_node != NODE_NONE);
     assert_true(w.session->frame->queued_ns <=
                 (w.session->frame->longest_ns > 1e8 ? w.session->frame->longest_ns : 1e8));
     close_work(&w);

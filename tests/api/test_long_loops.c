@@ -3,6 +3,7 @@
  * Tests loops that are not unrolled: those whose condition the device decides, and long ones. Their
  * results, held against loops in C; and that the library holds no memory for an iteration.
  */
+#include "support/fixtures/sized_data.h"
 #include "support/unit.h"
 
 #include "support/fakes/counting_alloc.h"
@@ -92,7 +93,7 @@ static clg_session *open_while(const clg_session_options *options)
 static void set_floats(clg_session *s, const char *name, size_t rank, const int64_t *dims,
                        const float *data)
 {
-    assert_ok(clg_session_set_input_data(s, name, CLG_FLOAT32, rank, dims, data));
+    assert_ok(sized_input(s, name, CLG_FLOAT32, rank, dims, data));
 }
 
 static const float start[COLUMNS][ROWS] = {{0.5F, -1, 2}, {0, 3, -0.25F}};

@@ -183,7 +183,7 @@ TEST(session__an_output_may_be_listed_twice)
     clg_session *s = open_model(context, &m);
     clg_value *y;
     for (int run = 0; run < 2; run++) {
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, &n, x));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 1, &n, x));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output(s, "y", &y));
         for (int i = 0; i < 3; i++) assert_true(((const float *)clg_value_data(y))[i] == -x[i]);

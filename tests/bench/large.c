@@ -10,6 +10,7 @@
  * A kind is not measured at a larger size once a phase took longer than a minute.
  */
 #include "support/fixtures/large_models.h"
+#include "support/fixtures/sized_data.h"
 
 #include <clgraph/inspect.h>
 
@@ -45,7 +46,7 @@ static clg_status run_phases(const large_model *kind, clg_session *session, size
 {
     static const float zeros[2] = {0};
     const int64_t dims[] = {2};
-    clg_status s = clg_session_set_input_data(session, "x", kind->dtype, kind->rank, dims, zeros);
+    clg_status s = sized_input(session, "x", kind->dtype, kind->rank, dims, zeros);
     if (s == CLG_OK) s = clg_session_memory(session, memory);
     lap(start, &times[PLANNING]);
     for (int i = FIRST_RUN; i <= RUN && s == CLG_OK && n <= MAX_RUN_NODES; i++) {

@@ -15,7 +15,7 @@ static void read_rows(const char *path, size_t n_rows)
     int64_t counted;
     bool is_row = true;
     size_t n = 0;
-    fuzz_require(csv_open(path, &reader) == CODE_DONE);
+    fuzz_require(csv_open(path, CSV_HEADER_AUTO, false, &reader) == CODE_DONE);
     double *row = malloc((reader.n_columns + 1) * sizeof *row);
     fuzz_require(row);
     fuzz_require(csv_count(&reader, &counted) == CODE_DONE);
@@ -43,7 +43,7 @@ void fuzz_csv(const uint8_t *data, size_t size_bytes)
 {
     csv_table table;
     const char *path = fuzz_file("fuzz.csv", data, size_bytes);
-    if (csv_load(path, &table) == CODE_DONE) {
+    if (csv_load(path, CSV_HEADER_AUTO, &table) == CODE_DONE) {
         read_rows(path, table.n_rows);
         make_values(&table);
         csv_free(&table);
