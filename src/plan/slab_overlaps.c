@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-clg_status slab_overlaps_init(slab_overlaps *o, const plan_block *blocks, uint32_t *by_start,
+clg_status slab_overlaps_init(slab_overlaps *o, const plan_block *blocks, const uint32_t *by_start,
                               size_t n)
 {
     *o = (slab_overlaps){.blocks = blocks, .by_start = by_start, .n = n, .n_leaves = 1};

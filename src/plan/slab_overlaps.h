@@ -12,15 +12,15 @@
  * latest end of a lifetime of the placed blocks below it. */
 typedef struct slab_overlaps {
     const plan_block *blocks;
-    uint32_t *by_start; /* blocks by first_step; borrowed */
-    uint32_t *position; /* by block: its index in by_start */
-    uint64_t *ends;     /* implicit tree: 1 + last_step, 0 where nothing is placed */
-    size_t n, n_leaves; /* n_leaves: a power of two */
+    const uint32_t *by_start; /* blocks by first_step; borrowed */
+    uint32_t *position;       /* by block: its index in by_start */
+    uint64_t *ends;           /* implicit tree: 1 + last_step, 0 where nothing is placed */
+    size_t n, n_leaves;       /* n_leaves: a power of two */
 } slab_overlaps;
 
 /* Creates the tree without placed blocks. by_start: the indices of all n blocks, sorted by
  * first_step; it must outlive the tree. */
-clg_status slab_overlaps_init(slab_overlaps *o, const plan_block *blocks, uint32_t *by_start,
+clg_status slab_overlaps_init(slab_overlaps *o, const plan_block *blocks, const uint32_t *by_start,
                               size_t n);
 void slab_overlaps_deinit(slab_overlaps *o);
 /* Removes all blocks. */

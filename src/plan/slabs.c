@@ -236,9 +236,9 @@ clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_b
                              size_t max_slab_bytes, size_t **slab_bytes, size_t *n_slabs,
                              size_t *out_live_bytes)
 {
-    slab_work w = {.blocks = blocks,
-                   .n_blocks = n_blocks,
-                   .slabs = {slab_bytes, n_slabs, align_bytes, max_slab_bytes}};
+    slab_work w = {.blocks = blocks, .n_blocks = n_blocks};
+    w.slabs = (slab_list){slab_bytes, NULL, align_bytes, max_slab_bytes};
+    w.slabs.n = n_slabs;
     *out_live_bytes = 0;
     clg_status status = slab_work_init(&w);
     if (status == CLG_OK) status = check_sizes(&w);
