@@ -37,8 +37,8 @@ void fuzz_fail(const char *condition, const char *file, int line);
 /* ---- mutators, in builds with libFuzzer ------------------------------------------------------ */
 
 /* Mutate `data` in place, at most max_bytes, and return the new size: as libFuzzer's
- * LLVMFuzzerCustomMutator. The first keeps the lengths of nested protobuf messages right, the others
- * the checksums of cache entries and of ZIP files. */
+ * LLVMFuzzerCustomMutator. The first keeps the lengths of nested protobuf messages right, the
+ * others the checksums of cache entries and of ZIP files. */
 typedef size_t fuzz_mutator(uint8_t *data, size_t size_bytes, size_t max_bytes, unsigned seed);
 fuzz_mutator fuzz_mutate_protobuf, fuzz_mutate_cache, fuzz_mutate_zip;
 /* libFuzzer's own mutation of bytes. */
