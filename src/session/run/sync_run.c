@@ -2,8 +2,8 @@
  *
  * Runs a session synchronously: finds the plan for the inputs, enqueues uploads, steps and
  * downloads in one queue, and waits once, at the end. It waits more often only where the host must
- * read values to continue planning (plan segments), and in long loops. Also prepares sessions (compiles ahead) and
- * keeps run profiles.
+ * read values to continue planning (plan segments), and in long loops. Also prepares sessions
+ * (compiles ahead) and keeps run profiles.
  */
 #include "session/run/run_state.h"
 
