@@ -11,9 +11,9 @@
  * Plans are created under the owner's lock and immutable afterwards, except for the lists of
  * children. Loops of many iterations are not unrolled: the segment before such a loop has a child
  * for each set of shapes of the loop-carried values, whose steps are one iteration and which runs
- * repeatedly (plan_next_iteration). Segments are reference-counted: the tree holds one reference to each, every user
- * another, a child one to its parent. The size of the tree is limited: the least recently used
- * segments are removed from it, and live until their last user releases them.
+ * repeatedly (plan_next_iteration). Segments are reference-counted: the tree holds one reference to
+ * each, every user another, a child one to its parent. The size of the tree is limited: the least
+ * recently used segments are removed from it, and live until their last user releases them.
  */
 #ifndef CLG_PLAN_PLAN_H
 #define CLG_PLAN_PLAN_H

@@ -153,7 +153,7 @@ TEST(long_loops__hold_no_memory_for_an_iteration)
     check_while(s, 30);
     const size_t before = counting_alloc_live_bytes();
     check_while(s, 2000);
-    /* the stacked output has 24 bytes for each of 2000 iterations; each plan that is kept, some KB */
+    /* the stacked output has 24 bytes for each of 2000 iterations; each plan, some KB */
     assert_true(counting_alloc_live_bytes() < before + ((size_t)96 << 10));
     clg_session_free(s);
 }

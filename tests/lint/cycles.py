@@ -18,8 +18,7 @@ ALLOWED = {
     ("attribute", "graph"): "an attribute may hold a graph, which is cloned and freed with it",
     ("onnx_attribute", "onnx_function", "onnx_graph"): "an attribute may hold a graph; a node may "
     "call a function, whose body is nodes",
-    ("control", "scan", "sequence"): "Scan and a sequence's map are loops, whose bodies may hold "
-    "any of them",
+    ("control", "scan"): "Scan and a sequence's map are loops, whose bodies may hold any of them",
 }
 
 

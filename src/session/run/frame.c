@@ -16,7 +16,6 @@
 #define MAX_FRAME_PLANS 16
 #define MIN_FRAME_PLANS 2
 #define MAX_FRAME_STEPS 4096
-#define MAX_ROOM_BYTES ((size_t)1 << 20) /* slack of memory that grows */
 
 /* Returns a seed for random numbers that differs for each frame. */
 static uint64_t fresh_seed(const frame *f)
@@ -117,56 +116,6 @@ void frame_free(frame *f)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Marks memory as changed, so that kernel arguments are set again. */
-static void touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
-
-void frame_drop(frame *f, frame_memory *m)
-{
-    ocl_buffer_free(m->buffer);
-    m->buffer = NULL;
-    m->foreign = m->is_zero_copy = false;
-    m->offset_bytes = 0;
-    touch(f, m);
-}
-
-/* Returns the size to allocate: with slack of 1/4, at most MAX_ROOM_BYTES, for memory that grows
- * now, since it is likely to grow again. */
-static size_t with_room(const frame *f, const frame_memory *m, size_t size_bytes)
-{
-    const uint64_t largest = ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
-    const size_t room = size_bytes / 4 < MAX_ROOM_BYTES ? size_bytes / 4 : MAX_ROOM_BYTES;
-    if (!m->buffer || m->foreign || (largest > 0 && size_bytes + room > largest)) return size_bytes;
-    return size_bytes + room;
-}
-
-clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
-{
-    if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
-    const size_t wanted = with_room(f, m, size_bytes);
-    frame_drop(f, m);
-    return ocl_buffer_create(f->exec->context->ocl, wanted, flags, &m->buffer);
-}
-
-void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
-{
-    if (m->foreign && m->buffer == b && m->offset_bytes == offset_bytes) return;
-    ocl_buffer_retain(b);
-    ocl_buffer_free(m->buffer);
-    m->buffer = b;
-    m->offset_bytes = offset_bytes;
-    m->foreign = true;
-    touch(f, m);
-}
-
-void frame_swap(frame *f, frame_memory *a, frame_memory *b)
-{
-    frame_memory t = *a;
-    *a = *b;
-    *b = t;
-    touch(f, a);
-    touch(f, b);
-}
-
 clg_status frame_take_over(frame *f, frame *old)
 {
     CLG_TRY(ocl_queue_finish(f->queue));
@@ -177,7 +126,7 @@ clg_status frame_take_over(frame *f, frame *old)
         frame_memory memory = f->inputs[i];
         f->inputs[i] = old->inputs[i];
         old->inputs[i] = memory;
-        touch(f, &f->inputs[i]);
+        frame_touch(f, &f->inputs[i]);
     }
     return CLG_OK;
 }
@@ -199,14 +148,15 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
         }
         /* A later segment needs a larger slab: copy the values that earlier ones left in it. */
         ocl_buffer *grown;
-        CLG_TRY(ocl_buffer_create(f->exec->context->ocl, with_room(f, m, segment->slab_bytes[i]),
-                                  OCL_BUFFER_DEVICE, &grown));
+        CLG_TRY(ocl_buffer_create(f->exec->context->ocl,
+                                  frame_with_room(f, m, segment->slab_bytes[i]), OCL_BUFFER_DEVICE,
+                                  &grown));
         clg_status status = segment->parent
                                 ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old))
                                 : CLG_OK;
         ocl_buffer_free(old);
         m->buffer = grown;
-        touch(f, m);
+        frame_touch(f, m);
         CLG_TRY(status);
     }
     return CLG_OK;

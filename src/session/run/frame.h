@@ -140,12 +140,17 @@ clg_status frame_check_fault(const frame *f, const int32_t *words);
 clg_status frame_clear_fault(frame *f);
 
 /* The following functions are shared by frame.c, frame_enqueue.c, frame_split.c and
- * frame_state.c. */
+ * frame_memory.c. */
 
+/* Marks memory as changed, so that kernel arguments are set again. */
+void frame_touch(frame *f, frame_memory *m);
+/* Returns the size to allocate for memory m: with slack of 1/4, at most 1 MiB, for memory that
+ * grows now, since it is likely to grow again. */
+size_t frame_with_room(const frame *f, const frame_memory *m, size_t size_bytes);
 /* Reserves the memories of loops that a segment writes. */
 clg_status frame_reserve_states(frame *f, const plan_segment *segment);
-/* Enqueues the copies of a prepared segment's slices of stacked outputs to the memories that collect them,
- * which grow as needed. */
+/* Enqueues the copies of a prepared segment's slices of stacked outputs to the memories that
+ * collect them, which grow as needed. */
 clg_status frame_append(frame *f, const frame_segment *prepared);
 
 /* Computes into how many parts each step of a segment is divided, as far as that changed. Returns

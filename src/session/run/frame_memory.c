@@ -1,11 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of loops whose iterations run repeatedly (plan/control/iterate.c): loop-carried values,
- * and stacked outputs, which grow by a slice in each iteration.
+ * The device memory of a frame: of inputs, outputs and slabs; and of loops whose iterations run
+ * repeatedly (plan/control/iterate.c): of loop-carried values, and of stacked outputs, which grow
+ * by a slice in each iteration.
  */
 #include "session/run/frame.h"
 
 #include <string.h>
+
+#define MAX_ROOM_BYTES ((size_t)1 << 20) /* slack of memory that grows */
+
+void frame_touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
+
+void frame_drop(frame *f, frame_memory *m)
+{
+    ocl_buffer_free(m->buffer);
+    m->buffer = NULL;
+    m->foreign = m->is_zero_copy = false;
+    m->offset_bytes = 0;
+    frame_touch(f, m);
+}
+
+size_t frame_with_room(const frame *f, const frame_memory *m, size_t size_bytes)
+{
+    const uint64_t largest = ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
+    const size_t room = size_bytes / 4 < MAX_ROOM_BYTES ? size_bytes / 4 : MAX_ROOM_BYTES;
+    if (!m->buffer || m->foreign || (largest > 0 && size_bytes + room > largest)) return size_bytes;
+    return size_bytes + room;
+}
+
+clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
+{
+    if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
+    const size_t wanted = frame_with_room(f, m, size_bytes);
+    frame_drop(f, m);
+    return ocl_buffer_create(f->exec->context->ocl, wanted, flags, &m->buffer);
+}
+
+void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
+{
+    if (m->foreign && m->buffer == b && m->offset_bytes == offset_bytes) return;
+    ocl_buffer_retain(b);
+    ocl_buffer_free(m->buffer);
+    m->buffer = b;
+    m->offset_bytes = offset_bytes;
+    m->foreign = true;
+    frame_touch(f, m);
+}
+
+void frame_swap(frame *f, frame_memory *a, frame_memory *b)
+{
+    frame_memory t = *a;
+    *a = *b;
+    *b = t;
+    frame_touch(f, a);
+    frame_touch(f, b);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 /* Adds memories, without buffers, up to index `last`. */
 static clg_status add_memories(frame *f, uint32_t last)
