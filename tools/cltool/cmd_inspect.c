@@ -147,7 +147,7 @@ static int write_dot(const options *o, const inspection *x)
     if (code != CODE_DONE) return code;
     clg_status status = clg_model_dot(x->model, &text);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    code = file_write(o->dot, text, strlen(text));
+    code = output_write(o->dot, text, strlen(text));
     clg_text_free(text);
     return code;
 }

@@ -202,7 +202,7 @@ static int keep(tuning *t)
     if (!t->options->export_file) return CODE_DONE;
     status = clg_context_choices(t->engine.context, &all);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    int code = file_write(t->options->export_file, all, strlen(all));
+    int code = output_write(t->options->export_file, all, strlen(all));
     clg_text_free(all);
     return code;
 }

@@ -155,7 +155,7 @@ int file_may_be_written(const char *path, bool force)
     return CODE_USAGE;
 }
 
-int file_write(const char *path, const char *data, size_t size_bytes)
+int output_write(const char *path, const char *data, size_t size_bytes)
 {
     interrupt_begin(NULL);
     const clg_status status = clg_file_write(path, data, size_bytes);

@@ -29,7 +29,7 @@ int folder_list(const char *folder, char ***out_names, size_t *out_n);
 /* Checks that a file does not exist, unless force is set. */
 int file_may_be_written(const char *path, bool force);
 /* Writes a file atomically: a temporary file is written, then renamed. */
-int file_write(const char *path, const char *data, size_t size_bytes);
+int output_write(const char *path, const char *data, size_t size_bytes);
 /* Reads a whole text file; free(). */
 int file_read_text(const char *path, char **out_text);
 

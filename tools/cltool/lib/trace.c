@@ -51,7 +51,7 @@ int trace_write(const trace *t, const char *path)
     json_t *document = json_pack("{s:O, s:s}", "traceEvents", t->events, "displayTimeUnit", "ms");
     char *text = document ? json_dumps(document, JSON_INDENT(0) | JSON_REAL_PRECISION(15)) : NULL;
     int code =
-        text ? file_write(path, text, strlen(text))
+        text ? output_write(path, text, strlen(text))
              : fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for the trace");
     free(text);
     json_decref(document);

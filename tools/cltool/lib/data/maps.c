@@ -57,7 +57,7 @@ int maps_keys_save(const clg_value *keys, const char *path)
 {
     json_t *list = maps_keys_json(keys);
     char *text = list ? json_dumps(list, JSON_INDENT(0)) : NULL;
-    int code = text ? file_write(path, text, strlen(text))
+    int code = text ? output_write(path, text, strlen(text))
                     : fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for JSON");
     free(text);
     json_decref(list);
