@@ -19,7 +19,8 @@ static void forget(value_fact *f)
 }
 
 /* Sets the facts that hold at the start of any iteration: of constants, of values of the enclosing
- * graphs, of the body's inputs. A carried value is known if the last iteration did not change it. */
+ * graphs, of the body's inputs. A carried value is known if the last iteration did not change
+ * it. */
 static void start_facts(const plan_state *s, const plan_scope *scope, value_fact *facts)
 {
     const graph *g = scope->graph;
