@@ -47,7 +47,7 @@ static const op_types fused_types[] = {{'T', TILED}, {0}};
 
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute fused_attributes[] = {
-    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 2)}, {0}};
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)}, {0}};
 static const op_attribute microsoft_attributes[] = {
     CONV_ATTRIBUTES{"activation", ATTRIBUTE_STRING, false, OP_ANY},
     {"activation_params", ATTRIBUTE_FLOATS, false, OP_ANY},

@@ -141,7 +141,7 @@ static clg_status blocked_lower(lower_context *c)
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 static const op_attribute attributes[] = {
-    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 2)},
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)},
     {"lanes", ATTRIBUTE_INT, true, OP_COUNT},
     {"activated", ATTRIBUTE_INT, false, OP_ANY},
     {0}};

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes cases that failed once into a folder, as ONNX's test cases are: `corpus.py FOLDER`.
+
+tests/conformance/past_failures.sh runs what is in corpus/. Expected values are numpy's. A new
+finding gets a function here, in its smallest form (`fuzz.py --replay`).
+"""
+
+import pathlib
+import sys
+
+import numpy
+from onnx import TensorProto, helper
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import fuzz  # noqa: E402
+import maker  # noqa: E402
+
+F = numpy.float32
+
+
+def case(inputs, constants, opset=18):
+    c = maker.Case("past", {"": opset})
+    c.inputs = inputs
+    c.constants = constants
+    return c
+
+
+def clip_of_a_constant_without_min():
+    """Ended the process while the graph was inferred: the omitted bound was read."""
+    c = case({"x": F([1, -1, 5])}, {"c": F([-4, 0.5, 9]), "high": F(2)})
+    c.nodes = [helper.make_node("Clip", ["c", "", "high"], ["k"]),
+               helper.make_node("Add", ["x", "k"], ["y"])]
+    c.outputs = ["y"]
+    return c, {"y": F([-3, -0.5, 7])}
+
+
+def cast_of_a_constant_like_one_of_higher_rank():
+    """Ended the process: the constant's dimensions were read before their beginning."""
+    c = case({"x": F([2, 3])}, {"c": F(1.75), "like": numpy.zeros((1, 2), numpy.int32)}, 19)
+    c.nodes = [helper.make_node("CastLike", ["c", "like"], ["k"]),
+               helper.make_node("Cast", ["k"], ["f"], to=TensorProto.FLOAT),
+               helper.make_node("Mul", ["x", "f"], ["y"])]
+    c.outputs = ["y"]
+    return c, {"y": F([2, 3])}
+
+
+def loop_without_iterations():
+    """Was refused: the stacked output has no declared shape. ONNX Runtime gives [0, 2]."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Tanh", ["v"], ["w"]),
+         helper.make_node("Identity", ["w"], ["seen"])],
+        "body",
+        [info("i", TensorProto.INT64, []), info("c", TensorProto.BOOL, []),
+         info("v", TensorProto.FLOAT, None)],
+        [info("d", TensorProto.BOOL, []), info("w", TensorProto.FLOAT, None),
+         info("seen", TensorProto.FLOAT, None)])
+    c = case({"x": F([2, 3])}, {"trips": numpy.int64(0)})
+    c.nodes = [helper.make_node("Loop", ["trips", "", "x"], ["y", "all"], body=body)]
+    c.outputs = ["y", "all"]
+    c.declared = False
+    return c, {"y": F([2, 3]), "all": numpy.zeros((0, 2), F)}
+
+
+PAST = [clip_of_a_constant_without_min, cast_of_a_constant_like_one_of_higher_rank,
+        loop_without_iterations]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for make in PAST:
+        made, expected = make()
+        made.constants = {n: numpy.asarray(v) for n, v in made.constants.items()}
+        fuzz.write(folder / make.__name__, made, expected, "numpy")
+
+
+if __name__ == "__main__":
+    main()
