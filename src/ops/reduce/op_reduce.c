@@ -456,15 +456,6 @@ clg_status reduce_append_sum_to(lower_context *c, candidate *to, const lower_ope
 
 /* ---- LpNormalization ------------------------------------------------------------------------- */
 
-static clg_status normalize_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    const int64_t p = node_int(n, "p", 2);
-    if (p == 1 || p == 2) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s has p %lld; ONNX has 1 and 2",
-                     node_text(n, shown), (long long)p);
-}
-
 static clg_status normalize_infer(op_context *c)
 {
     int axis;
@@ -528,7 +519,7 @@ static const op_attribute by_input[] = {{"keepdims", ATTRIBUTE_INT, false, OP_BO
                                         {0}};
 static const op_attribute normalize_attributes[] = {
     {"axis", ATTRIBUTE_INT, false, OP_ANY}, {"p", ATTRIBUTE_INT, false, OP_BETWEEN(1, 2)}, {0}};
-static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false, OP_BETWEEN(1, 2)}, {0}};
+static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false, OP_COUNT}, {0}};
 
 #define AXES                                                                                       \
     {                                                                                              \
@@ -587,7 +578,6 @@ const op_row op_rows_reduce[] = {
      OP_OUTPUTS(1, 1, "T"),
      .types = floats,
      .attributes = normalize_attributes,
-     .check = normalize_check,
      .infer = normalize_infer,
      .lower = normalize_lower,
      .flags = OP_STRIDED_INPUTS},

@@ -301,7 +301,7 @@ static void refuse(clg_context *context, const clg_session_options *options, con
     r = conv_case_on(&small, context);
     r.lanes = 0;
     conv_case_numbers(&r);
-    conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "no lanes");
+    conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "'lanes' is 0");
 
     r = conv_case_on(&small, context);
     r.lanes /= 2;
