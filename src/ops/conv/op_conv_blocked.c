@@ -28,9 +28,6 @@ static clg_status blocked_check(const node *n)
             CLG_ERROR_INVALID_MODEL,
             "%s has a residual beside two convolutions, or a bias of one that is not there",
             node_text(n, shown));
-    if (node_int(n, "lanes", 1) < 1 || node_int(n, "group", 1) < 1)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has no lanes or no groups",
-                         node_text(n, shown));
     return epilogue_check(n);
 }
 
