@@ -12,6 +12,17 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
+clg_status slab_list_grow(slab_list *slabs)
+{
+    const size_t n = *slabs->n;
+    size_t *grown = memory_resize(*slabs->bytes, (n + 1) * sizeof *grown);
+    if (!grown) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    grown[n] = 0;
+    *slabs->bytes = grown;
+    *slabs->n = n + 1;
+    return CLG_OK;
+}
+
 #define NONE UINT32_MAX
 #define FRACTION_BITS 4 /* lists per power of two: 1 << FRACTION_BITS */
 #define N_LISTS (64u << FRACTION_BITS)

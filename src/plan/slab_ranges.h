@@ -14,7 +14,7 @@ typedef struct slab_list {
     size_t **bytes, *n;
     size_t align_bytes, max_bytes;
 } slab_list;
-/* Adds an empty slab (slabs.c). */
+/* Adds an empty slab. */
 clg_status slab_list_grow(slab_list *slabs);
 
 /* Places the blocks that are not fixed. by_start and by_end: the indices of all n blocks, sorted by

@@ -77,17 +77,6 @@ static size_t lowest_gap(const slab_work *w, const plan_block *block, size_t n, 
     return offset;
 }
 
-clg_status slab_list_grow(slab_list *slabs)
-{
-    const size_t n = *slabs->n;
-    size_t *grown = memory_resize(*slabs->bytes, (n + 1) * sizeof *grown);
-    if (!grown) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    grown[n] = 0;
-    *slabs->bytes = grown;
-    *slabs->n = n + 1;
-    return CLG_OK;
-}
-
 static clg_status place_block(slab_work *w, uint32_t index)
 {
     plan_block *block = &w->blocks[index];
