@@ -250,8 +250,9 @@ clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes
 /* Lets the following launches, copies and fills, up to ocl_queue_join, run concurrently where that
  * is faster. They run after all commands enqueued before. CLBlast calls, and launches that are new
  * to a driver that may crash on them (launch_guard.h), join automatically: commands after them run
- * in order. */
-clg_status ocl_queue_fork(ocl_queue *q);
+ * in order. is_first_window: the first window of ocl_queue_order begins; in later ones all commands
+ * depend on that of slot 0, too. */
+clg_status ocl_queue_fork(ocl_queue *q, bool is_first_window);
 /* Declares the dependencies of the next command between fork and join. slot: its number, counting
  * up from 0 in windows of 32 commands. after: bits of the slots in its window that it depends on;
  * slot 0 depends on the whole previous window. Without this call, a command depends on the one

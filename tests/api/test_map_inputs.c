@@ -225,8 +225,8 @@ TEST(readers__refuse_what_does_not_fit)
                  CLG_ERROR_INVALID_MODEL, "vocabulary");
     ow_bytes n = ow_node("CastMap", "cast", "x", "y");
     ow_attribute_string(&n, "cast_to", "TO_WORDS");
-    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,
-                 "cast_to 'TO_WORDS'");
+    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s),
+                 CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'cast_to' is 'TO_WORDS'");
     n = ow_node("CastMap", "cast", "x", "y");
     ow_attribute_string(&n, "map_form", "LOOSE");
     assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,

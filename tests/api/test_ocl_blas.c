@@ -117,7 +117,7 @@ static void check_between_copies(ocl_context *ocl, ocl_queue *q)
     reference(&g, a, b, expected);
     for (int round = 0; round < 3; round++) {
         assert_ok(ocl_queue_write(q, g.a, 0, zeros, n_a * sizeof *zeros, true));
-        assert_ok(ocl_queue_fork(q));
+        assert_ok(ocl_queue_fork(q, true));
         ocl_queue_order(q, 0, 0);
         assert_ok(ocl_queue_copy(q, from, 0, g.a, 0, n_a * sizeof *a));
         ocl_queue_order(q, 1, 1);

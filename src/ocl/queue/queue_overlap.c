@@ -41,14 +41,15 @@ static clg_status open_second(ocl_queue *q)
     return context_check(q->context, code, "clCreateCommandQueue");
 }
 
-clg_status ocl_queue_fork(ocl_queue *q)
+clg_status ocl_queue_fork(ocl_queue *q, bool is_first_window)
 {
     queue_overlap *o = &q->overlap;
     if (!gains_by_overlapping(q) || q->place == GUARD_ALONE) return CLG_OK;
     if (!o->handle) CLG_TRY(open_second(q));
     CLG_TRY(order_catch_up(q));
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &o->begun));
-    o->is_open = o->is_first_window = q->in_flight = true;
+    o->is_open = q->in_flight = true;
+    o->is_first_window = is_first_window;
     CL_TRY(q->context, Flush, (q->handle));
     return CLG_OK;
 }
@@ -96,7 +97,8 @@ void overlap_begin(const ocl_queue *q, queue_command *c)
         for (int i = 0; i < QUEUE_WINDOW; i++)
             if (o->after >> i & 1u) c->wait[c->n_wait++] = o->done[i];
     }
-    if (c->n_wait == 0) c->wait[c->n_wait++] = o->is_first_window ? o->begun : o->done[0];
+    if (c->n_wait == 0)
+        c->wait[c->n_wait++] = o->is_first_window || !o->done[0] ? o->begun : o->done[0];
 }
 
 void concurrent_keep(ocl_queue *q, const queue_command *c)

@@ -316,6 +316,11 @@ static const op_attribute blocks_21[] = {
     {"saturate", ATTRIBUTE_INT, false, OP_BOOLEAN},
     {"precision", ATTRIBUTE_INT, false, OP_DTYPES(SCALES | DTYPE_BIT(CLG_DTYPE_NONE))},
     {0}};
+static const op_attribute dequantize_21[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"block_size", ATTRIBUTE_INT, false, OP_BETWEEN(0, INT32_MAX)},
+    {"output_dtype", ATTRIBUTE_INT, false, OP_DTYPES(SCALES | DTYPE_BIT(CLG_DTYPE_NONE))},
+    {0}};
 
 #define QUANTIZE                                                                                   \
     .name = "QuantizeLinear", OP_INPUTS(2, 3, "TSQ"), OP_OUTPUTS(1, 1, "?"), .types = types,       \
@@ -333,8 +338,8 @@ const op_row op_rows_quantize[] = {
     {QUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21},
     {DEQUANTIZE, .since = 10, .until = 12},
     {DEQUANTIZE, .since = 13, .until = 20, .attributes = axis_13},
-    {DEQUANTIZE, .since = 21, .attributes = blocks_21},
-    {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21},
+    {DEQUANTIZE, .since = 21, .attributes = dequantize_21},
+    {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = dequantize_21},
     {.name = "DynamicQuantizeLinear",
      .since = 11,
      OP_INPUTS(1, 1, "T"),

@@ -107,7 +107,7 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, bool ma
         CLG_TRY(cancel_check("the run"));
         if (is_limited) CLG_TRY(limit_queued(f, &segment->steps[i], &spread));
         if (may_spread && !spread && i % PLAN_WINDOW == 0) {
-            CLG_TRY(ocl_queue_fork(f->queue));
+            CLG_TRY(ocl_queue_fork(f->queue, i == 0));
             spread = true;
         }
         CLG_TRY(enqueue_step(f, prepared, i, &prepared->bound[at], is_plain));

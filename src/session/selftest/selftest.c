@@ -43,12 +43,18 @@ void selftest_add_step(const step *s, strbuf *out)
     }
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 bool selftest_repeats(const step *before, const step *s)
 {
     if (!before || before->kind != STEP_KERNEL || s->kind != STEP_KERNEL) return false;
     const kernel_ref *a = &before->kernel, *b = &s->kernel;
-    return a->source == b->source && a->entry == b->entry && a->packed == b->packed &&
-           a->prelude == b->prelude && a->body == b->body && before->n_dims == s->n_dims &&
+    return same_text(a->source, b->source) && same_text(a->entry, b->entry) &&
+           same_text(a->packed, b->packed) && same_text(a->prelude, b->prelude) &&
+           same_text(a->body, b->body) && before->n_dims == s->n_dims &&
            memcmp(before->local, s->local, sizeof s->local) == 0;
 }
 

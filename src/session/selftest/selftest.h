@@ -226,8 +226,8 @@ clg_status context_selftest(device_context *context, clg_kernel_class kernel_cla
                             clg_selftest_case **out_cases, size_t *out_n);
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
-/* Returns whether step s has the kernel of the step before it (or NULL), by the addresses of its
- * texts: a sum of many inputs is thousands of such steps. */
+/* Returns whether step s has the kernel of the step before it (or NULL), text for text: a sum of
+ * many inputs is thousands of such steps. */
 bool selftest_repeats(const step *before, const step *s);
 /* Appends the text that identifies an implementation's variant: its name, its kernels' names,
  * parameters and local sizes, and how CLBlast is called. Implementations with equal texts are one
