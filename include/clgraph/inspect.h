@@ -326,7 +326,8 @@ CLG_API CLG_MUST_USE clg_status clg_npz_reader_header(const clg_npz_reader *read
 CLG_API CLG_MUST_USE clg_status clg_npz_reader_read(const clg_npz_reader *reader, size_t index,
                                                     clg_value **out_value);
 /* Loads all tensors of an .npz with their names, however large they are. *out_names and *out_values
- * are arrays of *out_n elements, both freed by clg_npz_free, which accepts NULL. Errors: IO, UNSUPPORTED_DTYPE. */
+ * are arrays of *out_n elements, both freed by clg_npz_free, which accepts NULL. Errors: IO,
+ * UNSUPPORTED_DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_npz_load(const char *path, char ***out_names,
                                              clg_value ***out_values, size_t *out_n);
 CLG_API void clg_npz_free(char **names, clg_value **values, size_t n);
