@@ -15,7 +15,7 @@ fi
 
 export CLG_CACHE_DIR=$WORK/small
 cat >full.sh <<'END'
-mount -t tmpfs -o size=64k none small
+mount -t tmpfs -o size=64k,mode=700 none small
 "$CLTOOL" run digits.onnx --fill zeros --top 1 >out 2>err
 echo "exit $?"
 find small -name '*tmp*'
