@@ -229,12 +229,12 @@ TEST(readers__refuse_what_does_not_fit)
                  CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'cast_to' is 'TO_WORDS'");
     n = ow_node("CastMap", "cast", "x", "y");
     ow_attribute_string(&n, "map_form", "LOOSE");
-    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,
-                 "map_form 'LOOSE'");
+    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s),
+                 CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'map_form' is 'LOOSE'");
     n = ow_node("CastMap", "cast", "x", "y");
     ow_attribute_int(&n, "max_map", 0);
     assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,
-                 "max_map is 0");
+                 "'max_map' is 0");
     assert_error(load_reader(word_vectorizer(), CLG_FLOAT32, CLG_FLOAT32, CLG_FLOAT32, &s),
                  CLG_ERROR_UNSUPPORTED_DTYPE, "keys are of element type 1");
     assert_ok(load_reader(word_vectorizer(), CLG_STRING, CLG_FLOAT32, CLG_FLOAT32, &s));
