@@ -310,7 +310,7 @@ static int read_long(reader *r, const char *word)
     if (strcmp(row->name, "warmup") == 0) r->options->has_warmup = true;
     if (takes_value(row)) return take_value(r, row, word, equals ? equals + 1 : NULL);
     if (equals) return fail_usage("--%s takes no value", row->name);
-    return store(r->options, row, NULL);
+    return store(r->options, row, "");
 }
 
 /* Parses a word of short options, such as "-v", "-vv", "-d cpu" or "-dcpu". */
@@ -320,7 +320,7 @@ static int read_short(reader *r, const char *word)
         const option_row *row = find(NULL, 0, *letter, r->groups);
         if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
         if (takes_value(row)) return take_value(r, row, word, letter[1] ? letter + 1 : NULL);
-        int code = store(r->options, row, NULL);
+        int code = store(r->options, row, "");
         if (code != CODE_DONE) return code;
     }
     return CODE_DONE;

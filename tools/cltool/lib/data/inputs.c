@@ -287,8 +287,11 @@ static int open_columns(const options *o, input_set *set, const char *path)
     for (size_t i = 0; code == CODE_DONE && i < names.n_columns; i++) {
         dataset *rows = NULL;
         input_item *to = item_named(set, names.names[i]);
-        code = to ? dataset_open_csv(o, to->port, path, i, 1, false, &rows)
-                  : unknown_input(set, path, names.names[i]);
+        if (!to) {
+            code = unknown_input(set, path, names.names[i]);
+            break;
+        }
+        code = dataset_open_csv(o, to->port, path, i, 1, false, &rows);
         if (code == CODE_DONE) code = give_rows(set, to, path, rows);
     }
     csv_close(&names);
