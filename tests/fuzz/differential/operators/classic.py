@@ -2,7 +2,7 @@
 """ai.onnx.ml, and the optimizers of ai.onnx.preview.training."""
 
 import numpy
-from maker import NUMPY, TensorProto, generator
+from maker import NUMPY, generator
 
 ML = "ai.onnx.ml"
 KINDS = ["float32", "float32", "float64", "int64", "int32"]
@@ -220,5 +220,3 @@ def optimizer(m):
     v, h = m.tensor(f, shape), m.tensor(f, shape, 0.1, 2)
     return m.case(rate, step, x, g, v, h, outputs=3, alpha=0.9, beta=0.99, epsilon=1e-3, **norm)
 
-
-_ = TensorProto

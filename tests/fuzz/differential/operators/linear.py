@@ -2,7 +2,7 @@
 """Matrix products."""
 
 import numpy
-from maker import FLOATS, NUMPY, generator
+from maker import FLOATS, generator
 
 
 def matrices(m, batched=True):
@@ -152,5 +152,3 @@ def dynamic_quantize_matmul(m):
     x = m.tensor("float32", a)
     return m.case(x, m.wide(tb, b), scale, zero, bias, tolerance=(1e-2, 0.05))
 
-
-_ = NUMPY

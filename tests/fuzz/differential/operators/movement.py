@@ -49,7 +49,8 @@ def flatten(m):
     shape = m.shape()
     rank = len(shape)
     axis = m.int(-rank, rank) if m.version >= 11 else m.int(0, rank)
-    return m.case(m.tensor(m.type(), shape), axis=axis if m.chance(0.8) and rank else None)
+    default = rank > 0 and m.chance(0.2)  # 1, which a scalar does not have
+    return m.case(m.tensor(m.type(), shape), axis=None if default else axis)
 
 
 @generator("Squeeze", "Unsqueeze")

@@ -2,7 +2,7 @@
 """Pointwise operators: one result for each element, inputs broadcast."""
 
 import numpy
-from maker import FLOATS, INTEGERS, NUMBERS, SIGNED, generator
+from maker import FLOATS, INTEGERS, NUMBERS, NUMPY, ONNX_NAMES, TensorProto, generator
 
 # operator: (lowest, highest input; attributes as {name: (low, high)} or {name: (choices)})
 UNARY = {
@@ -159,9 +159,8 @@ def clip(m):
 
 @generator("Cast", "CastLike")
 def cast(m):
-    allowed = m.allowed("T1") if m.operator == "Cast" else m.allowed("T1")
-    source = m.type("T1", allowed)
-    target = m.type("T2", NUMBERS + ["bool"] if source == "string" else m.allowed("T2"))
+    source = m.type("T1", list(NUMPY))
+    target = m.type("T2", NUMBERS + ["bool"] if source == "string" else list(NUMPY))
     low, high = (0, 7) if "u" == target[0] or "u" == source[0] or target == "uint4" else (-7, 7)
     if source == "string":
         x = numpy.array([str(m.int(0, 100)) for _ in range(5)], numpy.object_)
@@ -169,14 +168,10 @@ def cast(m):
         x = m.tensor(source, m.shape(), low, high)
     if target == "string" and source not in INTEGERS:
         target = "float32"  # how a float is spelt differs from one library to the next
-    from onnx import helper
-    from maker import NUMPY, ONNX_NAMES, TensorProto
-
     onnx_name = {v: k for k, v in ONNX_NAMES.items()}.get(target, target).upper()
     if m.operator == "Cast":
         return m.case(x, to=getattr(TensorProto, onnx_name), **m.maybe(0.2, saturate=m.pick(0, 1)) if
                       m.version >= 19 and "float8" in target else {})
-    del helper, NUMPY
     return m.case(x, m.tensor(target, m.shape(high=2, zero=False), low, high))
 
 
@@ -196,8 +191,6 @@ def dropout(m):
 
 @generator("BitCast")
 def bit_cast(m):
-    from maker import TensorProto
-
     pairs = {
         "float32": ["INT32", "UINT32"],
         "int32": ["FLOAT", "UINT32"],
@@ -235,5 +228,3 @@ def gelu(m):
     bias = m.tensor(dtype, shape[-1:])
     return m.case(x, bias if m.operator == "BiasGelu" or m.chance(0.6) else None)
 
-
-_ = SIGNED

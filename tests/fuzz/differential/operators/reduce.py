@@ -2,7 +2,7 @@
 """Reductions, softmax and normalizations."""
 
 import numpy
-from maker import FLOATS, INTEGERS, NUMPY, generator
+from maker import FLOATS, generator
 
 REDUCE = ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"]
 REDUCE += ["ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"]
@@ -180,5 +180,3 @@ def simplified_normalization(m):
     gamma = m.tensor("float32", [hidden])
     return m.case(x, gamma, axis=-1, epsilon=m.float(0.001, 0.1))
 
-
-_ = (INTEGERS, NUMPY)
