@@ -62,7 +62,7 @@ foreach(layer IN LISTS CLG_LAYERS)
 endforeach()
 # dladdr, posix_spawn_file_actions_addclosefrom_np
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c"
-  "${PROJECT_SOURCE_DIR}/src/base/process_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
+  "${PROJECT_SOURCE_DIR}/src/base/posix/process_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
 
 set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)

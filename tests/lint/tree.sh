@@ -24,7 +24,7 @@ complain() {
 while read -r n folder; do
   [ "$n" -le "$MAX_FILES" ] ||
     complain "$folder: $n source files; more than $MAX_FILES want subfolders named for what sets them apart"
-done < <(sources src cl include tools tests examples | sed 's#/[^/]*$##' | uniq -c)
+done < <(sources src cl include tools tests examples | sed 's#/[^/]*$##' | sort | uniq -c)
 
 while read -r file; do
   lines=$(wc -l <"$file")

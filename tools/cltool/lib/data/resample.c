@@ -46,7 +46,7 @@ static window make_window(const filter *f, const resample_axis *axis, int in, in
     return w;
 }
 
-/* Returns false if there is no memory. */
+/* Returns false when out of memory. */
 static bool make_filter(const resample_axis *axis, int in, filter *out)
 {
     out->inverse_reach = fmin((double)axis->size / in, 1);

@@ -24,7 +24,7 @@ typedef struct resample_axis {
 } resample_axis;
 
 /* Computes y->n rows of x->n pixels, from 0 to 1, with the image's channels. Returns them as
- * [y->n, x->n, channels], to be freed with free(); NULL if there is no memory for them. Pixels that
+ * [y->n, x->n, channels], to be freed with free(); NULL when out of memory. Pixels that
  * no wanted element depends on are not read; the memory used is that of the result. Any thread. */
 double *resample(const raster *from, const resample_axis *x, const resample_axis *y);
 
