@@ -204,6 +204,7 @@ static bool is_of_family(const op_row *row, const char *name)
 double flops_of_node(const node *n, const value_fact *facts)
 {
     const counting c = {n, facts};
+    if (!n->op) return 0; /* not supported: its inputs and attributes were not checked */
     for (size_t i = 0; i < sizeof formulas / sizeof formulas[0]; i++) {
         if (strcmp(n->op_type, formulas[i].op_type) == 0)
             return formulas[i].count(&c, formulas[i].number);

@@ -93,3 +93,9 @@ clg_status error_restore(const error_record *record)
     memcpy(last_hint, record->hint, sizeof last_hint);
     return record->status;
 }
+
+bool error_is_unsupported(clg_status status)
+{
+    return status == CLG_ERROR_UNSUPPORTED_OPERATOR || status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
+           status == CLG_ERROR_UNSUPPORTED_DTYPE;
+}

@@ -68,6 +68,9 @@ void error_save(clg_status status, error_record *out_record);
 /* Makes a copy the last error of this thread; returns its status. */
 clg_status error_restore(const error_record *record);
 
+/* Returns whether a status says that an operator, an attribute or a dtype is not supported. */
+bool error_is_unsupported(clg_status status);
+
 /* Evaluates a call; returns its status from the calling function unless it is CLG_OK. */
 #define CLG_TRY(call)                                                                              \
     do {                                                                                           \

@@ -207,16 +207,24 @@ clg_status ops_check_node(const node *n)
     return row->check ? row->check(n) : CLG_OK;
 }
 
-static clg_status check_nodes(const graph *g)
+/* Checks every node. One that is not supported loses its entry of the table: what follows must not
+ * take it for checked. The first of these errors is kept in *unsupported. */
+static clg_status check_nodes(graph *g, error_record *unsupported)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
-        const node *n = &g->nodes[i];
+        node *n = &g->nodes[i];
         CLG_TRY(cancel_check("checking the graph"));
         if (n->removed) continue;
-        CLG_TRY(ops_check_node(n));
+        const clg_status status = n->op ? ops_check_node(n) : CLG_OK;
+        if (error_is_unsupported(status)) {
+            n->op = NULL;
+            if (unsupported->status == CLG_OK) error_save(status, unsupported);
+        } else if (status != CLG_OK) {
+            return status;
+        }
         for (size_t k = 0; k < n->n_attributes; k++) {
             if (n->attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(check_nodes(n->attributes[k].as.graph));
+                CLG_TRY(check_nodes(n->attributes[k].as.graph, unsupported));
         }
     }
     return CLG_OK;
@@ -225,9 +233,12 @@ static clg_status check_nodes(const graph *g)
 clg_status ops_resolve(graph *g)
 {
     missing_list missing = {0};
+    error_record unsupported = {.status = CLG_OK};
     clg_status status = find_rows(g, &missing);
+    if (status == CLG_OK) status = check_nodes(g, &unsupported);
     if (status == CLG_OK && missing.count > 0) status = report_missing(&missing);
     missing_deinit(&missing);
+    if (status == CLG_OK && unsupported.status != CLG_OK) status = error_restore(&unsupported);
     if (status != CLG_OK) return status;
     if (graph_opset(g, "") > OPS_NEWEST_OPSET) {
         log_write(
@@ -235,5 +246,5 @@ clg_status ops_resolve(graph *g)
             "the model uses opset %lld, newer than %d, the newest this version of clgraph knows",
             (long long)graph_opset(g, ""), OPS_NEWEST_OPSET);
     }
-    return check_nodes(g);
+    return CLG_OK;
 }

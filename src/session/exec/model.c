@@ -85,10 +85,7 @@ static clg_status infer_outputs(clg_model *m)
  * inspection only. */
 static clg_status tolerate(clg_model *m, bool allow_unsupported, clg_status status)
 {
-    bool is_support = status == CLG_ERROR_UNSUPPORTED_OPERATOR ||
-                      status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
-                      status == CLG_ERROR_UNSUPPORTED_DTYPE;
-    if (!allow_unsupported || !is_support) return status;
+    if (!allow_unsupported || !error_is_unsupported(status)) return status;
     if (m->refusal) return CLG_OK; /* keep the first error */
     m->refusal = memory_alloc(sizeof *m->refusal);
     if (!m->refusal) return CLG_ERROR_OUT_OF_HOST_MEMORY;

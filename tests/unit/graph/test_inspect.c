@@ -216,6 +216,51 @@ TEST(unsupported__can_be_looked_at)
     assert_null(nodes);
 }
 
+/* Makes a model with an unknown operator and, behind it, a LabelEncoder whose keys are of a type that
+ * is not read. */
+static ow_model unread_model(void)
+{
+    ow_model m = {.ir_version = 8, .opset = 13};
+    ow_bytes label = ow_node("LabelEncoder", "label", "x", "c"), keys = {0};
+    ow_put_string(&keys, 1, "keys_strings");
+    ow_put_message(&label, 5, keys);
+    ow_put_string(&label, 7, "ai.onnx.ml");
+    ow_opset(&m, "ai.onnx.ml", 4);
+    ow_input(&m, "x", CLG_FLOAT32, 2, (int64_t[]){2, 3}, NULL);
+    ow_simple_node(&m, "Frobnicate", "frob", "x", "b");
+    ow_add_node(&m, label);
+    ow_output(&m, "c", CLG_FLOAT32);
+    return m;
+}
+
+/* Checks that nodes behind the first unsupported one are checked before their attributes are read. */
+TEST(unsupported__hides_nothing_unchecked)
+{
+    ow_model m = unread_model();
+    ow_bytes file = ow_finish(&m);
+    clg_model *model;
+    clg_node_info *nodes;
+    size_t n;
+    double flops;
+    clg_model_options options = CLG_MODEL_OPTIONS_INIT;
+    options.allow_unsupported = true;
+    assert_ok(clg_model_load_memory(file.data, file.n, &options, &model));
+    assert_ok(clg_model_flops(model, NULL, 0, &flops));
+    assert_true(flops == 0);
+    assert_ok(clg_model_nodes(model, &nodes, &n));
+    assert_false(node_named(nodes, n, "label")->supported);
+    assert_non_null(strstr(node_named(nodes, n, "label")->reason, "keys_strings"));
+    clg_node_list_free(nodes, n);
+    clg_model_free(model);
+    ow_free(&file);
+    m = unread_model();
+    ow_simple_node(&m, "Conv", "conv", NULL, "d");
+    file = ow_finish(&m);
+    assert_error(clg_model_load_memory(file.data, file.n, &options, &model),
+                 CLG_ERROR_INVALID_MODEL, "'conv' (Conv, opset 13) has 0 inputs");
+    ow_free(&file);
+}
+
 /* Checks that attributes are validated when the nodes of a file are listed, although those nodes
  * are not resolved. */
 TEST(file_nodes__checks_see_their_row)

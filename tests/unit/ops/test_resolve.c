@@ -225,6 +225,21 @@ TEST(resolve__attributes)
     graph_free(g);
 }
 
+/* Checks that whatever is left with a row was checked whole, wherever the first unsupported node is. */
+TEST(resolve__leaves_no_row_to_what_is_unsupported)
+{
+    graph *g = make(13);
+    (void)add(g, "", "Frobnicate", "n", "x", 1);
+    node_id n = add(g, "", "Flatten", "unread", "x", 1), fine = add(g, "", "Flatten", "n", "x", 1);
+    assert_ok(node_add_attribute(g, n, &(graph_attribute){.name = "axis", .type = ATTRIBUTE_NONE}));
+    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR, "Frobnicate");
+    assert_null(g->nodes[n].op);
+    assert_non_null(g->nodes[fine].op);
+    assert_ok(node_set_float(g, fine, "axis", 1));
+    assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL, "as a float, but it is an integer");
+    graph_free(g);
+}
+
 static void count_log(void *user, clg_log_level level, const char *message)
 {
     if (level == CLG_LOG_WARNING && strstr(message, "newer")) ++*(int *)user;
