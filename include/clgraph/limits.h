@@ -31,8 +31,9 @@ struct clg_limits {
      * and equal options (they share weights), and what the model takes if it was loaded with
      * max_memory_bytes. Values of the application's do not count; copies of them do. */
     uint64_t max_memory_bytes;
-    /* Steps of a run: launches of kernels, copies and calls of CLBlast, in unrolled loops each. Of a
-     * loop that is not unrolled one iteration counts: clg_session_options.max_iterations. */
+    /* Steps of a run: launches of kernels, copies and calls of CLBlast; in unrolled loops those of
+     * each iteration. A loop that is not unrolled counts as one iteration, and
+     * clg_session_options.max_iterations is its limit. */
     uint64_t max_steps;
     /* Time of loading a model, of creating a session, of a preparation, and in a run of planning
      * and compiling. The call ends at the latest when the driver's call in progress does. */

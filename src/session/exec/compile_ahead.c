@@ -52,7 +52,7 @@ typedef struct ahead {
 static clg_status count_packing(ahead *a, value_id weight, const packing *p)
 {
     char key[PACKING_KEY_BYTES];
-    CLG_TRY(packing_key(weight, p, key));
+    CLG_TRY(weights_packing_key(weight, p, key));
     mutex_lock(&a->exec->weights_lock);
     const bool is_packed = hash_map_get_string(&a->exec->packed_keys, key) != HASH_MAP_NONE;
     mutex_unlock(&a->exec->weights_lock);

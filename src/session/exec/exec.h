@@ -112,9 +112,9 @@ clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
 /* As exec_plan, for a plan that is only looked at: nothing is tested, packed or kept, so that
  * nothing is compiled. The plan that a run makes may differ where a test fails. */
 clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan);
-/* Makes such a plan of a context, which may be the exec's own (compile_ahead.c). Call with plan_lock
- * held. *out_packed_bytes (may be NULL): of the weights that it would pack and that are not packed
- * yet. */
+/* Makes such a plan of a plan_context, which may be the exec's own (compile_ahead.c). Call with
+ * plan_lock held. *out_packed_bytes (may be NULL): of the weights that it would pack and that are
+ * not packed yet. */
 clg_status exec_make_dry_plan(session_exec *e, const plan_context *context,
                               const value_fact *inputs, uint64_t *out_packed_bytes,
                               plan **out_plan);

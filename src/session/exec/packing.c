@@ -8,8 +8,6 @@
 #include "session/exec/weights.h"
 #include "session/run/launch.h"
 
-#include <stdio.h>
-
 /* Recomputes result v of the init plan if it was released. Call with plan_lock held. */
 static clg_status restore_if_gone(session_exec *e, value_id v)
 {
@@ -145,14 +143,6 @@ static clg_status add_packed(session_exec *e, const char *key, value_id weight, 
     return CLG_OK;
 }
 
-clg_status packing_key(value_id weight, const packing *p, char key[PACKING_KEY_BYTES])
-{
-    const int length = snprintf(key, PACKING_KEY_BYTES, "%u|%s", weight, p->recipe);
-    return length >= 0 && (size_t)length < PACKING_KEY_BYTES
-               ? CLG_OK
-               : error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
-}
-
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index)
 {
@@ -160,7 +150,7 @@ clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const 
     char key[PACKING_KEY_BYTES];
     clg_status status = CLG_OK;
     (void)fact;
-    CLG_TRY(packing_key(weight, p, key));
+    CLG_TRY(weights_packing_key(weight, p, key));
     mutex_lock(&e->weights_lock);
     size_t index = hash_map_get_string(&e->packed_keys, key);
     mutex_unlock(&e->weights_lock);

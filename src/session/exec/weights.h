@@ -21,7 +21,7 @@ bool weights_is_computed(const session_exec *e, value_id v);
 clg_status weights_bind(session_exec *e, value_id v, ocl_buffer **out_buffer);
 /* Writes the key of a packed weight in exec.packed_keys. */
 #define PACKING_KEY_BYTES 256
-clg_status packing_key(value_id weight, const packing *p, char key[PACKING_KEY_BYTES]);
+clg_status weights_packing_key(value_id weight, const packing *p, char key[PACKING_KEY_BYTES]);
 /* Releases the buffer of v. Call with weights_lock held. */
 void weights_drop(session_exec *e, value_id v);
 

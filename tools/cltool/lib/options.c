@@ -4,7 +4,7 @@
  */
 #include "options.h"
 
-#include "limits.h"
+#include "limit_words.h"
 
 #include <errno.h>
 #include <inttypes.h>

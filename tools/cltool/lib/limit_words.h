@@ -2,8 +2,8 @@
  *
  * Parses the option --limits.
  */
-#ifndef CLTOOL_LIMITS_H
-#define CLTOOL_LIMITS_H
+#ifndef CLTOOL_LIMIT_WORDS_H
+#define CLTOOL_LIMIT_WORDS_H
 
 #include <clgraph/clgraph.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements limits.h with a table of limits.
+ * Implements limit_words.h with a table of limits.
  */
-#include "limits.h"
+#include "limit_words.h"
 
 #include "options.h"
 
