@@ -43,7 +43,7 @@ static clg_status load_within(const model_source *from, const clg_model_options 
     limits_enter(&scope, limits, budget, LIMIT_COMPILE);
     CANCEL_WITHIN(status, o->cancel, NULL, load(from, o, out_model));
     status = limits_leave(&scope, status);
-    if (status == CLG_OK)
+    if (*out_model)
         (*out_model)->budget = budget;
     else
         memory_budget_free(budget);
