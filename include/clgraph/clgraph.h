@@ -89,8 +89,9 @@ typedef enum clg_status {
     CLG_ERROR_DEVICE_LOST = -15,  /* the device or driver failed: see clg_context_recover */
     CLG_ERROR_IO = -16,           /* a file cannot be read or written */
     CLG_ERROR_CANCELLED = -17,
-    CLG_ERROR_BUSY = -18,    /* the session is running another request */
-    CLG_ERROR_INTERNAL = -19 /* a bug in clgraph: please report it */
+    CLG_ERROR_BUSY = -18,     /* the session is running another request */
+    CLG_ERROR_INTERNAL = -19, /* a bug in clgraph: please report it */
+    CLG_ERROR_LIMIT = -20     /* more memory, steps or time than clg_limits allow */
 } clg_status;
 
 /* Returns the name of a status, "CLG_ERROR_IO"; "unknown status" for any other value. */
@@ -132,8 +133,10 @@ typedef struct clg_allocator {
  * object of the library exists (else INVALID_ARGUMENT) and no other thread calls the library. */
 CLG_API CLG_MUST_USE clg_status clg_set_allocator(const clg_allocator *allocator);
 
-/* A token that cancels loading, creating sessions and runs: clgraph/cancel.h. */
+/* A token that cancels loading, creating sessions and runs: clgraph/cancel.h; limits of memory and
+ * time for models that are not trusted: clgraph/limits.h. */
 typedef struct clg_cancel clg_cancel;
+typedef struct clg_limits clg_limits;
 
 /* ---- element types and values ---------------------------------------------------------------- */
 
@@ -376,11 +379,12 @@ typedef struct clg_model_options {
      * process truncates while the model lives ends this process (SIGBUS on POSIX systems); a file
      * that was read may change or be removed. Costs memory of the files' size. */
     bool read_files;
-    clg_cancel *cancel; /* cancels loading; may be NULL */
+    clg_cancel *cancel;       /* cancels loading; may be NULL */
+    const clg_limits *limits; /* of loading; copied; NULL: none */
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_model_options), false, false, false, NULL                                       \
+        sizeof(clg_model_options), false, false, false, NULL, NULL                                 \
     }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol
@@ -460,11 +464,12 @@ typedef struct clg_session_options {
      * and streams; may be NULL. With a token, runs wait where more than 100 ms of estimated work
      * would be in the device's queue. */
     clg_cancel *cancel;
+    const clg_limits *limits; /* of the session, its clones and streams; copied; NULL: none */
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0, \
-            CLG_PRECISION_FP32, NULL, 0, 0, NULL                                                   \
+            CLG_PRECISION_FP32, NULL, 0, 0, NULL, NULL                                             \
     }
 
 /* Optimises the model for the context's device and computes there what depends on constants only.
@@ -590,5 +595,6 @@ CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session,
 
 #include <clgraph/builder.h> /* clg_builder */
 #include <clgraph/cancel.h>  /* clg_cancel */
+#include <clgraph/limits.h>  /* clg_limits */
 
 #endif

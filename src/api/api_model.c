@@ -13,46 +13,68 @@ static unsigned flags_of(const clg_model_options *options)
            (options->read_files ? ONNX_READ_FILES : 0);
 }
 
-static clg_status load_file(const char *path, const clg_model_options *o, clg_model **out_model)
+/* Where a model is read from. */
+typedef struct model_source {
+    const char *path; /* NULL: from memory */
+    const void *data;
+    size_t size_bytes;
+} model_source;
+
+static clg_status load(const model_source *from, const clg_model_options *o, clg_model **out_model)
 {
     graph *g;
-    CLG_TRY(onnx_load_file(path, flags_of(o), &g));
+    if (!from->path) {
+        CLG_TRY(onnx_load_memory(from->data, from->size_bytes, flags_of(o), &g));
+        return model_create(g, o->allow_unsupported, out_model);
+    }
+    CLG_TRY(onnx_load_file(from->path, flags_of(o), &g));
     clg_status status = model_create(g, o->allow_unsupported, out_model);
-    return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
+    return status == CLG_OK ? status : error_prefix(status, "'%s'", from->path);
+}
+
+static clg_status load_within(const model_source *from, const clg_model_options *o,
+                              const clg_limits *limits, clg_model **out_model)
+{
+    memory_budget *budget = NULL;
+    limits_scope scope;
+    clg_status status = CLG_OK;
+    if (limits->max_memory_bytes)
+        CLG_TRY(memory_budget_create(limits->max_memory_bytes, 0, &budget));
+    limits_enter(&scope, limits, budget, LIMIT_COMPILE);
+    CANCEL_WITHIN(status, o->cancel, NULL, load(from, o, out_model));
+    status = limits_leave(&scope, status);
+    if (*out_model)
+        (*out_model)->budget = budget;
+    else
+        memory_budget_free(budget);
+    return status;
 }
 
 clg_status clg_model_load_file(const char *path, const clg_model_options *options,
                                clg_model **out_model)
 {
     clg_model_options o = CLG_MODEL_OPTIONS_INIT;
-    clg_status status;
+    clg_limits limits;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(path);
     API_OPTIONS(options, o);
-    CANCEL_WITHIN(status, o.cancel, NULL, load_file(path, &o, out_model));
-    return status;
-}
-
-static clg_status load_memory(const void *data, size_t size_bytes, const clg_model_options *o,
-                              clg_model **out_model)
-{
-    graph *g;
-    CLG_TRY(onnx_load_memory(data, size_bytes, flags_of(o), &g));
-    return model_create(g, o->allow_unsupported, out_model);
+    CLG_TRY(api_read_limits(__func__, o.limits, &limits));
+    return load_within(&(model_source){.path = path}, &o, &limits, out_model);
 }
 
 clg_status clg_model_load_memory(const void *data, size_t size_bytes,
                                  const clg_model_options *options, clg_model **out_model)
 {
     clg_model_options o = CLG_MODEL_OPTIONS_INIT;
-    clg_status status;
+    clg_limits limits;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(data);
     API_OPTIONS(options, o);
-    CANCEL_WITHIN(status, o.cancel, NULL, load_memory(data, size_bytes, &o, out_model));
-    return status;
+    CLG_TRY(api_read_limits(__func__, o.limits, &limits));
+    return load_within(&(model_source){.data = data, .size_bytes = size_bytes}, &o, &limits,
+                       out_model);
 }
 
 void clg_model_free(clg_model *model) { model_free(model); }

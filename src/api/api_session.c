@@ -19,6 +19,20 @@ static clg_status leave(clg_session *session, clg_status status)
     return status;
 }
 
+/* As ENTER and leave, for calls that allocate memory which counts in the session's limit. */
+#define ENTER_WITHIN(session, scope)                                                               \
+    do {                                                                                           \
+        ENTER(session);                                                                            \
+        limits_enter(scope, NULL, (session)->exec->budget, LIMIT_COMPILE);                         \
+    } while (0)
+
+static clg_status leave_within(clg_session *session, const limits_scope *scope, clg_status status)
+{
+    status = limits_leave(scope, status);
+    session_leave(session);
+    return status;
+}
+
 static clg_status read_names(const char *field, const char *const *names, size_t n,
                              name_list *out_list)
 {
@@ -52,7 +66,9 @@ static clg_status decide_options(const device_context *context, const clg_sessio
                         .no_blas = given->no_blas,
                         .strict = given->strict,
                         .max_iterations = given->max_iterations,
+                        .limits = CLG_LIMITS_INIT,
                         .fp16 = wants_fp16(caps, given->precision)};
+    CLG_TRY(api_read_limits("clg_session_create", given->limits, &o->limits));
     CLG_TRY(read_names("disabled_passes", given->disabled_passes, given->n_disabled_passes,
                        &o->disabled));
     CLG_TRY(read_names("preferred_impls", given->preferred_impls, given->n_preferred_impls,
@@ -170,11 +186,12 @@ clg_status clg_session_set_input_data(clg_session *session, const char *name, cl
     clg_value *v = NULL;
     size_t index;
     shape s;
+    limits_scope scope;
     API_REQUIRE(name);
     if (!dtype_find(dtype))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: %d is not a dtype", __func__, (int)dtype);
     CLG_TRY(read_dims(__func__, rank, dims, &s));
-    ENTER(session);
+    ENTER_WITHIN(session, &scope);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_check_tensor(session, index, dtype, &s);
     if (status == CLG_OK) {
@@ -185,7 +202,7 @@ clg_status clg_session_set_input_data(clg_session *session, const char *name, cl
         status = session_set_input(session, index, v);
         value_free(v);
     }
-    return leave(session, status);
+    return leave_within(session, &scope, status);
 }
 
 clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank,
@@ -193,15 +210,16 @@ clg_status clg_session_map_input(clg_session *session, const char *name, size_t 
 {
     size_t index;
     shape s;
+    limits_scope scope;
     API_REQUIRE(out_data);
     *out_data = NULL;
     API_REQUIRE(name);
     CLG_TRY(read_dims(__func__, rank, dims, &s));
-    ENTER(session);
+    ENTER_WITHIN(session, &scope);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_renew(session);
     if (status == CLG_OK) status = session_map_input(session, index, &s, out_data);
-    return leave(session, status);
+    return leave_within(session, &scope, status);
 }
 
 clg_status clg_session_link(clg_session *session, const char *output, const char *input)
@@ -257,13 +275,14 @@ void clg_session_cancel(clg_session *session)
 clg_status clg_session_get_output(clg_session *session, const char *name, clg_value **out_value)
 {
     size_t index;
+    limits_scope scope;
     API_REQUIRE(out_value);
     *out_value = NULL;
     API_REQUIRE(name);
-    ENTER(session);
+    ENTER_WITHIN(session, &scope);
     clg_status status = session_find_output(session, name, &index);
     if (status == CLG_OK) status = session_output_host(session, index, out_value);
-    return leave(session, status);
+    return leave_within(session, &scope, status);
 }
 
 clg_status clg_session_get_output_device(clg_session *session, const char *name,
@@ -291,14 +310,6 @@ clg_status clg_session_get_output_data(clg_session *session, const char *name, v
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-
-static size_t fact_bytes(const value_fact *f)
-{
-    int64_t n;
-    size_t bytes = 0;
-    if (shape_n_elements(&f->dims, &n) == CLG_OK && n >= 0) (void)dtype_bytes(f->dtype, n, &bytes);
-    return bytes;
-}
 
 static void add_buffer(clg_memory_estimate *m, uint64_t bytes)
 {

@@ -25,6 +25,14 @@ clg_status api_read_options(const char *function, const void *given, size_t give
     return CLG_OK;
 }
 
+clg_status api_read_limits(const char *function, const clg_limits *given, clg_limits *out_limits)
+{
+    *out_limits = (clg_limits)CLG_LIMITS_INIT;
+    return given ? api_read_options(function, given, given->struct_size, out_limits,
+                                    sizeof *out_limits)
+                 : CLG_OK;
+}
+
 clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes,
                             void *out_result)
 {

@@ -28,6 +28,9 @@ clg_status api_read_options(const char *function, const void *given, size_t give
                 api_read_options(__func__, (given), (given)->struct_size, &(out), sizeof(out)));   \
     } while (0)
 
+/* Copies the limits of a caller's options; NULL: none. */
+clg_status api_read_limits(const char *function, const clg_limits *given, clg_limits *out_limits);
+
 /* Copies a result to the caller's struct, whose first member is its size: the bytes that both
  * versions of the struct have. Sets the rest of the caller's struct to zero. */
 clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes,

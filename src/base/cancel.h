@@ -8,7 +8,7 @@
 #ifndef CLG_BASE_CANCEL_H
 #define CLG_BASE_CANCEL_H
 
-#include "base/error.h"
+#include "base/memory.h"
 #include "base/threads.h"
 
 /* A token, public (clg_cancel_create) or a part of another object. All zeros: not triggered. */
@@ -31,10 +31,27 @@ static inline bool cancel_is_triggered(const clg_cancel *c)
     return atomic_load_explicit(&c->is_triggered, memory_order_relaxed);
 }
 
+/* What the time of work counts as. */
+typedef enum limit_phase {
+    LIMIT_COMPILE, /* loading, planning, compiling, computing constants */
+    LIMIT_RUN,
+    N_LIMIT_PHASES
+} limit_phase;
+
+/* The time that work has taken, and may take. */
+typedef struct limit_clock {
+    uint64_t max_ns[N_LIMIT_PHASES];   /* UINT64_MAX: no limit */
+    uint64_t spent_ns[N_LIMIT_PHASES]; /* before since_ns */
+    uint64_t since_ns;                 /* when the current phase began */
+    limit_phase phase;
+    atomic_int expired_in; /* the phase in which a check found too much time; else N_LIMIT_PHASES */
+} limit_clock;
+
 /* The tokens that a thread's current work obeys: one of this scope, and those around it. In the
  * memory of the caller. */
 typedef struct cancel_scope {
-    clg_cancel *token; /* NULL: only the scopes around it count */
+    clg_cancel *token;  /* NULL, as clock: only the scopes around it count */
+    limit_clock *clock; /* of a limits_scope */
     const struct cancel_scope *outer;
 } cancel_scope;
 
@@ -45,10 +62,10 @@ void cancel_leave(const cancel_scope *scope);
 const cancel_scope *cancel_current(void);
 /* Makes a scope that another thread has entered, and does not leave meanwhile, this thread's. */
 void cancel_adopt(const cancel_scope *scope);
-/* Returns whether a token of this thread's scopes is triggered. */
+/* Returns whether a token of this thread's scopes is triggered, or a clock has expired. */
 bool cancel_is_requested(void);
 /* Returns CANCELLED, with "`what` was cancelled" as the message, if a token of this thread's scopes
- * is triggered. Costs a few loads. */
+ * is triggered or a clock has expired. Costs a few loads, with clocks a reading of each. */
 clg_status cancel_check(const char *what);
 /* Calls a function that returns a status in a scope with these tokens (each may be NULL). */
 #define CANCEL_WITHIN(status, first, second, call)                                                 \
@@ -60,5 +77,24 @@ clg_status cancel_check(const char *what);
         cancel_leave(&inner_scope_);                                                               \
         cancel_leave(&outer_scope_);                                                               \
     } while (0)
+
+/* A scope with limits: a clock, and the memory budget in which the thread's allocations count. */
+typedef struct limits_scope {
+    cancel_scope scope;
+    limit_clock clock;
+    memory_budget *outer_budget;
+} limits_scope;
+/* Enters a scope with the times of `limits` (NULL: none), starting in a phase, and with a budget;
+ * NULL: the thread's current one stays. */
+void limits_enter(limits_scope *s, const clg_limits *limits, memory_budget *budget,
+                  limit_phase phase);
+/* Leaves the scope. Returns the status of the work; LIMIT if it ended since the clock had expired,
+ * or since the budget refused an allocation. */
+clg_status limits_leave(const limits_scope *s, clg_status status);
+/* Sets the phase of the innermost clock; returns the one before. Call while no other thread has
+ * adopted the scope. */
+limit_phase limits_set_phase(limit_phase phase);
+/* For tests: sets the function that clocks read; NULL: time_now_ns. */
+void limits_set_clock(uint64_t (*now_ns)(void));
 
 #endif

@@ -5,8 +5,9 @@
 #include "base/memory.h"
 
 #include "base/checked.h"
+#include "base/threads.h"
 
-#include <stdatomic.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,54 +34,165 @@ clg_status memory_set_allocator(const clg_allocator *allocator)
 
 size_t memory_n_live(void) { return atomic_load(&n_live); }
 
-/* Counts a new block; if memory is NULL, records the out-of-memory error. Returns memory. */
-static void *count_block(void *memory, size_t size_bytes)
+/* ---- budgets --------------------------------------------------------------------------------- */
+
+struct memory_budget {
+    refcount refs; /* of its owners and of each block that counts in it */
+    uint64_t max_bytes;
+    atomic_uint_least64_t used_bytes;
+};
+
+/* Precedes each block. Its size keeps the alignment of the block that follows. */
+typedef struct block_header {
+    _Alignas(max_align_t) memory_budget *budget; /* a reference; NULL: the block does not count */
+    size_t size_bytes;                           /* that count in the budget */
+} block_header;
+
+static _Thread_local memory_budget *current;
+static _Thread_local bool was_refused;
+
+static void *raw_resize(void *memory, size_t size_bytes)
 {
-    if (memory) {
-        atomic_fetch_add_explicit(&n_live, 1, memory_order_relaxed);
-    } else {
-        (void)error_no_memory(size_bytes);
-    }
-    return memory;
+    return hook.resize ? hook.resize(hook.user, memory, size_bytes) : realloc(memory, size_bytes);
 }
 
-void *memory_alloc(size_t size_bytes)
+static void raw_free(void *memory)
 {
-    size_t size = size_bytes > 0 ? size_bytes : 1;
-    return count_block(hook.resize ? hook.resize(hook.user, NULL, size) : malloc(size), size_bytes);
+    if (hook.resize)
+        (void)hook.resize(hook.user, memory, 0);
+    else
+        free(memory);
 }
+
+clg_status memory_budget_create(uint64_t max_bytes, uint64_t used_bytes, memory_budget **out_budget)
+{
+    memory_budget *b = raw_resize(NULL, sizeof *b);
+    *out_budget = b;
+    if (!b) return error_no_memory(sizeof *b);
+    atomic_fetch_add_explicit(&n_live, 1, memory_order_relaxed);
+    refcount_init(&b->refs);
+    b->max_bytes = max_bytes;
+    atomic_init(&b->used_bytes, used_bytes);
+    return CLG_OK;
+}
+
+memory_budget *memory_budget_retain(memory_budget *b)
+{
+    if (b) refcount_retain(&b->refs);
+    return b;
+}
+
+void memory_budget_free(memory_budget *b)
+{
+    if (!b || !refcount_release(&b->refs)) return;
+    atomic_fetch_sub_explicit(&n_live, 1, memory_order_relaxed);
+    raw_free(b);
+}
+
+memory_budget *memory_budget_set(memory_budget *b)
+{
+    memory_budget *before = current;
+    current = b;
+    return before;
+}
+
+memory_budget *memory_budget_current(void) { return current; }
+
+clg_status memory_budget_take(memory_budget *b, uint64_t size_bytes)
+{
+    if (!b) return CLG_OK;
+    uint64_t used = atomic_load(&b->used_bytes);
+    do {
+        if (used <= b->max_bytes && size_bytes <= b->max_bytes - used) continue;
+        was_refused = true;
+        (void)error_set(CLG_ERROR_LIMIT,
+                        "%" PRIu64 " bytes more would exceed max_memory_bytes: %" PRIu64
+                        " of %" PRIu64 " bytes are in use",
+                        size_bytes, used, b->max_bytes);
+        error_hint("clg_limits.max_memory_bytes sets another limit");
+        return CLG_ERROR_LIMIT;
+    } while (!atomic_compare_exchange_weak(&b->used_bytes, &used, used + size_bytes));
+    return CLG_OK;
+}
+
+void memory_budget_give(memory_budget *b, uint64_t size_bytes)
+{
+    if (b) atomic_fetch_sub(&b->used_bytes, size_bytes);
+}
+
+uint64_t memory_budget_used(const memory_budget *b) { return b ? atomic_load(&b->used_bytes) : 0; }
+
+uint64_t memory_budget_max(const memory_budget *b) { return b ? b->max_bytes : UINT64_MAX; }
+
+bool memory_budget_was_refused(void) { return was_refused; }
+
+void memory_budget_forget_refusal(void) { was_refused = false; }
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* Records the out-of-memory error, which no budget caused. */
+static void *no_memory(size_t size_bytes)
+{
+    was_refused = false;
+    (void)error_no_memory(size_bytes);
+    return NULL;
+}
+
+/* Allocates a block, zeroed if is_zeroed, which counts in the thread's budget. */
+static void *allocate(size_t size_bytes, bool is_zeroed)
+{
+    const size_t size = size_bytes > 0 ? size_bytes : 1;
+    size_t total;
+    if (!checked_add_size(size, sizeof(block_header), &total)) return no_memory(size_bytes);
+    if (memory_budget_take(current, total) != CLG_OK) return NULL;
+    block_header *block = is_zeroed && !hook.resize ? calloc(total, 1) : raw_resize(NULL, total);
+    if (!block) {
+        memory_budget_give(current, total);
+        return no_memory(size_bytes);
+    }
+    atomic_fetch_add_explicit(&n_live, 1, memory_order_relaxed);
+    *block = (block_header){memory_budget_retain(current), total};
+    if (is_zeroed && hook.resize) memset(block + 1, 0, size);
+    return block + 1;
+}
+
+void *memory_alloc(size_t size_bytes) { return allocate(size_bytes, false); }
 
 void *memory_zalloc(size_t n, size_t size_bytes)
 {
     size_t total;
-    if (!checked_mul_size(n, size_bytes, &total)) {
-        (void)error_no_memory(SIZE_MAX);
-        return NULL;
-    }
-    if (!hook.resize) return count_block(calloc(total > 0 ? total : 1, 1), total);
-    void *memory = memory_alloc(total);
-    if (memory) memset(memory, 0, total);
-    return memory;
+    return checked_mul_size(n, size_bytes, &total) ? allocate(total, true) : no_memory(SIZE_MAX);
 }
 
+/* A block counts in the budget in which it was allocated, if any. */
 void *memory_resize(void *memory, size_t size_bytes)
 {
     if (!memory) return memory_alloc(size_bytes);
-    size_t size = size_bytes > 0 ? size_bytes : 1;
-    void *moved = hook.resize ? hook.resize(hook.user, memory, size) : realloc(memory, size);
-    if (!moved) (void)error_no_memory(size_bytes);
-    return moved;
+    block_header *block = (block_header *)memory - 1, *moved;
+    const size_t size = size_bytes > 0 ? size_bytes : 1, before = block->size_bytes;
+    memory_budget *b = block->budget;
+    size_t total;
+    if (!checked_add_size(size, sizeof *block, &total)) return no_memory(size_bytes);
+    if (total > before && memory_budget_take(b, total - before) != CLG_OK) return NULL;
+    moved = raw_resize(block, total);
+    if (!moved) {
+        if (total > before) memory_budget_give(b, total - before);
+        return no_memory(size_bytes);
+    }
+    if (total < before) memory_budget_give(b, before - total);
+    moved->size_bytes = total;
+    return moved + 1;
 }
 
 void memory_free(void *memory)
 {
     if (!memory) return;
+    block_header *block = (block_header *)memory - 1;
+    memory_budget *b = block->budget;
     atomic_fetch_sub_explicit(&n_live, 1, memory_order_relaxed);
-    if (hook.resize) {
-        (void)hook.resize(hook.user, memory, 0);
-    } else {
-        free(memory);
-    }
+    memory_budget_give(b, block->size_bytes);
+    raw_free(block);
+    memory_budget_free(b);
 }
 
 /* Stores the start of the block just before the aligned address, for memory_free_aligned. */

@@ -10,6 +10,9 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Sets the allocator; NULL restores malloc. INVALID_ARGUMENT while blocks are live, which the new
  * allocator could not free. */
 clg_status memory_set_allocator(const clg_allocator *allocator);
@@ -28,6 +31,28 @@ void *memory_alloc_aligned(size_t size_bytes);
 void memory_free_aligned(void *memory); /* accepts NULL */
 /* Returns the number of live blocks, for leak checks in tests. */
 size_t memory_n_live(void);
+
+/* A limit of the memory, on host and device, that the work for one model takes. While a budget is
+ * set for a thread, what the thread allocates counts in it, until it is freed by any thread. Blocks
+ * keep their budget alive. See decision 55. */
+typedef struct memory_budget memory_budget;
+/* Creates a budget of max_bytes, of which used_bytes are in use from the start, for good. */
+clg_status memory_budget_create(uint64_t max_bytes, uint64_t used_bytes,
+                                memory_budget **out_budget);
+memory_budget *memory_budget_retain(memory_budget *b); /* accepts NULL, as memory_budget_free */
+void memory_budget_free(memory_budget *b);
+/* Sets the budget of this thread, NULL for none; returns the one before. It is borrowed. */
+memory_budget *memory_budget_set(memory_budget *b);
+memory_budget *memory_budget_current(void);
+/* Counts bytes in use, of a block that is not memory_alloc's; returns LIMIT, and counts nothing, if
+ * they would exceed the budget. b may be NULL, here and below. */
+clg_status memory_budget_take(memory_budget *b, uint64_t size_bytes);
+void memory_budget_give(memory_budget *b, uint64_t size_bytes);
+uint64_t memory_budget_used(const memory_budget *b);
+uint64_t memory_budget_max(const memory_budget *b); /* UINT64_MAX for NULL */
+/* Returns whether this thread's last failed allocation failed since its budget was used up. */
+bool memory_budget_was_refused(void);
+void memory_budget_forget_refusal(void);
 
 /* Grows the array *items, of item_bytes each, to a capacity of at least n_needed items,
  * geometrically; *capacity is in items. */

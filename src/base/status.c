@@ -34,6 +34,7 @@ static const struct status_row {
     {CLG_ERROR_CANCELLED, "CLG_ERROR_CANCELLED", "cancelled"},
     {CLG_ERROR_BUSY, "CLG_ERROR_BUSY", "the session is running another request"},
     {CLG_ERROR_INTERNAL, "CLG_ERROR_INTERNAL", "a defect of clgraph"},
+    {CLG_ERROR_LIMIT, "CLG_ERROR_LIMIT", "the work exceeds a limit of the options"},
 };
 
 static const struct status_row *find(clg_status status)

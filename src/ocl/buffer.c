@@ -13,7 +13,8 @@ struct ocl_buffer {
     ocl_context *context;
     cl_mem handle;
     size_t size_bytes;
-    size_t counted_bytes; /* counted in the context; 0 for the caller's memory and drafts */
+    memory_budget *budget; /* in which they count, too; a reference; NULL: none */
+    size_t counted_bytes;  /* counted in the context; 0 for the caller's memory and drafts */
 };
 
 /* Adds to the context's bytes in use; returns false, and adds nothing, if they would exceed the
@@ -67,11 +68,13 @@ clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_fla
     CLG_TRY(ocl_context_require(ocl));
     ocl_buffer *b = allocate(ocl);
     if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status;
-    if (!take_bytes(ocl, size_bytes)) {
+    clg_status status = memory_budget_take(memory_budget_current(), size_bytes);
+    if (status == CLG_OK && !take_bytes(ocl, size_bytes)) {
+        memory_budget_give(memory_budget_current(), size_bytes);
         status = too_much(ocl, size_bytes, NULL);
-        goto failed;
     }
+    if (status != CLG_OK) goto failed;
+    b->budget = memory_budget_retain(memory_budget_current());
     b->size_bytes = b->counted_bytes = size_bytes;
     cl_mem_flags cl_flags = CL_MEM_READ_WRITE;
     if (flags & OCL_BUFFER_HOST_VISIBLE) cl_flags |= CL_MEM_ALLOC_HOST_PTR;
@@ -151,6 +154,8 @@ void ocl_buffer_free(ocl_buffer *b)
     if (!b || !refcount_release(&b->references)) return;
     if (b->handle) (void)cl.ReleaseMemObject(b->handle);
     atomic_fetch_sub(&b->context->buffer_bytes, b->counted_bytes);
+    memory_budget_give(b->budget, b->counted_bytes);
+    memory_budget_free(b->budget);
     ocl_context_free(b->context);
     memory_free(b);
 }

@@ -150,10 +150,11 @@ struct plan_segment {
     size_t n_appends;
     plan_step *steps;
     size_t n_steps;
-    bool has_fault_args; /* a kernel can report invalid data */
-    bool overlaps;       /* some steps may run concurrently */
-    bool last;           /* ends at the end of the graph */
-    plan_port *reads;    /* values that the host must read; empty when last */
+    size_t n_steps_before; /* of its ancestors */
+    bool has_fault_args;   /* a kernel can report invalid data */
+    bool overlaps;         /* some steps may run concurrently */
+    bool last;             /* ends at the end of the graph */
+    plan_port *reads;      /* values that the host must read; empty when last */
     size_t n_reads;
     plan_port *outputs; /* of the whole plan; only when last */
     size_t n_outputs;
@@ -230,7 +231,8 @@ typedef struct plan_context {
     const char *device, *driver; /* names of device and driver, for messages */
     clg_kernel_class kernel_class;
     bool allow_blas;
-    bool strict; /* reject operators that the library computes on the host */
+    bool strict;        /* reject operators that the library computes on the host */
+    uint64_t max_steps; /* of the segments from the root to the last; 0: no limit */
     bool (*blas_accepts)(const gemm_problem *p);
     /* Facts of weights (constants and results of the init plan), by value: kind, dtype and dims,
      * and `known` where the host has the tensor. dtype NONE for values that each run computes. */

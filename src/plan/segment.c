@@ -24,6 +24,7 @@ clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **o
     atomic_init(&segment->detached, parent != NULL);
     segment->parent = parent ? plan_segment_retain(parent) : NULL;
     segment->depth = parent ? parent->depth + 1 : 0;
+    segment->n_steps_before = parent ? parent->n_steps_before + parent->n_steps : 0;
     segment->node_places = arena_alloc(&segment->memory, n_nodes + 1, 1);
     if (!segment->node_places) {
         plan_segment_free(segment);

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -250,10 +251,24 @@ clg_status state_hold(plan_state *s, tensor *t)
     return CLG_OK;
 }
 
+/* Returns LIMIT if another step would be more than the plan may have. */
+static clg_status check_steps(const plan_state *s, const node *n)
+{
+    char text[NODE_TEXT_BYTES];
+    const uint64_t max = s->context->max_steps;
+    if (max == 0 || s->segment->n_steps_before + s->n_pending < max) return CLG_OK;
+    (void)error_set(CLG_ERROR_LIMIT,
+                    "%s: the plan has more steps than the %" PRIu64 " of max_steps",
+                    node_text(n, text), max);
+    error_hint("clg_limits.max_steps sets another limit");
+    return CLG_ERROR_LIMIT;
+}
+
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
                           uint32_t n_buffers, const node *n, const plan_choice *choice)
 {
     step_texts *texts = s->context->texts;
+    CLG_TRY(check_steps(s, n));
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
     what = step_clone(what, &s->segment->memory, texts);

@@ -56,8 +56,7 @@ static clg_status make_io(clg_session *s)
     return frame_create(s->exec, s->n_inputs, s->n_outputs, &session_frame_owner, &s->frame);
 }
 
-/* Creates a session that uses exec e. Takes ownership of the reference to e, also on failure. */
-static clg_status session_over(clg_context *owner, session_exec *e, clg_cancel *token,
+static clg_status make_session(clg_context *owner, session_exec *e, clg_cancel *token,
                                clg_session **out_session)
 {
     clg_session *s = memory_zalloc(1, sizeof *s);
@@ -81,24 +80,42 @@ static clg_status session_over(clg_context *owner, session_exec *e, clg_cancel *
     return CLG_OK;
 }
 
+/* Creates a session that uses exec e, and counts in its budget. Takes ownership of the reference to
+ * e, also on failure. */
+static clg_status session_over(clg_context *owner, session_exec *e, clg_cancel *token,
+                               clg_session **out_session)
+{
+    memory_budget *before = memory_budget_set(e->budget);
+    const clg_status status = make_session(owner, e, token, out_session);
+    (void)memory_budget_set(before);
+    return status;
+}
+
 clg_status session_create(clg_context *owner, device_context *context, clg_model *model,
                           const exec_options *options, clg_cancel *token,
                           clg_progress_callback progress, void *user, clg_session **out_session)
 {
     session_exec *e;
+    limits_scope scope;
     clg_status status;
     *out_session = NULL;
+    limits_enter(&scope, &options->limits, NULL, LIMIT_COMPILE);
     CANCEL_WITHIN(status, token, NULL, exec_get(context, model, options, progress, user, &e));
-    return status == CLG_OK ? session_over(owner, e, token, out_session) : status;
+    if (status == CLG_OK) status = session_over(owner, e, token, out_session);
+    return limits_leave(&scope, status);
 }
 
 clg_status session_clone(clg_session *s, clg_session **out_session)
 {
     session_exec *old = session_hold_exec(s), *e;
+    limits_scope scope;
     *out_session = NULL;
-    const clg_status status = session_exec_now(s->owner, old, &e);
+    limits_enter(&scope, &old->options.limits, NULL, LIMIT_COMPILE);
+    clg_status status = session_exec_now(s->owner, old, &e);
+    if (status == CLG_OK) status = session_over(s->owner, e, s->token, out_session);
+    status = limits_leave(&scope, status);
     exec_free(old);
-    return status == CLG_OK ? session_over(s->owner, e, s->token, out_session) : status;
+    return status;
 }
 
 void session_free(clg_session *s)
@@ -154,9 +171,11 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
     options.keep_all = n_names == 0 && names == NULL;
     options.keep = (name_list){names, n_names};
     clg_status status;
+    limits_scope scope;
+    limits_enter(&scope, &options.limits, NULL, LIMIT_COMPILE);
     CANCEL_WITHIN(status, s->token, &s->cancel,
                   exec_get(s->exec->context, s->exec->model, &options, NULL, NULL, &e));
-    CLG_TRY(status);
+    CLG_TRY(limits_leave(&scope, status));
     status = make_outputs(e->graph->n_outputs, &outputs);
     if (status == CLG_OK)
         status = frame_create(e, s->n_inputs, e->graph->n_outputs, &session_frame_owner, &f);

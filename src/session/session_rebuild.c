@@ -76,8 +76,10 @@ static clg_status rebuild(clg_session *s, device_context *now)
     strip(s);
     exec_release_lost(s->exec);
     clg_status status;
+    limits_scope scope;
+    limits_enter(&scope, &s->exec->options.limits, NULL, LIMIT_COMPILE);
     CANCEL_WITHIN(status, s->token, &s->cancel, exec_in(now, s->exec, &e));
-    CLG_TRY(status);
+    CLG_TRY(limits_leave(&scope, status));
     status = e->graph->n_inputs == s->n_inputs && e->graph->n_outputs == s->n_outputs
                  ? frame_create(e, s->n_inputs, s->n_outputs, &session_frame_owner, &f)
                  : error_set(CLG_ERROR_INTERNAL, "the rebuilt session has other inputs or outputs");

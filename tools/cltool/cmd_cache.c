@@ -105,30 +105,11 @@ static int clear(const options *o)
     return status == CLG_OK ? report(o, "removed", n) : library_fault(status);
 }
 
-/* Parses a size such as "1000", "64k", "64M" or "1G"; the suffixes are powers of 1000. */
-static int read_size(const char *text, uint64_t *out_bytes)
-{
-    static const char units[] = "kMGT";
-    char *copy = must_copy(text);
-    size_t n = strlen(copy), number;
-    const char *unit = n > 0 ? strchr(units, copy[n - 1]) : NULL;
-    uint64_t factor = 1;
-    if (unit) copy[n - 1] = '\0';
-    for (ptrdiff_t i = 0; unit && i <= unit - units; i++) factor *= 1000;
-    int code = option_size("--max-size", copy, 1, &number);
-    free(copy);
-    if (code != CODE_DONE || number > UINT64_MAX / factor) {
-        return fail_usage("--max-size takes bytes, as 1000000, 64M or 1G, not '%s'", text);
-    }
-    *out_bytes = number * factor;
-    return CODE_DONE;
-}
-
 static int prune(const options *o)
 {
     uint64_t max_bytes = 0;
     size_t n;
-    int code = o->max_size ? read_size(o->max_size, &max_bytes) : CODE_DONE;
+    int code = o->max_size ? option_bytes("--max-size", o->max_size, &max_bytes) : CODE_DONE;
     if (code != CODE_DONE) return code;
     clg_status status = clg_cache_prune(NULL, max_bytes, &n);
     return status == CLG_OK ? report(o, "removed", n) : library_fault(status);

@@ -78,12 +78,11 @@ static void count_operators(inspection *x)
 
 static bool is_supported(const inspection *x) { return x->info.unsupported[0] == '\0'; }
 
-static int load(inspection *x)
+static int load(const options *o, inspection *x)
 {
-    clg_model_options given = CLG_MODEL_OPTIONS_INIT;
+    clg_model_options given = engine_model_options(o);
     given.allow_external_data_missing = true;
     given.allow_unsupported = true;
-    given.cancel = interrupt_token();
     clg_status status = clg_model_load_file(x->path, &given, &x->model);
     if (status == CLG_OK) status = clg_model_get_info(x->model, &x->info);
     if (status == CLG_OK) status = clg_model_nodes(x->model, &x->nodes, &x->n_nodes);
@@ -459,7 +458,7 @@ int cmd_inspect(const options *o)
     inspection x = {
         .path = o->arguments[0], .info = CLG_MODEL_INFO_INIT, .memory = CLG_MEMORY_ESTIMATE_INIT};
     int code = engine_check(o), support = CODE_DONE;
-    if (code == CODE_DONE) code = load(&x);
+    if (code == CODE_DONE) code = load(o, &x);
     if (code == CODE_DONE) code = estimate(o, &x);
     if (code == CODE_DONE && o->plan && is_supported(&x)) code = plan(o, &x);
     if (code == CODE_DONE && o->dot) code = write_dot(o, &x);

@@ -8,7 +8,7 @@
  * are compiled when they are needed.
  */
 #include "base/cancel.h"
-#include "session/exec/exec.h"
+#include "session/exec/weights.h"
 #include "session/run/launch.h"
 
 #include <string.h>
@@ -34,6 +34,8 @@ typedef struct ahead {
     arena memory; /* copies of packings' steps */
     packed_draft *packed;
     size_t n_packed, packed_capacity;
+    hash_map packed_keys;  /* of the packings noted */
+    uint64_t packed_bytes; /* of those that the exec does not have, each once */
     draft_buffer *buffers;
     size_t n_buffers, buffers_capacity;
     ocl_kernel **kernels;
@@ -46,14 +48,17 @@ typedef struct ahead {
 
 /* ---- the dry plan ---------------------------------------------------------------------------- */
 
-static size_t fact_bytes(const value_fact *f)
+/* Adds the size of a packing to a->packed_bytes, unless it is there already. */
+static clg_status count_packing(ahead *a, value_id weight, const packing *p)
 {
-    int64_t n;
-    size_t n_bytes;
-    return f && f->dtype != CLG_DTYPE_NONE && shape_n_elements(&f->dims, &n) == CLG_OK &&
-                   dtype_bytes(f->dtype, n, &n_bytes)
-               ? n_bytes
-               : 0;
+    char key[PACKING_KEY_BYTES];
+    CLG_TRY(weights_packing_key(weight, p, key));
+    mutex_lock(&a->exec->weights_lock);
+    const bool is_packed = hash_map_get_string(&a->exec->packed_keys, key) != HASH_MAP_NONE;
+    mutex_unlock(&a->exec->weights_lock);
+    if (is_packed || hash_map_get_string(&a->packed_keys, key) != HASH_MAP_NONE) return CLG_OK;
+    a->packed_bytes += p->size_bytes;
+    return hash_map_set_string(&a->packed_keys, key, 0);
 }
 
 /* Implements plan_owner.pack: records the packing, with copies of its steps, since the candidate is
@@ -70,6 +75,7 @@ static clg_status note_packing(void *self, value_id weight, const value_fact *fa
         if (!*link) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         link = &(*link)->next;
     }
+    CLG_TRY(count_packing(a, weight, p));
     a->packed[a->n_packed] = (packed_draft){.steps = first,
                                             .weight = weight,
                                             .input = p->input,
@@ -79,9 +85,9 @@ static clg_status note_packing(void *self, value_id weight, const value_fact *fa
     return CLG_OK;
 }
 
-static clg_status plan_dry(ahead *a, plan **out_plan)
+static clg_status plan_dry(ahead *a, const plan_context *context, plan **out_plan)
 {
-    plan_context c = a->exec->planning;
+    plan_context c = *context;
     c.owner = (plan_owner){a, note_packing};
     c.validator.check = NULL;
     c.notes_choices = false;
@@ -93,10 +99,13 @@ static clg_status plan_dry(ahead *a, plan **out_plan)
     return status;
 }
 
-clg_status exec_make_dry_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
+clg_status exec_make_dry_plan(session_exec *e, const plan_context *context,
+                              const value_fact *inputs, uint64_t *out_packed_bytes, plan **out_plan)
 {
     ahead a = {.exec = e, .inputs = inputs};
-    const clg_status status = plan_dry(&a, out_plan);
+    const clg_status status = plan_dry(&a, context, out_plan);
+    if (out_packed_bytes) *out_packed_bytes = a.packed_bytes;
+    hash_map_deinit(&a.packed_keys);
     memory_free(a.packed);
     arena_deinit(&a.memory);
     return status;
@@ -230,7 +239,7 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
 {
     ahead a = {.exec = e, .inputs = inputs};
     plan *p = NULL;
-    clg_status status = plan_dry(&a, &p);
+    clg_status status = plan_dry(&a, &e->planning, &p);
     if (status == CLG_OK && p) status = compile(&a, p);
     for (size_t i = 0; i < a.n_kernels; i++) ocl_kernel_free(a.kernels[i]);
     for (size_t i = 0; i < a.n_buffers; i++) ocl_buffer_free(a.buffers[i].buffer);
@@ -238,6 +247,7 @@ clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs)
     memory_free(a.buffers);
     memory_free(a.launches);
     memory_free(a.packed);
+    hash_map_deinit(&a.packed_keys);
     plan_free(p);
     arena_deinit(&a.memory);
     return status == CLG_ERROR_OUT_OF_HOST_MEMORY || status == CLG_ERROR_CANCELLED ? status

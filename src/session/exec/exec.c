@@ -6,6 +6,7 @@
 #include "session/exec/exec.h"
 #include "session/selftest/selftest.h"
 
+#include "base/cancel.h"
 #include "passes/passes.h"
 #include "plan/tuning_table.h"
 
@@ -28,13 +29,20 @@ static bool same_names(name_list a, name_list b)
     return true;
 }
 
+static bool same_limits(const clg_limits *a, const clg_limits *b)
+{
+    return a->max_memory_bytes == b->max_memory_bytes && a->max_steps == b->max_steps &&
+           a->max_compile_ms == b->max_compile_ms && a->max_run_ms == b->max_run_ms;
+}
+
 static bool same_options(const exec_options *a, const exec_options *b)
 {
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
            a->strict == b->strict && a->max_iterations == b->max_iterations &&
-           a->keep_all == b->keep_all && a->fp16 == b->fp16 &&
-           same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
-           same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
+           same_limits(&a->limits, &b->limits) && a->keep_all == b->keep_all &&
+           a->fp16 == b->fp16 && same_names(a->keep_fp32, b->keep_fp32) &&
+           same_names(a->disabled, b->disabled) && same_names(a->preferred, b->preferred) &&
+           same_names(a->keep, b->keep);
 }
 
 /* Copies the list's strings to the arena. */
@@ -170,6 +178,7 @@ static clg_status exec_build(session_exec *e, clg_progress_callback progress, vo
         .kernel_class = e->options.kernel_class,
         .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
         .strict = e->options.strict,
+        .max_steps = e->options.limits.max_steps,
         .blas_accepts = ocl_blas_accepts,
         .weights = e->weights,
         .node_is_init = e->node_is_init,
@@ -212,6 +221,7 @@ static void exec_destroy(session_exec *e)
     mutex_deinit(&e->build_lock);
     model_free(e->model);
     context_free(e->context);
+    memory_budget_free(e->budget);
     memory_free(e);
 }
 
@@ -247,6 +257,9 @@ static clg_status exec_alloc(device_context *context, clg_model *model, const ex
                                 &e->options.keep};
     for (size_t i = 0; i < sizeof lists / sizeof *lists && status == CLG_OK; i++)
         status = copy_names(&e->memory, lists[i]);
+    if (status == CLG_OK && options->limits.max_memory_bytes)
+        status = memory_budget_create(options->limits.max_memory_bytes,
+                                      memory_budget_used(model->budget), &e->budget);
     if (status != CLG_OK) {
         exec_destroy(e);
         return status;
@@ -300,7 +313,9 @@ static clg_status build_once(session_exec *e, clg_progress_callback progress, vo
     *out_again = false;
     mutex_lock(&e->build_lock);
     if (e->build == EXEC_TO_BUILD) {
+        memory_budget *before = memory_budget_set(e->budget);
         status = exec_build(e, progress, user);
+        (void)memory_budget_set(before);
         e->build = status == CLG_OK ? EXEC_BUILT : EXEC_FAILED;
         if (status != CLG_OK) {
             mutex_lock(&e->context->registry_lock);
@@ -396,7 +411,8 @@ static clg_status make_plan(session_exec *e, const value_fact *inputs, plan **ou
         if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     e->ahead_of = ocl_has_helper(e->context->ocl) ? inputs : NULL;
-    clg_status status = plan_create(&e->planning, inputs, needs, out_plan);
+    clg_status status = exec_check_plan(e, inputs);
+    if (status == CLG_OK) status = plan_create(&e->planning, inputs, needs, out_plan);
     e->ahead_of = NULL;
     if (status == CLG_OK && !*out_plan)
         for (size_t i = 0; i < e->graph->n_inputs; i++) e->host_inputs[i] |= needs[i];
@@ -408,6 +424,7 @@ clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
 {
     clg_status status = CLG_OK;
     *out_plan = NULL;
+    const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     mutex_lock(&e->plan_lock);
     plan *p = find_plan(e, inputs);
     if (!p) {
@@ -423,6 +440,7 @@ clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
     }
     if (p) *out_plan = plan_retain(p);
     mutex_unlock(&e->plan_lock);
+    (void)limits_set_phase(phase);
     return status;
 }
 
@@ -431,7 +449,8 @@ clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_p
     *out_plan = NULL;
     mutex_lock(&e->plan_lock);
     plan *p = find_plan(e, inputs);
-    const clg_status status = p ? CLG_OK : exec_make_dry_plan(e, inputs, out_plan);
+    const clg_status status =
+        p ? CLG_OK : exec_make_dry_plan(e, &e->planning, inputs, NULL, out_plan);
     if (p) *out_plan = plan_retain(p);
     mutex_unlock(&e->plan_lock);
     return status;
@@ -449,23 +468,40 @@ void exec_forget_plans(session_exec *e)
     mutex_unlock(&e->plan_lock);
 }
 
+/* Ends the planning of a segment: checks what it needs. *segment is freed on failure. */
+static clg_status end_segment(session_exec *e, clg_status status, plan_segment **segment)
+{
+    exec_end_planning(e);
+    if (status == CLG_OK && *segment) status = exec_check_segment(e, *segment);
+    if (status == CLG_OK) return CLG_OK;
+    plan_segment_free(*segment);
+    *segment = NULL;
+    return status;
+}
+
 clg_status exec_continue(session_exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child)
 {
+    *out_child = NULL;
+    const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     mutex_lock(&e->plan_lock);
     clg_status status = plan_continue(&e->planning, segment, contents, out_child);
-    exec_end_planning(e);
+    status = end_segment(e, status, out_child);
     mutex_unlock(&e->plan_lock);
+    (void)limits_set_phase(phase);
     return status;
 }
 
 clg_status exec_next_iteration(session_exec *e, plan_segment *segment, bool again, int64_t count,
                                plan_segment **out_child)
 {
+    *out_child = NULL;
+    const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     mutex_lock(&e->plan_lock);
     clg_status status = plan_next_iteration(&e->planning, segment, again, count, out_child);
-    exec_end_planning(e);
+    status = end_segment(e, status, out_child);
     mutex_unlock(&e->plan_lock);
+    (void)limits_set_phase(phase);
     return status;
 }
 

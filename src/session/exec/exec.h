@@ -23,7 +23,8 @@ typedef struct exec_options {
     clg_kernel_class kernel_class; /* simd or simt */
     bool no_blas, strict;          /* do not use CLBlast; reject operators computed on the host */
     uint64_t max_iterations;       /* of all loops of a run that are not unrolled */
-    bool fp16;                     /* precision fp16, except at the nodes named in keep_fp32 */
+    clg_limits limits;
+    bool fp16; /* precision fp16, except at the nodes named in keep_fp32 */
     name_list keep_fp32;
     name_list disabled;  /* names of passes that do not run */
     name_list preferred; /* names of implementations, the best first */
@@ -36,6 +37,17 @@ typedef struct exec_packed {
     ocl_buffer *buffer;
 } exec_packed;
 
+/* Returns the bytes of a tensor; 0 if they are not known. */
+static inline size_t fact_bytes(const value_fact *f)
+{
+    int64_t n;
+    size_t n_bytes;
+    return f && f->dtype != CLG_DTYPE_NONE && shape_n_elements(&f->dims, &n) == CLG_OK && n >= 0 &&
+                   dtype_bytes(f->dtype, n, &n_bytes)
+               ? n_bytes
+               : 0;
+}
+
 typedef enum exec_build_state { EXEC_TO_BUILD, EXEC_BUILT, EXEC_FAILED } exec_build_state;
 
 typedef struct session_exec {
@@ -44,6 +56,7 @@ typedef struct session_exec {
     device_context *context;
     clg_model *model;
     exec_options options;
+    memory_budget *budget;  /* of all sessions that use the exec; NULL: no limit */
     arena memory;           /* copies of option strings, and arrays by value, node or input */
     graph *graph;           /* the model's graph after the passes */
     bool *node_is_init;     /* by node: depends on constants only */
@@ -99,8 +112,19 @@ clg_status exec_plan(session_exec *e, const value_fact *inputs, plan **out_plan)
 /* As exec_plan, for a plan that is only looked at: nothing is tested, packed or kept, so that
  * nothing is compiled. The plan that a run makes may differ where a test fails. */
 clg_status exec_plan_dry(session_exec *e, const value_fact *inputs, plan **out_plan);
-/* Makes such a plan (compile_ahead.c). Call with plan_lock held. */
-clg_status exec_make_dry_plan(session_exec *e, const value_fact *inputs, plan **out_plan);
+/* Makes such a plan of a plan_context, which may be the exec's own (compile_ahead.c). Call with
+ * plan_lock held. *out_packed_bytes (may be NULL): of the weights that it would pack and that are
+ * not packed yet. */
+clg_status exec_make_dry_plan(session_exec *e, const plan_context *context,
+                              const value_fact *inputs, uint64_t *out_packed_bytes,
+                              plan **out_plan);
+/* Return LIMIT if a plan for these inputs, or a segment, needs more memory than max_memory_bytes
+ * (estimate.c). Call with plan_lock held. */
+clg_status exec_check_plan(session_exec *e, const value_fact *inputs);
+clg_status exec_check_segment(session_exec *e, const plan_segment *segment);
+/* As exec_check_plan, for a part of the init plan. *kept_bytes: of the results of earlier parts, to
+ * which those of this one are added. The exec must have a budget. */
+clg_status exec_check_init(session_exec *e, const plan_context *context, uint64_t *kept_bytes);
 /* Compiles the kernels of the plan for these inputs in helper processes (compile_ahead.c). Call
  * with plan_lock held. Fails only when host memory runs out or it is cancelled. */
 clg_status exec_compile_ahead(session_exec *e, const value_fact *inputs);

@@ -270,19 +270,27 @@ static clg_status keep_result(session_exec *e, frame *f, const plan_segment *las
 
 static const frame_owner of_init_plan = {false, exec_init_buffer};
 
-/* Plans and runs the nodes of a mask, and keeps the outputs as weights. */
-static clg_status run_part(session_exec *e, const bool *mask, const value_fact *weights,
-                           const value_id *outputs, size_t n_outputs)
+/* Returns what the nodes of a mask are planned with. */
+static plan_context part_context(const session_exec *e, const bool *mask, const value_fact *weights,
+                                 const value_id *outputs, size_t n_outputs)
 {
     plan_context c = e->planning;
-    plan *p = NULL;
-    plan_segment *last = NULL;
-    frame *f = NULL;
     c.is_init_plan = true;
     c.node_is_init = mask;
     c.weights = weights;
     c.outputs = outputs;
     c.n_outputs = c.n_required = n_outputs;
+    return c;
+}
+
+/* Plans and runs the nodes of a mask, and keeps the outputs as weights. */
+static clg_status run_part(session_exec *e, const bool *mask, const value_fact *weights,
+                           const value_id *outputs, size_t n_outputs)
+{
+    const plan_context c = part_context(e, mask, weights, outputs, n_outputs);
+    plan *p = NULL;
+    plan_segment *last = NULL;
+    frame *f = NULL;
     clg_status status = plan_create(&c, NULL, NULL, &p);
     if (status == CLG_OK) status = frame_create(e, 0, n_outputs, &of_init_plan, &f);
     if (status == CLG_OK) status = run_segments(&c, f, p, &last);
@@ -300,6 +308,7 @@ static clg_status run_part(session_exec *e, const bool *mask, const value_fact *
 typedef struct batch {
     bool *in_mask, *done; /* by node; by index of init_outputs */
     uint64_t *part_bytes; /* by first node of a part: bytes of its constant inputs */
+    uint64_t kept_bytes;  /* of the results of batches before, as estimated */
     value_id *outputs;
     size_t n_outputs;
 } batch;
@@ -342,7 +351,7 @@ static void next_batch(const session_exec *e, batch *b)
 
 /* Runs a batch, and again after the driver's compiler crashed on a kernel, which is then excluded.
  * The loop terminates because each retry excludes at least one more kernel. */
-static clg_status rerun_part(session_exec *e, const batch *b)
+static clg_status rerun_part(session_exec *e, batch *b)
 {
     ocl_context *ocl = e->context->ocl;
     size_t n_refusals;
@@ -352,6 +361,25 @@ static clg_status rerun_part(session_exec *e, const batch *b)
         status = run_part(e, b->in_mask, e->weights, b->outputs, b->n_outputs);
     } while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals);
     return status;
+}
+
+/* Checks what a batch needs while the results of earlier ones are kept. */
+static clg_status check_part(session_exec *e, batch *b)
+{
+    const plan_context c = part_context(e, b->in_mask, e->weights, b->outputs, b->n_outputs);
+    return exec_check_init(e, &c, &b->kept_bytes);
+}
+
+/* Does something with each batch. */
+static clg_status each_batch(session_exec *e, batch *b,
+                             clg_status (*work)(session_exec *e, batch *b))
+{
+    for (;;) {
+        CLG_TRY(cancel_check("computing constants"));
+        next_batch(e, b);
+        if (b->n_outputs == 0) return CLG_OK;
+        CLG_TRY(work(e, b));
+    }
 }
 
 clg_status exec_run_init(session_exec *e)
@@ -365,13 +393,11 @@ clg_status exec_run_init(session_exec *e)
     clg_status status =
         b.in_mask && b.done && b.part_bytes && b.outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) sum_bytes(e, &b);
-    for (bool more = true; status == CLG_OK && more;) {
-        status = cancel_check("computing constants");
-        if (status != CLG_OK) break;
-        next_batch(e, &b);
-        more = b.n_outputs > 0;
-        if (more) status = rerun_part(e, &b);
+    if (status == CLG_OK && e->budget) {
+        status = each_batch(e, &b, check_part);
+        for (size_t i = 0; i < n; i++) b.done[i] = false;
     }
+    if (status == CLG_OK) status = each_batch(e, &b, rerun_part);
     memory_free(b.in_mask);
     memory_free(b.done);
     memory_free(b.part_bytes);

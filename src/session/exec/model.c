@@ -128,6 +128,7 @@ void model_free(clg_model *m)
     memory_free(m->outputs);
     memory_free(m->inputs);
     graph_free(m->graph);
+    memory_budget_free(m->budget);
     memory_free(m);
 }
 

@@ -6,12 +6,14 @@
 #ifndef CLG_SESSION_MODEL_H
 #define CLG_SESSION_MODEL_H
 
+#include "base/memory.h"
 #include "base/threads.h"
 #include "graph/graph.h"
 
 struct clg_model {
     refcount refs;
-    graph *graph; /* checked, in topological order; operators resolved if supported */
+    memory_budget *budget; /* of loading; NULL: without a limit */
+    graph *graph;          /* checked, in topological order; operators resolved if supported */
     error_record
         *refusal; /* why the model can only be inspected, if loaded for that; NULL: it can run */
     clg_port *inputs, *outputs; /* by graph input and output; names belong to the graph */

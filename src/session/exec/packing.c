@@ -8,8 +8,6 @@
 #include "session/exec/weights.h"
 #include "session/run/launch.h"
 
-#include <stdio.h>
-
 /* Recomputes result v of the init plan if it was released. Call with plan_lock held. */
 static clg_status restore_if_gone(session_exec *e, value_id v)
 {
@@ -149,12 +147,10 @@ clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const 
                      const packing *p, uint32_t *out_index)
 {
     session_exec *e = self;
-    char key[256];
+    char key[PACKING_KEY_BYTES];
     clg_status status = CLG_OK;
     (void)fact;
-    int length = snprintf(key, sizeof key, "%u|%s", weight, p->recipe);
-    if (length < 0 || (size_t)length >= sizeof key)
-        return error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
+    CLG_TRY(weights_packing_key(weight, p, key));
     mutex_lock(&e->weights_lock);
     size_t index = hash_map_get_string(&e->packed_keys, key);
     mutex_unlock(&e->weights_lock);

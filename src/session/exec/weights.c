@@ -6,6 +6,8 @@
  */
 #include "session/exec/weights.h"
 
+#include <stdio.h>
+
 #define UPLOAD_BYTES ((size_t)8 << 20) /* bytes per write */
 
 clg_status weights_upload(session_exec *e, ocl_buffer *b, const tensor *t, size_t offset_bytes,
@@ -59,6 +61,14 @@ static clg_status find_or_upload(session_exec *e, value_id v)
     CLG_TRY(upload_constant(e, v, &e->weight_buffers[v]));
     e->weight_bytes += ocl_buffer_size(e->weight_buffers[v]);
     return CLG_OK;
+}
+
+clg_status weights_packing_key(value_id weight, const packing *p, char key[PACKING_KEY_BYTES])
+{
+    const int length = snprintf(key, PACKING_KEY_BYTES, "%u|%s", weight, p->recipe);
+    return length >= 0 && (size_t)length < PACKING_KEY_BYTES
+               ? CLG_OK
+               : error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
 }
 
 void weights_drop(session_exec *e, value_id v)

@@ -19,6 +19,9 @@ bool weights_is_computed(const session_exec *e, value_id v);
 /* Returns the device buffer of v, which is uploaded first if necessary. The exec owns it, until
  * weights_drop or its own end. */
 clg_status weights_bind(session_exec *e, value_id v, ocl_buffer **out_buffer);
+/* Writes the key of a packed weight in exec.packed_keys. */
+#define PACKING_KEY_BYTES 256
+clg_status weights_packing_key(value_id weight, const packing *p, char key[PACKING_KEY_BYTES]);
 /* Releases the buffer of v. Call with weights_lock held. */
 void weights_drop(session_exec *e, value_id v);
 

@@ -372,6 +372,7 @@ static size_t add_gemms(const frame_segment *prepared, size_t i, const bound_buf
 static clg_status build_kernels(frame *f, frame_segment *prepared)
 {
     const plan_segment *segment = prepared->segment;
+    const limit_phase phase = limits_set_phase(LIMIT_COMPILE);
     size_t n = 0, at = 0;
     launch_range *ranges = NULL;
     ocl_launch *launches = NULL;
@@ -392,6 +393,7 @@ static clg_status build_kernels(frame *f, frame_segment *prepared)
     memory_free(launches);
     memory_free(ranges);
     prepared->built_stamp = status == CLG_OK ? f->stamp : 0;
+    (void)limits_set_phase(phase);
     return status;
 }
 

@@ -150,8 +150,9 @@ static clg_status next_segment(run_state *r, const bound_buffer *reads, plan_seg
  * be invalid as shapes, so that the following segments cannot be prepared. */
 static bool is_end_of_zeros(const run_state *r, clg_status status)
 {
-    return r->mode == RUN_ON_ZEROS && (status == CLG_ERROR_SHAPE || status == CLG_ERROR_DATA ||
-                                       status == CLG_ERROR_OUT_OF_DEVICE_MEMORY);
+    return r->mode == RUN_ON_ZEROS &&
+           (status == CLG_ERROR_SHAPE || status == CLG_ERROR_DATA ||
+            status == CLG_ERROR_OUT_OF_DEVICE_MEMORY || status == CLG_ERROR_LIMIT);
 }
 
 /* Keeps a segment to the end of the run, since the profile refers to its steps. */
@@ -298,13 +299,14 @@ static clg_status explain_wait(const frame *f, uint64_t waited_ns)
 static clg_status run_all(run_state *r)
 {
     clg_session *s = r->session;
-    s->frame->is_cancellable = s->token != NULL;
+    s->frame->is_cancellable = s->token || s->exec->options.limits.max_run_ms;
     s->frame->queued_ns = s->frame->longest_ns = 0.0;
     s->frame->longest_node = NODE_NONE;
     clg_status status = enqueue_all(r);
     const uint64_t since_ns = time_now_ns();
     ocl_queue_set_tag(s->frame->queue, UINT32_MAX);
     status = wait_for_all(s->frame->queue, status);
+    if (status == CLG_OK && s->exec->options.limits.max_run_ms) status = cancel_check("the run");
     if (status == CLG_ERROR_CANCELLED) status = explain_wait(s->frame, time_now_ns() - since_ns);
     if (status == CLG_OK && r->n_unwaited == 0) frame_finished(s->frame, r->prepared);
     run_return_inputs(r);
@@ -376,11 +378,15 @@ static clg_status run_repeatedly(clg_session *s, run_mode mode)
     return status;
 }
 
+/* Runs within the limits of the session's options. */
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     clg_status status;
+    limits_scope scope;
+    limits_enter(&scope, &s->exec->options.limits, s->exec->budget,
+                 mode == RUN_FOR_REAL ? LIMIT_RUN : LIMIT_COMPILE);
     CANCEL_WITHIN(status, s->token, &s->cancel, run_repeatedly(s, mode));
-    return status;
+    return limits_leave(&scope, status);
 }
 
 clg_status session_run_refreshed(clg_session *s)
@@ -409,9 +415,11 @@ static clg_status make_plan_for_zeros(clg_session *s, bool is_dry, plan **out_pl
 static clg_status plan_for_zeros(clg_session *s, bool is_dry, plan **out_plan)
 {
     clg_status status;
+    limits_scope scope;
     *out_plan = NULL;
+    limits_enter(&scope, &s->exec->options.limits, s->exec->budget, LIMIT_COMPILE);
     CANCEL_WITHIN(status, s->token, &s->cancel, make_plan_for_zeros(s, is_dry, out_plan));
-    return status;
+    return limits_leave(&scope, status);
 }
 
 clg_status session_plan(clg_session *s, plan **out_plan)
@@ -485,6 +493,8 @@ static clg_status prepare(clg_session *s, clg_progress_callback progress, void *
 clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
 {
     clg_status status;
+    limits_scope scope;
+    limits_enter(&scope, &s->exec->options.limits, s->exec->budget, LIMIT_COMPILE);
     CANCEL_WITHIN(status, s->token, &s->cancel, prepare(s, progress, user));
-    return status;
+    return limits_leave(&scope, status);
 }

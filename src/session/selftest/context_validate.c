@@ -399,7 +399,10 @@ clg_status context_validate_impl(device_context *context, const lower_context *l
     size_t known = status == CLG_OK ? recall(context, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
         mutex_lock(&context->test_lock);
+        /* what a test takes is not the model's */
+        memory_budget *budget = memory_budget_set(NULL);
         status = validate(context, lc, impl, &variant, name, &known, &out->refusal);
+        (void)memory_budget_set(budget);
         mutex_unlock(&context->test_lock);
     }
     strbuf_deinit(&variant);

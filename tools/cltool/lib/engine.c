@@ -133,6 +133,7 @@ clg_model_options engine_model_options(const options *o)
 {
     clg_model_options given = CLG_MODEL_OPTIONS_INIT;
     given.read_files = o->read_files;
+    given.limits = o->limits.struct_size ? &o->limits : NULL;
     given.cancel = interrupt_token();
     return given;
 }
@@ -160,6 +161,7 @@ clg_session_options engine_session_options(const options *o)
     given.keep_fp32 = o->keep_fp32.items;
     given.n_keep_fp32 = o->keep_fp32.count;
     given.cancel = interrupt_token();
+    given.limits = o->limits.struct_size ? &o->limits : NULL;
     return given;
 }
 

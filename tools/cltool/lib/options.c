@@ -4,6 +4,8 @@
  */
 #include "options.h"
 
+#include "limit_words.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +21,8 @@ typedef enum option_kind {
     KIND_LIST,
     KIND_SIZE,  /* 1 and more */
     KIND_SIZE0, /* 0 and more */
-    KIND_REAL   /* 0 and more */
+    KIND_REAL,  /* 0 and more */
+    KIND_LIMITS /* clg_limits */
 } option_kind;
 
 typedef struct option_row {
@@ -138,6 +141,9 @@ static const option_row rows[] = {
     {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
     {"read-files", 0, KIND_FLAG, AT(read_files), OPTIONS_MODEL, NULL,
      "read model files into memory instead of mapping them: others may then truncate them"},
+    {"limits", 0, KIND_LIMITS, AT(limits), OPTIONS_MODEL | OPTIONS_INSPECT, "LIMIT=N,...",
+     "memory=BYTES, steps=N, compile=TIME, run=TIME (1g, 30s, 500ms), or 'untrusted' for a model "
+     "from anywhere"},
     {"disable-pass", 0, KIND_LIST, AT(disabled_passes), OPTIONS_PLAN, "NAME",
      "do not run this graph pass (repeatable)"},
     {"prefer", 0, KIND_LIST, AT(preferred_impls), OPTIONS_PLAN, "IMPL",
@@ -176,6 +182,24 @@ int option_size(const char *what, const char *text, size_t min, size_t *out_size
         return fail_usage("%s takes a whole number of at least %zu, not '%s'", what, min, text);
     }
     *out_size = (size_t)n;
+    return CODE_DONE;
+}
+
+int option_bytes(const char *what, const char *text, uint64_t *out_bytes)
+{
+    static const char units[] = "kmgtKMGT";
+    char *copy = must_copy(text);
+    size_t n = strlen(copy), number = 0;
+    const char *unit = n > 0 ? strchr(units, copy[n - 1]) : NULL;
+    uint64_t factor = 1;
+    if (unit) copy[n - 1] = '\0';
+    for (ptrdiff_t i = 0; unit && i <= (unit - units) % 4; i++) factor *= 1000;
+    int code = option_size(what, copy, 1, &number);
+    free(copy);
+    if (code != CODE_DONE || number > UINT64_MAX / factor) {
+        return fail_usage("%s takes bytes, as 1000000, 64M or 1G, not '%s'", what, text);
+    }
+    *out_bytes = number * factor;
     return CODE_DONE;
 }
 
@@ -252,6 +276,7 @@ static int store(options *o, const option_row *row, const char *text)
     case KIND_TEXT: *(const char **)field = text; break;
     case KIND_LIST: append(field, text); break;
     case KIND_SIZE: return option_size(what, text, 1, field);
+    case KIND_LIMITS: return limits_parse(text, field);
     case KIND_SIZE0: return option_size(what, text, 0, field);
     case KIND_REAL: {
         int code = option_real(what, text, field);

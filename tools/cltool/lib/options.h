@@ -24,6 +24,7 @@ typedef struct options {
     bool strict, no_blas, read_files;
     size_t cpu_threads;
     const char *max_launch_ms;
+    clg_limits limits; /* of models; all zeros: not given */
     /* inputs */
     text_list inputs, images, fills, shapes, dims;
     bool cast;
@@ -112,6 +113,8 @@ static inline double options_atol(const options *o, double fallback)
 bool option_pair(const char *text, char **out_name, const char **out_value);
 /* Parses a whole number of at least `min`; the error message names `what`. */
 int option_size(const char *what, const char *text, size_t min, size_t *out_size);
+/* Parses bytes such as "1000", "64k", "64M" or "1g"; the suffixes are powers of 1000. */
+int option_bytes(const char *what, const char *text, uint64_t *out_bytes);
 int option_real(const char *what, const char *text, double *out_real);
 /* Parses a list of sizes such as "1,8,64"; the caller frees it with free(). */
 int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);
