@@ -94,6 +94,17 @@ static void print_finding(const char *what, const region *r, const unsigned char
     if (write(STDERR_FILENO, line, n) < 0) return;
 }
 
+static void print_other(void)
+{
+    char line[512];
+    size_t n = add_text(line, 0,
+                        "guard pages: a fault at no buffer, or a vector that needs more than "
+                        "CLG_GUARD_ALIGN; the last launch was of kernel '");
+    n = add_text(line, n, last_kernel);
+    n = add_text(line, n, "'\n");
+    if (write(STDERR_FILENO, line, n) < 0) return;
+}
+
 static void handle(int signal_number, siginfo_t *info, void *context)
 {
     const unsigned char *at = info->si_addr;
@@ -103,10 +114,12 @@ static void handle(int signal_number, siginfo_t *info, void *context)
         const region *r = &regions[i];
         if (base && at >= base && at < base + r->usable_bytes + 2 * GUARD_BYTES) {
             print_finding("access", r, at);
-            break;
+            (void)signal(signal_number, SIG_DFL); /* the repeated instruction ends the process */
+            return;
         }
     }
-    (void)signal(signal_number, SIG_DFL); /* the instruction is repeated and ends the process */
+    print_other();
+    (void)signal(signal_number, SIG_DFL);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
