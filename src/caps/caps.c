@@ -16,7 +16,7 @@
 
 #define MIN_ALIGN_BYTES 64 /* a float16 */
 #define MAX_ALIGN_BYTES 65536
-#define DEFAULT_ALIGN_BYTES 128 /* a long16: OpenCL's guaranteed alignment */
+#define DEFAULT_ALIGN_BYTES 128              /* a long16: OpenCL's guaranteed alignment */
 #define MIN_ALLOC_BYTES ((uint64_t)32 << 20) /* OpenCL's smallest largest buffer */
 
 void device_records_free(device_record *records, size_t n)

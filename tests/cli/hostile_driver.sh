@@ -57,7 +57,8 @@ row() { # CACHE ASSIGNMENT
     "$CLTOOL" "${run[@]}" --kernels "$class" >/dev/null 2>.test/err ||
       echo "$2: a good driver afterwards: exit $?: $(tail -n 3 .test/err)"
   done
-  [ "$hostile" = yes ] || [ "${CLG_COMPILE_HELPER-}" != off ] || echo "$2: the driver was not hostile"
+  [ "$hostile" = yes ] || [ "${CLG_COMPILE_HELPER-}" != off ] ||
+    echo "$2: the driver was not hostile"
   rows=$((rows + 1))
 }
 one_class() { # ROW...
@@ -95,7 +96,8 @@ endure CLG_HOSTILE_NUMBERS=all=0 devices --measure
 # each K-th one after it.
 layer=$CLG_BUILD_DIR/tests/layers/opencl_faults.so
 faults=(0:1 0:2 3:7 20:0 60:40 150:3 200:100)
-[ "${CLG_TEST_SHARE-}" != all ] || mapfile -t faults < <(for n in $(seq 0 3 300); do echo "$n:$((n % 13))"; done)
+[ "${CLG_TEST_SHARE-}" != all ] ||
+  mapfile -t faults < <(for n in $(seq 0 3 300); do echo "$n:$((n % 13))"; done)
 for code in -5 -4 -6; do
   for when in "${faults[@]}"; do one_class warm "CLG_FAULTS=$code:$when"; done
 done

@@ -55,7 +55,8 @@ export CLG_WRONG_IN='__kernel void softmax_' CLG_SELFTEST=off
 while read -r class CLG_WRONG_FROM; do
   CLG_WRONG_TO="${CLG_WRONG_FROM} + 1"
   export CLG_WRONG_FROM CLG_WRONG_TO CLG_CACHE_DIR=$work/wrong.$class
-  "$CLTOOL" run -q "$digits" --fill random:1 --dim batch=8 --kernels "$class" >/dev/null 2>"$work/err"
+  "$CLTOOL" run -q "$digits" --fill random:1 --dim batch=8 --kernels "$class" >/dev/null \
+    2>"$work/err"
   code=$?
   if [ "$code" -eq 139 ] && grep "^guard pages: access .* kernel 'softmax_" "$work/err"; then
     continue
