@@ -85,13 +85,12 @@ measure() { # JOB IS_COLD
 
 # Starts a job in a process group of its own and kills it after a time. Sets $was_killed.
 start_and_kill() { # MICROSECONDS
-  local pid left
-  setsid "$cltool" "${command[@]}" >/dev/null 2>err &
+  local pid left after
+  after=$(printf '%d.%06d' $(($1 / 1000000)) $((1 + $1 % 1000000)))
+  setsid timeout --foreground -s KILL "$after" "$cltool" "${command[@]}" >/dev/null 2>err &
   pid=$!
-  sleep "$(printf '%d.%06d' $(($1 / 1000000)) $(($1 % 1000000)))"
-  kill -KILL "$pid" 2>/dev/null && was_killed=1
   wait "$pid" 2>/dev/null
-  [ $? -eq 137 ] || was_killed=0
+  [ $? -ne 137 ] || was_killed=1
   for _ in $(seq 100); do # compile helpers end when their parent has
     left=$(ps -o pid= -g "$pid")
     [ -n "$left" ] || return
@@ -153,6 +152,9 @@ done_before=$(($(wc -l <"$log") - 1))
 for ((i = done_before; i < kills; i++)); do one "$i"; done
 
 awk -F '\t' 'NR > 1 { n[$2]++; killed[$2] += $5; wrong[$2] += $6 != "right" }
-  END { for (job in n) printf "%s: %d starts, %d killed, %d wrong\n", job, n[job], killed[job], wrong[job] }' "$log" | sort
+  END {
+    for (job in n)
+      printf "%s: %d starts, %d killed, %d wrong\n", job, n[job], killed[job], wrong[job]
+  }' "$log" | sort
 if grep WRONG "$log"; then exit 1; fi
 cd / && { [ $# -ge 2 ] || rm -rf "$folder"; }

@@ -14,7 +14,8 @@ source "$(dirname "$0")/cases.bash"
 take_every 20
 keep_digits
 
-# Buffers end at a multiple of 4 bytes: kernels load vectors by vloadn, which needs no more.
+# Buffers end at a multiple of 4 bytes: kernels load vectors by vloadn, which needs no more. See
+# decision 56.
 export CLG_DEVICE=pocl CLG_COMPILE_HELPER=off CLG_GUARD_REPORT=1
 export CLG_GUARD_ALIGN=${CLG_GUARD_ALIGN:-4}
 layers=$CLG_BUILD_DIR/tests/layers

@@ -21,7 +21,7 @@
  * Every launch is waited for, so that the last one is the one that faults, except while there are
  * user events that are not complete. Read-only buffers with the application's memory
  * (CL_MEM_USE_HOST_PTR) are guarded copies of it, which a driver may make; writable ones are not
- * guarded. Sub-buffers have the guards of their buffer.
+ * guarded. Sub-buffers have the guards of their buffer. See decision 56.
  */
 #define _GNU_SOURCE
 #define LAYER_NAME "clgraph's guard pages"
