@@ -16,7 +16,8 @@
 
 #define MIN_ALIGN_BYTES 64 /* a float16 */
 #define MAX_ALIGN_BYTES 65536
-#define DEFAULT_ALIGN_BYTES 128 /* a long16: OpenCL's guaranteed alignment */
+#define DEFAULT_ALIGN_BYTES 128              /* a long16: OpenCL's guaranteed alignment */
+#define MIN_ALLOC_BYTES ((uint64_t)32 << 20) /* OpenCL's smallest largest buffer */
 
 void device_records_free(device_record *records, size_t n)
 {
@@ -95,6 +96,7 @@ static void derive_limits(const device_record *record, device_caps *caps)
         caps->max_alloc_bytes = record->global_mem_bytes / 4;
     else if (record->global_mem_bytes > 0 && caps->max_alloc_bytes > record->global_mem_bytes)
         caps->max_alloc_bytes = record->global_mem_bytes;
+    if (caps->max_alloc_bytes == 0) caps->max_alloc_bytes = MIN_ALLOC_BYTES;
     caps->local_mem_bytes = record->local_mem_bytes;
     caps->max_work_group_size = record->max_work_group_size > 0 ? record->max_work_group_size : 1;
     for (int i = 0; i < 3; i++)

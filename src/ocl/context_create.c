@@ -10,6 +10,7 @@
 #include "ocl/ocl_context.h"
 #include "ocl/probe.h"
 
+#define MAX_DEVICES 64 /* of a caller's cl_context */
 #define QUOTED(x) #x
 #define TEXT_OF(x) QUOTED(x)
 #define LIBRARY_VERSION                                                                            \
@@ -172,7 +173,7 @@ static clg_status check_queue(ocl_context *ocl, cl_command_queue queue)
 static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id device,
                         cl_command_queue queue)
 {
-    cl_device_id devices[64];
+    cl_device_id devices[MAX_DEVICES] = {NULL};
     size_t n_bytes = 0;
     bool found = false;
     if (cl.GetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes) ==
@@ -180,7 +181,8 @@ static clg_status adopt(ocl_context *ocl, cl_context context, cl_device_id devic
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the OpenCL context is not valid");
     CLG_TRY(CL_DO(NULL, GetContextInfo,
                   (context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes)));
-    for (size_t i = 0; i < n_bytes / sizeof *devices; i++) found = found || devices[i] == device;
+    for (size_t i = 0; i < MAX_DEVICES && i < n_bytes / sizeof *devices; i++)
+        found = found || devices[i] == device;
     if (!found)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the OpenCL context is not one of this device");

@@ -172,12 +172,13 @@ static void query_subgroup(cl_device_id device, device_record *r)
     } else if (has_extension(r, "cl_amd_device_attribute_query")) {
         r->subgroup_size = query_u32(device, QUERY_AMD_WAVEFRONT_WIDTH);
     } else if (has_extension(r, "cl_intel_required_subgroup_size")) {
-        size_t sizes[8], n_bytes = 0;
+        enum { N_SIZES = 8 };
+        size_t sizes[N_SIZES] = {0}, n_bytes = 0;
         if (cl.GetDeviceInfo(device, QUERY_INTEL_SUB_GROUP_SIZES, sizeof sizes, sizes, &n_bytes) !=
             CL_SUCCESS)
             return;
         /* Use the first size of at least 16, else the largest. */
-        for (size_t i = 0; i < n_bytes / sizeof *sizes && r->subgroup_size < 16; i++)
+        for (size_t i = 0; i < N_SIZES && i < n_bytes / sizeof *sizes && r->subgroup_size < 16; i++)
             if (sizes[i] > r->subgroup_size && sizes[i] <= 128)
                 r->subgroup_size = (uint32_t)sizes[i];
     }

@@ -56,7 +56,7 @@ static void report_failure(cl_platform_id platform, int platform_index, cl_int c
 static clg_status add_platform(machine_info *m, size_t *capacities, cl_platform_id platform,
                                int platform_index)
 {
-    cl_device_id devices[MAX_DEVICES];
+    cl_device_id devices[MAX_DEVICES] = {NULL};
     cl_uint n = 0;
     cl_int code = cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &n);
     if (code != CL_SUCCESS) {
@@ -64,6 +64,7 @@ static clg_status add_platform(machine_info *m, size_t *capacities, cl_platform_
         return CLG_OK;
     }
     if (n > MAX_DEVICES) n = MAX_DEVICES;
+    while (n > 0 && !devices[n - 1]) n--; /* counted and not written */
     CLG_TRY(MEMORY_RESERVE(m->records, capacities[0], m->count + n));
     CLG_TRY(MEMORY_RESERVE(m->devices, capacities[1], m->count + n));
     for (cl_uint i = 0; i < n; i++) {

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define LOG_MAX_BYTES (1u << 20)
+#define LOG_MAX_BYTES (16u << 20)
 #define LOG_IN_ERROR_BYTES 1024
 #define MAX_DEVICES 64
 #define BINARY_MAX_BYTES ((size_t)256 << 20)
@@ -141,10 +141,11 @@ clg_status program_from_binary(ocl_context *ocl, const char *name, const char *e
  * have several; some drivers report the whole CPU here in place of the sub-device. */
 static clg_status find_device(ocl_context *ocl, cl_program handle, size_t *out_n, size_t *out_index)
 {
-    cl_device_id devices[MAX_DEVICES];
+    cl_device_id devices[MAX_DEVICES] = {NULL};
     size_t n_bytes = 0;
     CL_TRY(ocl, GetProgramInfo, (handle, CL_PROGRAM_DEVICES, sizeof devices, devices, &n_bytes));
-    *out_n = n_bytes / sizeof *devices;
+    *out_n = n_bytes < sizeof devices ? n_bytes / sizeof *devices : MAX_DEVICES;
+    while (*out_n > 0 && !devices[*out_n - 1]) --*out_n; /* counted and not written */
     *out_index = 0;
     for (size_t i = 0; i < *out_n; i++)
         if (devices[i] == ocl->device) {
@@ -185,7 +186,8 @@ static clg_status read_binary(ocl_context *ocl, cl_program handle, size_t prefix
     if (sizes[index] == 0 || sizes[index] > BINARY_MAX_BYTES)
         return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "device '%s' returns no program binary",
                          context_record(ocl)->name);
-    char *data = memory_alloc(prefix_bytes + sizes[index]);
+    /* zeros: drivers may write less than they say */
+    char *data = memory_zalloc(prefix_bytes + sizes[index], 1);
     if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     places[index] = (unsigned char *)data + prefix_bytes;
     clg_status status = CONTEXT_DO(ocl, GetProgramInfo,

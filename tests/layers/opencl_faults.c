@@ -2,6 +2,9 @@
  *
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that injects faults: it fails the N-th call that may
  * fail, once, and counts the live OpenCL objects. Calls by CLBlast pass through it as well.
+ * For a whole process, CLG_FAULTS=CODE:N:K is read at start: the N-th call from 0 fails, and each
+ * K-th one after it (0, or left out: none). With CLG_FAULTS_REPORT set, "faults: N calls failed" is
+ * printed to stderr at the end.
  *
  * Releases never fail, nor does retaining a queue: CLBlast 1.7 ignores its status and then releases
  * the queue once too often. A clFinish that fails waits first: this simulates a lost device, not
@@ -16,10 +19,14 @@
 #include "opencl_layer.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static atomic_long n_calls;      /* since the layer was armed */
 static atomic_long fail_at = -1; /* index of the call to fail; -1: none */
+static atomic_long fail_every;   /* after that, each n-th fails; 0: none */
+static atomic_long n_failed;     /* since the start of the process */
 static atomic_int fail_code;
 static atomic_bool has_fired;
 static atomic_long n_live[OPENCL_FAULTS_KINDS];
@@ -30,6 +37,7 @@ void opencl_faults_arm(long n, int code)
 {
     atomic_store(&n_calls, 0);
     atomic_store(&has_fired, false);
+    atomic_store(&fail_every, 0);
     atomic_store(&fail_code, code);
     atomic_store(&fail_at, n);
 }
@@ -45,8 +53,11 @@ long opencl_faults_n_live(opencl_faults_kind kind) { return atomic_load(&n_live[
 static cl_int fault(void)
 {
     const long i = atomic_fetch_add(&n_calls, 1);
-    if (i != atomic_load(&fail_at)) return CL_SUCCESS;
+    const long first = atomic_load(&fail_at), every = atomic_load(&fail_every);
+    if (first < 0 || i < first) return CL_SUCCESS;
+    if (i > first && (every == 0 || (i - first) % every != 0)) return CL_SUCCESS;
     atomic_store(&has_fired, true);
+    (void)atomic_fetch_add(&n_failed, 1);
     return atomic_load(&fail_code);
 }
 
@@ -253,6 +264,22 @@ static void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem 
 
 /* ---- the layer ------------------------------------------------------------------------------- */
 
+static void report(void)
+{
+    (void)fprintf(stderr, "faults: %ld calls failed\n", atomic_load(&n_failed));
+}
+
+/* Reads CLG_FAULTS. */
+static void configure(void)
+{
+    const char *text = getenv("CLG_FAULTS");
+    long code, n, every = 0;
+    if (getenv("CLG_FAULTS_REPORT")) (void)atexit(report);
+    if (!text || sscanf(text, "%ld:%ld:%ld", &code, &n, &every) < 2) return;
+    opencl_faults_arm(n, (int)code);
+    atomic_store(&fail_every, every);
+}
+
 #define OBJECT(what)                                                                               \
     table.clRetain##what = wrap_clRetain##what, table.clRelease##what = wrap_clRelease##what
 #define USE(name) table.name = wrap_##name
@@ -274,4 +301,5 @@ static void fill(void)
         USE(clEnqueueFillBuffer);
     USE(clEnqueueUnmapMemObject), USE(clEnqueueNDRangeKernel), USE(clEnqueueMarkerWithWaitList);
     USE(clEnqueueBarrierWithWaitList), USE(clEnqueueMapBuffer);
+    configure();
 }

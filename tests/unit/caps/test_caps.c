@@ -187,6 +187,8 @@ TEST(caps__replaces_numbers_that_cannot_be)
     device_caps caps = derived(&empty);
     assert_int_equal(caps.compute_units, 1);
     assert_int_equal(caps.max_alloc_bytes, recorded_pocl_xeon.global_mem_bytes / 4);
+    empty.global_mem_bytes = 0;
+    assert_int_equal(derived(&empty).max_alloc_bytes, 32 << 20);
     assert_int_equal(caps.max_work_group_size, 1);
     for (int i = 0; i < 3; i++) assert_int_equal(caps.max_work_item_sizes[i], 1);
     assert_int_equal(caps.buffer_align_bytes, 128);
