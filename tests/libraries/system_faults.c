@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library for LD_PRELOAD that fails the N-th operation on the files of one folder: open, read,
- * write, seek, map, lock, rename, close, fopen and making a folder. Files elsewhere, such as those
- * of drivers, are left alone; removing files never fails. A close that fails has closed.
+ * A library for LD_PRELOAD that fails the N-th operation of a kind:
  *
- * CLG_FILE_FAULTS: N, from 1. CLG_FILE_FAULTS_UNDER: the folder, absolute; relative paths belong to
- * it. CLG_FILE_FAULTS_FIRED: a file that is made when the fault happens.
+ *   files   on the files of one folder: open, read, write, seek, map, lock, rename, close, fopen and
+ *           making a folder. Files elsewhere, such as those of drivers, are left alone; removing
+ *           files never fails. A close that fails has closed.
+ *   starts  of threads and processes, and of the sockets to these, by clgraph or cltool; what
+ *           drivers start is left alone
+ *
+ * CLG_SYSTEM_FAULTS: N, from 1. CLG_SYSTEM_FAULTS_KIND: the kind, default `files`.
+ * CLG_SYSTEM_FAULTS_UNDER: the folder, absolute; relative paths belong to it.
+ * CLG_SYSTEM_FAULTS_FIRED: a file that is made when the fault happens.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* each function is defined under both of its names */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +28,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +44,7 @@ typedef int open_function(const char *path, int flags, mode_t mode);
 
 static bool is_below(const char *path)
 {
-    const char *folder = getenv("CLG_FILE_FAULTS_UNDER");
+    const char *folder = getenv("CLG_SYSTEM_FAULTS_UNDER");
     if (!folder || !path) return false;
     return path[0] != '/' || strncmp(path, folder, strlen(folder)) == 0;
 }
@@ -44,10 +52,12 @@ static bool is_below(const char *path)
 static bool is_ours_open(int fd) { return fd >= 0 && fd < MAX_DESCRIPTORS && is_ours[fd]; }
 
 /* Counts an operation; returns whether it is the one to fail, and sets errno. */
-static bool fails(bool counts, int number)
+static bool fails_in(const char *kind, bool counts, int number)
 {
-    const char *at = counts ? getenv("CLG_FILE_FAULTS") : NULL;
-    const char *fired = getenv("CLG_FILE_FAULTS_FIRED");
+    const char *wanted = getenv("CLG_SYSTEM_FAULTS_KIND");
+    if (strcmp(wanted ? wanted : "files", kind) != 0) return false;
+    const char *at = counts ? getenv("CLG_SYSTEM_FAULTS") : NULL;
+    const char *fired = getenv("CLG_SYSTEM_FAULTS_FIRED");
     if (!at || atomic_fetch_add(&n_operations, 1) + 1 != atol(at)) return false;
     if (fired) {
         const int fd = REAL(open_function *, "open")(fired, O_CREAT | O_WRONLY, 0600);
@@ -56,6 +66,8 @@ static bool fails(bool counts, int number)
     errno = number;
     return true;
 }
+
+static bool fails(bool counts, int number) { return fails_in("files", counts, number); }
 
 static int note(int fd, bool ours)
 {
@@ -153,4 +165,42 @@ int close(int fd)
     (void)note(fd, false);
     const int result = REAL(int (*)(int), "close")(fd);
     return fails(ours, EIO) ? -1 : result;
+}
+
+/* ---- starts ---------------------------------------------------------------------------------- */
+
+/* Returns whether an address is in clgraph's library or in a program of ours. */
+static bool is_our_code(const void *at)
+{
+    Dl_info info;
+    if (!dladdr(at, &info) || !info.dli_fname) return false;
+    const char *slash = strrchr(info.dli_fname, '/'), *name = slash ? slash + 1 : info.dli_fname;
+    return strncmp(name, "libclgraph", 10) == 0 || strcmp(name, "cltool") == 0;
+}
+
+#define CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+
+int pthread_create(pthread_t *out, const pthread_attr_t *attributes, void *(*body)(void *),
+                   void *argument)
+{
+    typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (fails_in("starts", is_our_code(CALLER), EAGAIN)) return EAGAIN;
+    return REAL(create_function *, "pthread_create")(out, attributes, body, argument);
+}
+
+int posix_spawn(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const arguments[],
+                char *const environment[])
+{
+    typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                               const posix_spawnattr_t *, char *const[], char *const[]);
+    if (fails_in("starts", is_our_code(CALLER), EAGAIN)) return EAGAIN;
+    return REAL(spawn_function *, "posix_spawn")(out, path, actions, attributes, arguments,
+                                                 environment);
+}
+
+int socketpair(int domain, int type, int protocol, int ends[2])
+{
+    if (fails_in("starts", is_our_code(CALLER), EMFILE)) return -1;
+    return REAL(int (*)(int, int, int, int *), "socketpair")(domain, type, protocol, ends);
 }

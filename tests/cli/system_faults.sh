@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fails each operation on files in turn while cltool loads a model, fills and uses a cache of compiled
-# programs, packs and unpacks it, and writes results. It must not crash; what it writes is whole or
-# not there; nothing is left beside it; a failure has a message; and the next run works.
+# Fails each operation on files in turn, and each start of a thread or process, while cltool loads a
+# model, fills and uses a cache of compiled programs, packs and unpacks it, and writes results. It
+# must not crash; what it writes is whole or not there; nothing is left beside it; a failure has a
+# message; and the next run works.
 # ctest: label slow timeout 900
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-library=$CLG_BUILD_DIR/tests/libraries/file_faults.so
+library=$CLG_BUILD_DIR/tests/libraries/system_faults.so
 if grep -q '^CLG_SANITIZE:BOOL=ON' "$CLG_BUILD_DIR/CMakeCache.txt"; then
   echo "skipped: the sanitizer's library must be loaded first" >&3
   exit 77
@@ -32,15 +33,16 @@ rm -rf expected && mkdir expected
 "$CLTOOL" cache pack expected/pack -q >/dev/null
 cp -r cache expected/cache
 
-# Fails operation 1, 2, ... of a command, until all of it succeeded. A case sets the scene by
-# `before`, and `check CODE` looks at what is there.
+# Fails operation 1, 2, ... of a command, until all of it succeeded: at least $at_least. A case sets
+# the scene by `before`, and `check CODE` looks at what is there.
+at_least=4
 each_fault() { # NAME ARGS...
   local name=$1 n code
   shift
   for n in $(seq 1000); do
     before
     rm -f fired
-    CLG_FILE_FAULTS=$n CLG_FILE_FAULTS_UNDER=$WORK CLG_FILE_FAULTS_FIRED=/proc/self/cwd/fired \
+    CLG_SYSTEM_FAULTS=$n CLG_SYSTEM_FAULTS_UNDER=$WORK CLG_SYSTEM_FAULTS_FIRED=/proc/self/cwd/fired \
       LD_PRELOAD=$library "$CLTOOL" "$@" >.test/out 2>.test/err
     code=$?
     [ -e fired ] || break
@@ -54,7 +56,7 @@ each_fault() { # NAME ARGS...
   [ "$code" -eq 0 ] || echo "$name without a fault: exit $code: $(cat .test/err)"
   before
   "$CLTOOL" "$@" >/dev/null 2>&1 && check 0 || echo "$name: afterwards it does not work"
-  [ "$n" -gt 4 ] && echo "$name: every operation failed once"
+  [ "$n" -gt "$at_least" ] && echo "$name: every operation failed once"
 }
 whole() { # CODE FILE EXPECTED: the file is as expected, or, after a failure, as before
   complaint="$2 is wrong"
@@ -92,4 +94,13 @@ check() {
   for entry in cache/*.clb; do [ ! -e "$entry" ] || cmp -s "$entry" "expected/$entry" || return 1; done
 }
 each_fault "cache unpack" cache unpack expected/pack -q
+
+export CLG_SYSTEM_FAULTS_KIND=starts
+at_least=1 # a channel to a compile helper, its process, threads that compile and those of streams
+before() { rm -rf out cache; }
+check() { whole "$1" out/y.npy expected/run/y.npy; }
+each_fault "run with an empty cache, starts" run small.onnx -i x.npy -o out -q
+before() { rm -rf y.npy cache; }
+check() { whole "$1" y.npy expected/y.npy; }
+each_fault "predict with an empty cache, starts" predict small.onnx -i x.npy -o y.npy --batch 4 -q
 finish
