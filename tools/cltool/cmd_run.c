@@ -87,15 +87,15 @@ static int read_expectation(run *r, const char *text, expectation *x)
     x->name = x->name_copy;
     if (!is_pair && clg_model_n_outputs(model) == 1) x->name = clg_model_output(model, 0)->name;
     if (!x->name) return fail_usage("--expect takes NAME=FILE, not '%s'", text);
-    if (!output_named(model, x->name)) {
+    const clg_port *output = output_named(model, x->name);
+    if (!output) {
         return fail_usage(
             "--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
             clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
     }
-    const clg_value_kind kind = output_named(model, x->name)->kind;
-    if (kind == CLG_VALUE_TENSOR || !path_ends_in(x->path, ".pb"))
+    if (output->kind == CLG_VALUE_TENSOR || !path_ends_in(x->path, ".pb"))
         return value_load(x->path, &x->want);
-    clg_status status = clg_value_load_kind(x->path, kind, &x->want);
+    clg_status status = clg_value_load_kind(x->path, output->kind, &x->want);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
