@@ -2,9 +2,9 @@
  *
  * A library for LD_PRELOAD that fails the N-th operation of a kind:
  *
- *   files   on the files of one folder: open, read, write, seek, map, lock, rename, close, fopen and
- *           making a folder. Files elsewhere, such as those of drivers, are left alone; removing
- *           files never fails. A close that fails has closed.
+ *   files   on the files of one folder: open, read, write, seek, map, lock, rename, close, fopen
+ *           and making a folder. Files elsewhere, such as those of drivers, are left alone;
+ *           removing files never fails. A close that fails has closed.
  *   starts  of threads and processes, and of the sockets to these, by clgraph or cltool; what
  *           drivers start is left alone
  *
