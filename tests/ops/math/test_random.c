@@ -172,6 +172,27 @@ TEST(random__dtypes)
             check_numbers(bits & 1, (bits & 2) || dtypes[i] == CLG_FLOAT64, dtypes[i], 131, -3.0F);
 }
 
+/* Without a dtype the output has the input's, which must be a float then; with one, the input's does
+ * not matter. */
+TEST(random__like_an_integer)
+{
+    run_node r;
+    for (int normal = 0; normal < 2; normal++)
+        for (int has_dtype = 0; has_dtype < 2; has_dtype++) {
+            double y[5];
+            for (int64_t i = 0; i < 5; i++) y[i] = number_of(i, key_of(3), false, normal);
+            run_node_start(&r, NULL, normal ? "RandomNormalLike" : "RandomUniformLike", 15);
+            run_node_float(&r, "seed", 3);
+            if (has_dtype) run_node_int(&r, "dtype", CLG_FLOAT32);
+            run_node_input(&r, CLG_INT64, 1, (int64_t[]){5}, run_node_zeros(5));
+            run_node_expect(&r, has_dtype ? CLG_FLOAT32 : CLG_INT64, 1, (int64_t[]){5}, y);
+            if (has_dtype)
+                run_node_check(&r, tolerance(CLG_FLOAT32));
+            else
+                run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "int64");
+        }
+}
+
 TEST(random__many)
 {
     check_numbers(false, false, CLG_FLOAT32, SAMPLE, 1);
