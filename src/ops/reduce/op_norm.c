@@ -316,7 +316,7 @@ static const op_attribute batch_1_attributes[] = {
     {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
     {"momentum", ATTRIBUTE_FLOAT, false, OP_ANY},
     {"spatial", ATTRIBUTE_INT, false, OP_BOOLEAN},
-    {"is_test", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"is_test", ATTRIBUTE_INT, false, OP_ANY},
     {"consumed_inputs", ATTRIBUTE_INTS, false, OP_ANY},
     {0}};
 static const op_attribute layer_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},

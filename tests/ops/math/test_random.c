@@ -270,13 +270,13 @@ TEST(random__dropout)
     run_node_refused(&r, CLG_ERROR_DATA, "ratio");
 }
 
-/* Dropout in inference copies its input: by is_test in opset 6, always in opset 7. */
+/* Dropout in inference copies its input: by is_test other than 0 in opset 6, always in opset 7. */
 TEST(random__dropout_is_test)
 {
     run_node r;
-    for (int opset = 6; opset <= 7; opset++) {
-        run_node_start(&r, NULL, "Dropout", opset);
-        if (opset == 6) run_node_int(&r, "is_test", 1);
+    for (int is_test = 0; is_test <= 2; is_test++) {
+        run_node_start(&r, NULL, "Dropout", is_test ? 6 : 7);
+        if (is_test) run_node_int(&r, "is_test", is_test);
         run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});
         run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});
         run_node_check(&r, 0);
