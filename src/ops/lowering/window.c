@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 CLG_PRINTF(3, 4)
 static clg_status fault(const node *n, clg_status status, const char *format, ...)

@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "ops/lowering/work.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- steps ----------------------------------------------------------------------------------- */
