@@ -171,8 +171,9 @@ typedef struct op_domain {
 #define OP_BOOLEAN OP_BETWEEN(0, 1)
 #define OP_COUNT OP_BETWEEN(1, INT32_MAX)
 /* Sizes of windows and images, and paddings: kernels compute with them in 32 bits. */
-#define OP_SIZE OP_BETWEEN(1, 1 << 30)
-#define OP_PADDING OP_BETWEEN(0, 1 << 30)
+#define OP_MAX_SIZE ((int64_t)1 << 30)
+#define OP_SIZE OP_BETWEEN(1, OP_MAX_SIZE)
+#define OP_PADDING OP_BETWEEN(0, OP_MAX_SIZE)
 #define OP_DTYPES(set) OP_DOMAIN(.dtypes = (set))
 #define OP_WORDS(list) OP_DOMAIN(.words = (list))
 #define OP_ONE_OF(...) OP_WORDS(((const char *const[]){__VA_ARGS__, NULL}))
