@@ -172,8 +172,8 @@ TEST(random__dtypes)
             check_numbers(bits & 1, (bits & 2) || dtypes[i] == CLG_FLOAT64, dtypes[i], 131, -3.0F);
 }
 
-/* Without a dtype the output has the input's, which must be a float then; with one, the input's does
- * not matter. */
+/* Without a dtype the output has the input's, which must be a float then; with one, the input's
+ * does not matter. */
 TEST(random__like_an_integer)
 {
     run_node r;

@@ -233,8 +233,8 @@ TEST(every_row__refuses_values_outside_of_domains)
     assert_true(n_domains > 300);
 }
 
-/* Booleans of ONNX and com.microsoft, as their definitions name them. is_test is none: what is not 0
- * is true. */
+/* Booleans of ONNX and com.microsoft, as their definitions name them. is_test is not one: what is
+ * not 0 is true. */
 static const char *const booleans[] = {"align_corners",
                                        "allowzero",
                                        "antialias",
