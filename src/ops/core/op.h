@@ -319,9 +319,9 @@ bool op_folds(const node *n);
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 /* Sets node->op of every node, also of subgraphs, to its entry, and checks the numbers of inputs
  * and outputs, names, types and domains of attributes, and makes the operators' own checks. One
- * error names all unsupported operators, with opset and nodes. A node that is not supported has op == NULL
- * afterwards: it was not checked whole, so nothing may read its attributes. INVALID_MODEL is
- * reported before what is not supported. */
+ * error names all unsupported operators, with opset and nodes. A node that is not supported has no
+ * entry (op NULL) afterwards: it was not checked whole, so nothing may read its attributes.
+ * INVALID_MODEL is reported before what is not supported. */
 clg_status ops_resolve(graph *g);
 /* Makes the checks of ops_resolve for one node, whose op is set. */
 clg_status ops_check_node(const node *n);
