@@ -2,8 +2,8 @@
  *
  * Tokens that cancel long work. clgraph.h includes this header, and its rules apply.
  *
- * A token that ends long work with CANCELLED: the loading of a model (clg_model_options.cancel),
- * the creation of a session, and all its preparations and runs, those of its clones and streams
+ * A triggered token ends with CANCELLED: the loading of a model (clg_model_options.cancel), the
+ * creation of a session, and all its preparations and runs, those of its clones and streams too
  * (clg_session_options.cancel). Work in progress stops within 100 ms or at the end of the call of
  * the driver that it is in, which the message then names; compile helpers are killed. Calls that
  * start while the token is triggered are cancelled, too. One token may be in many options; they

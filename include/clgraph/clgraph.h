@@ -510,8 +510,8 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session
  * (listing the inputs), SHAPE, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
                                                       clg_value *value);
-/* As clg_session_set_input, but copies the caller's row-major data of size_bytes bytes, which must
- * be those of the tensor; NULL for no elements. The input's name, dtype and shape and the size are
+/* As clg_session_set_input, but copies the caller's row-major data, not strings, of size_bytes
+ * bytes, which must be those of the tensor; NULL for no elements. Name, dtype, shape and size are
  * checked before data is read. Errors also: INVALID_ARGUMENT (another size, dims). */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session, const char *name,
                                                            clg_dtype dtype, size_t rank,

@@ -308,7 +308,8 @@ CLG_API CLG_MUST_USE clg_status clg_value_load_kind(const char *path, clg_value_
  * such type). */
 CLG_API CLG_MUST_USE clg_status clg_value_save(clg_value *value, const char *path);
 /* Reads the arrays of a .npz one at a time. Arrays are compressed: look at an array's header before
- * it is unpacked to memory of that size. The file is mapped. One thread at a time per reader. */
+ * it is unpacked to memory of that size. The file is mapped, and must not change before the reader
+ * is freed. One thread at a time per reader. */
 typedef struct clg_npz_reader clg_npz_reader;
 /* Errors: IO (also a damaged file). */
 CLG_API CLG_MUST_USE clg_status clg_npz_reader_open(const char *path, clg_npz_reader **out_reader);

@@ -162,20 +162,10 @@ static clg_status copy_data(clg_dtype dtype, const shape *dims, const void *data
                             clg_value **out_value)
 {
     tensor *t;
-    char shown[SHAPE_TEXT_BYTES];
-    size_t needed;
-    CLG_TRY(tensor_bytes_of(dtype, dims, &needed));
-    if (size_bytes != needed)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "%s of shape %s takes %zu bytes, but %zu are given", dtype_name(dtype),
-                         shape_text(dims, shown), needed, size_bytes);
-    if (needed > 0 && !data) return error_set(CLG_ERROR_INVALID_ARGUMENT, "data is NULL");
-    CLG_TRY(tensor_create(dtype, dims, &t));
-    clg_status status = value_create_host(t, out_value);
+    if (size_bytes > 0 && !data) return error_set(CLG_ERROR_INVALID_ARGUMENT, "data is NULL");
+    CLG_TRY(tensor_from_bytes(dtype, dims, data, size_bytes, NULL, &t));
+    const clg_status status = value_create_host(t, out_value);
     tensor_free(t);
-    if (status != CLG_OK) return status;
-    status = value_write(*out_value, data, size_bytes);
-    if (status != CLG_OK) value_free(*out_value);
     return status;
 }
 

@@ -7,7 +7,8 @@
     images.py header WIDTH HEIGHT FILE                  a PNG that only has a header
     images.py chunk FILE NAME [CHUNK] TO                a copy with a chunk damaged, or added first
     images.py bmp WIDTH HEIGHT FILE
-    images.py cmyk FILE                                 the head of a JPEG of four components
+    images.py cmyk FILE [BYTES]                         the head of a JPEG of four components, with
+                                                        as many bytes between two segments
     images.py expect HOW WIDTH HEIGHT RESULT.npy FILE...
                                                         whether each row is its file resized
     images.py blank FILE.npy                            which rows are all NaN (bytes: 0)
@@ -87,10 +88,11 @@ def bmp(width, height, path):
     open(path, 'wb').write(head + random.Random(1).randbytes(row * height))
 
 
-def cmyk(path):
+def cmyk(path, gap='0'):
+    comment = b'\xff\xfe\0\2' + b'\0' * int(gap)
     frame = struct.pack('>HBHHB', 8 + 3 * 4, 8, 8, 8, 4) + bytes(
         b for i in range(4) for b in (i + 1, 0x11, 0))
-    open(path, 'wb').write(b'\xff\xd8\xff\xc0' + frame + b'\xff\xda\0\2\xff\xd9')
+    open(path, 'wb').write(b'\xff\xd8' + comment + b'\xff\xc0' + frame + b'\xff\xda\0\2\xff\xd9')
 
 
 # ---- the reference ------------------------------------------------------------------------------

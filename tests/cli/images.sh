@@ -84,6 +84,8 @@ head -c -3 good.bmp >cut.bmp # two bytes of padding and one of a pixel
 show run same.onnx --image cut.bmp -q
 make cmyk cmyk.jpg
 show run same.onnx --image cmyk.jpg -q
+make cmyk gap.jpg 2 # stb_image skips what is between segments
+show run same.onnx --image gap.jpg -q
 base64 -d >small.jpg <<'JPEG'
 /9j/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxO
 UlNSMj5aYVpQYEpRUk//wAALCAAIAAgBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAABP/EABkQAAEF

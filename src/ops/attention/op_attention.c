@@ -12,7 +12,6 @@
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { Q, K, V, PAST, DECAY, BETA };
 

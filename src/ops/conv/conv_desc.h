@@ -26,11 +26,7 @@ typedef struct conv_job {
 
 /* The attributes that all convolution operators have, for the attribute tables of the operator
  * table. */
-#define CONV_ATTRIBUTES                                                                            \
-    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},                             \
-        {"dilations", ATTRIBUTE_INTS, false, OP_SIZE}, {"group", ATTRIBUTE_INT, false, OP_COUNT},  \
-        {"kernel_shape", ATTRIBUTE_INTS, false, OP_SIZE},                                          \
-        {"pads", ATTRIBUTE_INTS, false, OP_PADDING}, {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
+#define CONV_ATTRIBUTES WINDOW_ATTRIBUTES(false){"group", ATTRIBUTE_INT, false, OP_COUNT},
 
 /* Reads the descriptor from a node with the inputs of FusedConv (x, weight, bias, residual). `x` is
  * the shape of input 0 in NCHW order, even where the input is stored in another layout. */

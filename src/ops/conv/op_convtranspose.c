@@ -4,6 +4,7 @@
  * product, which computes each input pixel's contributions to the outputs in its window, followed
  * by the kernel cl/conv/col2im.cl, which sums the overlapping windows. Col2Im is that kernel alone.
  */
+#include "ops/conv/conv_desc.h"
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -16,7 +17,6 @@
  * time than starting a work-item. Estimated, not measured; checked by: cltool profile MODEL
  * (a GAN) */
 #define GROUPS_PER_UNIT 16
-#define MAX_EXTENT ((int64_t)1 << 30)
 
 /* The axes of a transposed convolution. Padding, stride and dilation are as in a convolution, but
  * `in` is the number of windows, which are summed to `out` pixels. */
@@ -56,7 +56,8 @@ static clg_status place_axis(const node *n, spread *s, int i)
     CLG_TRY(axis_value(n, "output_padding", s->n_axes, i, 0, &extra));
     CLG_TRY(axis_value(n, "output_shape", s->n_axes, i, DIM_UNKNOWN, &wanted));
     if (a->in == DIM_UNKNOWN || a->kernel == DIM_UNKNOWN) return CLG_OK;
-    if (a->in > MAX_EXTENT / a->stride || a->kernel < 1 || a->kernel - 1 > MAX_EXTENT / a->dilation)
+    if (a->in > OP_MAX_SIZE / a->stride || a->kernel < 1 ||
+        a->kernel - 1 > OP_MAX_SIZE / a->dilation)
         return error_set(CLG_ERROR_SHAPE, "%s: spatial axis %d is too long or its window empty",
                          node_text(n, shown), i);
     const int64_t whole =
@@ -246,8 +247,8 @@ static bool col2im_read(op_context *c, spread *s, clg_status *status)
         if (*status == CLG_OK)
             *status = axis_value(c->node, "dilations", s->n_axes, i, 1, &a->dilation);
         if (*status != CLG_OK) return false;
-        const bool sane = a->out >= 0 && a->out <= MAX_EXTENT && a->kernel >= 1 &&
-                          a->kernel - 1 <= MAX_EXTENT / a->dilation;
+        const bool sane = a->out >= 0 && a->out <= OP_MAX_SIZE && a->kernel >= 1 &&
+                          a->kernel - 1 <= OP_MAX_SIZE / a->dilation;
         const int64_t room =
             sane ? a->out + a->pad_begin + a->pad_end - (a->kernel - 1) * a->dilation - 1 : -1;
         if (room < 0) {
@@ -315,14 +316,8 @@ static const op_types types[] = {
 static const op_types col2im_types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_attribute transpose_attributes[] = {
-    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},
-    {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
-    {"group", ATTRIBUTE_INT, false, OP_COUNT},
-    {"kernel_shape", ATTRIBUTE_INTS, false, OP_SIZE},
-    {"output_padding", ATTRIBUTE_INTS, false, OP_PADDING},
+    CONV_ATTRIBUTES{"output_padding", ATTRIBUTE_INTS, false, OP_PADDING},
     {"output_shape", ATTRIBUTE_INTS, false, OP_PADDING},
-    {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
-    {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
     {0}};
 static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
                                                  {"pads", ATTRIBUTE_INTS, false, OP_PADDING},

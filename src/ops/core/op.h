@@ -171,8 +171,9 @@ typedef struct op_domain {
 #define OP_BOOLEAN OP_BETWEEN(0, 1)
 #define OP_COUNT OP_BETWEEN(1, INT32_MAX)
 /* Sizes of windows and images, and paddings: kernels compute with them in 32 bits. */
-#define OP_SIZE OP_BETWEEN(1, 1 << 30)
-#define OP_PADDING OP_BETWEEN(0, 1 << 30)
+#define OP_MAX_SIZE ((int64_t)1 << 30)
+#define OP_SIZE OP_BETWEEN(1, OP_MAX_SIZE)
+#define OP_PADDING OP_BETWEEN(0, OP_MAX_SIZE)
 #define OP_DTYPES(set) OP_DOMAIN(.dtypes = (set))
 #define OP_WORDS(list) OP_DOMAIN(.words = (list))
 #define OP_ONE_OF(...) OP_WORDS(((const char *const[]){__VA_ARGS__, NULL}))
@@ -317,10 +318,10 @@ bool op_folds(const node *n);
 #define DTYPE_SET_TEXT_BYTES 384
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 /* Sets node->op of every node, also of subgraphs, to its entry, and checks the numbers of inputs
- * and outputs, names and types of attributes, and the operators' own checks. One error names all
- * unsupported operators, with opset and nodes. A node of which something is not supported has op ==
- * NULL afterwards: it was not checked whole, so nothing may read its attributes. INVALID_MODEL
- * comes before errors of support. */
+ * and outputs, names, types and domains of attributes, and makes the operators' own checks. One
+ * error names all unsupported operators, with opset and nodes. A node that is not supported has no
+ * entry (op NULL) afterwards: it was not checked whole, so nothing may read its attributes.
+ * INVALID_MODEL is reported before what is not supported. */
 clg_status ops_resolve(graph *g);
 /* Makes the checks of ops_resolve for one node, whose op is set. */
 clg_status ops_check_node(const node *n);

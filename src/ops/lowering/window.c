@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 CLG_PRINTF(3, 4)
 static clg_status fault(const node *n, clg_status status, const char *format, ...)
@@ -19,9 +18,6 @@ static clg_status fault(const node *n, clg_status status, const char *format, ..
     va_end(args);
     return error_prefix(status, "%s", node_text(n, shown));
 }
-
-/* The largest attribute value: longer windows would exceed the kernels' 32-bit sizes. */
-#define MAX_EXTENT ((int64_t)1 << 30)
 
 typedef enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } auto_pad;
 
@@ -125,7 +121,7 @@ clg_status window_read(const node *n, const shape *in, const shape *kernel, wind
             if (!kernel) return fault(n, CLG_ERROR_INVALID_MODEL, "kernel_shape is missing");
             continue;
         }
-        if (a->kernel < 1 || a->in > MAX_EXTENT || (a->kernel - 1) > MAX_EXTENT / a->dilation)
+        if (a->kernel < 1 || a->in > OP_MAX_SIZE || (a->kernel - 1) > OP_MAX_SIZE / a->dilation)
             return fault(n, CLG_ERROR_SHAPE, "spatial axis %d is too long or its window empty", i);
         if (a->in != DIM_UNKNOWN) CLG_TRY(place(n, a, mode, i));
     }

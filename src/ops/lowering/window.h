@@ -23,11 +23,16 @@ typedef struct window_desc {
     window_axis axes[WINDOW_MAX_AXES];
 } window_desc;
 
-/* Checks the attributes that do not depend on shapes: values in range, auto_pad valid, at most
- * WINDOW_MAX_AXES axes. */
-clg_status window_check(const node *n);
 /* The words of auto_pad; ends with NULL. */
 extern const char *const window_auto_pads[];
+/* The attributes of a window, for the attribute tables of the operator table. */
+#define WINDOW_ATTRIBUTES(needs_kernel)                                                            \
+    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},                             \
+        {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},                                             \
+        {"kernel_shape", ATTRIBUTE_INTS, needs_kernel, OP_SIZE},                                   \
+        {"pads", ATTRIBUTE_INTS, false, OP_PADDING}, {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
+/* Checks what domains do not: that kernel_shape has at most WINDOW_MAX_AXES axes. */
+clg_status window_check(const node *n);
 /* Reads the attributes for an input of shape `in`, [N, C, axes...], of known rank. kernel: shape of
  * the weight, [M, C/group, axes...], which has the kernel's size if the attribute kernel_shape is
  * absent; NULL: the attribute is required. Errors, which name the node: SHAPE, INVALID_MODEL,

@@ -93,7 +93,7 @@ static clg_status dropout_lower(lower_context *c)
 static const op_types types[] = {
     {'T', DTYPES_FLOAT}, {'R', DTYPES_FLOAT}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};
 static const op_attribute attributes_1[] = {{"ratio", ATTRIBUTE_FLOAT, false, OP_BETWEEN(0, 1)},
-                                            {"is_test", ATTRIBUTE_INT, false, OP_BOOLEAN},
+                                            {"is_test", ATTRIBUTE_INT, false, OP_ANY},
                                             {"consumed_inputs", ATTRIBUTE_INTS, false, OP_ANY},
                                             {0}};
 static const op_attribute attributes_7[] = {{"ratio", ATTRIBUTE_FLOAT, false, OP_BETWEEN(0, 1)},

@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "ops/lowering/work.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -87,11 +86,17 @@ static clg_status uniform_infer(op_context *c)
 }
 
 /* Infers RandomUniformLike, RandomNormalLike or Bernoulli: the input's shape; the dtype of
- * attribute dtype, by default the input's. */
+ * attribute dtype, by default the input's, which must be a float then. */
 static clg_status like_infer(op_context *c)
 {
-    const int64_t dtype = node_int(c->node, "dtype", c->inputs[0].dtype);
+    const clg_dtype of_input = c->inputs[0].dtype;
+    const bool has_dtype = node_attribute(c->node, "dtype") != NULL;
+    const int64_t dtype = node_int(c->node, "dtype", of_input);
     if (dtype == CLG_DTYPE_NONE) return CLG_OK;
+    if (!has_dtype && !(DTYPE_BIT(dtype) & DTYPES_FLOAT))
+        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
+                        "the output has the input's dtype, %s, and is not a float",
+                        dtype_name(of_input));
     fact_set(&c->outputs[0], (clg_dtype)dtype, &c->inputs[0].dims);
     return CLG_OK;
 }

@@ -106,8 +106,7 @@ static clg_status linear_check(const node *n)
     size_t n_scores = count_of(n, "intercepts");
     if (strcmp(n->op_type, "LinearRegressor") == 0) {
         const int64_t targets = node_int(n, "targets", 1);
-        if (targets < 1 || (uint64_t)targets > n_coefficients ||
-            (n_scores != 0 && n_scores != (size_t)targets))
+        if ((uint64_t)targets > n_coefficients || (n_scores != 0 && n_scores != (size_t)targets))
             return bad(n, "its intercepts and targets are not as many");
         n_scores = (size_t)targets;
     } else {

@@ -96,7 +96,7 @@ static clg_status read_regressor(const node *n, size_t n_numbers, size_t n_coeff
 {
     const int64_t n_vectors = node_int(n, "n_supports", 0);
     m->n_classes = m->n_scores = 1;
-    if (n_vectors < 0 || (uint64_t)n_vectors > n_numbers)
+    if ((uint64_t)n_vectors > n_numbers)
         return bad(n, "its n_supports and support_vectors do not fit");
     m->n_vectors = n_vectors;
     if (n_vectors == 0) return read_lines(n, n_coefficients, m);

@@ -216,7 +216,7 @@ static clg_status read_all(reader *r)
     tree_forest *f = r->forest;
     const int64_t how = node_int(r->node, "aggregate_function", 1);
     f->n_targets = node_int(r->node, "n_targets", 1);
-    if (f->n_targets < 1 || f->n_targets > 1 << 20) return bad(r, "it has no targets, or too many");
+    if (f->n_targets > 1 << 20) return bad(r, "it has too many targets");
     f->aggregate = hows[how];
     CLG_TRY(read_lists(r));
     r->set_first = arena_alloc(&f->memory, r->n_nodes, sizeof *r->set_first);

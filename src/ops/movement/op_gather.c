@@ -223,8 +223,7 @@ static clg_status nd_infer(op_context *c)
 {
     const shape *data = &c->inputs[0].dims, *indices = &c->inputs[1].dims;
     const int64_t batch = node_int(c->node, "batch_dims", 0);
-    if (data->rank < 1 || indices->rank < 1 || batch < 0 || batch >= data->rank ||
-        batch >= indices->rank)
+    if (data->rank < 1 || indices->rank < 1 || batch >= data->rank || batch >= indices->rank)
         return op_error(c, CLG_ERROR_SHAPE,
                         "batch_dims is %" PRId64 ", data has rank %d, indices rank %d", batch,
                         data->rank, indices->rank);

@@ -10,7 +10,6 @@
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Work per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of pad) */

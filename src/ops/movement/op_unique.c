@@ -10,8 +10,6 @@
 #include "ops/movement/gather.h"
 #include "tensor/tensor.h"
 
-#include <inttypes.h>
-
 #define SORT_WIDTH 16 /* elements that a work-item sorts by insertion; estimated, not measured */
 
 /* The input as [outer, n, inner] around the axis, or as [1, n, 1] without an axis; row i is x[:, i,

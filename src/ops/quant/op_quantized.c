@@ -209,13 +209,7 @@ static const op_attribute lstm_attributes[] = {
     {"input_forget", ATTRIBUTE_INT, false, OP_BOOLEAN},
     {0}};
 static const op_attribute pool_attributes[] = {
-    {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},
-    {"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
-    {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},
-    {"kernel_shape", ATTRIBUTE_INTS, true, OP_SIZE},
-    {"pads", ATTRIBUTE_INTS, false, OP_PADDING},
-    {"strides", ATTRIBUTE_INTS, false, OP_SIZE},
-    {0}};
+    WINDOW_ATTRIBUTES(true){"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 
 #define DECOMPOSED .domain = "com.microsoft", .since = 1, .types = types, .lower = not_decomposed
 

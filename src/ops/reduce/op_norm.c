@@ -173,15 +173,6 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
 
 /* ---- LayerNormalization ---------------------------------------------------------------------- */
 
-static clg_status layer_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (node_int(n, "stash_type", 1) == 1) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has stash_type %lld; only 1 (float32) is supported", node_text(n, shown),
-                     (long long)node_int(n, "stash_type", 1));
-}
-
 static clg_status layer_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims;
@@ -264,14 +255,6 @@ static clg_status group_lower(lower_context *c)
 
 /* ---- LRN ------------------------------------------------------------------------------------- */
 
-static clg_status lrn_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (node_int(n, "size", 0) >= 1 && node_int(n, "size", 0) <= INT32_MAX) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s has a size that is less than 1 or absurd",
-                     node_text(n, shown));
-}
-
 static clg_status lrn_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims;
@@ -316,13 +299,14 @@ static const op_attribute batch_1_attributes[] = {
     {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
     {"momentum", ATTRIBUTE_FLOAT, false, OP_ANY},
     {"spatial", ATTRIBUTE_INT, false, OP_BOOLEAN},
-    {"is_test", ATTRIBUTE_INT, false, OP_BOOLEAN},
+    {"is_test", ATTRIBUTE_INT, false, OP_ANY},
     {"consumed_inputs", ATTRIBUTE_INTS, false, OP_ANY},
     {0}};
-static const op_attribute layer_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
-                                                {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
-                                                {"stash_type", ATTRIBUTE_INT, false, OP_ANY},
-                                                {0}};
+static const op_attribute layer_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"stash_type", ATTRIBUTE_INT, false, OP_DTYPES(DTYPE_BIT(CLG_FLOAT32))},
+    {0}};
 static const op_attribute instance_attributes[] = {
     {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)}, {0}};
 static const op_attribute group_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
@@ -376,7 +360,6 @@ const op_row op_rows_norm[] = {
      OP_OUTPUTS(1, 3, "T??"),
      .types = types,
      .attributes = layer_attributes,
-     .check = layer_check,
      .infer = layer_infer,
      .lower = layer_lower},
     {.name = "InstanceNormalization", .since = 6, .attributes = instance_attributes, GROUPS},
@@ -387,7 +370,6 @@ const op_row op_rows_norm[] = {
      OP_OUTPUTS(1, 1, "T"),
      .types = types,
      .attributes = lrn_attributes,
-     .check = lrn_check,
      .infer = lrn_infer,
      .lower = lrn_lower},
 };

@@ -51,15 +51,6 @@ static void norm_step(lower_context *c, candidate *impl, const skip_norm *n)
 
 /* ---- RMSNormalization, SimplifiedLayerNormalization ------------------------------------------ */
 
-static clg_status stash_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (node_int(n, "stash_type", 1) == 1) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has stash_type %" PRId64 "; only 1 (float32) is supported",
-                     node_text(n, shown), node_int(n, "stash_type", 1));
-}
-
 static clg_status rms_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *scale = &op_input(c, 1)->dims;
@@ -283,10 +274,11 @@ static const op_types types[] = {
     {'I', DTYPE_BIT(CLG_INT32)},
     {'M', DTYPE_BIT(CLG_FLOAT32)},
     {0}};
-static const op_attribute rms_attributes[] = {{"axis", ATTRIBUTE_INT, false, OP_ANY},
-                                              {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
-                                              {"stash_type", ATTRIBUTE_INT, false, OP_ANY},
-                                              {0}};
+static const op_attribute rms_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false, OP_ANY},
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"stash_type", ATTRIBUTE_INT, false, OP_DTYPES(DTYPE_BIT(CLG_FLOAT32))},
+    {0}};
 static const op_attribute epsilon_attributes[] = {
     {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)}, {0}};
 static const op_attribute embed_attributes[] = {
@@ -297,8 +289,7 @@ static const op_attribute embed_attributes[] = {
 #define MICROSOFT .domain = "com.microsoft", .since = 1
 #define RMS                                                                                        \
     OP_INPUTS(2, 2, "T"), OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = rms_attributes,     \
-                                                 .check = stash_check, .infer = rms_infer,         \
-                                                 .lower = rms_lower
+                                                 .infer = rms_infer, .lower = rms_lower
 
 const op_row op_rows_skipnorm[] = {
     {.name = "RMSNormalization", .since = 23, RMS},

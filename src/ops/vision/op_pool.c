@@ -134,17 +134,12 @@ static const op_types max_types[] = {
     {'T', FLOATS | DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types float_types[] = {{'T', FLOATS}, {0}};
 
-#define WINDOW_ATTRIBUTES                                                                          \
-    {"kernel_shape", ATTRIBUTE_INTS, true, OP_SIZE},                                               \
-        {"auto_pad", ATTRIBUTE_STRING, false, OP_WORDS(window_auto_pads)},                         \
-        {"pads", ATTRIBUTE_INTS, false, OP_PADDING}, {"strides", ATTRIBUTE_INTS, false, OP_SIZE},  \
-        {"dilations", ATTRIBUTE_INTS, false, OP_SIZE},                                             \
-        {"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
+#define POOL_ATTRIBUTES WINDOW_ATTRIBUTES(true){"ceil_mode", ATTRIBUTE_INT, false, OP_BOOLEAN},
 static const op_attribute max_attributes[] = {
-    WINDOW_ATTRIBUTES{"storage_order", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
+    POOL_ATTRIBUTES{"storage_order", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
 static const op_attribute average_attributes[] = {
-    WINDOW_ATTRIBUTES{"count_include_pad", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
-static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES{"p", ATTRIBUTE_INT, false, OP_COUNT},
+    POOL_ATTRIBUTES{"count_include_pad", ATTRIBUTE_INT, false, OP_BOOLEAN}, {0}};
+static const op_attribute lp_attributes[] = {POOL_ATTRIBUTES{"p", ATTRIBUTE_INT, false, OP_COUNT},
                                              {0}};
 
 const op_row op_rows_pool[] = {

@@ -5,7 +5,6 @@
  */
 #include "ops/lowering/work.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

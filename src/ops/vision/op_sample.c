@@ -7,7 +7,6 @@
 #include "ops/lowering/work.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define MAX_AXES 3
 /* How the kernel grid_sample is divided. Estimated, not measured; checked by: cltool profile MODEL

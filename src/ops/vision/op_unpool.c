@@ -13,7 +13,6 @@
 /* Work per work-item of the SIMD class. Estimated, not measured; checked by:
  *     cltool profile MODEL    (GB/s of max_unpool) */
 #define SIMD_CHUNK 4096 /* elements, which are scattered */
-#define MAX_EXTENT ((int64_t)1 << 30)
 
 /* Returns the length of a spatial axis that windows cover, for an input of length `in`: DIM_UNKNOWN
  * if that is unknown, -2 if the result would be negative or too large. */
@@ -26,7 +25,7 @@ static int64_t covered(const node *n, int axis, int n_axes, int64_t in)
     if (in == DIM_UNKNOWN) return DIM_UNKNOWN;
     const int64_t stride = n_strides ? strides[axis] : 1,
                   padding = n_pads ? pads[axis] + pads[n_axes + axis] : 0;
-    if (in > MAX_EXTENT / stride) return -2;
+    if (in > OP_MAX_SIZE / stride) return -2;
     const int64_t size = (in - 1) * stride - padding + kernel[axis];
     return in == 0 ? 0 : size < 0 ? -2 : size;
 }

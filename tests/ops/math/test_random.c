@@ -172,6 +172,27 @@ TEST(random__dtypes)
             check_numbers(bits & 1, (bits & 2) || dtypes[i] == CLG_FLOAT64, dtypes[i], 131, -3.0F);
 }
 
+/* Without a dtype the output has the input's, which must be a float then; with one, the input's
+ * does not matter. */
+TEST(random__like_an_integer)
+{
+    run_node r;
+    for (int normal = 0; normal < 2; normal++)
+        for (int has_dtype = 0; has_dtype < 2; has_dtype++) {
+            double y[5];
+            for (int64_t i = 0; i < 5; i++) y[i] = number_of(i, key_of(3), false, normal);
+            run_node_start(&r, NULL, normal ? "RandomNormalLike" : "RandomUniformLike", 15);
+            run_node_float(&r, "seed", 3);
+            if (has_dtype) run_node_int(&r, "dtype", CLG_FLOAT32);
+            run_node_input(&r, CLG_INT64, 1, (int64_t[]){5}, run_node_zeros(5));
+            run_node_expect(&r, has_dtype ? CLG_FLOAT32 : CLG_INT64, 1, (int64_t[]){5}, y);
+            if (has_dtype)
+                run_node_check(&r, tolerance(CLG_FLOAT32));
+            else
+                run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "int64");
+        }
+}
+
 TEST(random__many)
 {
     check_numbers(false, false, CLG_FLOAT32, SAMPLE, 1);
@@ -249,13 +270,13 @@ TEST(random__dropout)
     run_node_refused(&r, CLG_ERROR_DATA, "ratio");
 }
 
-/* Dropout in inference copies its input: by is_test in opset 6, always in opset 7. */
+/* Dropout in inference copies its input: by is_test other than 0 in opset 6, always in opset 7. */
 TEST(random__dropout_is_test)
 {
     run_node r;
-    for (int opset = 6; opset <= 7; opset++) {
-        run_node_start(&r, NULL, "Dropout", opset);
-        if (opset == 6) run_node_int(&r, "is_test", 1);
+    for (int is_test = 0; is_test <= 2; is_test++) {
+        run_node_start(&r, NULL, "Dropout", is_test ? 6 : 7);
+        if (is_test) run_node_int(&r, "is_test", is_test);
         run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});
         run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});
         run_node_check(&r, 0);

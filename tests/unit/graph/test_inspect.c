@@ -216,7 +216,7 @@ TEST(unsupported__can_be_looked_at)
     assert_null(nodes);
 }
 
-/* Makes a model with an unknown operator and, behind it, a LabelEncoder whose keys are of a type
+/* Makes a model with an unknown operator and, after it, a LabelEncoder whose keys are of a type
  * that is not read. */
 static ow_model unread_model(void)
 {
@@ -233,7 +233,8 @@ static ow_model unread_model(void)
     return m;
 }
 
-/* Checks that nodes behind the first unsupported one are checked before anything reads them. */
+/* Checks that nodes after the first unsupported one are checked before their attributes are read.
+ */
 TEST(unsupported__hides_nothing_unchecked)
 {
     ow_model m = unread_model();

@@ -233,7 +233,8 @@ TEST(every_row__refuses_values_outside_of_domains)
     assert_true(n_domains > 300);
 }
 
-/* Booleans of ONNX and com.microsoft, as their definitions name them. */
+/* Booleans of ONNX and com.microsoft, as their definitions name them. is_test is not one: what is
+ * not 0 is true. */
 static const char *const booleans[] = {"align_corners",
                                        "allowzero",
                                        "antialias",
@@ -253,7 +254,6 @@ static const char *const booleans[] = {"align_corners",
                                        "inverse",
                                        "is_case_sensitive",
                                        "is_causal",
-                                       "is_test",
                                        "keepdims",
                                        "largest",
                                        "layout",
@@ -297,6 +297,25 @@ TEST(every_row__refuses_booleans_other_than_0_and_1)
     random_node_each_row(check_booleans);
     for (size_t i = 0; i < sizeof booleans / sizeof *booleans; i++)
         if (n_seen[i] == 0) fail_msg("no operator has %s", booleans[i]);
+}
+
+static size_t n_is_test;
+
+static void check_is_test(const op_row *row)
+{
+    for (const op_attribute *a = row->attributes; a && a->name; a++) {
+        if (strcmp(a->name, "is_test") != 0) continue;
+        n_is_test++;
+        accept_number(row, a, 2);
+        accept_number(row, a, -1);
+    }
+}
+
+/* Dropout and BatchNormalization before opset 7: "if nonzero". */
+TEST(every_row__takes_any_number_for_is_test)
+{
+    random_node_each_row(check_is_test);
+    assert_int_equal(n_is_test, 2);
 }
 
 static void add_unknown(const op_row *row)

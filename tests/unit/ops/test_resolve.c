@@ -225,7 +225,7 @@ TEST(resolve__attributes)
     graph_free(g);
 }
 
-/* Checks that what is left with a row was checked whole, also behind an unsupported node. */
+/* Checks that what is left with a row was checked whole, wherever the first unsupported node is. */
 TEST(resolve__leaves_no_row_to_what_is_unsupported)
 {
     graph *g = make(13);

@@ -106,12 +106,13 @@ static int check_png(source *s)
     return CODE_DONE;
 }
 
-/* Reads the next marker of a JPEG file, and the length of what follows it; false at the end. */
+/* Reads the next marker of a JPEG file, and the length of what follows it; false at the end. Skips
+ * other bytes before the marker, as stb_image does. */
 static bool next_marker(FILE *stream, int *out_marker, unsigned *out_n)
 {
     unsigned char length[2];
     int c = fgetc(stream);
-    if (c != 0xFF) return false;
+    while (c != 0xFF && c != EOF) c = fgetc(stream);
     while (c == 0xFF) c = fgetc(stream);
     *out_marker = c;
     if (c == EOF || fread(length, 1, sizeof length, stream) != sizeof length) return false;

@@ -13,7 +13,6 @@
 #include "output.h"
 #include "values.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
