@@ -87,6 +87,8 @@ show any -- predict fixed.onnx -i words.csv -o from-table.npy --force
 show any -- predict fixed.onnx -i words.csv -o from-table.npy --force --header yes
 show any -- predict fixed.onnx -i words.csv -o from-table.npy --force --header no -q
 show any -- predict fixed.onnx -i words.csv -o from-table.npy --force --header maybe
+printf '1,\n3,4\n' >gap.csv # an empty cell makes no header
+show any -- predict fixed.onnx -i gap.csv -o from-table.npy --force -q
 show any -- predict sum.onnx -i numbers.csv -i scale=scale.npy -o none.npy -q
 cat numbers.csv >more.csv && printf '\n7,-8\n' >>more.csv
 show short -- run fixed.onnx -i x=more.csv

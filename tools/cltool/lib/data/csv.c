@@ -104,14 +104,14 @@ static bool read_number(const char *cell, double *out_number)
     return end != cell && *end == '\0';
 }
 
-/* Reads the first line's cells; *out_has_words: one of them is not a number. */
+/* Reads the first line's cells; *out_has_words: one of them is neither empty nor a number. */
 static void read_cells_as_names(csv_reader *r, char *line, bool *out_has_words)
 {
     *out_has_words = false;
     for (char *rest = line; rest;) {
         double number;
         char *cell = next_cell(&rest);
-        *out_has_words |= !read_number(cell, &number);
+        *out_has_words |= cell[0] != '\0' && !read_number(cell, &number);
         r->names = must_resize(r->names, r->n_columns + 1, sizeof *r->names);
         r->names[r->n_columns++] = must_copy(cell);
     }
