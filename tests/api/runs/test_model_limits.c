@@ -281,6 +281,33 @@ TEST(model_limits__steps_are_counted)
     }
 }
 
+/* An output that is an input is copied by a step that has no node. */
+TEST(model_limits__copies_of_outputs_are_steps)
+{
+    static const float one = 1;
+    clg_limits limits = CLG_LIMITS_INIT;
+    clg_builder *g = start_graph();
+    clg_model *model;
+    clg_session *s;
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(1), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("x"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_output(g, "x"));
+    assert_ok(clg_builder_build(g, &model));
+    clg_builder_free(g);
+    for (limits.max_steps = 1; limits.max_steps <= 2; limits.max_steps++) {
+        assert_ok(open_limited(model, &limits, &s));
+        assert_ok(sized_input(s, "x", CLG_FLOAT32, 1, DIMS(1), &one));
+        if (limits.max_steps == 1)
+            assert_error(clg_session_run(s), CLG_ERROR_LIMIT,
+                         "copying a tensor: the plan has more");
+        else
+            assert_ok(clg_session_run(s));
+        clg_session_free(s);
+    }
+    clg_model_free(model);
+}
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 #define MS UINT64_C(1000000)
