@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cache_loop.sh [ROUNDS [FOLDER]]: starts eight cltool processes at once on one empty cache, ROUNDS
+# cache_loop.sh [ROUNDS [FOLDER]]: starts eight cltool processes at the same time on an empty cache, ROUNDS
 # times (100), in every other round with some of them killed (SIGKILL) at random moments. What is
 # not killed must end well with the right bits; what is left of temporary files must be what
 # docs/errors.md says: nothing where nobody was killed, else nothing after `cltool cache prune`; and
@@ -21,7 +21,7 @@ rounds=${1:-100}
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "usage: cache_loop.sh [ROUNDS [FOLDER]]" >&2; exit 2; }
 folder=${2:-$(mktemp -d)}
 mkdir -p "$folder" && cd "$folder" || exit 2
-pieces_open "$root" "$PWD" seed index milliseconds killed survived left compiled verdict processor
+pieces_open "$root" "$PWD" seed index milliseconds killed survived left compiled result processor
 seed=$(pieces_seed 1 "${CLG_TEST_SEED-}")
 echo "CLG_TEST_SEED=$seed, $pieces"
 model=$root/examples/digits/digits.onnx
@@ -99,16 +99,16 @@ check_cache() {
 }
 
 one() { # INDEX
-  local begin=${EPOCHREALTIME/./} took verdict=right killed=0 survived=0 n_left=0 compiled=
+  local begin=${EPOCHREALTIME/./} took result=right killed=0 survived=0 n_left=0 compiled=
   complaint=
   empty_cache
   start_all "$1"
   took=$((${EPOCHREALTIME/./} - begin))
   [ "$killed" -gt 0 ] || longest=$took
   [ -n "$complaint" ] || check_cache
-  [ -z "$complaint" ] || verdict="WRONG: $complaint"
+  [ -z "$complaint" ] || result="WRONG: $complaint"
   pieces_add "$seed" "$1" $((took / 1000)) $killed $survived "$n_left" "${compiled:-?}" \
-    "$verdict" "$(pieces_processor)"
+    "$result" "$(pieces_processor)"
 }
 
 rm -rf expected

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Eight processes at once on one empty cache, CLG_TEST_ROUNDS times (4), in every other round with
+# Eight concurrent processes on one empty cache, CLG_TEST_ROUNDS times (4), in every other round with
 # some of them killed: tests/bench/cache_loop.sh.
 # ctest: timeout 900
 set -u

@@ -3,7 +3,7 @@
 #
 # Starts commands that are killed (SIGKILL) after a time, for tests of what a killed process leaves.
 
-# Runs a command in a process group of its own, which is the id of this shell's last job, and kills
+# Runs a command in a new process group, whose id is that of this shell's last job, and kills
 # it after so many microseconds, if it has not ended. Run with &; the status is 137 if it was killed.
 killed_after() { # MICROSECONDS COMMAND...
   local after

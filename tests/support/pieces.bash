@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# What checks share that run for hours: they work in pieces, each with a seed of its own, and every
+# What checks share that run for hours: they work in pieces, each with another seed, and every
 # piece adds a line to a table when it ends. A run that was interrupted goes on where it was, counts
 # nothing twice, and sums are of one commit. pieces_open sets $pieces, the table; its first line has
 # the names of the columns. Times are in seconds.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * 16 threads use the same models, contexts, sessions, values and tokens at once, in every way that
- * the rules of clgraph.h allow, and free them in any order: results must be the bits that one thread
- * alone gets, and all memory must be freed. In a build with -DCLG_SANITIZE=thread, ThreadSanitizer
+ * the rules of clgraph.h allow, and free them in any order: results must be the bits that a single
+ * thread gets, and all memory must be freed. In a build with -DCLG_SANITIZE=thread, ThreadSanitizer
  * looks for races at the same time (tests/tsan.sh).
  *
  * CLG_TEST_ROUNDS (20): what each thread does, in a random order from CLG_TEST_SEED.
@@ -226,8 +226,8 @@ enum { N_ACTS = sizeof acts / sizeof *acts };
 
 static size_t n_rounds;
 
-/* Writes a value that all threads have, which the rules of clg_value_data forbid. Nothing orders the
- * threads yet. */
+/* Writes a value that all threads have, which the rules of clg_value_data forbid. Nothing orders
+ * the threads yet. */
 static clg_status plant_race(void)
 {
     float x[8 * 8];
