@@ -3,18 +3,18 @@
 #
 # tests/tsan.sh [BUILD]: builds the tests with ThreadSanitizer into BUILD (default build-tsan), runs
 # those that use threads, and shows that it finds a planted race. Minutes. CLG_TEST_ROUNDS and
-# CLG_TEST_SEED are those of api.many_threads.
+# CLG_TEST_SEED are those of api.many_threads and faults.soak.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 build=$(realpath -m -- "${1:-build-tsan}")
-tests=(api.many_threads api.threads api.cancel api.stream unit.process unit.disk_cache)
+tests=(api.many_threads api.threads api.cancel api.stream unit.process unit.disk_cache faults.soak)
 targets=()
 for name in "${tests[@]}"; do targets+=("test_${name/./_}"); done
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
   -DCLG_SANITIZE=thread -DCLG_BUILD_TESTS=ON --log-level=WARNING >/dev/null
-cmake --build "$build" --target clgraph-compile "${targets[@]}"
+cmake --build "$build" --target clgraph-compile layer_opencl_faults "${targets[@]}"
 pocl=/etc/OpenCL/vendors/pocl.icd
 if [ -z "${OCL_ICD_VENDORS:-}" ] && [ -f "$pocl" ]; then export OCL_ICD_VENDORS=$pocl; fi
 

@@ -8,9 +8,9 @@
  * the warm-up, and resident memory must not grow. The models are the same throughout, since drivers
  * keep what they compiled.
  *
- * CLG_TEST_ROUNDS (6000) is how long, CLG_TEST_SEED the seed. CLG_TEST_PLANT plants a fault that
- * the test must find: memory, descriptor, thread, process, block, bits. tests/faults/soak.sh runs
- * this for hours.
+ * CLG_TEST_ROUNDS (4000; 600 under a sanitizer) is how long, CLG_TEST_SEED the seed. CLG_TEST_PLANT
+ * plants a fault that the test must find: memory, descriptor, thread, process, block, bits.
+ * tests/faults/soak.sh runs this for hours.
  */
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
@@ -463,7 +463,7 @@ static void do_phase(size_t rounds)
 TEST(soak__nothing_grows_and_results_stay_the_same)
 {
     const uint64_t seed = number_of("CLG_TEST_SEED", (uint64_t)time(NULL) % 1000000);
-    const size_t rounds = (size_t)number_of("CLG_TEST_ROUNDS", 6000);
+    const size_t rounds = (size_t)number_of("CLG_TEST_ROUNDS", CLG_TEST_SANITIZED ? 600 : 4000);
     print_message("CLG_TEST_SEED=%llu\n", (unsigned long long)seed);
     random_state = seed;
     plant = getenv("CLG_TEST_PLANT");
