@@ -28,7 +28,8 @@ if(CLG_SANITIZE)
   list(APPEND test_environment
     "ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1:intercept_tls_get_addr=0"
     "LSAN_OPTIONS=suppressions='${PROJECT_SOURCE_DIR}/tools/sanitizer/lsan.supp':print_suppressions=0"
-    "UBSAN_OPTIONS=print_stacktrace=1")
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=suppressions='${PROJECT_SOURCE_DIR}/tools/sanitizer/tsan.supp':second_deadlock_stack=1:history_size=5")
 endif()
 
 set(test_definitions

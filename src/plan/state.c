@@ -251,7 +251,7 @@ clg_status state_hold(plan_state *s, tensor *t)
     return CLG_OK;
 }
 
-/* Returns LIMIT if another step would be more than the plan may have. */
+/* Returns LIMIT if another step would be more than the plan may have. n: as in emit_copy. */
 static clg_status check_steps(const plan_state *s, const node *n)
 {
     char text[NODE_TEXT_BYTES];
@@ -259,7 +259,7 @@ static clg_status check_steps(const plan_state *s, const node *n)
     if (max == 0 || s->segment->n_steps_before + s->n_pending < max) return CLG_OK;
     (void)error_set(CLG_ERROR_LIMIT,
                     "%s: the plan has more steps than the %" PRIu64 " of max_steps",
-                    node_text(n, text), max);
+                    n ? node_text(n, text) : "copying a tensor", max);
     error_hint("clg_limits.max_steps sets another limit");
     return CLG_ERROR_LIMIT;
 }

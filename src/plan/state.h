@@ -214,7 +214,7 @@ clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
  * clg_place, where the node is computed. */
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 /* Appends a step that copies v to dense memory in `root` (emit.c). n: the node that needs the copy,
- * for messages. */
+ * for messages; NULL: an output, or the host. */
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 /* Gives v dense device memory (emit.c). n: as in emit_copy. */
 clg_status emit_dense(plan_state *s, value_id v, const node *n);

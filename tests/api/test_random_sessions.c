@@ -11,9 +11,7 @@
 #include "support/unit.h"
 
 #include "support/fixtures/pocl_context.h"
-#include "support/fixtures/random_graph.h"
-
-#include "session/exec/model.h"
+#include "support/fixtures/random_model.h"
 
 #include <clgraph/inspect.h>
 
@@ -24,29 +22,12 @@
 
 #define TOLERANCE 1e-3
 
-static clg_model *random_model(uint64_t seed, bool data_dependent)
-{
-    plan_case k;
-    clg_model *m;
-    random_graph_options o = {.n_nodes = 6 + seed % 16, .data_dependent = data_dependent};
-    plan_case_start(&k, CLG_KERNELS_SIMD);
-    random_graph_make(&k, seed, &o);
-    assert_ok(model_create(k.graph, false, &m));
-    k.graph = NULL;
-    plan_case_end(&k);
-    return m;
-}
-
 static void set_inputs(clg_session *s, const clg_model *m, uint64_t seed)
 {
     for (size_t i = 0; i < clg_model_n_inputs(m); i++) {
         const clg_port *port = clg_model_input(m, i);
-        uint64_t random = seed + i;
         clg_value *v;
-        assert_ok(clg_value_create(port->dtype, (size_t)port->rank, port->dims, &v));
-        float *x = clg_value_data(v);
-        for (int64_t j = 0; j < clg_value_n_elements(v); j++)
-            x[j] = (float)((int)(random_next(&random) % 41) - 20) * 0.125f + 0.0625f;
+        assert_ok(random_model_input(port, seed + i, &v));
         assert_ok(clg_session_set_input(s, port->name, v));
         clg_value_free(v);
     }
@@ -84,7 +65,7 @@ static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bo
     if (given && sscanf(given, "%" SCNu64 ":%" SCNu64, &first, &n) != 2)
         fail_msg("seeds '%s'", given);
     for (uint64_t seed = first; seed < first + n; seed++) {
-        clg_model *m = random_model(seed, data_dependent);
+        clg_model *m = random_model_create(seed, data_dependent);
         clg_session *shared, *apart;
         clg_session_options options = CLG_SESSION_OPTIONS_INIT;
         options.kernels = kernels;

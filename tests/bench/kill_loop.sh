@@ -7,20 +7,23 @@
 # answer and leaves no temporary file. The jobs: run with a cache, predict to a new file and over an
 # old one, cache pack over an old one; half of the starts fill an empty cache.
 #
-# FOLDER/kills.tsv (a temporary folder by default) gets a line for each kill, and has the seed
+# FOLDER/COMMIT.tsv (a temporary folder by default) gets a line for each kill, and has the seed
 # (CLG_TEST_SEED, else of the clock): the same command goes on where it was stopped. CLTOOL names
 # another than build/cltool. Exit code 1: something was wrong; the folder then stays.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/support/pieces.bash
+source "$root/tests/support/pieces.bash"
+# shellcheck source=tests/support/killing.bash
+source "$root/tests/support/killing.bash"
 cltool=${CLTOOL:-$root/build/cltool}
 kills=${1:-100}
 [[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "usage: kill_loop.sh [KILLS [FOLDER]]" >&2; exit 2; }
 folder=${2:-$(mktemp -d)}
 mkdir -p "$folder" && cd "$folder" || exit 2
-log=kills.tsv
-[ -s "$log" ] || printf 'seed\t%s\n' "${CLG_TEST_SEED:-$((EPOCHSECONDS % 1000000))}" >"$log"
-seed=$(sed -n '1s/^seed\t//p' "$log")
-echo "CLG_TEST_SEED=$seed, $folder/$log"
+pieces_open "$root" "$PWD" job seed index cold delay_us killed verdict
+seed=$(pieces_seed 2 "${CLG_TEST_SEED-}")
+echo "CLG_TEST_SEED=$seed, $pieces"
 model=$root/examples/digits/digits.onnx
 rows=$root/examples/digits/heldout.npy
 export CLG_CACHE_DIR=$PWD/cache POCL_CACHE_DIR=$PWD/pocl CLG_DEVICE=${CLG_DEVICE:-pocl}
@@ -83,21 +86,14 @@ measure() { # JOB IS_COLD
   took=$((${EPOCHREALTIME/./} - begin))
 }
 
-# Starts a job in a process group of its own and kills it after a time. Sets $was_killed.
+# Starts a job and kills it after a time. Sets $was_killed.
 start_and_kill() { # MICROSECONDS
-  local pid left after
-  after=$(printf '%d.%06d' $(($1 / 1000000)) $((1 + $1 % 1000000)))
-  setsid timeout --foreground -s KILL "$after" "$cltool" "${command[@]}" >/dev/null 2>err &
+  local pid left
+  killed_after "$1" "$cltool" "${command[@]}" >/dev/null 2>err &
   pid=$!
   wait "$pid" 2>/dev/null
   [ $? -ne 137 ] || was_killed=1
-  for _ in $(seq 100); do # compile helpers end when their parent has
-    left=$(ps -o pid= -g "$pid")
-    [ -n "$left" ] || return
-    sleep 0.1
-  done
-  complaint="processes live on: $left"
-  kill -KILL -- "-$pid"
+  if left=$(lives_on "$pid"); then complaint="processes live on: $left"; fi
 }
 
 # One kill and the start after it.
@@ -129,7 +125,7 @@ one() { # INDEX
   fi
   [ -n "$complaint" ] || complaint=$(find . -name '*.tmp.*' -printf '%p is left' -quit)
   [ -z "$complaint" ] || verdict="WRONG: $complaint"
-  printf '%d\t%s\t%d\t%d\t%d\t%s\n' "$1" "$job" $is_cold "$delay" $was_killed "$verdict" >>"$log"
+  pieces_add "$job" "$seed" "$1" $is_cold "$delay" $was_killed "$verdict"
   [ -z "$complaint" ] || find . -name '*.tmp.*' -delete
 }
 
@@ -148,13 +144,12 @@ for job in "${jobs[@]}"; do
     time_of[$job$is_cold]=$took
   done
 done
-done_before=$(($(wc -l <"$log") - 1))
-for ((i = done_before; i < kills; i++)); do one "$i"; done
+for ((i = $(pieces_count); i < kills; i++)); do one "$i"; done
 
-awk -F '\t' 'NR > 1 { n[$2]++; killed[$2] += $5; wrong[$2] += $6 != "right" }
+awk -F '\t' 'NR > 1 { n[$1]++; killed[$1] += $6; wrong[$1] += $7 != "right" }
   END {
     for (job in n)
       printf "%s: %d starts, %d killed, %d wrong\n", job, n[job], killed[job], wrong[job]
-  }' "$log" | sort
-if grep WRONG "$log"; then exit 1; fi
+  }' "$pieces" | sort
+if grep WRONG "$pieces"; then exit 1; fi
 cd / && { [ $# -ge 2 ] || rm -rf "$folder"; }

@@ -12,6 +12,7 @@
  */
 #include "support/fakes/counting_alloc.h"
 #include "support/fixtures/soak_models.h"
+#include "support/process_use.h"
 
 #include <clgraph/inspect.h>
 
@@ -32,21 +33,11 @@ typedef struct footprint {
     clg_counters counters;
 } footprint;
 
-static size_t process_bytes(void)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f) return 0;
-    if (fscanf(f, "%*u %llu", &pages) != 1) pages = 0;
-    (void)fclose(f);
-    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static clg_status measure(const clg_context *context, footprint *out)
 {
     *out = (footprint){.counters = CLG_COUNTERS_INIT};
     out->host_bytes = counting_alloc_live_bytes();
-    out->process_bytes = process_bytes();
+    out->process_bytes = process_use_bytes();
     return clg_context_counters(context, &out->counters);
 }
 

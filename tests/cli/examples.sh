@@ -11,7 +11,7 @@ cd "$WORK" || exit 1
 unset CLG_DEVICE
 bin=$CLG_BUILD_DIR/examples
 data=$CLG_SOURCE_DIR/examples/digits
-sanitized=$(grep -c '^CLG_SANITIZE:BOOL=ON' "$CLG_BUILD_DIR/CMakeCache.txt")
+sanitizer=$(sed -n 's/^CLG_SANITIZE:[A-Z]*=//p' "$CLG_BUILD_DIR/CMakeCache.txt")
 failed=0
 
 fail() {
@@ -101,7 +101,7 @@ under_valgrind() { (
   each checked
   exit $failed
 ); }
-if [ "${CLG_VALGRIND-}" = 1 ] && [ "$sanitized" -eq 0 ] && command -v valgrind >/dev/null; then
+if [ "${CLG_VALGRIND-}" = 1 ] && [ "$sanitizer" = OFF ] && command -v valgrind >/dev/null; then
   if under_valgrind; then echo "valgrind: no leak of ours in the examples"; else failed=1; fi
 fi
 
@@ -109,7 +109,11 @@ fi
 
 prefix=$WORK/prefix
 flags=
-[ "$sanitized" -eq 0 ] || flags="-fsanitize=address,undefined"
+case $sanitizer in
+  OFF) ;;
+  thread) flags=-fsanitize=thread ;;
+  *) flags=-fsanitize=address,undefined ;;
+esac
 cmake --install "$CLG_BUILD_DIR" --prefix "$prefix" >out 2>&1 || {
   fail "cmake --install:"
   cat out

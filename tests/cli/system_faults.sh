@@ -9,7 +9,7 @@
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 library=$CLG_BUILD_DIR/tests/libraries/system_faults.so
-if grep -q '^CLG_SANITIZE:BOOL=ON' "$CLG_BUILD_DIR/CMakeCache.txt"; then
+if grep -qE '^CLG_SANITIZE:[A-Z]+=(ON|thread)$' "$CLG_BUILD_DIR/CMakeCache.txt"; then
   echo "skipped: the sanitizer's library must be loaded first" >&3
   exit 77
 fi

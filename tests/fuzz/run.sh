@@ -20,6 +20,8 @@ cd -- "$root"
   sed -n '4,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
+# shellcheck source=tests/support/pieces.bash
+source tests/support/pieces.bash
 wanted=$1
 seconds=$2
 build=$(realpath -m -- "${3:-build-fuzz}")
@@ -48,16 +50,9 @@ if [ "${CLG_FUZZ_BUILT:-0}" != 1 ]; then
   }
 fi
 
-# Sums are of one commit; a tree with changes counts as another one with each of them.
-commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-changes=$(git status --porcelain -- src include cl tools tests cmake 2>/dev/null |
-  grep -v '^??' || true)
-[ -z "$changes" ] || commit=$commit-$(git diff HEAD | cksum | cut -d' ' -f1)
 results=${CLG_FUZZ_RESULTS:-$build/fuzz-results}
+pieces_open "$root" "$results" target seed seconds cpu_s executions edges findings ran kernels
 mkdir -p "$results/findings"
-table=$results/$commit.tsv
-[ -f "$table" ] ||
-  printf 'target\tseed\tseconds\tcpu_s\texecutions\tedges\tfindings\tran\tkernels\n' >"$table"
 
 dictionary=$build/fuzz-onnx.dict
 "$build/tests/fuzz/make_corpus" --dictionary "$dictionary"
@@ -70,7 +65,7 @@ if [ -z "${OCL_ICD_VENDORS:-}" ] && [ -f "$pocl" ]; then export OCL_ICD_VENDORS=
 
 # Runs a target for so many seconds and adds the piece's line. Returns 1 when it found something.
 piece() { # TARGET SEED SECONDS
-  local target=$1 seed=$2 limit=$3 status=0 begin cpu_s
+  local target=$1 seed=$2 limit=$3 status=0
   local log=$results/$target-$seed.log corpus=$build/fuzz-corpus/$target
   local options=(-seed="$seed" -max_total_time="$limit" -timeout=25 -rss_limit_mb=3072
     -max_len=4096 -print_final_stats=1 -artifact_prefix="$results/findings/$target-")
@@ -80,31 +75,24 @@ piece() { # TARGET SEED SECONDS
   [ ! -f "tests/fuzz/dictionaries/$target.dict" ] ||
     options+=(-dict="tests/fuzz/dictionaries/$target.dict")
   mkdir -p "$corpus"
-  begin=$(date +%s)
-  local TIMEFORMAT=%U+%S
-  cpu_s=$({ time nice -n "${CLG_FUZZ_NICE:-19}" "$build/tests/fuzz/$target" "${options[@]}" "$corpus" \
-    "tests/fuzz/corpus/$target" >"$log" 2>&1 || echo $? >"$log.status"; } 2>&1)
-  [ ! -f "$log.status" ] || status=1
-  rm -f "$log.status"
+  pieces_run "$log" nice -n "${CLG_FUZZ_NICE:-19}" "$build/tests/fuzz/$target" "${options[@]}" \
+    "$corpus" "tests/fuzz/corpus/$target" || status=1
   local executed edges ran
   executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   edges=$(grep -oE ' cov: [0-9]+' "$log" | tail -n 1 | tr -dc 0-9)
   # "run: 11 models loaded, 9 run, 8 of them launched a kernel"
-  ran=$(sed -nE 's/^run: .* ([0-9]+) run, ([0-9]+) of .*/\1\t\2/p' "$log" | tail -n 1)
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$target" "$seed" "$(($(date +%s) - begin))" \
-    "$(awk -v t="$cpu_s" 'BEGIN { split(t, p, "+"); print p[1] + p[2] }')" "${executed:-0}" \
-    "${edges:-0}" "$status" "${ran:-0	0}" >>"$table"
+  ran=$(sed -nE 's/^run: .* ([0-9]+) run, ([0-9]+) of .*/\1 \2/p' "$log" | tail -n 1)
+  # shellcheck disable=SC2086 # two columns
+  pieces_add "$target" "$seed" "$pieces_s" "$pieces_cpu_s" "${executed:-0}" "${edges:-0}" "$status" \
+    ${ran:-0 0}
   [ "$status" -eq 0 ] || grep -m 3 -E 'ERROR|SUMMARY|runtime error|does not hold|artifact' "$log" >&2
   return "$status"
 }
 
-# Seconds that earlier pieces of this commit have taken.
-done_s() { awk -F'\t' -v t="$1" '$1 == t { s += $3 } END { print s + 0 }' "$table"; }
-
 found=0
 seed=${CLG_FUZZ_SEED:-$(date +%s)}
 for target in "${targets[@]}"; do
-  while left=$((seconds - $(done_s "$target"))) && [ "$left" -gt 0 ]; do
+  while left=$((seconds - $(pieces_sum 3 "$target"))) && [ "$left" -gt 0 ]; do
     failed=0
     piece "$target" "$seed" $((left < piece_s ? left : piece_s)) || failed=1
     seed=$((seed + 1))
@@ -113,7 +101,7 @@ for target in "${targets[@]}"; do
   done
 done
 
-echo "commit $commit"
+echo "commit $(basename "$pieces" .tsv)"
 awk -F'\t' 'NR > 1 {
     if (!($1 in n)) order[++count] = $1
     n[$1]++; s[$1] += $3; cpu[$1] += $4; e[$1] += $5; f[$1] += $7; r[$1] += $8; k[$1] += $9
@@ -125,5 +113,5 @@ awk -F'\t' 'NR > 1 {
     for (i = 1; i <= count; i++) { t = order[i]
       printf "%-9s %6d %8d %8.0f %11d %7d %9d %9s %9s\n", t, n[t], s[t], cpu[t], e[t], edges[t],
         f[t], t == "run" ? r[t] : "-", t == "run" ? k[t] : "-" }
-  }' "$table"
+  }' "$pieces"
 exit $found

@@ -18,7 +18,7 @@ skip() {
   exit 77
 }
 is_on CLG_HARDENING || skip "the build is not hardened (CLG_HARDENING is off)"
-is_on CLG_SANITIZE && skip "sanitizers replace the hardening"
+{ is_on CLG_SANITIZE || [ "$(option CLG_SANITIZE)" = thread ]; } && skip "sanitizers replace the hardening"
 command -v readelf >/dev/null || skip "readelf is not installed"
 files=()
 for file in libclgraph.so cltool clgraph-compile; do
