@@ -81,7 +81,7 @@ static void node_of(ow_model *m, const char *op_type, const char *inputs, const 
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-/* x: [N,16,24,24]; y: [N,10]. Passes pad, batchnorm, epilogue, winograd, concat, blocked, expand. */
+/* x: [N,16,24,24]; y: [N,10]. Passes pad, batchnorm, epilogue, winograd, concat. */
 static void make_convolutions(ow_model *m)
 {
     ow_input(m, "x", CLG_FLOAT32, 4, DIMS(-1, 16, 24, 24), "N");
@@ -114,6 +114,32 @@ static void make_convolutions(ow_model *m)
     node_of(m, "GlobalAveragePool", "c6", "average");
     node_with(m, "Flatten", "average", "scores", "axis=1");
     node_with(m, "Softmax", "scores", "y", "axis=1");
+    ow_output(m, "y", CLG_FLOAT32);
+}
+
+/* x: [N,3,32,32], an image; y: [N,10]. Passes blocked, expand. */
+static void make_image(ow_model *m)
+{
+    ow_input(m, "x", CLG_FLOAT32, 4, DIMS(-1, 3, 32, 32), "N");
+    weights(m, "w1", 0.3f, 4, DIMS(32, 3, 3, 3));
+    node_with(m, "Conv", "x,w1", "c1", "strides=2,2 pads=1,1,1,1");
+    node_of(m, "Relu", "c1", "r1");
+    weights(m, "w2", 0.2f, 4, DIMS(96, 32, 1, 1));
+    node_of(m, "Conv", "r1,w2", "c2");
+    node_of(m, "Relu", "c2", "r2");
+    weights(m, "w3", 0.4f, 4, DIMS(96, 1, 3, 3));
+    node_with(m, "Conv", "r2,w3", "c3", "group=96 pads=1,1,1,1");
+    node_of(m, "Relu", "c3", "r3");
+    weights(m, "w4", 0.1f, 4, DIMS(32, 96, 1, 1));
+    node_of(m, "Conv", "r3,w4", "c4");
+    node_of(m, "Add", "c4,r1", "sum");
+    weights(m, "w5", 0.1f, 4, DIMS(64, 32, 3, 3));
+    node_with(m, "Conv", "sum,w5", "c5", "pads=1,1,1,1");
+    node_of(m, "Relu", "c5", "r5");
+    node_of(m, "GlobalAveragePool", "r5", "average");
+    node_with(m, "Flatten", "average", "flat", "axis=1");
+    weights(m, "w6", 0.3f, 2, DIMS(64, 10));
+    node_of(m, "MatMul", "flat,w6", "y");
     ow_output(m, "y", CLG_FLOAT32);
 }
 
@@ -185,12 +211,16 @@ static void make_transformer(ow_model *m)
     number(m, "half", 0.5f);
     node_of(m, "Div", "h,sqrt2", "e1");
     node_of(m, "Erf", "e1", "e2");
-    node_of(m, "Add", "e2,one", "e3");
+    node_of(m, "Identity", "e2", "e2_same");
+    node_of(m, "Add", "e2_same,one", "e3");
     node_of(m, "Mul", "h,e3", "e4");
     node_of(m, "Mul", "e4,half", "gelu");
     linear(m, "gelu", "last");
-    node_of(m, "Tanh", "last", "tanh1");
-    node_of(m, "Tanh", "last", "tanh2");
+    weights(m, "square", 0.2f, 2, DIMS(WIDTH, WIDTH));
+    node_of(m, "MatMul", "last,square", "m1");
+    node_of(m, "MatMul", "last,square", "m2");
+    node_of(m, "Tanh", "m1", "tanh1");
+    node_of(m, "Tanh", "m2", "tanh2");
     node_of(m, "Sigmoid", "residual", "unused");
     node_with(m, "Transpose", "tanh1", "t1", "perm=0,2,1");
     node_of(m, "Abs", "t1", "t2");
@@ -273,6 +303,7 @@ static const struct own {
     uint64_t seed;
 } own[] = {
     {{"own_convolutions", ROWS, "*=0", NULL}, 1e-5, make_convolutions, -1, 0},
+    {{"own_image", ROWS, "*=0", NULL}, 1e-4, make_image, -1, 0},
     {{"own_transformer", ROWS, "*=0", NULL}, 1e-4, make_transformer, -1, 0},
     {{"own_quantised", ROWS, "*=0", NULL}, 1.001 / 32, make_quantised, -1, 0},
     {{"own_recurrent", ROWS, "x=1 h=1 y=2", NULL}, 1e-5, make_recurrent, -1, 0},
@@ -284,7 +315,7 @@ static const struct own {
      3,
      0},
     {{"own_perceptron", ROWS, "*=0", NULL}, 1e-5, NULL, 4, 0},
-    {{"own_random_1", 0, NULL, fixed_random}, 1e-3, NULL, -1, 101},
+    {{"own_random_1", 0, NULL, fixed_random}, 1e-3, NULL, -1, 104},
     {{"own_random_2", 0, NULL, fixed_random}, 1e-3, NULL, -1, 102},
     {{"own_random_3", 0, NULL, fixed_random}, 1e-3, NULL, -1, 103},
 };

@@ -35,6 +35,16 @@ static void find_copies(const graph *g, size_t n, value_id *copies)
                 copies[g->nodes[i].outputs[k]] = g->nodes[n + i].outputs[k];
 }
 
+/* Makes the copies read the constants of the originals: the pass `common` merges nodes that read the
+ * same values. */
+static void share_constants(graph *g, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < g->nodes[i].n_inputs; k++)
+            if (node_has_input(&g->nodes[i], k) && g->values[g->nodes[i].inputs[k]].constant)
+                graph_set_input(g, (node_id)(n + i), k, g->nodes[i].inputs[k]);
+}
+
 /* Makes every second reader of a value read the other copy. */
 static void interleave(graph *g, size_t n, const value_id *copies)
 {
@@ -55,6 +65,7 @@ static clg_status duplicate(graph *g, const graph *model, bool interleaved)
     const size_t n = g->n_nodes, n_outputs = g->n_outputs;
     if (!outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = graph_inline(g, model, g->inputs, outputs);
+    if (status == CLG_OK) share_constants(g, n);
     if (status == CLG_OK && interleaved) {
         copies = memory_zalloc(g->n_values, sizeof *copies);
         if (!copies) status = CLG_ERROR_OUT_OF_HOST_MEMORY;

@@ -4,7 +4,7 @@
  */
 #include "support/metamorphic/metamorphic_run.h"
 
-#include "base/error.h"
+#include "base/strbuf.h"
 
 #include <clgraph/inspect.h>
 
@@ -27,16 +27,29 @@ static void add_impls(const char *names, char *all, size_t size)
     }
 }
 
-static clg_status list_impls(clg_session *session, meta_result *r)
+/* Lists implementations and steps. The text of a plan does not show what the expression kernels of
+ * pointwise operators compute; their estimated operations do. */
+static clg_status list_steps(clg_session *session, meta_result *r)
 {
     clg_step_profile *steps;
     size_t n;
-    CLG_TRY(clg_session_profile(session, &steps, &n));
-    for (size_t i = 0; i < n; i++)
-        if (steps[i].impls && strchr(steps[i].impls, ' '))
-            add_impls(steps[i].impls, r->impls, sizeof r->impls);
-    clg_session_profile_free(steps, n);
-    return CLG_OK;
+    strbuf t;
+    char *text;
+    CLG_TRY(clg_session_plan_text(session, &text));
+    strbuf_init(&t, 0);
+    strbuf_append(&t, text);
+    clg_text_free(text);
+    clg_status status = clg_session_profile(session, &steps, &n);
+    for (size_t i = 0; i < n && status == CLG_OK; i++) {
+        const clg_step_profile *s = &steps[i];
+        strbuf_printf(&t, "%s %s %s %.17g flops %.17g bytes\n", s->op_type, s->kernel,
+                      s->impl ? s->impl : "", s->flops, s->bytes);
+        if (s->impls && strchr(s->impls, ' ')) add_impls(s->impls, r->impls, sizeof r->impls);
+    }
+    if (status == CLG_OK) clg_session_profile_free(steps, n);
+    if (status == CLG_OK) status = strbuf_take(&t, &r->plan);
+    strbuf_deinit(&t);
+    return status;
 }
 
 static clg_status run_session(clg_session *session, const clg_model *model,
@@ -51,8 +64,7 @@ static clg_status run_session(clg_session *session, const clg_model *model,
         CLG_TRY(clg_session_get_output(session, clg_model_output(model, r->n)->name,
                                        &r->outputs[r->n]));
     }
-    CLG_TRY(list_impls(session, r));
-    return clg_session_plan_text(session, &r->plan);
+    return list_steps(session, r);
 }
 
 clg_status meta_run(clg_context *context, clg_model *model, clg_value *const *inputs,
@@ -65,8 +77,8 @@ clg_status meta_run(clg_context *context, clg_model *model, clg_value *const *in
     o.kernels = options->kernels;
     o.no_blas = options->no_blas;
     o.precision = options->precision;
-    o.disabled_passes = &options->disabled;
-    o.n_disabled_passes = options->disabled != NULL;
+    o.disabled_passes = options->disabled;
+    o.n_disabled_passes = options->n_disabled;
     o.preferred_impls = &options->preferred;
     o.n_preferred_impls = options->preferred != NULL;
     CLG_TRY(clg_context_counters(context, &before));

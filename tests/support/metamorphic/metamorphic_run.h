@@ -16,7 +16,8 @@ typedef struct meta_options {
     clg_kernel_class kernels;
     bool no_blas;
     clg_precision precision;
-    const char *disabled;  /* name of a pass, or NULL */
+    const char *const *disabled; /* names of passes */
+    size_t n_disabled;
     const char *preferred; /* name of an implementation, or NULL */
 } meta_options;
 
@@ -24,7 +25,7 @@ typedef struct meta_options {
 typedef struct meta_result {
     size_t n;
     clg_value *outputs[META_PORTS]; /* in the model's order, on the host */
-    char *plan;                     /* clg_session_plan_text */
+    char *plan;                     /* clg_session_plan_text, and a line for each step */
     uint64_t n_kernels, n_blas;     /* kernels launched, calls of CLBlast; both also at load */
     /* Names of all implementations of the nodes that have several, separated by spaces; "" for
      * none. */
