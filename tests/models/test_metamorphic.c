@@ -7,8 +7,8 @@
  * (CLG_TEST_MODELS). Each is a test of its own, metamorphic__NAME; the argument is a pattern of
  * names. A table of what was checked is printed at the end.
  *
- * CLG_TEST_SHARE=1/8 takes the second of each eight models of the folder, `all` all of them; 0/8
- * when not set. CLG_DEVICE selects another device than PoCL's.
+ * CLG_TEST_SHARE=1/8 takes the second of each eight models of the folder, 0/8 when not set, but none
+ * with large inputs; `all` takes all of them. CLG_DEVICE selects another device than PoCL's.
  */
 /* ctest: timeout 1800 */
 #include "support/unit.h"
@@ -48,23 +48,31 @@ typedef enum relation {
     N_RELATIONS
 } relation;
 
+/* How far two results may differ, as a part of the model's tolerance. Tolerances, of the folder's
+ * tolerance.json and of metamorphic_own.c, hold beside a reference, and most of them are wide: the
+ * largest difference that was seen between two runs is 0.014 of one (PoCL 3.1, AVX-512). Models
+ * that round between operators have all of it (meta_case.whole).
+ *
+ * Runs with the same plan, the same kernels with the same shapes, give the same bits whatever the
+ * bound (docs/numerics.md). So do permuted rows, if no row depends on another. */
+#define REORDERED 0.1 /* sums in another order, other roundings of intermediate values */
 static const struct {
     const char *name;
     double bound;
 } relations[N_RELATIONS] = {
     [REPEATED] = {"repeated", 0},
-    [PERMUTED] = {"permuted batch", 1},
-    [EXTENDED] = {"extended batch", 1},
-    [DIVIDED] = {"divided batch", 1},
-    [TRANSPOSED] = {"transposed", 1},
-    [DUPLICATED] = {"nodes duplicated", 1},
-    [INTERLEAVED] = {"interleaved", 1},
-    [WITHOUT_PASS] = {"without a pass", 1},
-    [WITHOUT_PASSES] = {"without passes", 1},
-    [FP16_UNUSED] = {"fp16, pass off", 0},
-    [PREFERRED] = {"implementation", 1},
-    [SIMT] = {"simt against simd", 1},
-    [NO_BLAS] = {"without CLBlast", 1},
+    [PERMUTED] = {"permuted batch", REORDERED},
+    [EXTENDED] = {"extended batch", REORDERED},
+    [DIVIDED] = {"divided batch", REORDERED},
+    [TRANSPOSED] = {"transposed", REORDERED},
+    [DUPLICATED] = {"nodes duplicated", REORDERED},
+    [INTERLEAVED] = {"nodes interleaved", REORDERED},
+    [WITHOUT_PASS] = {"without a pass", REORDERED},
+    [WITHOUT_PASSES] = {"without passes", REORDERED},
+    [FP16_UNUSED] = {"fp16 pass off", 0},
+    [PREFERRED] = {"implementation", REORDERED},
+    [SIMT] = {"simt, not simd", REORDERED},
+    [NO_BLAS] = {"without CLBlast", REORDERED},
 };
 
 static struct {
@@ -76,6 +84,7 @@ static size_t pass_changed[MAX_PASSES]; /* plans that differ without passes[i] *
 
 static clg_context *context;
 static const char *folder;
+static unsigned share, share_of = 8; /* of the folder's models: i % share_of == share */
 
 /* ---- a model in both classes of kernels ------------------------------------------------------ */
 
@@ -110,10 +119,8 @@ static void judge(subject *s, relation r, const char *what, const meta_differenc
         counts[r].worst = d->worst;
         (void)snprintf(counts[r].where, sizeof counts[r].where, "%.40s %.20s", s->c.name, what);
     }
-    if (getenv("META_VERBOSE"))
-        print_message("   %s, %s %s %s: %g %d same plan %d %s\n", s->c.name, relations[r].name,
-                      what, class_name(s->options.kernels), d->worst, d->same_bits, same, d->where);
-    if (d->worst <= relations[r].bound && (d->same_bits || !same)) return;
+    const double bound = s->c.whole ? ceil(relations[r].bound) : relations[r].bound;
+    if (d->worst <= bound && (d->same_bits || !same)) return;
     (void)snprintf(text, sizeof text, "%g of the tolerance%s, %s", d->worst,
                    same ? ", from the same plan" : "", d->where);
     fail_relation(s, r, what, text);
@@ -241,6 +248,7 @@ static bool run_rows(subject *s, relation r, const row_list *l, meta_result *out
 static void check_rows(subject *s, relation r, const meta_result *a, const row_list *of_a,
                        const meta_result *b, const row_list *of_b)
 {
+    const bool independent = s->c.batch->holds & META_EXTENDED;
     meta_difference d = {.same_bits = true};
     for (size_t i = 0; i < a->n; i++) {
         const char *name = clg_model_output(s->c.model, i)->name;
@@ -250,16 +258,18 @@ static void check_rows(subject *s, relation r, const meta_result *a, const row_l
         clg_value_free(x);
         clg_value_free(y);
     }
-    judge(s, r, "", &d, false);
+    judge(s, r, "", &d, r == PERMUTED && independent && strcmp(a->plan, b->plan) == 0);
+}
+
+static bool is_large(const meta_case *c)
+{
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < c->n_inputs; i++) n_bytes += clg_value_size_bytes(c->inputs[i]);
+    return n_bytes > 262144;
 }
 
 /* Returns the rows of a batch: enough for a tile of GEMM and a remainder, few of large inputs. */
-static size_t batch_size(const subject *s)
-{
-    size_t n_bytes = 0;
-    for (size_t i = 0; i < s->c.n_inputs; i++) n_bytes += clg_value_size_bytes(s->c.inputs[i]);
-    return n_bytes > 262144 ? 3 : 19;
-}
+static size_t batch_size(const subject *s) { return is_large(&s->c) ? 3 : 19; }
 
 static void check_permuted(subject *s, const meta_result *whole, size_t n)
 {
@@ -405,6 +415,11 @@ static void check_given(void **state)
 {
     meta_case c;
     assert_ok(meta_given_open(folder, *state, &c));
+    if (is_large(&c) && share_of != 1) {
+        print_message("skipped: %s has large inputs and needs CLG_TEST_SHARE=all\n", c.name);
+        meta_case_close(&c);
+        skip();
+    }
     check_case(&c);
 }
 
@@ -508,16 +523,17 @@ static int has_model(const struct dirent *entry)
 static bool add_given(void)
 {
     struct dirent **names;
-    unsigned share = 0, of = 8;
     const char *given = getenv("CLG_TEST_SHARE");
-    if (given && strcmp(given, "all") == 0) of = 1;
-    if (given && of != 1 && (sscanf(given, "%u/%u", &share, &of) != 2 || share >= of)) {
+    if (given && strcmp(given, "all") == 0)
+        share_of = 1;
+    else if (given && (sscanf(given, "%u/%u", &share, &share_of) != 2 || share >= share_of)) {
         (void)fprintf(stderr, "CLG_TEST_SHARE is '%s', neither all nor like 1/4\n", given);
         return false;
     }
     const int n = scandir(folder, &names, has_model, alphasort);
     for (int i = 0; i < n; i++)
-        if ((unsigned)i % of == share) add_test(names[i]->d_name, check_given, names[i]->d_name);
+        if ((unsigned)i % share_of == share)
+            add_test(names[i]->d_name, check_given, names[i]->d_name);
     if (n <= 0) add_test("models_of_the_folder", check_missing, NULL);
     return true;
 }

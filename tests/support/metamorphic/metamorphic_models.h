@@ -29,7 +29,10 @@ typedef struct meta_case {
     clg_model *model;
     size_t n_inputs;
     clg_value *inputs[META_PORTS];
-    double rtol, atol;       /* of its results beside a reference */
+    double rtol, atol; /* of its results beside a reference */
+    /* Another order of sums may take the whole tolerance: values are rounded to steps or to float16
+     * between operators, or differences of large numbers are taken. */
+    bool whole;
     const meta_batch *batch; /* NULL: the model is not in the table */
 } meta_case;
 

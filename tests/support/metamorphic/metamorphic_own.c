@@ -365,6 +365,7 @@ clg_status meta_own_open(size_t which, meta_case *out_case)
     ow_model m = {.ir_version = 8, .opset = 13};
     clg_status status;
     *out_case = (meta_case){.batch = &o->batch, .rtol = 1e-4, .atol = o->atol};
+    out_case->whole = o->make == make_quantised;
     (void)snprintf(out_case->name, sizeof out_case->name, "%s", o->batch.name);
     if (o->make) {
         o->make(&m);
