@@ -7,8 +7,8 @@
  * (CLG_TEST_MODELS). Each is a test of its own, metamorphic__NAME; the argument is a pattern of
  * names. A table of what was checked is printed at the end.
  *
- * CLG_TEST_SHARE=1/8 takes the second of each eight models of the folder, 0/8 when not set, but none
- * with large inputs; `all` takes all of them. CLG_DEVICE selects another device than PoCL's.
+ * CLG_TEST_SHARE=1/8 takes the second of each eight models of the folder, 0/8 when not set, but no
+ * large one; `all` takes all of them. CLG_DEVICE selects another device than PoCL's.
  */
 /* ctest: timeout 1800 */
 #include "support/unit.h"
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PASSES = 64 };
+enum { MAX_PASSES = 64, LARGE = 262144 /* bytes of a model's inputs */ };
 
 /* ---- relations and their bounds -------------------------------------------------------------- */
 
@@ -261,15 +261,19 @@ static void check_rows(subject *s, relation r, const meta_result *a, const row_l
     judge(s, r, "", &d, r == PERMUTED && independent && strcmp(a->plan, b->plan) == 0);
 }
 
-static bool is_large(const meta_case *c)
+static size_t input_bytes(const meta_case *c)
 {
     size_t n_bytes = 0;
     for (size_t i = 0; i < c->n_inputs; i++) n_bytes += clg_value_size_bytes(c->inputs[i]);
-    return n_bytes > 262144;
+    return n_bytes;
 }
 
 /* Returns the rows of a batch: enough for a tile of GEMM and a remainder, few of large inputs. */
-static size_t batch_size(const subject *s) { return is_large(&s->c) ? 3 : 19; }
+static size_t batch_size(const subject *s)
+{
+    const size_t n_bytes = input_bytes(&s->c);
+    return n_bytes > LARGE ? 3 : n_bytes > LARGE / 8 ? 7 : 19;
+}
 
 static void check_permuted(subject *s, const meta_result *whole, size_t n)
 {
@@ -285,7 +289,7 @@ static void check_permuted(subject *s, const meta_result *whole, size_t n)
 static void check_extended(subject *s, const meta_result *whole, size_t n)
 {
     meta_result other;
-    const row_list all = rows_between(0, n), more = rows_between(0, n + (n > 8 ? 4 : 1));
+    const row_list all = rows_between(0, n), more = rows_between(0, n + (n > 3 ? 4 : 1));
     if (!run_rows(s, EXTENDED, &more, &other)) return;
     check_rows(s, EXTENDED, whole, &all, &other, &all);
     meta_result_free(&other);
@@ -411,12 +415,27 @@ static void check_own(void **state)
     check_case(&c);
 }
 
+/* Returns whether a run of the model takes long. */
+static bool is_large(const meta_case *c)
+{
+    clg_shape_override shapes[META_PORTS];
+    double flops;
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        const clg_value *v = c->inputs[i];
+        shapes[i] = (clg_shape_override){.input = clg_model_input(c->model, i)->name,
+                                         .rank = clg_value_rank(v)};
+        memcpy(shapes[i].dims, clg_value_dims(v), clg_value_rank(v) * sizeof(int64_t));
+    }
+    assert_ok(clg_model_flops(c->model, shapes, c->n_inputs, &flops));
+    return input_bytes(c) > LARGE || flops > 5e7;
+}
+
 static void check_given(void **state)
 {
     meta_case c;
     assert_ok(meta_given_open(folder, *state, &c));
     if (is_large(&c) && share_of != 1) {
-        print_message("skipped: %s has large inputs and needs CLG_TEST_SHARE=all\n", c.name);
+        print_message("skipped: %s is large and needs CLG_TEST_SHARE=all\n", c.name);
         meta_case_close(&c);
         skip();
     }

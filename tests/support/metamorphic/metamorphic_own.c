@@ -81,10 +81,10 @@ static void node_of(ow_model *m, const char *op_type, const char *inputs, const 
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-/* x: [N,16,24,24]; y: [N,10]. Passes pad, batchnorm, epilogue, winograd, concat. */
+/* x: [N,16,18,18]; y: [N,10]. Passes pad, batchnorm, epilogue, winograd, concat. */
 static void make_convolutions(ow_model *m)
 {
-    ow_input(m, "x", CLG_FLOAT32, 4, DIMS(-1, 16, 24, 24), "N");
+    ow_input(m, "x", CLG_FLOAT32, 4, DIMS(-1, 16, 18, 18), "N");
     ints(m, "border", 8, DIMS(0, 0, 1, 1, 0, 0, 1, 1));
     node_of(m, "Pad", "x,border", "padded");
     weights(m, "w1", 0.2f, 4, DIMS(16, 16, 3, 3));
@@ -117,12 +117,13 @@ static void make_convolutions(ow_model *m)
     ow_output(m, "y", CLG_FLOAT32);
 }
 
-/* x: [N,3,32,32], an image; y: [N,10]. Passes blocked, expand. */
+/* x: [N,32,32,3], an image with channels last; y: [N,10]. Passes blocked, expand, transpose. */
 static void make_image(ow_model *m)
 {
-    ow_input(m, "x", CLG_FLOAT32, 4, DIMS(-1, 3, 32, 32), "N");
+    ow_input(m, "x", CLG_FLOAT32, 4, DIMS(-1, 32, 32, 3), "N");
+    node_with(m, "Transpose", "x", "planes", "perm=0,3,1,2");
     weights(m, "w1", 0.3f, 4, DIMS(32, 3, 3, 3));
-    node_with(m, "Conv", "x,w1", "c1", "strides=2,2 pads=1,1,1,1");
+    node_with(m, "Conv", "planes,w1", "c1", "strides=2,2 pads=1,1,1,1");
     node_of(m, "Relu", "c1", "r1");
     weights(m, "w2", 0.2f, 4, DIMS(96, 32, 1, 1));
     node_of(m, "Conv", "r1,w2", "c2");
@@ -269,17 +270,18 @@ static void make_quantised(ow_model *m)
     ow_output(m, "y", CLG_FLOAT32);
 }
 
-/* x: [7,N,12]; y: [7,2,N,16], h: [2,N,16]: the batch is the second axis of x. */
+/* x: [7,N,12]; y: [7,2,N,16], c: [2,N,16], h: [1,N,16]: the batch is the second axis of x. */
 static void make_recurrent(ow_model *m)
 {
     ow_input(m, "x", CLG_FLOAT32, 3, DIMS(7, -1, 12), "N");
     weights(m, "lw", 0.4f, 3, DIMS(2, 64, 12));
     weights(m, "lr", 0.4f, 3, DIMS(2, 64, 16));
-    ow_bytes n = ow_node("LSTM", "lstm", "x,lw,lr", "y");
+    ow_bytes n = ow_node("LSTM", "lstm", "x,lw,lr", "y,,c");
     ow_attribute_int(&n, "hidden_size", 16);
     ow_attribute_string(&n, "direction", "bidirectional");
     ow_add_node(m, n);
     ow_output(m, "y", CLG_FLOAT32);
+    ow_output(m, "c", CLG_FLOAT32);
     weights(m, "gw", 0.4f, 3, DIMS(1, 48, 12));
     weights(m, "gr", 0.4f, 3, DIMS(1, 48, 16));
     node_with(m, "GRU", "x,gw,gr", ",h", "hidden_size=16");
@@ -306,7 +308,7 @@ static const struct own {
     {{"own_image", ROWS, "*=0", NULL}, 1e-4, make_image, -1, 0},
     {{"own_transformer", ROWS, "*=0", NULL}, 1e-4, make_transformer, -1, 0},
     {{"own_quantised", ROWS, "*=0", NULL}, 1.001 / 32, make_quantised, -1, 0},
-    {{"own_recurrent", ROWS, "x=1 h=1 y=2", NULL}, 1e-5, make_recurrent, -1, 0},
+    {{"own_recurrent", ROWS, "y=2 *=1", NULL}, 1e-5, make_recurrent, -1, 0},
     {{"own_digits", ROWS, "*=0", NULL}, 1e-5, NULL, 0, 0},
     {{"own_decoder", ROWS, "past_*=1 present_*=1 *=0", NULL}, 1e-4, NULL, 1, 0},
     {{"own_data_dependent", 0, NULL, "how many elements there are depends on all of them"},
@@ -317,7 +319,6 @@ static const struct own {
     {{"own_perceptron", ROWS, "*=0", NULL}, 1e-5, NULL, 4, 0},
     {{"own_random_1", 0, NULL, fixed_random}, 1e-3, NULL, -1, 104},
     {{"own_random_2", 0, NULL, fixed_random}, 1e-3, NULL, -1, 102},
-    {{"own_random_3", 0, NULL, fixed_random}, 1e-3, NULL, -1, 103},
 };
 
 size_t meta_own_count(void) { return sizeof own / sizeof *own; }
