@@ -35,8 +35,8 @@ static void find_copies(const graph *g, size_t n, value_id *copies)
                 copies[g->nodes[i].outputs[k]] = g->nodes[n + i].outputs[k];
 }
 
-/* Makes the copies read the constants of the originals: the pass `common` merges nodes that read the
- * same values. */
+/* Makes the copies read the constants of the originals: the pass `common` merges nodes that read
+ * the same values. */
 static void share_constants(graph *g, size_t n)
 {
     for (size_t i = 0; i < n; i++)
