@@ -550,9 +550,12 @@ static bool add_given(void)
         return false;
     }
     const int n = scandir(folder, &names, has_model, alphasort);
-    for (int i = 0; i < n; i++)
-        if ((unsigned)i % share_of == share)
-            add_test(names[i]->d_name, check_given, names[i]->d_name);
+    for (int i = 0; i < n; i++) {
+        const bool is_mine = (unsigned)i % share_of == share;
+        if (is_mine) add_test(names[i]->d_name, check_given, names[i]->d_name);
+        if (!is_mine) free(names[i]);
+    }
+    if (n >= 0) free(names);
     if (n <= 0) add_test("models_of_the_folder", check_missing, NULL);
     return true;
 }
