@@ -221,7 +221,8 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
         at += s->n_buffers;
     }
     for (size_t i = 0; i < segment->n_appends; i++)
-        CLG_TRY(frame_resolve(f, segment, &segment->appends[i].from, &prepared->bound[at + i]));
+        if (segment->appends[i].size_bytes > 0) /* else it has no memory */
+            CLG_TRY(frame_resolve(f, segment, &segment->appends[i].from, &prepared->bound[at + i]));
     prepared->bound_stamp = f->stamp;
     return CLG_OK;
 }

@@ -231,6 +231,45 @@ TEST(long_loops__of_known_length_are_planned_once)
     assert_true(check_for(18000) < once + 9000 * 4 + ((size_t)16 << 10));
 }
 
+/* v = v + 1 with v: [0], `trip` times; each v is stacked. */
+TEST(long_loops__of_values_without_elements)
+{
+    enum { TRIP = 9001 };
+    ow_model m = {.ir_version = 8, .opset = 13}, body = {0};
+    ow_bytes loop = ow_node("Loop", "", "trip,,x", "last,all");
+    const int64_t trip = TRIP;
+    clg_value *last, *all;
+    start_body(&body);
+    add_float(&body, "one", 1);
+    ow_simple_node(&body, "Add", "", "v,one", "next");
+    ow_simple_node(&body, "Identity", "", "on", "goes");
+    ow_output(&body, "goes", CLG_BOOL);
+    ow_output(&body, "next", CLG_FLOAT32);
+    ow_output(&body, "next", CLG_FLOAT32);
+    ow_attribute_graph(&loop, "body", body.graph);
+    ow_input(&m, "x", CLG_FLOAT32, 1, (int64_t[]){-1}, "n");
+    ow_initializer(&m, ow_tensor_raw("trip", CLG_INT64, 0, NULL, &trip, sizeof trip));
+    ow_add_node(&m, loop);
+    ow_output(&m, "last", CLG_FLOAT32);
+    ow_output(&m, "all", CLG_FLOAT32);
+    clg_session *s = open_model(context, &m);
+    for (int64_t n = 0; n < 3; n++) {
+        const float zeros[2] = {0};
+        set_floats(s, "x", 1, &n, zeros);
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output(s, "last", &last));
+        assert_ok(clg_session_get_output(s, "all", &all));
+        assert_int_equal(clg_value_dims(last)[0], n);
+        assert_int_equal(clg_value_dims(all)[0], TRIP);
+        assert_int_equal(clg_value_dims(all)[1], n);
+        for (int64_t i = 0; i < TRIP * n; i++)
+            assert_true(((const float *)clg_value_data(all))[i] == (float)(i / n + 1));
+        clg_value_free(last);
+        clg_value_free(all);
+    }
+    clg_session_free(s);
+}
+
 /* The shape of a stacked output of no iterations is [0, 2, 3], which only the body's nodes tell. */
 TEST(long_loops__of_no_iteration_have_inferred_shapes)
 {
