@@ -42,8 +42,9 @@ bool file_remove_left_over(const char *path)
 {
     const int fd = sys_open_locked(path);
     if (fd < 0) return false;
-    /* Remove it while the lock is held: a writer that comes to this file late then sees it gone. */
-    const bool is_removed = is_left_over(fd) && !sys_is_removed(fd) && sys_remove(path) == 0;
+    /* Remove it while the lock is held: a writer that comes to this file late then sees it gone. It
+     * may have got its final name meanwhile, and a file that is being written its name. */
+    const bool is_removed = is_left_over(fd) && sys_is_named(fd, path) && sys_remove(path) == 0;
     (void)sys_close(fd);
     return is_removed;
 }
@@ -60,9 +61,9 @@ static int create_temporary(const char *path)
     }
     if (fd < 0) return -1;
     const bool is_held = sys_lock(fd) == SYS_LOCK_HELD;
-    if (!is_held && !sys_is_removed(fd)) return fd;
-    (void)sys_close(
-        fd); /* another process took it, between its creation and its lock, for left over */
+    if (!is_held && sys_is_named(fd, path)) return fd;
+    /* Another process took it, between its creation and its lock, for left over. */
+    (void)sys_close(fd);
     errno = EEXIST;
     return -1;
 }

@@ -42,7 +42,8 @@ bool sys_lock_is_seen_by_all(int fd);
 /* Closes fd and returns whether all writes succeeded. *out_kept is a duplicate that keeps the lock,
  * -1 where there are no locks. */
 int sys_close_keep_lock(int fd, int *out_kept);
-bool sys_is_removed(int fd); /* whether the open file has no name any more */
+/* Returns whether path is still a name of the open file: nobody has removed or renamed it. */
+bool sys_is_named(int fd, const char *path);
 /* Returns a number that differs between calls and processes; not for secrets. */
 uint32_t sys_arbitrary(void);
 /* Limits a size to what read and write accept in one call on any system. */

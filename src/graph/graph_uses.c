@@ -10,8 +10,6 @@
  */
 #include "graph/graph_internal.h"
 
-#include <string.h>
-
 #define NO_ENTRY UINT32_MAX
 #define NO_ATTRIBUTE UINT32_MAX
 

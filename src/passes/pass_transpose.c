@@ -6,6 +6,7 @@
  * for channels-last images have such a pair around each convolution. Other Transposes are not
  * moved: most consumers read them as views.
  */
+#include "base/cancel.h"
 #include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
@@ -88,6 +89,11 @@ typedef struct island {
     permutation in;
     bool *member;      /* [node] */
     uint32_t *fitting; /* [value]: its uses by members and inverse Transposes */
+    node_id
+        *readers; /* by value: the nodes with it as an input, of value v from readers_of[v] on */
+    size_t *readers_of;
+    node_id *removed; /* members that were removed and whose neighbours are to be checked */
+    size_t n_removed;
     size_t n_nodes;
 } island;
 
@@ -143,36 +149,72 @@ static void count_fitting(const island *w)
     }
 }
 
-/* Removes node i from the members if its inputs or the uses of its output do not fit. Returns
- * whether it did. */
-static bool check_member(const island *w, node_id i)
+/* Lists the nodes that read each value. */
+static clg_status list_readers(island *w)
+{
+    const graph *g = w->graph;
+    size_t n_uses = 0;
+    w->readers_of = memory_zalloc(g->n_values + 2, sizeof *w->readers_of);
+    if (!w->readers_of) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    size_t *next = w->readers_of + 1; /* by value: where its next reader goes */
+    for (node_id i = 0; i < w->n_nodes; i++)
+        for (size_t k = 0; k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] != VALUE_NONE) next[g->nodes[i].inputs[k]]++;
+    for (size_t v = 0; v < g->n_values; v++) {
+        const size_t n = next[v];
+        next[v] = n_uses;
+        n_uses += n;
+    }
+    w->readers = memory_zalloc(n_uses + 1, sizeof *w->readers);
+    if (!w->readers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (node_id i = 0; i < w->n_nodes; i++)
+        for (size_t k = 0; k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] != VALUE_NONE) w->readers[next[g->nodes[i].inputs[k]]++] = i;
+    return CLG_OK;
+}
+
+/* Removes node i from the members if its inputs or the uses of its output do not fit. */
+static void check_member(island *w, node_id i)
 {
     const node *n = &w->graph->nodes[i];
     if (!w->member[i] ||
         (inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->info.uses[n->outputs[0]]))
-        return false;
+        return;
     w->member[i] = false;
     for (size_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] != VALUE_NONE) w->fitting[n->inputs[k]]--;
-    return true;
+    w->removed[w->n_removed++] = i;
+}
+
+/* Checks the nodes before and after one that was removed from the members. */
+static void check_neighbours(island *w, node_id i)
+{
+    const node *n = &w->graph->nodes[i];
+    const value_id out = n->outputs[0];
+    for (size_t k = 0; k < n->n_inputs; k++) {
+        const node_id from =
+            n->inputs[k] == VALUE_NONE ? NODE_NONE : w->graph->values[n->inputs[k]].producer;
+        if (from != NODE_NONE) check_member(w, from);
+    }
+    for (size_t r = w->readers_of[out]; r < w->readers_of[out + 1]; r++)
+        check_member(w, w->readers[r]);
 }
 
 /* Finds the largest set of nodes whose inputs and consumers all are members or such Transposes:
- * starts with all candidates, and removes nodes until none violates this. A node that is removed
- * makes those before and after it violate this: two sweeps in turn, forwards and backwards, remove
- * a chain of any length. Returns whether any remain. */
-static bool find_members(const island *w)
+ * starts with all candidates, and removes nodes until none violates this. *out_any: whether any
+ * remain. */
+static clg_status find_members(island *w, bool *out_any)
 {
-    bool changed = true, any = false;
+    *out_any = false;
     for (node_id i = 0; i < w->n_nodes; i++) w->member[i] = may_be_member(w, &w->graph->nodes[i]);
     count_fitting(w);
-    while (changed) {
-        changed = false;
-        for (node_id i = 0; i < w->n_nodes; i++) changed |= check_member(w, i);
-        for (node_id i = (node_id)w->n_nodes; i-- > 0;) changed |= check_member(w, i);
+    for (node_id i = 0; i < w->n_nodes; i++) {
+        CLG_TRY(cancel_check("optimising the graph"));
+        check_member(w, i);
+        while (w->n_removed > 0) check_neighbours(w, w->removed[--w->n_removed]);
     }
-    for (node_id i = 0; i < w->n_nodes; i++) any = any || w->member[i];
-    return any;
+    for (node_id i = 0; i < w->n_nodes; i++) *out_any = *out_any || w->member[i];
+    return CLG_OK;
 }
 
 /* Removes the Transposes around an island: its nodes read the inputs of the leading ones, and
@@ -209,11 +251,16 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
     CLG_TRY(graph_info_make(g, &w.info));
     w.member = memory_zalloc(g->n_nodes + 1, sizeof *w.member);
     w.fitting = memory_zalloc(g->n_values + 1, sizeof *w.fitting);
-    clg_status status = w.member && w.fitting ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status == CLG_OK) *out_found = find_members(&w);
+    w.removed = memory_zalloc(g->n_nodes + 1, sizeof *w.removed);
+    clg_status status = w.member && w.fitting && w.removed ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) status = list_readers(&w);
+    if (status == CLG_OK) status = find_members(&w, out_found);
     if (status == CLG_OK && *out_found) status = remove_island(&w);
     memory_free(w.member);
     memory_free(w.fitting);
+    memory_free(w.readers);
+    memory_free(w.readers_of);
+    memory_free(w.removed);
     graph_info_deinit(&w.info);
     return status;
 }

@@ -116,10 +116,11 @@ int sys_close_keep_lock(int fd, int *out_kept)
     return -1;
 }
 
-bool sys_is_removed(int fd)
+bool sys_is_named(int fd, const char *path)
 {
-    struct stat st;
-    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+    struct stat opened, named;
+    return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
 }
 
 bool sys_read_link(const char *path, char out_path[SYS_PATH_BYTES])

@@ -255,10 +255,11 @@ int sys_close_keep_lock(int fd, int *out_kept)
     return _close(fd);
 }
 
-bool sys_is_removed(int fd)
+bool sys_is_named(int fd, const char *path)
 {
     (void)fd;
-    return false;
+    (void)path;
+    return true;
 }
 
 /* Converts a FILETIME, which counts 100 ns since 1601, to nanoseconds since 1970. */

@@ -167,9 +167,9 @@ void disk_cache_put(disk_cache *s, hash128 key, const char *what, const void *da
         /* A folder in the place of an entry is in the way of this one only. */
         const bool is_blocked = status == CLG_OK && file_is_folder(path);
         if (status == CLG_OK && !is_blocked) status = file_replace(path, entry, entry_bytes);
-        if (status != CLG_OK)
+        if (status == CLG_ERROR_IO) /* memory may run out, or be refused, for one caller only */
             give_up(s);
-        else if (!is_blocked)
+        else if (status == CLG_OK && !is_blocked)
             keep_bounded(s, entry_bytes);
     }
     memory_free(path);

@@ -195,6 +195,12 @@ static void switch_off(helper_pool *pool, const char *why)
                   pool->path, why);
 }
 
+/* Returns whether a failure is of one caller and says nothing about helpers. */
+static bool is_of_caller(clg_status status)
+{
+    return status == CLG_ERROR_CANCELLED || status == CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 /* Starts a helper; tries twice, since the first may have been killed from outside. *out_process is
  * NULL, with the pool off, when both fail. */
 static clg_status start(ocl_context *ocl, process **out_process)
@@ -210,7 +216,8 @@ static clg_status start(ocl_context *ocl, process **out_process)
     }
     *out_process = status == CLG_OK && reply.outcome == HELPER_DONE ? p : NULL;
     if (*out_process) return CLG_OK;
-    if (status == CLG_ERROR_CANCELLED) {
+    if (is_of_caller(status)) {
+        helper_reply_deinit(&reply);
         process_kill(p);
         return status;
     }

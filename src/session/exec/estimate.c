@@ -5,6 +5,7 @@
  * written into values of the caller's, count although they are not allocated. What is allocated
  * nevertheless counts in the budget (base/memory.h), which refuses what exceeds it.
  */
+#include "base/checked.h"
 #include "session/exec/exec.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@ typedef struct memory_needs {
 /* Adds bytes; the sum saturates. */
 static void add(uint64_t *sum, uint64_t bytes)
 {
-    if (__builtin_add_overflow(*sum, bytes, sum)) *sum = UINT64_MAX;
+    if (!checked_add_u64(*sum, bytes, sum)) *sum = UINT64_MAX;
 }
 
 static clg_status check(const session_exec *e, const memory_needs *n, const char *what)

@@ -148,9 +148,8 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
         }
         /* A later segment needs a larger slab: copy the values that earlier ones left in it. */
         ocl_buffer *grown;
-        CLG_TRY(ocl_buffer_create(f->exec->context->ocl,
-                                  frame_with_room(f, m, segment->slab_bytes[i]), OCL_BUFFER_DEVICE,
-                                  &grown));
+        CLG_TRY(frame_create_buffer(f, frame_with_room(f, m, segment->slab_bytes[i]),
+                                    segment->slab_bytes[i], OCL_BUFFER_DEVICE, &grown));
         clg_status status = segment->parent
                                 ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old))
                                 : CLG_OK;
@@ -221,7 +220,8 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
         at += s->n_buffers;
     }
     for (size_t i = 0; i < segment->n_appends; i++)
-        CLG_TRY(frame_resolve(f, segment, &segment->appends[i].from, &prepared->bound[at + i]));
+        if (segment->appends[i].size_bytes > 0) /* else it has no memory */
+            CLG_TRY(frame_resolve(f, segment, &segment->appends[i].from, &prepared->bound[at + i]));
     prepared->bound_stamp = f->stamp;
     return CLG_OK;
 }

@@ -147,6 +147,9 @@ void frame_touch(frame *f, frame_memory *m);
 /* Returns the size to allocate for memory m: with slack of 1/4, at most 1 MiB, for memory that
  * grows now, since it is likely to grow again. */
 size_t frame_with_room(const frame *f, const frame_memory *m, size_t size_bytes);
+/* Creates a buffer of wanted_bytes; of least_bytes where that is too much memory. */
+clg_status frame_create_buffer(frame *f, size_t wanted_bytes, size_t least_bytes,
+                               ocl_buffer_flags flags, ocl_buffer **out_buffer);
 /* Reserves the memories of loops that a segment writes. */
 clg_status frame_reserve_states(frame *f, const plan_segment *segment);
 /* Enqueues the copies of a prepared segment's slices of stacked outputs to the memories that

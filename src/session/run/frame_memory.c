@@ -29,12 +29,23 @@ size_t frame_with_room(const frame *f, const frame_memory *m, size_t size_bytes)
     return size_bytes + room;
 }
 
+clg_status frame_create_buffer(frame *f, size_t wanted_bytes, size_t least_bytes,
+                               ocl_buffer_flags flags, ocl_buffer **out_buffer)
+{
+    ocl_context *ocl = f->exec->context->ocl;
+    clg_status status = ocl_buffer_create(ocl, wanted_bytes, flags, out_buffer);
+    if (wanted_bytes > least_bytes &&
+        (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY || status == CLG_ERROR_LIMIT))
+        status = ocl_buffer_create(ocl, least_bytes, flags, out_buffer);
+    return status;
+}
+
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
 {
     if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
     const size_t wanted = frame_with_room(f, m, size_bytes);
     frame_drop(f, m);
-    return ocl_buffer_create(f->exec->context->ocl, wanted, flags, &m->buffer);
+    return frame_create_buffer(f, wanted, size_bytes, flags, &m->buffer);
 }
 
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
@@ -85,7 +96,7 @@ clg_status frame_reserve_states(frame *f, const plan_segment *segment)
 }
 
 /* Makes room for at least size_bytes in a memory whose first used_bytes are kept: twice the size,
- * so that appending takes constant time on average. */
+ * as far as that can be had, so that appending takes constant time on average. */
 static clg_status grow(frame *f, frame_memory *m, size_t used_bytes, size_t size_bytes)
 {
     const size_t largest = (size_t)ocl_context_caps(f->exec->context->ocl)->max_alloc_bytes;
@@ -93,16 +104,15 @@ static clg_status grow(frame *f, frame_memory *m, size_t used_bytes, size_t size
     ocl_buffer *old = m->buffer;
     if (old && now >= size_bytes) return CLG_OK;
     size_t wanted = now > SIZE_MAX / 2 || 2 * now < size_bytes ? size_bytes : 2 * now;
-    if (largest > 0 && wanted > largest) wanted = size_bytes;
-    if (largest > 0 && wanted > largest)
+    if (largest > 0 && wanted > largest) wanted = largest;
+    if (wanted < size_bytes)
         return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
                          "the stacked output of a loop needs %zu bytes, more than the device's "
                          "largest buffer of %zu bytes",
                          size_bytes, largest);
     m->buffer = NULL;
     frame_drop(f, m); /* a new stamp */
-    clg_status status =
-        ocl_buffer_create(f->exec->context->ocl, wanted, OCL_BUFFER_DEVICE, &m->buffer);
+    clg_status status = frame_create_buffer(f, wanted, size_bytes, OCL_BUFFER_DEVICE, &m->buffer);
     if (status == CLG_OK && used_bytes)
         status = ocl_queue_copy(f->queue, old, 0, m->buffer, 0, used_bytes);
     ocl_buffer_free(old);

@@ -16,6 +16,9 @@
 #include "support/literals.h"
 #include "support/scratch.h"
 
+#include "ocl/helper/helper.h"
+#include "session/context_handle.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
@@ -210,6 +213,39 @@ TEST(helper__does_not_work)
     expect_without_helper(script("echoes", "#!/bin/sh\nexec cat >&0\n", 0700), "echoes", 1);
 }
 
+/* Memory that a session may not take must not end the helpers, which all sessions of a context
+ * share. */
+TEST(helper__outlives_memory_that_was_refused)
+{
+    const kernel_ref ref = {.source = "refused",
+                            .entry = "f",
+                            .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n",
+                            .body = "__kernel void f(__global int *y) { y[0] = 1; }"};
+    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    size_t n_refused = 0;
+    cd_dies(NULL, NULL, NULL, NULL);
+    clg_context *context = cd_context("refused", NULL);
+    device_context *device = context_handle_current(context);
+    for (uint64_t max = 0; status != CLG_OK; max += max / 256 + 16, n_refused++) {
+        memory_budget *budget;
+        ocl_kernel *k;
+        assert_ok(memory_budget_create(max, 0, &budget));
+        memory_budget *before = memory_budget_set(budget);
+        status = ocl_kernel_create(device->ocl, &ref, &k);
+        (void)memory_budget_set(before);
+        if (status == CLG_OK) ocl_kernel_free(k);
+        memory_budget_free(budget);
+        assert_true(helper_is_on(device->ocl));
+        assert_true(status == CLG_OK || status == CLG_ERROR_OUT_OF_HOST_MEMORY);
+        assert_true(max < 64 << 20);
+    }
+    assert_true(n_refused > 10);
+    assert_true(cd_each_helper(getpid(), NULL) > 0);
+    assert_int_equal(cd_helper_lines, 0);
+    context_free(device);
+    clg_context_free(context);
+}
+
 static void kill_child(pid_t pid) { (void)kill(pid, SIGKILL); }
 
 /* Kills the helper processes whenever the compiler hangs. */
@@ -382,5 +418,6 @@ TEST_GROUP(cd_begin, NULL)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[0], "host") == 0) return be_host(argv[1]);
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return test_run_all();
 }

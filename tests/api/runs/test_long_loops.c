@@ -231,6 +231,116 @@ TEST(long_loops__of_known_length_are_planned_once)
     assert_true(check_for(18000) < once + 9000 * 4 + ((size_t)16 << 10));
 }
 
+/* v = v + 1 with v: [0], `trip` times; each v is stacked. */
+TEST(long_loops__of_values_without_elements)
+{
+    enum { TRIP = 9001 };
+    ow_model m = {.ir_version = 8, .opset = 13}, body = {0};
+    ow_bytes loop = ow_node("Loop", "", "trip,,x", "last,all");
+    const int64_t trip = TRIP;
+    clg_value *last, *all;
+    start_body(&body);
+    add_float(&body, "one", 1);
+    ow_simple_node(&body, "Add", "", "v,one", "next");
+    ow_simple_node(&body, "Identity", "", "on", "goes");
+    ow_output(&body, "goes", CLG_BOOL);
+    ow_output(&body, "next", CLG_FLOAT32);
+    ow_output(&body, "next", CLG_FLOAT32);
+    ow_attribute_graph(&loop, "body", body.graph);
+    ow_input(&m, "x", CLG_FLOAT32, 1, (int64_t[]){-1}, "n");
+    ow_initializer(&m, ow_tensor_raw("trip", CLG_INT64, 0, NULL, &trip, sizeof trip));
+    ow_add_node(&m, loop);
+    ow_output(&m, "last", CLG_FLOAT32);
+    ow_output(&m, "all", CLG_FLOAT32);
+    clg_session *s = open_model(context, &m);
+    for (int64_t n = 0; n < 3; n++) {
+        const float zeros[2] = {0};
+        set_floats(s, "x", 1, &n, zeros);
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output(s, "last", &last));
+        assert_ok(clg_session_get_output(s, "all", &all));
+        assert_int_equal(clg_value_dims(last)[0], n);
+        assert_int_equal(clg_value_dims(all)[0], TRIP);
+        assert_int_equal(clg_value_dims(all)[1], n);
+        for (int64_t i = 0; i < TRIP * n; i++)
+            assert_true(((const float *)clg_value_data(all))[i] == (float)(i / n + 1));
+        clg_value_free(last);
+        clg_value_free(all);
+    }
+    clg_session_free(s);
+}
+
+/* Adds to the outer body below a loop: w = w + 1 from w = v on, while w < 2 v + 2.5; each w is
+ * stacked. */
+static void add_inner(ow_model *outer)
+{
+    ow_model body = {0};
+    ow_bytes loop = ow_node("Loop", "inner", ",on,v", "w_last,rows");
+    ow_input(&body, "k", CLG_INT64, 0, NULL, NULL);
+    ow_input(&body, "w_on", CLG_BOOL, 0, NULL, NULL);
+    ow_input(&body, "w", CLG_FLOAT32, 0, NULL, NULL);
+    ow_simple_node(&body, "Add", "", "w,one", "w_next");
+    ow_simple_node(&body, "Less", "", "w_next,until", "w_goes");
+    ow_output(&body, "w_goes", CLG_BOOL);
+    ow_output(&body, "w_next", CLG_FLOAT32);
+    ow_output(&body, "w_next", CLG_FLOAT32);
+    ow_attribute_graph(&loop, "body", body.graph);
+    add_float(outer, "more", 2.5F);
+    ow_simple_node(outer, "Add", "", "v,v", "double");
+    ow_simple_node(outer, "Add", "", "double,more", "until");
+    ow_add_node(outer, loop);
+}
+
+/* v = v + 1 while v < limit; the sums of the inner loop's rows, whose number grows, are stacked. */
+TEST(long_loops__nested)
+{
+    ow_model m = {.ir_version = 8, .opset = 13}, body = {0};
+    ow_bytes loop = ow_node("Loop", "outer", ",yes,x", "last,sums");
+    clg_value *sums;
+    float last;
+    start_body(&body);
+    add_inner(&body);
+    ow_bytes sum = ow_node("ReduceSum", "", "rows", "sum");
+    ow_attribute_int(&sum, "keepdims", 0);
+    ow_add_node(&body, sum);
+    ow_simple_node(&body, "Add", "", "v,one", "next");
+    ow_simple_node(&body, "Less", "", "next,limit", "goes");
+    ow_output(&body, "goes", CLG_BOOL);
+    ow_output(&body, "next", CLG_FLOAT32);
+    ow_output(&body, "sum", CLG_FLOAT32);
+    ow_attribute_graph(&loop, "body", body.graph);
+    ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
+    ow_input(&m, "limit", CLG_FLOAT32, 0, NULL, NULL);
+    add_flag(&m, "yes");
+    add_float(&m, "one", 1);
+    ow_add_node(&m, loop);
+    ow_output(&m, "last", CLG_FLOAT32);
+    ow_output(&m, "sums", CLG_FLOAT32);
+    clg_session *s = open_model(context, &m);
+    static const float limits[] = {0.5F, 30, 3, 60, 60};
+    for (size_t run = 0; run < sizeof limits / sizeof *limits; run++) {
+        const float x = 0;
+        set_floats(s, "x", 0, NULL, &x);
+        set_floats(s, "limit", 0, NULL, &limits[run]);
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "last", &last, sizeof last));
+        assert_ok(clg_session_get_output(s, "sums", &sums));
+        int n = 0;
+        for (bool goes = true; goes; n++) {
+            double expected = 0, w = n;
+            do expected += w += 1;
+            while (w < 2 * n + 2.5);
+            assert_true(n < clg_value_dims(sums)[0]);
+            assert_true((double)((const float *)clg_value_data(sums))[n] == expected);
+            goes = (float)(n + 1) < limits[run];
+        }
+        assert_int_equal(clg_value_dims(sums)[0], n);
+        assert_true(last == (float)n);
+        clg_value_free(sums);
+    }
+    clg_session_free(s);
+}
+
 /* The shape of a stacked output of no iterations is [0, 2, 3], which only the body's nodes tell. */
 TEST(long_loops__of_no_iteration_have_inferred_shapes)
 {

@@ -179,6 +179,28 @@ TEST(model_limits__every_allocation_counts)
     clg_model_free(model);
 }
 
+/* Memory that grows has slack only where the budget has room for it. */
+TEST(model_limits__slack_is_not_refused)
+{
+    const clg_limits limits = memory_limit(64 * MIB);
+    clg_model *model = load_softmax();
+    clg_session *s;
+    frame_memory m = {0};
+    assert_ok(open_limited(model, &limits, &s));
+    run_small(s);
+    memory_budget *b = s->exec->budget, *before = memory_budget_set(b);
+    assert_ok(frame_reserve(s->frame, &m, MIB, OCL_BUFFER_DEVICE));
+    const uint64_t taken = memory_budget_max(b) - memory_budget_used(b) - MIB - MIB / 16;
+    assert_ok(memory_budget_take(b, taken));
+    assert_ok(frame_reserve(s->frame, &m, 2 * MIB, OCL_BUFFER_DEVICE)); /* after giving 1 back */
+    assert_true(ocl_buffer_size(m.buffer) == 2 * MIB);
+    memory_budget_give(b, taken);
+    frame_drop(s->frame, &m);
+    (void)memory_budget_set(before);
+    clg_session_free(s);
+    clg_model_free(model);
+}
+
 /* Loads, prepares and runs a model within a limit; frees everything. */
 static clg_status whole_life(const large_model *kind, const clg_limits *limits)
 {

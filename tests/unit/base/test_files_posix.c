@@ -156,6 +156,37 @@ TEST(files__concurrent_writers_keep_their_temporary_files)
     }
 }
 
+static void *write_often(void *path)
+{
+    for (int i = 0; i < 500; i++)
+        if (file_write(path, "whole", 5) != CLG_OK) {
+            print_message("%s\n", error_text());
+            return path;
+        }
+    return NULL;
+}
+
+/* A temporary file gets its final name, and another writer's gets the name that it had, while a
+ * third one looks at it. */
+TEST(files__writers_of_one_file_never_fail)
+{
+    enum { N = 8 };
+    const char *path = scratch_path("often/file");
+    pthread_t threads[N];
+    size_t n_failed = 0;
+    assert_ok(file_make_folders(scratch_path("often")));
+    for (int i = 0; i < N; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_often, (void *)(uintptr_t)path),
+                         0);
+    for (int i = 0; i < N; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        n_failed += failed != NULL;
+    }
+    assert_int_equal(n_failed, 0);
+    expect_content(path, "whole");
+}
+
 TEST(files__foreign_temporary_names_do_not_block)
 {
     /* Names that are taken by something that cannot be a left-over: folders. */

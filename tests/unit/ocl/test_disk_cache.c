@@ -202,6 +202,30 @@ TEST(cache__unusable_folder_is_memory_only_with_one_warning)
     }
 }
 
+/* A session's max_memory_bytes must not end the cache, which all sessions of a context share. */
+TEST(cache__remains_usable_after_memory_was_refused)
+{
+    const char *folder = scratch_path("refused");
+    memory_budget *none;
+    size_t n_stored = 0;
+    n_warnings = 0;
+    log_set(count_warnings, NULL, CLG_LOG_WARNING);
+    disk_cache *s = open_cache(folder);
+    for (uint64_t max = 0; n_stored == 0; max += 16) {
+        assert_true(max < 1 << 20);
+        assert_ok(memory_budget_create(max, 0, &none));
+        memory_budget *before = memory_budget_set(none);
+        put(s, key_a, "what", "payload");
+        (void)memory_budget_set(before);
+        memory_budget_free(none);
+        assert_true(disk_cache_is_on_disk(s));
+        n_stored += has(s, key_a, "payload");
+    }
+    disk_cache_close(s);
+    log_set(NULL, NULL, CLG_LOG_ERROR);
+    assert_int_equal(n_warnings, 0);
+}
+
 #ifndef _WIN32
 TEST(cache__folder_of_others_is_memory_only_with_one_warning)
 {

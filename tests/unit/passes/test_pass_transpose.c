@@ -119,3 +119,31 @@ TEST(transpose__an_island_of_two_inputs_and_outputs)
     assert_int_equal(add->inputs[1], g->inputs[1]);
     graph_free(g);
 }
+
+/* Adds n sums in a zigzag: each of two neighbours among n + 1 results of Relu, of which the first
+ * one's input is x and that of the others is t. Each sum goes through a Transpose to an output. */
+static void zigzag(pass_case *m, value_id x, value_id t, size_t n)
+{
+    value_id *r = memory_zalloc(n + 1, sizeof *r), *sums = memory_zalloc(n, sizeof *sums);
+    for (size_t i = 0; i <= n; i++) r[i] = pass_case_node(m, "Relu", 1, i == 0 ? &x : &t, "");
+    for (size_t i = 0; i < n; i++) sums[i] = pass_case_node(m, "Add", 2, &r[i], "");
+    for (size_t i = 0; i < n; i++)
+        assert_ok(graph_add_output(m->graph, transposed(m, sums[i], to_first, "")));
+    memory_free(r);
+    memory_free(sums);
+}
+
+/* A node that does not fit takes all others of a zigzag with it, one after another. */
+TEST(transpose__long_zigzags_take_linear_time)
+{
+    enum { N = 40000 };
+    pass_case m = pass_case_start();
+    value_id z = pass_case_input(&m, "z", 4, (int64_t[]){2, 5, 7, 3});
+    value_id t = transposed(&m, image(&m, "x"), to_last, "t");
+    zigzag(&m, z, t, N);
+    value_id whole = transposed(&m, pass_case_node(&m, "Relu", 1, &t, "r"), to_first, "whole");
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "Exp", 1, &whole, "y"), "transpose");
+    /* that of the zigzag's sums, and of x for them; not those around the last Relu */
+    assert_int_equal(pass_case_count(g, "Transpose"), N + 1);
+    graph_free(g);
+}
