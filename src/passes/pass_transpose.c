@@ -87,12 +87,11 @@ typedef struct island {
     graph *graph;
     graph_info info;
     permutation in;
-    bool *member;      /* [node] */
-    uint32_t *fitting; /* [value]: its uses by members and inverse Transposes */
-    node_id
-        *readers; /* by value: the nodes with it as an input, of value v from readers_of[v] on */
-    size_t *readers_of;
-    node_id *removed; /* members that were removed and whose neighbours are to be checked */
+    bool *member;       /* [node] */
+    uint32_t *fitting;  /* [value]: its uses by members and inverse Transposes */
+    node_id *readers;   /* the nodes with an input, those of value v from readers_of[v] on */
+    size_t *readers_of; /* [value + 1] */
+    node_id *removed;   /* members that were removed and whose neighbours are to be checked */
     size_t n_removed;
     size_t n_nodes;
 } island;
