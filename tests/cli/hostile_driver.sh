@@ -21,7 +21,8 @@ cp -r cache warm
 classes=(simd simt)
 rows=0
 
-# A command under the layer. Exit codes are those of the command line's contract.
+# A command under the layer. Exit codes are those of the command line's contract. Sets $hostile
+# where the driver answered nonsense.
 endure() { # ASSIGNMENT ARGS...
   local assignment=$1 code
   shift
@@ -42,6 +43,10 @@ endure() { # ASSIGNMENT ARGS...
   ! grep -qE '^(faults|hostile driver): [1-9]' .test/err || hostile=yes
 }
 
+expect_hostile() { # WHAT
+  [ "$hostile" = yes ] || [ "${CLG_COMPILE_HELPER-}" != off ] || echo "$1: the driver was not hostile"
+}
+
 # Runs digits with an empty cache and then with what that stored, or with that of a good driver;
 # then with a good driver.
 row() { # CACHE ASSIGNMENT
@@ -57,8 +62,7 @@ row() { # CACHE ASSIGNMENT
     "$CLTOOL" "${run[@]}" --kernels "$class" >/dev/null 2>.test/err ||
       echo "$2: a good driver afterwards: exit $?: $(tail -n 3 .test/err)"
   done
-  [ "$hostile" = yes ] || [ "${CLG_COMPILE_HELPER-}" != off ] ||
-    echo "$2: the driver was not hostile"
+  expect_hostile "$2"
   rows=$((rows + 1))
 }
 one_class() { # ROW...
@@ -83,14 +87,19 @@ done
 for gone in platforms:0 platforms:1 devices:0 devices:1 devices:2; do
   one_class warm "CLG_HOSTILE_GONE=$gone"
 done
-# Time stamps and the status of events matter where time is measured.
-for word in times status failed late; do
-  endure "CLG_HOSTILE=$word" profile digits.onnx --fill random:1 -q
-  endure "CLG_HOSTILE=$word" bench digits.onnx --runs 5 -q
+one_command() { # ASSIGNMENT ARGS...
+  hostile=no
+  endure "$@"
+  expect_hostile "$*"
+}
+# Time stamps matter where time is measured. The states of events: faults.hostile_driver.
+for word in times late; do
+  one_command "CLG_HOSTILE=$word" profile digits.onnx --fill random:1 -q
+  one_command "CLG_HOSTILE=$word" bench digits.onnx --runs 5 -q
 done
-endure CLG_HOSTILE=sizes,texts,many devices --diagnose
-endure CLG_HOSTILE_NUMBERS=all=-1 devices --measure
-endure CLG_HOSTILE_NUMBERS=all=0 devices --measure
+one_command CLG_HOSTILE=sizes,texts,many devices --diagnose
+one_command CLG_HOSTILE_NUMBERS=all=-1 devices --measure
+one_command CLG_HOSTILE_NUMBERS=all=0 devices --measure
 
 # CL_OUT_OF_RESOURCES, CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY at the N-th call and
 # each K-th one after it.

@@ -168,6 +168,11 @@ def read_npy(path):
     return about['shape'], struct.unpack('<%df' % ((len(data) - n) // 4), data[n:])
 
 
+def difference(a, b):
+    """Infinite for NaNs, which max() would lose."""
+    return abs(a - b) if a == a and b == b else float('inf')
+
+
 def expect(how, width, height, result, *paths):
     shape, values = read_npy(result)
     row = len(values) // shape[0]
@@ -175,7 +180,7 @@ def expect(how, width, height, result, *paths):
     for i, path in enumerate(paths):
         wanted = list(resized(path, how, shape[1], int(width), int(height)))
         assert len(wanted) == row, (len(wanted), row)
-        worst = max(abs(a - b) for a, b in zip(wanted, values[i * row:]))
+        worst = max(difference(a, b) for a, b in zip(wanted, values[i * row:]))
         if worst > 1e-6:
             print('%s differs by %g' % (path, worst))
     print('%s to %sx%s: %d images compared' % (how, width, height, len(paths)))

@@ -78,7 +78,8 @@ def planes(image):
 
 
 def worst_of(values, wanted):
-    return max(abs(a - b / 255) for a, b in zip(values, wanted))
+    """The largest difference; infinite for NaNs, which max() would lose."""
+    return max(abs(a - b / 255) if a == a else math.inf for a, b in zip(values, wanted))
 
 
 def compare_sizes():

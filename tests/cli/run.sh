@@ -128,6 +128,18 @@ show run classes.onnx -i even.npy -o classes -q
 show run classes.onnx -i even.npy --expect who=even.npy -q
 show run classes.onnx -i x.npy --top 1 -q
 show run classes.onnx -i even.npy --json -q
+echo "== integers that differ by one beyond 2^53"
+wide_graph() {
+  onnx_node Identity same x y
+  onnx_input x 7 2
+  onnx_output y 7 2
+}
+onnx_model wide_graph >wide.onnx
+f32 00000001 00200000 ffffffff 7fffffff | npy '<i8' '(2,)' >wide.npy
+f32 00000001 00200000 fffffffe 7fffffff | npy '<i8' '(2,)' >less.npy
+show run wide.onnx -i wide.npy --expect wide.npy --rtol 0 --atol 0 -q
+show run wide.onnx -i wide.npy --expect less.npy --rtol 0 --atol 0 -q
+show run wide.onnx -i wide.npy --expect less.npy --rtol 0 --atol 1 -q
 echo "== -o is a folder here"
 for output in y=out.npy out.npy out.pb x.npy; do show run digits.onnx -i table.csv -o $output -q; done
 [ -e y=out.npy ] || [ -e out.npy ] || echo "no folders of such names"

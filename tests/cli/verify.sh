@@ -51,6 +51,8 @@ show verify --atol 2 -q cases/group/test_wrong
 echo "== tolerances of single cases"
 echo '{"test_wrong": [0, 2], "test_near": [1e-6, 0]}' >tolerance.json
 show verify --tolerance tolerance.json cases/group
+echo '{"test_wrong": [0, 0], "test_wrong/y": [0, 2], "test_near/x": [1, 1]}' >tolerance.json
+show verify --tolerance tolerance.json --rtol 1e-6 cases/group
 echo '{"test_wrong": 2}' >tolerance.json
 show verify --tolerance tolerance.json cases/group
 echo 'test_wrong' >tolerance.json

@@ -12,6 +12,7 @@
 #include "support/scratch.h"
 
 #include "base/memory.h"
+#include "ocl/queue/queue.h"
 
 #include <clgraph/opencl.h>
 
@@ -101,6 +102,43 @@ TEST(hostile_driver__numbers)
             (void)snprintf(number, sizeof number, "%s=%s", names[i], values[k]);
             endure("CLG_HOSTILE_NUMBERS", number);
         }
+}
+
+/* Waits for reads that did not block, where the queue asks for the states of their events. A thread
+ * that was descheduled for long does not ask. */
+static void read_by_state(const char *word)
+{
+    enum { N_READS = 20 };
+    const ocl_context_options options = {.cache_dir = ""};
+    ocl_context *ocl = NULL;
+    ocl_queue *q = NULL;
+    ocl_buffer *b = NULL;
+    float x[N] = {0}, y[N];
+    assert_ok(ocl_context_create(0, &options, &ocl));
+    assert_ok(ocl_queue_create(ocl, &q));
+    assert_ok(ocl_buffer_create(ocl, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    const long before = n_answers();
+    assert_true(platform_set_env("CLG_HOSTILE", word));
+    for (int i = 0; i < N_READS; i++) {
+        x[i] = (float)(i + 1);
+        q->last_wait_ns = 0; /* else a late driver is not asked again */
+        assert_ok(ocl_queue_write(q, b, 0, x, sizeof x, false));
+        assert_ok(ocl_queue_read(q, b, 0, y, sizeof y, false));
+        assert_ok(ocl_queue_finish(q));
+        assert_memory_equal(x, y, sizeof x);
+    }
+    assert_true(platform_set_env("CLG_HOSTILE", NULL));
+    if (q->stays_awake && n_answers() == before) fail_msg("CLG_HOSTILE=%s changed no answer", word);
+    ocl_buffer_free(b);
+    ocl_queue_free(q);
+    ocl_context_free(ocl);
+    assert_int_equal(memory_n_live(), 0);
+}
+
+TEST(hostile_driver__states_of_events)
+{
+    static const char *const words[] = {"status", "failed", "late"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) read_by_state(words[i]);
 }
 
 TEST(hostile_driver__devices_that_go)

@@ -11,8 +11,8 @@
 # BUILD/fuzz-results/findings; the exit status is 1 when this call found something.
 #
 # CLG_FUZZ_SEED sets the first seed (default: the time), CLG_FUZZ_BUILT=1 skips the build,
-# CLG_FUZZ_GO_ON=1 goes on after a finding, CLG_FUZZ_RESULTS is another folder for the results,
-# CLG_FUZZ_NICE another priority than 19.
+# CLG_FUZZ_GO_ON=1 goes on after a finding, CLG_FUZZ_RESULTS is another folder for the results and,
+# in its corpus/, for new inputs, CLG_FUZZ_NICE another priority than 19.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd -- "$root"
@@ -52,6 +52,8 @@ fi
 
 results=${CLG_FUZZ_RESULTS:-$build/fuzz-results}
 pieces_open "$root" "$results" target seed seconds cpu_s executions edges findings ran kernels
+corpora=${CLG_FUZZ_RESULTS:+$results/corpus}
+corpora=${corpora:-$build/fuzz-corpus}
 mkdir -p "$results/findings"
 
 dictionary=$build/fuzz-onnx.dict
@@ -66,7 +68,7 @@ if [ -z "${OCL_ICD_VENDORS:-}" ] && [ -f "$pocl" ]; then export OCL_ICD_VENDORS=
 # Runs a target for so many seconds and adds the piece's line. Returns 1 when it found something.
 piece() { # TARGET SEED SECONDS
   local target=$1 seed=$2 limit=$3 status=0
-  local log=$results/$target-$seed.log corpus=$build/fuzz-corpus/$target
+  local log=$results/$target-$seed.log corpus=$corpora/$target
   local options=(-seed="$seed" -max_total_time="$limit" -timeout=25 -rss_limit_mb=3072
     -max_len=4096 -print_final_stats=1 -artifact_prefix="$results/findings/$target-")
   case $target in
@@ -82,9 +84,13 @@ piece() { # TARGET SEED SECONDS
   edges=$(grep -oE ' cov: [0-9]+' "$log" | tail -n 1 | tr -dc 0-9)
   # "run: 11 models loaded, 9 run, 8 of them launched a kernel"
   ran=$(sed -nE 's/^run: .* ([0-9]+) run, ([0-9]+) of .*/\1 \2/p' "$log" | tail -n 1)
+  ran=${ran:-0 0}
+  if [ "$target" = run ] && [ "${ran##* }" -eq 0 ]; then
+    echo "run: no kernel was launched" | tee -a "$log" >&2
+    status=1
+  fi
   # shellcheck disable=SC2086 # two columns
-  pieces_add "$target" "$seed" "$pieces_s" "$pieces_cpu_s" "${executed:-0}" "${edges:-0}" "$status" \
-    ${ran:-0 0}
+  pieces_add "$target" "$seed" "$pieces_s" "$pieces_cpu_s" "${executed:-0}" "${edges:-0}" "$status" $ran
   [ "$status" -eq 0 ] || grep -m 3 -E 'ERROR|SUMMARY|runtime error|does not hold|artifact' "$log" >&2
   return "$status"
 }

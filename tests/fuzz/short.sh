@@ -9,6 +9,6 @@ echo "first seed: CLG_FUZZ_SEED=$CLG_FUZZ_SEED"
 bash "${CLG_SOURCE_DIR:?}/tests/fuzz/run.sh" all "${CLG_FUZZ_SECONDS:-5}" "${CLG_BUILD_DIR:?}" || {
   # The folder is removed: keep what failed beside the build.
   mkdir -p "$CLG_BUILD_DIR/fuzz-findings"
-  cp -v "$WORK"/findings/* "$CLG_BUILD_DIR/fuzz-findings/"
+  find "$WORK/findings" "$WORK" -maxdepth 1 -type f -exec cp {} "$CLG_BUILD_DIR/fuzz-findings/" \;
   exit 1
 }

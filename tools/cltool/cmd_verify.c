@@ -222,7 +222,10 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
     }
     if (status != CLG_OK) return set_failed(c, status, "");
     double rtol = v->options->rtol, atol = options_atol(v->options, DEFAULT_ATOL);
-    json_t *own = json_object_get(v->tolerances, c->name);
+    char *key = must_printf("%s/%s", c->name, name);
+    json_t *own = json_object_get(v->tolerances, key);
+    free(key);
+    if (!own) own = json_object_get(v->tolerances, c->name);
     if (!own) own = json_object_get(v->tolerances, "default");
     if (own) {
         rtol = json_number_value(json_array_get(own, 0));

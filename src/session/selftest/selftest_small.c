@@ -313,16 +313,25 @@ static bool are_usable(const tensor *known)
 }
 
 /* Takes over an operand, with other dims. */
-static void take_operand(const lower_operand *from, const shape *dims, bool may_know,
+static void take_operand(const lower_operand *from, const shape *dims, bool knows,
                          lower_operand *to)
 {
     *to = *from;
     to->dims = *dims;
     if (from->dtype == CLG_DTYPE_NONE) return;
-    if (from->known && (!may_know || !shape_equal(&from->dims, dims) ||
+    if (from->known && (!knows || !shape_equal(&from->dims, dims) ||
                         (dtype_is_float(from->dtype) && !are_usable(from->known))))
         to->known = NULL;
     set_strides(from, to);
+}
+
+/* Returns whether lowering may see the elements of inputs. Indices are only in range of the sizes
+ * for which they were given. */
+static bool may_know(const lower_context *lc, const selftest_op *op, const shape dims[])
+{
+    for (size_t i = 0; i < lc->n_inputs && op->contents == selftest_index_contents; i++)
+        if (!shape_equal(&lc->inputs[i].dims, &dims[i])) return false;
+    return true;
 }
 
 static const node copy_node = {.name = "",
@@ -365,8 +374,9 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
     if (!(is_product ? shrink_product(lc, impl, attempt, dims)
                      : selftest_shrink(lc, attempt, dims)))
         return CLG_OK;
+    const bool knows = !is_product && may_know(lc, op, dims);
     for (size_t i = 0; i < lc->n_inputs; i++)
-        take_operand(&lc->inputs[i], &dims[i], !is_product, &p->inputs[i]);
+        take_operand(&lc->inputs[i], &dims[i], knows, &p->inputs[i]);
     *out_made = true;
     return is_product ? fix_numbers(p) : CLG_OK;
 }

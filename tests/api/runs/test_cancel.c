@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tests tokens (clg_cancel): a token that is triggered at any of its checks ends loading, the
- * creation of a session, preparations and runs with CANCELLED, and the same work is right
- * afterwards. The token triggers itself at the N-th check, so that nothing depends on time; that
- * there are as many checks as nodes or steps shows that none takes long to be heard.
+ * creation of a session, preparations and runs with CANCELLED; afterwards the same work succeeds,
+ * and runs give the same bits. The token triggers itself at the N-th check, so that nothing depends
+ * on time; that there are as many checks as nodes or steps shows that none takes long to be heard.
  */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
@@ -22,7 +22,8 @@ TEST_GROUP(open_context, close_context)
 
 enum { N_NODES = 40, NEVER = 1 << 30 };
 
-static const float zeros[2] = {0.0F, 0.0F};
+static const float x_floats[2] = {0.5F, -2.0F};
+static const int64_t x_int = 3; /* of the kinds with a scalar */
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
@@ -119,7 +120,7 @@ static void open_work(const char *kind, work *out_work)
     options.cancel = out_work->token;
     assert_ok(clg_session_create(context, out_work->model, &options, &out_work->session));
     assert_ok(sized_input(out_work->session, "x", out_work->kind->dtype, out_work->kind->rank, dims,
-                          zeros));
+                          out_work->kind->rank > 0 ? (const void *)x_floats : &x_int));
 }
 
 static void close_work(work *w)
@@ -172,14 +173,34 @@ TEST(cancel__preparing_ends_at_any_step)
     close_work(&w);
 }
 
-TEST(cancel__a_run_ends_before_any_launch)
+static void run_with(work *w, const float *x, float y[2])
 {
-    work w;
-    open_work("layers", &w);
-    assert_ok(clg_session_run(w.session));
-    assert_true(cancel_everywhere("running", run, &w) >= N_NODES);
-    assert_true(cancel_everywhere("running asynchronously", run_async, &w) >= N_NODES);
-    close_work(&w);
+    assert_ok(sized_input(w->session, "x", CLG_FLOAT32, 1, (int64_t[]){2}, x));
+    assert_ok(clg_session_run(w->session));
+    assert_ok(clg_session_get_output_data(w->session, "y", y, 2 * sizeof *y));
+}
+
+/* What is cancelled has other inputs, so that nothing of it may be left in the next result. */
+TEST(cancel__a_run_ends_before_any_launch_and_the_next_one_is_right)
+{
+    static clg_status (*const phases[])(work * w) = {run, run_async, plan_it};
+    static const char *const kinds[] = {"live", "equal", "constants"};
+    static const float others[2] = {7.0F, 0.25F};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        work w;
+        float before[2], after[2];
+        open_work(kinds[i], &w);
+        for (size_t k = 0; k < sizeof phases / sizeof *phases; k++) {
+            run_with(&w, x_floats, before);
+            run_with(&w, others, after);
+            assert_memory_not_equal(before, after, sizeof before);
+            const size_t n = cancel_everywhere("running", phases[k], &w);
+            if (i == 0) assert_true(n >= N_NODES);
+            run_with(&w, x_floats, after);
+            assert_memory_equal(before, after, sizeof before);
+        }
+        close_work(&w);
+    }
 }
 
 TEST(cancel__a_clone_obeys_the_token_of_its_origin)
@@ -189,7 +210,7 @@ TEST(cancel__a_clone_obeys_the_token_of_its_origin)
     const int64_t dims[] = {2};
     open_work("layers", &w);
     assert_ok(clg_session_clone(w.session, &clone));
-    assert_ok(sized_input(clone, "x", CLG_FLOAT32, 1, dims, zeros));
+    assert_ok(sized_input(clone, "x", CLG_FLOAT32, 1, dims, x_floats));
     clg_session_free(w.session);
     w.session = NULL;
     clg_cancel_trigger(w.token);

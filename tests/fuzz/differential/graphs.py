@@ -37,6 +37,10 @@ class Graph:
     def weight(self, *shape, low=-0.5, high=0.5):
         return self.m.value(self.m.tensor(F, shape, low, high), True)
 
+    def number(self, value, dtype=numpy.float32):
+        """A constant, as exporters write it; one in twenty is an input."""
+        return self.m.value(numpy.array(value, dtype), self.m.chance(0.95))
+
     # Steps; each returns False where no value fits.
 
     def unary(self):
@@ -54,11 +58,11 @@ class Graph:
 
     def gelu(self):
         name, shape = self.draw()
-        a = self.keep("Div", [name, numpy.array(2**0.5, numpy.float32)], shape)
+        a = self.keep("Div", [name, self.number(2**0.5)], shape)
         a = self.keep("Erf", [a], shape)
-        a = self.keep("Add", [a, numpy.array(1, numpy.float32)], shape)
+        a = self.keep("Add", [a, self.number(1)], shape)
         a = self.keep("Mul", [name, a], shape)
-        self.keep("Mul", [a, numpy.array(0.5, numpy.float32)], shape)
+        self.keep("Mul", [a, self.number(0.5)], shape)
 
     def silu(self):
         name, shape = self.draw()
@@ -72,9 +76,9 @@ class Graph:
         name, shape = v
         mean = self.keep("ReduceMean", [name], shape[:-1] + [1], axes=[-1])
         centred = self.keep("Sub", [name, mean], shape)
-        square = self.keep("Pow", [centred, numpy.array(2, numpy.float32)], shape)
+        square = self.keep("Pow", [centred, self.number(2)], shape)
         variance = self.keep("ReduceMean", [square], shape[:-1] + [1], axes=[-1])
-        shifted = self.keep("Add", [variance, numpy.array(1e-2, numpy.float32)], shape[:-1] + [1])
+        shifted = self.keep("Add", [variance, self.number(1e-2)], shape[:-1] + [1])
         root = self.keep("Sqrt", [shifted], shape[:-1] + [1])
         scaled = self.keep("Div", [centred, root], shape)
         self.keep("Mul", [scaled, self.weight(shape[-1], low=0.5, high=1.5)], shape)
@@ -113,14 +117,14 @@ class Graph:
         for order in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]):
             y = self.keep("MatMul", [name, self.weight(width, width)], [n, length, width])
             shape = [n, length, heads, width // heads]
-            y = self.keep("Reshape", [y, numpy.array(shape, numpy.int64)], shape)
+            y = self.keep("Reshape", [y, self.number(shape, numpy.int64)], shape)
             parts.append(self.keep("Transpose", [y], [shape[i] for i in order], perm=order))
         scores = self.keep("MatMul", parts[:2], [n, heads, length, length])
-        scores = self.keep("Mul", [scores, numpy.array(0.5, numpy.float32)], [n, heads, length, length])
+        scores = self.keep("Mul", [scores, self.number(0.5)], [n, heads, length, length])
         scores = self.keep("Softmax", [scores], [n, heads, length, length], axis=-1)
         y = self.keep("MatMul", [scores, parts[2]], [n, heads, length, width // heads])
         y = self.keep("Transpose", [y], [n, length, heads, width // heads], perm=[0, 2, 1, 3])
-        self.keep("Reshape", [y, numpy.array([n, length, width], numpy.int64)], [n, length, width])
+        self.keep("Reshape", [y, self.number([n, length, width], numpy.int64)], [n, length, width])
         return True
 
     def convolution(self):
@@ -209,7 +213,7 @@ class Graph:
     def where(self):
         name, shape = self.draw()
         other = self.draw(lambda s: s == shape)
-        (condition,) = self.m.node("Less", [name, numpy.array(0.1, numpy.float32)])
+        (condition,) = self.m.node("Less", [name, self.number(0.1)])
         self.keep("Where", [condition, name, other[0]], shape)
 
     def shape_arithmetic(self):
@@ -228,7 +232,7 @@ class Graph:
     def branch(self):
         name, shape = self.draw()
         (total,) = self.m.node("ReduceSum", [name], keepdims=0)
-        (condition,) = self.m.node("Less", [total, numpy.array(0.2, numpy.float32)])
+        (condition,) = self.m.node("Less", [total, self.number(0.2)])
         info = helper.make_tensor_value_info
         branches = {}
         for which in ("then_branch", "else_branch"):
@@ -272,7 +276,7 @@ def make(seed, number):
     inputs = set(m.case_.inputs)
     leaves = [n for n, _ in g.values if n not in used and n not in inputs]
     others = [n for n, _ in g.values if n in used and n not in inputs]
-    outputs = leaves[-3:]
+    outputs = leaves  # else passes remove what leads to them
     if others and m.chance(0.4):
         outputs = outputs + [m.r.choice(others)]
     m.case_.row = "graph"

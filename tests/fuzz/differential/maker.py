@@ -32,6 +32,9 @@ NUMPY = {
     "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "int4": ml_dtypes.int4,
     "uint4": ml_dtypes.uint4,
+    "int2": ml_dtypes.int2,
+    "uint2": ml_dtypes.uint2,
+    "float4e2m1": ml_dtypes.float4_e2m1fn,
 }
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 SIGNED = ["int8", "int16", "int32", "int64"]
@@ -39,6 +42,7 @@ UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 INTEGERS = SIGNED + UNSIGNED
 NUMBERS = FLOATS + INTEGERS
 ALL = NUMBERS + ["bool", "string"]
+NARROW = [n for n in NUMPY if n.startswith("float8") or n[-1] in "24" and n not in ALL] + ["float4e2m1"]
 # ONNX's names of types, where they differ from ours.
 ONNX_NAMES = {"float": "float32", "double": "float64"}
 WORDS = ["", "a", "bc", "Zebra", "the cat", "naïve", "x,y", "0", "A", "the"]
@@ -53,6 +57,11 @@ def name_of(dtype):
     raise KeyError(dtype)
 
 
+def onnx_name(name):
+    """The name of a type of NUMPY in TensorProto."""
+    return {v: k for k, v in ONNX_NAMES.items()}.get(name, name).upper()
+
+
 def element_type(array):
     """ONNX's number of the element type of ARRAY."""
     if array.dtype == numpy.object_ or array.dtype.kind in "US":
@@ -65,8 +74,9 @@ class Case:
 
     nodes: NodeProtos in order. inputs: {name: array or list of arrays}, in the order of the graph.
     constants: {name: array}, initializers. outputs: names. opsets: {domain: version}.
-    tolerance: (rtol, atol) in place of that of the element type. only: the names of the rivals that
-    count ("ort", "onnx"), for what one of them does not do by the standard.
+    tolerance: (rtol, atol) of floats in place of that of the element type. steps: by how much
+    integers may differ. only: the names of the rivals that count ("ort", "onnx"), for what one of
+    them does not do by the standard.
     """
 
     def __init__(self, row, opsets):
@@ -77,6 +87,7 @@ class Case:
         self.constants = {}
         self.outputs = []
         self.tolerance = None
+        self.steps = 0
         self.only = None
         self.symbolic = False
         self.declared = True
@@ -181,8 +192,12 @@ class Maker:
         raise KeyError(f"{self.operator}: no type variable {variable}")
 
     def type(self, variable="T", among=None):
-        """A type that the schema allows for VARIABLE, float32 more often than others."""
-        among = ALL if among is None else among
+        """A type that the schema allows for VARIABLE, float32 more often than others; without AMONG,
+        now and then one of 8 bits or less that only few operators have."""
+        if among is None:
+            among = ALL
+            if self.schema and self.chance(0.15) and set(NARROW) & set(self.allowed(variable)):
+                among = NARROW
         allowed = [t for t in (self.allowed(variable) if self.schema else among) if t in among]
         if not allowed:
             raise KeyError(f"{self.operator}: no type among {among}")
@@ -235,9 +250,9 @@ class Maker:
         kind = numpy.dtype(NUMPY[dtype])
         if "int" in dtype:
             low = (0 if dtype.startswith("u") else -9) if low is None else low
-            high = 9 if high is None else high
-            if dtype in ("int4", "uint4"):
-                low, high = max(low, -8 if dtype == "int4" else 0), min(high, 7)
+            limits = ml_dtypes.iinfo(kind)
+            high = (int(limits.max) if dtype in NARROW else 9) if high is None else high
+            low, high = max(low, int(limits.min)), min(high, int(limits.max))
             return self.n.integers(int(low), int(high), shape, endpoint=True).astype(kind)
         low = -3.0 if low is None else low
         high = 3.0 if high is None else high
@@ -252,6 +267,8 @@ class Maker:
     def wide(self, dtype, shape):
         """Integers over the whole range of DTYPE; floats over many magnitudes."""
         kind = numpy.dtype(NUMPY[dtype])
+        if dtype in NARROW:
+            return self.tensor(dtype, shape, -1000, 1000)
         if kind.kind in "iu":
             info = numpy.iinfo(kind)
             return self.n.integers(info.min, info.max, shape, dtype=kind, endpoint=True)
@@ -299,8 +316,10 @@ class Maker:
         )
         return results
 
-    def case(self, *inputs, outputs=1, optional=False, tolerance=None, only=None, **attributes):
-        """The case of one node of this operator. OPTIONAL: outputs but the first may be left out."""
+    def case(self, *inputs, outputs=1, optional=False, tolerance=None, steps=0, only=None, **attributes):
+        """The case of one node of this operator. OPTIONAL: outputs but the first may be left out.
+        tolerance, steps, only: as in Case."""
+        self.case_.steps = steps
         results = self.node(self.operator, inputs, outputs, self.domain, **attributes)
         if optional and outputs > 1:
             node = self.case_.nodes[-1]
@@ -328,6 +347,7 @@ def generator(*operators, domain=""):
 
     def register(function):
         for operator in operators:
+            assert (domain, operator) not in GENERATORS, operator
             GENERATORS[(domain, operator)] = function
         return function
 

@@ -82,6 +82,11 @@ def widened(case):
     return (wide, others.pop()) if len(others) == 1 else None
 
 
+def is_float64(case):
+    both = widened(case)
+    return both is not None and both[1] == numpy.float64
+
+
 def in_float32(case):
     """{output: value} computed in float32 and rounded once, as clgraph promises for float16 and
     bfloat16, and for float64 where no rival has it; (None, reason) for cases in float32 alone, and
@@ -134,7 +139,8 @@ def standard(case, results):
     return results
 
 
-# (rtol, atol in units of the largest result) by element type.
+# (rtol, atol in units of the largest result) by element type. Integers, and floats below 16 bits,
+# are equal.
 TOLERANCES = {
     "float64": (1e-6, 1e-8),
     "float32": (1e-3, 2e-5),
@@ -143,22 +149,22 @@ TOLERANCES = {
 }
 
 
-def tolerance(case, expected, rival=""):
-    """(rtol, atol) for the outputs of CASE. Sums of numbers of both signs lose digits in proportion
-    to their terms, of which the largest result is a measure."""
-    if case.tolerance:
-        return case.tolerance
+def tolerance(case, value, rival=""):
+    """[rtol, atol] for an output of CASE. Sums of numbers of both signs lose digits in proportion to
+    their terms, of which the largest result is a measure."""
     rtol = atol = 0.0
-    for value in expected.values():
-        for array in value if isinstance(value, list) else [value]:
-            limits = TOLERANCES.get(array.dtype.name)
-            if limits and rival == "wide" and array.dtype.name == "float64":
-                limits = TOLERANCES["float32"]
-            if limits is None or not array.size:
-                continue
-            size = numpy.abs(array.astype(numpy.float64))
-            size = size[numpy.isfinite(size)]
-            largest = max(1.0, float(size.max())) if size.size else 1.0
-            rtol = max(rtol, limits[0])
-            atol = max(atol, limits[1] * largest)
-    return rtol, atol
+    for array in value if isinstance(value, list) else [value]:
+        name = array.dtype.name
+        if "int" in name:
+            atol = max(atol, 1.01 * case.steps)
+        if name not in TOLERANCES or not array.size:
+            continue
+        if case.tolerance:
+            return list(case.tolerance)
+        limits = TOLERANCES["float32" if rival == "wide" and name == "float64" else name]
+        size = numpy.abs(array.astype(numpy.float64))
+        size = size[numpy.isfinite(size)]
+        largest = max(1.0, float(size.max())) if size.size else 1.0
+        rtol = max(rtol, limits[0])
+        atol = max(atol, limits[1] * largest)
+    return [rtol, atol]

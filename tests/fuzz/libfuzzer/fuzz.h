@@ -23,6 +23,9 @@ typedef void fuzz_target(const uint8_t *data, size_t size_bytes);
 FUZZ_TARGETS(FUZZ_DECLARE)
 #undef FUZZ_DECLARE
 
+/* Returns in how many of its calls fuzz_run launched a kernel. */
+size_t fuzz_run_launches(void);
+
 /* ---- support.c ------------------------------------------------------------------------------- */
 
 /* Writes the bytes to a file of this name in a temporary folder, which is removed at exit; returns

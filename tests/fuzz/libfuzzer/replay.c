@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls fuzz targets with files, without libFuzzer: replay CORPUS [TARGET...]. CORPUS has a folder
- * for each target. Every target must have files there; without TARGET, all are replayed.
+ * for each target. Every target must have files there; without TARGET, all are replayed. `run` must
+ * launch kernels.
  */
 #include "fuzz.h"
 
@@ -64,6 +65,10 @@ int main(int argc, char **argv)
         (void)printf("%-9s %zu files\n", targets[t].name, n);
         (void)fflush(stdout);
         if (n == 0) status = 1;
+        if (targets[t].call == fuzz_run && fuzz_run_launches() == 0) {
+            (void)fprintf(stderr, "run: no kernel was launched\n");
+            status = 1;
+        }
         n_replayed++;
     }
     return n_replayed > 0 ? status : 2;

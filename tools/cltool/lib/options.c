@@ -58,7 +58,7 @@ static const option_row rows[] = {
     {"dump", 0, KIND_LIST, AT(dump), OPTIONS_RUN, "NODE|all",
      "show what a node computes, or all of them; with -o also to files"},
     {"tolerance", 0, KIND_TEXT, AT(tolerance), OPTIONS_VERIFY, "FILE.json",
-     "{\"case\": [rtol, atol]} for single cases, \"default\" for the others"},
+     "{\"case\": [rtol, atol]}, \"case/output\" for one output, \"default\" for the others"},
     {"list-skipped", 0, KIND_FLAG, AT(list_skipped), OPTIONS_VERIFY, NULL,
      "at the end, the skipped cases by reason"},
     {"compare-random", 0, KIND_FLAG, AT(compare_random), OPTIONS_VERIFY, NULL,

@@ -2,7 +2,7 @@
 """ai.onnx.ml, and the optimizers of ai.onnx.preview.training."""
 
 import numpy
-from maker import NUMPY, generator
+from maker import NUMPY, generator, tensor
 
 ML = "ai.onnx.ml"
 KINDS = ["float32", "float32", "float64", "int64", "int32"]
@@ -176,8 +176,6 @@ def tree_classifier(m):
 
 @generator("TreeEnsemble", domain=ML)
 def tree_ensemble(m):
-    from maker import tensor
-
     c, targets = m.int(1, 4), m.int(1, 2)
     dtype = m.pick("float32", "float32", "float64")
     kind = NUMPY[dtype]

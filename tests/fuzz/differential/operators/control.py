@@ -50,8 +50,7 @@ def loop(m):
     state = m.fresh("s")
     nodes = chain(m, "v", [outer, "v"], state, m.int(1, 3))
     if until:  # goes on while the sum is small
-        axes = ["v"] if shape else ["v"]
-        nodes.append(helper.make_node("ReduceSum", axes, ["total"], keepdims=0))
+        nodes.append(helper.make_node("ReduceSum", ["v"], ["total"], keepdims=0))
         nodes.append(helper.make_node("Less", ["total", "bound"], ["going"]))
         m.case_.constants["bound"] = numpy.array(m.float(-1, 4), numpy.float32)
     else:

@@ -2,7 +2,7 @@
 """Operators that read or write where indices say, and those that find indices."""
 
 import numpy
-from maker import FLOATS, INTEGERS, NUMPY, generator
+from maker import ALL, FLOATS, INTEGERS, NUMPY, generator
 
 
 def indices(m, shape, limit, kind=None, negative=True):
@@ -112,7 +112,7 @@ def one_hot(m):
     low = -depth - 1 if not kind.startswith("u") else 0
     shape = m.shape(0, 3)
     where = m.tensor("int64", shape, low if m.version >= 11 else 0, depth + 1)
-    dtype = m.type("T3", [t for t in m.allowed("T3") if t != "string"])
+    dtype = m.type("T3", [t for t in ALL if t != "string"])
     values = m.tensor(dtype, [2])
     depth = numpy.array(depth if m.chance(0.7) else [depth], m.pick(numpy.int32, numpy.int64))
     attributes = m.maybe(0.6, axis=m.int(-len(shape) - 1, len(shape)))

@@ -2,7 +2,7 @@
 """Operators that move data: shapes, parts, order."""
 
 import numpy
-from maker import ALL, NUMBERS, NUMPY, TensorProto, generator
+from maker import NARROW, NUMBERS, NUMPY, TensorProto, generator, onnx_name, tensor
 
 
 def i64(values):
@@ -205,9 +205,7 @@ def constant(m):
         kinds += ["value_float", "value_floats", "value_int", "value_ints", "value_string"]
     kind = m.r.choice(kinds)
     if kind == "value":
-        from maker import tensor
-
-        value = tensor("c", m.tensor(m.type("T", ALL), m.shape(0, 3)))
+        value = tensor("c", m.tensor(m.type(), m.shape(0, 3)))
     else:
         value = {
             "value_float": m.float(-2, 2),
@@ -224,21 +222,18 @@ def constant(m):
 
 @generator("ConstantOfShape")
 def constant_of_shape(m):
-    from maker import tensor
-
     value = None
     if m.chance(0.8):
-        value = tensor("c", m.tensor(m.type("T2", NUMBERS + ["bool"]), [1]))
+        value = tensor("c", m.tensor(m.type("T2", NUMBERS + NARROW + ["bool"]), [1]))
     return m.case(m.value(i64(m.shape(0, 4)), m.chance(0.5)), value=value)
 
 
 @generator("EyeLike")
 def eye_like(m):
     dtype = m.type("T1", NUMBERS)
-    target = {"float32": "FLOAT", "float64": "DOUBLE"}
     dtypes = [t for t in m.allowed("T2") if t in ("float32", "float64", "int32", "int64")]
     to = m.r.choice(dtypes)
-    number = getattr(TensorProto, target.get(to, to.upper()))
+    number = getattr(TensorProto, onnx_name(to))
     attributes = m.maybe(0.5, k=m.int(-4, 4)) | m.maybe(0.5, dtype=number)
     return m.case(m.tensor(dtype, [m.int(1, 7), m.int(1, 7)]), **attributes)
 

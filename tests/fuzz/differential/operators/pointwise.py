@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pointwise operators: one result for each element, inputs broadcast."""
 
+import ml_dtypes
 import numpy
-from maker import FLOATS, INTEGERS, NUMBERS, NUMPY, ONNX_NAMES, TensorProto, generator
+from maker import FLOATS, INTEGERS, NARROW, NUMBERS, NUMPY, TensorProto, generator, onnx_name
 
 # operator: (lowest, highest input; attributes as {name: (low, high)} or {name: (choices)})
 UNARY = {
@@ -157,22 +158,35 @@ def clip(m):
     return m.case(x, *bounds)
 
 
+def castable(m, source, target):
+    """A tensor of type SOURCE whose cast to TARGET the standard defines: floats within the range of
+    integers; integers of any size, whose upper bits are lost; any number for floats."""
+    if source == "string":
+        return numpy.array([str(m.int(0, 100)) for _ in range(5)], numpy.object_)
+    shape = m.shape()
+    if source in INTEGERS and target in INTEGERS and m.chance(0.5):
+        return m.wide(source, shape)
+    if target in NARROW and "float" in target and m.chance(0.6):
+        return m.tensor(source, shape, -1000, 1000)  # beyond the largest of most: `saturate`
+    low, high = (0, 7) if "u" == target[0] or "u" == source[0] else (-7, 7)
+    if "int" in target:
+        limits = ml_dtypes.iinfo(NUMPY[target])
+        low, high = max(low, int(limits.min)), min(high, int(limits.max))
+    return m.tensor(source, shape, low, high)
+
+
 @generator("Cast", "CastLike")
 def cast(m):
     source = m.type("T1", list(NUMPY))
     target = m.type("T2", NUMBERS + ["bool"] if source == "string" else list(NUMPY))
-    low, high = (0, 7) if "u" == target[0] or "u" == source[0] or target == "uint4" else (-7, 7)
-    if source == "string":
-        x = numpy.array([str(m.int(0, 100)) for _ in range(5)], numpy.object_)
-    else:
-        x = m.tensor(source, m.shape(), low, high)
+    x = castable(m, source, target)
     if target == "string" and source not in INTEGERS:
         target = "float32"  # how a float is spelt differs from one library to the next
-    onnx_name = {v: k for k, v in ONNX_NAMES.items()}.get(target, target).upper()
-    if m.operator == "Cast":
-        return m.case(x, to=getattr(TensorProto, onnx_name), **m.maybe(0.2, saturate=m.pick(0, 1)) if
-                      m.version >= 19 and "float8" in target else {})
-    return m.case(x, m.tensor(target, m.shape(high=2, zero=False), low, high))
+    saturates = m.version >= 19 and target.startswith("float8")
+    attributes = m.maybe(0.6, saturate=m.pick(0, 1)) if saturates else {}
+    if m.operator == "CastLike":
+        return m.case(x, m.tensor(target, m.shape(high=2, zero=False)), **attributes)
+    return m.case(x, to=getattr(TensorProto, onnx_name(target)), **attributes)
 
 
 @generator("Dropout")

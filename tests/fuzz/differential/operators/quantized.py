@@ -3,13 +3,12 @@
 value lies between two integers and the rivals multiply in another order."""
 
 import numpy
-from maker import generator
+from maker import TensorProto, generator, onnx_name
 
 from .convolution import geometry
 from .linear import matrices
 
 F = "float32"
-ONE_OFF = (1e-3, 1.01)
 
 
 def scale(m, shape=(), low=0.01, high=0.1):
@@ -43,20 +42,30 @@ def quantize(m):
             block = shape[axis]
             parts[axis] = 1
         attributes |= {"axis": axis, "block_size": block}
-    kinds = ["uint8", "int8"] + (["uint16", "int16"] if m.version >= 21 else [])
-    scales = m.tensor(F, parts, 0.02, 0.2)
-    constant = m.chance(0.7)
-    kind = m.r.choice(kinds)
-    zeros = m.tensor(kind, parts, 0, 20) if m.chance(0.7) else None
-    if m.operator == "QuantizeLinear":
-        if zeros is None:
-            kind = "uint8"
-        x = m.tensor(F, shape, -10, 10)
-        inputs = [x, m.value(scales, constant), None if zeros is None else m.value(zeros, constant)]
-        return m.case(*inputs, tolerance=ONE_OFF, **attributes)
-    x = m.wide(kind, shape)
-    return m.case(x, m.value(scales, constant), None if zeros is None else m.value(zeros, constant),
-                  **attributes)
+    kinds = ["uint8", "int8", "uint8", "int8"]
+    if m.version >= 19:
+        kinds += ["float8e4m3fn", "float8e5m2"]
+    if m.version >= 21:
+        kinds += ["uint16", "int16", "uint4", "int4", "uint4", "int4"]
+    if m.version >= 23:
+        kinds.append("float4e2m1")
+    kind, constant = m.r.choice(kinds), m.chance(0.7)
+    dtype = m.pick(F, F, "float16") if m.version >= 19 else F
+    scales = m.tensor(dtype, parts, 0.02, 0.2)
+    if "float" in kind:  # halves and the like are rounded alike by all if quotients are exact
+        scales = numpy.exp2(numpy.round(numpy.log2(scales))).astype(scales.dtype)
+    zeros = m.tensor(kind, parts, 0, 0 if "float" in kind else 20) if m.chance(0.7) else None
+    parameters = [m.value(scales, constant), None if zeros is None else m.value(zeros, constant)]
+    if m.operator == "DequantizeLinear":
+        return m.case(m.wide(kind, shape), *parameters, **attributes)
+    if zeros is None and m.version >= 21 and (kind != "uint8" or m.chance(0.3)):
+        attributes["output_dtype"] = getattr(TensorProto, onnx_name(kind))
+    elif zeros is None:
+        kind = "uint8"
+    if kind.startswith("float8"):
+        attributes |= m.maybe(0.4, saturate=m.pick(0, 1))
+    x = m.tensor(dtype, shape, *m.pick((-10, 10), (-1000, 1000)))
+    return m.case(x, *parameters, steps=1, **attributes)
 
 
 @generator("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
@@ -67,13 +76,12 @@ def contrib_quantize(m):
     kind = m.pick("uint8", "int8")
     x = m.tensor(F, shape, -10, 10) if m.operator == "QuantizeLinear" else m.wide(kind, shape)
     zeros = m.tensor(kind, parts, 0, 20)
-    return m.case(x, m.tensor(F, parts, 0.02, 0.2), zeros, tolerance=ONE_OFF if m.operator[0] == "Q"
-                  else None, **attributes)
+    return m.case(x, m.tensor(F, parts, 0.02, 0.2), zeros, steps=int(m.operator[0] == "Q"), **attributes)
 
 
 @generator("DynamicQuantizeLinear")
 def dynamic_quantize(m):
-    return m.case(m.tensor(F, m.shape(1, 4, zero=False)), outputs=3, tolerance=ONE_OFF)
+    return m.case(m.tensor(F, m.shape(1, 4, zero=False)), outputs=3, steps=1)
 
 
 @generator("QLinearMatMul")
@@ -87,7 +95,7 @@ def qlinear_matmul(m):
     columns = [b[-1]] if m.chance(0.3) and len(b) == 2 else []
     return m.case(m.wide(ta, a), scale(m), zero(m, ta), m.value(m.wide(tb, b), m.chance(0.7)),
                   scale(m, columns), zero(m, tb, columns), scale(m, (), 0.5, 3), zero(m, ty),
-                  tolerance=ONE_OFF)
+                  steps=1)
 
 
 @generator("QLinearConv")
@@ -102,7 +110,7 @@ def qlinear_conv(m):
     return m.case(m.wide(tx, [m.int(1, 2), c] + size), scale(m), zero(m, tx),
                   m.value(m.wide(tw, [o, c // group] + kernel), True), scale(m, channels),
                   zero(m, tw, channels), scale(m, (), 0.5, 3), zero(m, tx), bias, group=group,
-                  tolerance=ONE_OFF, **attributes)
+                  steps=1, **attributes)
 
 
 @generator("QLinearConv", domain="com.microsoft")
@@ -115,7 +123,7 @@ def contrib_qlinear_conv(m):
     shape = [m.int(1, 2)] + size + [c] if last else [m.int(1, 2), c] + size
     return m.case(m.wide("uint8", shape), scale(m), zero(m, "uint8"),
                   m.value(m.wide("uint8", [o, c] + kernel), True), scale(m), zero(m, "uint8"),
-                  scale(m, (), 0.5, 3), zero(m, "uint8"), tolerance=ONE_OFF, **attributes)
+                  scale(m, (), 0.5, 3), zero(m, "uint8"), steps=1, **attributes)
 
 
 @generator("QGemm", domain="com.microsoft")
@@ -134,7 +142,7 @@ def q_gemm(m):
     arguments = [m.wide(ta, a), scale(m), zero(m, ta), m.value(m.wide(tb, b), True), scale(m),
                  zero(m, tb), bias]
     if m.chance(0.6):
-        return m.case(*arguments, scale(m, (), 0.5, 3), zero(m, ta), tolerance=ONE_OFF, **attributes)
+        return m.case(*arguments, scale(m, (), 0.5, 3), zero(m, ta), steps=1, **attributes)
     return m.case(*arguments, **attributes)
 
 
@@ -144,7 +152,7 @@ def qlinear_binary(m):
     shape = m.shape(1, 4, zero=False)
     a, b = m.wide(kind, m.narrowed(shape)), m.wide(kind, m.narrowed(shape))
     return m.case(a, scale(m), zero(m, kind), b, scale(m), zero(m, kind), scale(m), zero(m, kind),
-                  tolerance=ONE_OFF)
+                  steps=1)
 
 
 @generator("QLinearSigmoid", "QLinearLeakyRelu", domain="com.microsoft")
@@ -152,7 +160,7 @@ def qlinear_unary(m):
     kind = m.pick("uint8", "int8")
     x = m.wide(kind, m.shape(1, 4, zero=False))
     alpha = m.maybe(0.6, alpha=m.float(0.05, 0.5)) if m.operator == "QLinearLeakyRelu" else {}
-    return m.case(x, scale(m), zero(m, kind), scale(m), zero(m, kind), tolerance=ONE_OFF, **alpha)
+    return m.case(x, scale(m), zero(m, kind), scale(m), zero(m, kind), steps=1, **alpha)
 
 
 @generator("QLinearAveragePool", domain="com.microsoft")
@@ -168,14 +176,14 @@ def qlinear_average_pool(m):
     c = m.int(1, 5)
     shape = [m.int(1, 2)] + size + [c] if last else [m.int(1, 2), c] + size
     return m.case(m.wide(kind, shape), scale(m), zero(m, kind), scale(m), zero(m, kind),
-                  kernel_shape=kernel, tolerance=ONE_OFF, **attributes)
+                  kernel_shape=kernel, steps=1, **attributes)
 
 
 @generator("QLinearGlobalAveragePool", domain="com.microsoft")
 def qlinear_global_average_pool(m):
     kind = m.pick("uint8", "int8")
     x = m.wide(kind, [m.int(1, 2), m.int(1, 5), m.int(1, 7), m.int(1, 7)])
-    return m.case(x, scale(m), zero(m, kind), scale(m), zero(m, kind), tolerance=ONE_OFF,
+    return m.case(x, scale(m), zero(m, kind), scale(m), zero(m, kind), steps=1,
                   channels_last=m.pick(0, 1))
 
 
@@ -189,7 +197,7 @@ def qlinear_concat(m):
         part = list(shape)
         part[axis] = m.int(1, 5)
         arguments += [m.wide(kind, part), scale(m), zero(m, kind)]
-    return m.case(*arguments, axis=axis, tolerance=ONE_OFF)
+    return m.case(*arguments, axis=axis, steps=1)
 
 
 @generator("QLinearSoftmax", domain="com.microsoft")
@@ -199,7 +207,7 @@ def qlinear_softmax(m):
     y_zero = m.value(numpy.array(0 if kind == "uint8" else -128, kind), True)
     x = m.wide(kind, shape)
     return m.case(x, scale(m), zero(m, kind), m.value(numpy.array(1 / 256, numpy.float32), True),
-                  y_zero, axis=m.axis(len(shape)), opset=m.pick(12, 13), tolerance=ONE_OFF)
+                  y_zero, axis=m.axis(len(shape)), opset=m.pick(12, 13), steps=1)
 
 
 @generator("QLinearWhere", domain="com.microsoft")
@@ -209,7 +217,7 @@ def qlinear_where(m):
     condition = m.tensor("bool", m.narrowed(shape))
     x, y = m.wide(kind, m.narrowed(shape)), m.wide(kind, m.narrowed(shape))
     return m.case(condition, x, scale(m), zero(m, kind), y, scale(m), zero(m, kind), scale(m),
-                  zero(m, kind), tolerance=ONE_OFF)
+                  zero(m, kind), steps=1)
 
 
 @generator("GatherBlockQuantized", domain="com.microsoft")

@@ -70,7 +70,7 @@ def layer_normalization(m):
     shape[-1] = m.pick(3, 5, 8, 17, 33)
     axis = m.axis(len(shape)) if m.chance(0.7) else -1
     dtype = m.type("T")
-    tail = shape[axis:] if axis < 0 else shape[axis:]
+    tail = shape[axis:]
     x = m.tensor(dtype, shape)
     scale = m.tensor(dtype, tail)
     attributes = {"axis": axis} | m.maybe(0.5, epsilon=m.float(0.001, 0.1))

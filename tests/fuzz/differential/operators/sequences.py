@@ -43,6 +43,9 @@ def use(m):
     if m.operator == "SequenceErase":
         at = position(m, -n, n - 1) if m.chance(0.7) else None
         (s,) = m.node("SequenceErase", [s, at])
+        if n > 1:
+            read = m.node("SequenceAt", [s, position(m, 1 - n, n - 2)])
+            return m.finish(read + m.node("SequenceLength", [s]))
     elif m.operator == "SequenceInsert":
         at = position(m, -n, n) if m.chance(0.7) else None
         (s,) = m.node("SequenceInsert", [s, made[0] * made[0], at])
@@ -107,6 +110,11 @@ def sequence_map(m):
 
 @generator("Optional", "OptionalHasElement", "OptionalGetElement")
 def optional(m):
+    if m.operator == "OptionalHasElement" and m.chance(0.4):
+        kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [2]))
+        o = [] if m.version >= 18 and m.chance(0.5) else m.node("Optional", [], type=kind)
+        # ONNX's reference says that there is an element.
+        return m.finish(m.node("OptionalHasElement", o), only=["ort"] if o else None)
     x = m.tensor("float32", m.shape(0, 3))
     (o,) = m.node("Optional", [x])
     if m.operator == "OptionalHasElement":

@@ -62,14 +62,25 @@ static bool same_kind(comparison *c, const clg_value *got, const clg_value *want
     return false;
 }
 
+/* Returns |x - y| of element i; that of 64-bit integers is exact, which x and y are not. */
+static double distance(const clg_value *got, const clg_value *want, int64_t i, double x, double y)
+{
+    const clg_dtype dtype = clg_value_dtype(want);
+    if (dtype != CLG_INT64 && dtype != CLG_UINT64) return x == y ? 0 : fabs(x - y);
+    const uint64_t a = ((const uint64_t *)clg_value_data(got))[i],
+                   b = ((const uint64_t *)clg_value_data(want))[i];
+    const bool is_above = dtype == CLG_UINT64 ? a > b : (int64_t)a > (int64_t)b;
+    return (double)(is_above ? a - b : b - a);
+}
+
 static void compare_numbers(comparison *c, const clg_value *got, const clg_value *want, double rtol,
                             double atol)
 {
     worst w = {.index = -1};
     for (int64_t i = 0; i < c->n_elements; i++) {
         double x = clg_value_get_double(got, i), y = clg_value_get_double(want, i);
-        if (x == y || (isnan(x) && isnan(y))) continue;
-        double difference = fabs(x - y), limit = atol + rtol * fabs(y);
+        double difference = distance(got, want, i, x, y), limit = atol + rtol * fabs(y);
+        if (difference == 0 || (isnan(x) && isnan(y))) continue;
         bool is_finite = isfinite(x) && isfinite(y);
         if (is_finite && difference > c->max_abs) c->max_abs = difference;
         if (is_finite && y != 0 && difference / fabs(y) > c->max_rel)
