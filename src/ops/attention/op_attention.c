@@ -242,9 +242,10 @@ static bool read_rotary(const node *n, const shape *x, const shape *cache, rotar
          * them. */
         if (s->heads == 0 && x->dims[2] > 0 && half > 0 && requested == 0)
             s->heads = x->dims[2] / (2 * half);
+        s->n_positions = x->dims[1];
+        s->d = DIM_UNKNOWN;
         if (s->heads < 1 || (x->dims[2] != DIM_UNKNOWN && x->dims[2] % s->heads))
             return x->dims[2] == DIM_UNKNOWN;
-        s->n_positions = x->dims[1];
         s->d = divide(x->dims[2], s->heads);
     }
     s->rotated = requested ? requested : s->d;

@@ -65,8 +65,25 @@ def loop_without_iterations():
     return c, {"y": F([2, 3]), "all": numpy.zeros((0, 2), F)}
 
 
+def rotary_embedding_of_unknown_width():
+    """Was refused: without num_heads and the input's sizes, the number of positions was taken as 0."""
+    angle = numpy.arange(8).reshape(4, 2) / 4
+    x = F(numpy.arange(24).reshape(1, 3, 8) / 8)
+    c = case({"x": x}, {"ids": numpy.array([[3, 0, 1]]), "cos": F(numpy.cos(angle)),
+                        "sin": F(numpy.sin(angle))})
+    c.opsets["com.microsoft"] = 1
+    c.symbolic = True
+    c.nodes = [helper.make_node("RotaryEmbedding", ["x", "ids", "cos", "sin"], ["y"],
+                                domain="com.microsoft")]
+    c.outputs = ["y"]
+    # The two halves of each head, of which there are two, are the parts of complex numbers.
+    heads = x.astype(float).reshape(3, 2, 2, 2)
+    turned = (heads[:, :, 0] + 1j * heads[:, :, 1]) * numpy.exp(1j * angle[[3, 0, 1]])[:, None]
+    return c, {"y": F(numpy.stack([turned.real, turned.imag], 2).reshape(1, 3, 8))}
+
+
 PAST = [clip_of_a_constant_without_min, cast_of_a_constant_like_one_of_higher_rank,
-        loop_without_iterations]
+        loop_without_iterations, rotary_embedding_of_unknown_width]
 
 
 def main():

@@ -9,12 +9,31 @@ def attributes(case):
     return {a.name: onnx.helper.get_attribute_value(a) for a in case.nodes[-1].attribute}
 
 
+def window(case):
+    """The lengths of the window of CASE, with dilations."""
+    given = attributes(case)
+    weights = case.nodes[-1].input[1:2]
+    values = case.inputs | case.constants
+    kernel = given.get("kernel_shape") or (values[weights[0]].shape[2:] if weights else [])
+    return [(k - 1) * d + 1 for k, d in zip(kernel, given.get("dilations", [1] * len(kernel)))]
+
+
 def stride_beyond_window(case):
     given = attributes(case)
-    window, strides = given.get("kernel_shape", []), given.get("strides", [])
     return given.get("auto_pad", b"").startswith(b"SAME") and any(
-        s > k for s, k in zip(strides, window)
+        s > k for s, k in zip(given.get("strides", []), window(case))
     )
+
+
+def shape_from_before_the_first(case):
+    given = attributes(case)
+    rank = next(iter((case.inputs | case.constants).values())).ndim
+    return min(given.get("start", 0), given.get("end", 0)) < -rank
+
+
+def one_element_of_a_symmetric_window(case):
+    size = next(iter((case.inputs | case.constants).values()))
+    return attributes(case).get("periodic", 1) == 0 and int(size) == 1
 
 
 # (operators, rival or "", test of the case, why). At most 20. A process that dies is never right.
@@ -26,6 +45,27 @@ ROWS = [
         "auto_pad SAME with a stride beyond the window: by the standard's formula the padding is "
         "negative. clgraph pads nothing, as TensorFlow, where SAME is from; ONNX Runtime refuses it "
         "in MaxPool and crops in NhwcMaxPool",
+    ),
+    (
+        ["ConvTranspose"],
+        "ort",
+        stride_beyond_window,
+        "auto_pad SAME: output_shape[i] = input_shape[i] * strides[i] (ONNX, ConvTranspose); where the "
+        "stride is beyond the window, ONNX Runtime gives fewer elements",
+    ),
+    (
+        ["Shape"],
+        "onnx",
+        shape_from_before_the_first,
+        "start and end are clamped to [0, r] (ONNX, Shape); ONNX's reference counts them from the end "
+        "once more",
+    ),
+    (
+        ["HannWindow", "HammingWindow", "BlackmanWindow"],
+        "",
+        one_element_of_a_symmetric_window,
+        "a symmetric window of one element divides by 0 in the standard's formula; clgraph gives 1, as "
+        "NumPy and PyTorch",
     ),
     (
         ["Hardmax"],

@@ -8,8 +8,8 @@
 Each row of docs/operators.md gets N cases; then come random graphs of 5 to 60 nodes (--graphs). The
 cases are written as ONNX's test cases are, in FOLDER, and compared by `cltool verify`. A case that
 differs from ONNX Runtime is compared with ONNX's reference: what agrees with one of the two is
-right, and counted. Progress is kept in FOLDER/SEED.json, for one commit of clgraph; a run that was
-stopped goes on. Exits 1 when a difference is not explained in explained.py.
+right, and counted. Progress is kept in FOLDER/SEED.json, for one state of the tree; a run that was
+stopped goes on. Exits 1 when a difference is not explained in explained.py, or nothing passed.
 
     fuzz.py --replay CASE ...    one case of a seed again; where it differs, its smallest part, in
                                  FOLDER/differences/CASE.smallest

@@ -18,12 +18,13 @@ def attention(m):
     q_heads, kv_heads = heads(m)
     n, lq, lk, size, v_size = m.int(1, 2), m.int(1, 7), m.int(1, 9), m.pick(2, 4, 8), m.pick(2, 4, 8)
     three = m.chance(0.4)
+    dtype = m.pick(F, F, F, "float16")
     attributes = m.maybe(0.5, is_causal=m.pick(0, 1)) | m.maybe(0.4, scale=m.float(0.1, 1))
     attributes |= m.maybe(0.2, softcap=m.float(1, 5))
 
     def operand(length, count, width):
         shape = [n, length, count * width] if three else [n, count, length, width]
-        return m.tensor(F, shape, -2, 2)
+        return m.tensor(dtype, shape, -2, 2)
 
     if three:
         attributes |= {"q_num_heads": q_heads, "kv_num_heads": kv_heads}
@@ -38,12 +39,22 @@ def attention(m):
             mask[..., 0] = True  # a row with nothing to attend to has no answer
             attributes.pop("is_causal", None)
         else:
-            mask = m.tensor(F, shape, -2, 2)
+            mask = m.tensor(dtype, shape, -2, 2)
     inputs.append(mask)
     if past:
-        inputs.append(m.tensor(F, [n, kv_heads, past, size]))
-        inputs.append(m.tensor(F, [n, kv_heads, past, v_size]))
+        inputs.append(m.tensor(dtype, [n, kv_heads, past, size]))
+        inputs.append(m.tensor(dtype, [n, kv_heads, past, v_size]))
         return m.case(*inputs, outputs=3, **attributes)
+    if m.version >= 24 and m.chance(0.3):
+        attributes.pop("is_causal", None)
+        lengths = m.n.integers(1, lk + 1, (n,)).astype(numpy.int64)
+        return m.case(*inputs, None, None, lengths, **attributes)
+    if m.chance(0.2):
+        y, _, _, scores = m.node("Attention", inputs, 4, qk_matmul_output_mode=m.pick(0, 1, 2, 3),
+                                 **attributes)
+        del m.case_.nodes[-1].output[1:]
+        m.case_.nodes[-1].output.extend(["", "", scores])
+        return m.finish([y, scores])
     return m.case(*inputs, **attributes)
 
 

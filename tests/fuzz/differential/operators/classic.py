@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ai.onnx.ml, and the optimizers of ai.onnx.preview.training."""
 
+import maker
 import numpy
 from maker import NUMPY, generator, tensor
 
@@ -10,6 +11,13 @@ KINDS = ["float32", "float32", "float64", "int64", "int32"]
 
 def rows(m, columns, kinds=tuple(KINDS)):
     return m.tensor(m.r.choice(kinds), [m.int(1, 6), columns], -4, 4)
+
+
+def labels(m, count, name):
+    """Labels of classes: strings, or integers as the attribute NAME."""
+    if m.chance(0.3):
+        return {"classlabels_strings": maker.WORDS[1:count + 1]}
+    return {name: list(range(2, count + 2))}
 
 
 def floats(m, count, low=-1.0, high=1.0):
@@ -57,7 +65,10 @@ def feature_vectorizer(m):
 
 @generator("OneHotEncoder", domain=ML)
 def one_hot_encoder(m):
-    x = m.n.integers(0, 5, tuple(m.shape(1, 2, zero=False, most=20))).astype(numpy.int64)
+    shape = tuple(m.shape(1, 2, zero=False, most=20))
+    if m.chance(0.4):
+        return m.case(m.tensor("string", shape), cats_strings=maker.WORDS, **m.maybe(0.5, zeros=1))
+    x = m.n.integers(0, 5, shape).astype(numpy.int64)
     return m.case(x, cats_int64s=[0, 1, 2, 3, 4, 7], **m.maybe(0.5, zeros=1))
 
 
@@ -66,13 +77,20 @@ def label_encoder(m):
     if m.version == 1:
         x = m.n.integers(0, 4, (m.int(1, 6),)).astype(numpy.int64)
         return m.case(x, classes_strings=["a", "b", "c"], default_string="none")
-    x = m.n.integers(0, 6, tuple(m.shape(1, 2, zero=False, most=20))).astype(numpy.int64)
+    shape = tuple(m.shape(1, 2, zero=False, most=20))
+    kind = m.pick("int64", "string", "float")
+    if kind == "string":
+        x, keys = m.tensor("string", shape), ["a", "bc", "the"]
+    else:
+        x, keys = m.n.integers(0, 6, shape).astype(numpy.int64), [1, 3, 4]
+    if kind == "float":
+        x, keys = x.astype(numpy.float32), [1.0, 3.0, 4.0]
     how = m.pick("int64", "string", "float")
     values = {"int64": [10, 20, 30], "string": ["x", "yy", ""], "float": [0.5, 1.5, -2.0]}[how]
     attributes = {f"values_{how}s": values}
     if m.chance(0.6):
         attributes[f"default_{how}"] = {"int64": 7, "string": "other", "float": 9.5}[how]
-    return m.case(x, keys_int64s=[1, 3, 4], **attributes)
+    return m.case(x, **{f"keys_{kind}s": keys}, **attributes)
 
 
 @generator("CategoryMapper", domain=ML)
@@ -96,7 +114,7 @@ def linear_regressor(m):
 def linear_classifier(m):
     c, classes = m.int(1, 7), m.int(3, 5)
     return m.case(rows(m, c, ["float32"]), outputs=2, coefficients=floats(m, c * classes),
-                  intercepts=floats(m, classes), classlabels_ints=list(range(classes)),
+                  intercepts=floats(m, classes), **labels(m, classes, "classlabels_ints"),
                   post_transform=m.pick("NONE", "SOFTMAX", "LOGISTIC"))
 
 
@@ -121,7 +139,7 @@ def svm_classifier(m):
     pairs = classes * (classes - 1) // 2
     return m.case(rows(m, c, ["float32"]), outputs=2, support_vectors=floats(m, c * vectors),
                   coefficients=floats(m, vectors * (classes - 1)), vectors_per_class=per,
-                  rho=floats(m, pairs), classlabels_ints=list(range(classes)), **kernel(m))
+                  rho=floats(m, pairs), **labels(m, classes, "classlabels_ints"), **kernel(m))
 
 
 def forest(m, columns, weights):
@@ -170,7 +188,8 @@ def tree_classifier(m):
                     class_ids=[m.int(0, classes - 1) for _ in leaves],
                     class_weights=floats(m, len(leaves), 0.1, 1))
 
-    return m.case(rows(m, c, ["float32"]), outputs=2, classlabels_int64s=list(range(classes)),
+    return m.case(rows(m, c, ["float32"]), outputs=2, **labels(m, classes, "classlabels_int64s"),
+                  **m.maybe(0.3, base_values=floats(m, classes)),
                   post_transform=m.pick("NONE", "SOFTMAX", "LOGISTIC"), **forest(m, c, weights))
 
 

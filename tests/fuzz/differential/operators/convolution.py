@@ -67,14 +67,21 @@ def conv_transpose(m):
     attributes = {"strides": strides}
     dilations = [m.pick(1, 1, 2) for _ in range(dims)]
     attributes["dilations"] = dilations
-    if m.chance(0.5):
+    size = [m.int(2, 7) for _ in range(dims)]
+    how = m.pick("pads", "pads", "none", "output_shape", "SAME_UPPER", "SAME_LOWER", "VALID")
+    if how == "pads":
         attributes["pads"] = [m.int(0, min(1, k - 1)) for k in kernel * 2]
-    if m.chance(0.3):
+    elif how == "output_shape":  # some rows fewer than without pads
+        full = [s * (n - 1) + (k - 1) * d + 1 for s, n, k, d in zip(strides, size, kernel, dilations)]
+        attributes["output_shape"] = [f - m.int(0, min(2, f - 1)) for f in full]
+        attributes |= m.maybe(0.4, auto_pad=m.pick("SAME_UPPER", "SAME_LOWER"))
+    elif how != "none":
+        attributes["auto_pad"] = how
+    if how in ("pads", "none") and m.chance(0.4):
         attributes["output_padding"] = [m.int(0, max(s, d) - 1) for s, d in zip(strides, dilations)]
     group = m.pick(1, 1, 2)
     c, o = group * m.int(1, 4), m.int(1, 4)
     dtype = m.type("T")
-    size = [m.int(2, 7) for _ in range(dims)]
     x, w = m.tensor(dtype, [m.int(1, 2), c] + size), m.tensor(dtype, [c, o] + kernel)
     bias = m.tensor(dtype, [o * group]) if m.chance(0.5) else None
     if group > 1:
@@ -104,7 +111,9 @@ def deform_conv(m):
     size = [m.int(4, 7), m.int(4, 7)]
     pads = [m.int(0, 1) for _ in range(4)]
     strides = [m.int(1, 2) for _ in range(2)]
-    out = [(size[i] + pads[i] + pads[i + 2] - kernel[i]) // strides[i] + 1 for i in range(2)]
+    dilations = [m.pick(1, 1, 2) if k < 3 else 1 for k in kernel]
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    out = [(size[i] + pads[i] + pads[i + 2] - reach[i]) // strides[i] + 1 for i in range(2)]
     n, taps = m.int(1, 2), kernel[0] * kernel[1]
     dtype = m.type("T")
     x, w = m.tensor(dtype, [n, c] + size), m.tensor(dtype, [o, c // group] + kernel)
@@ -112,7 +121,7 @@ def deform_conv(m):
     bias = m.tensor(dtype, [o]) if m.chance(0.5) else None
     mask = m.tensor(dtype, [n, groups * taps] + out, 0, 1) if m.chance(0.5) else None
     return m.case(x, w, offset, bias, mask, group=group, offset_group=groups, strides=strides,
-                  pads=pads, kernel_shape=kernel)
+                  pads=pads, dilations=dilations, kernel_shape=kernel)
 
 
 def planes(m, dims, size):
@@ -130,7 +139,7 @@ def max_pool(m):
     x = m.distinct(dtype, planes(m, dims, size)) if dtype in ("float32", "float64") else m.tensor(
         dtype, planes(m, dims, size))
     outputs = 2 if dtype in ("float32", "float64") and m.version >= 8 and m.chance(0.4) else 1
-    if outputs == 2 and m.chance(0.3):
+    if outputs == 2 and m.chance(0.5):
         attributes["storage_order"] = 1
     return m.case(x, outputs=outputs, kernel_shape=kernel, **attributes)
 

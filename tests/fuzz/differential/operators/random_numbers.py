@@ -15,6 +15,7 @@ def random(m):
     attributes |= m.maybe(0.4, seed=float(m.int(1, 99)))
     shape = m.shape(1, 3)
     tolerance = (1e-3, 1e-4)
+    attributes |= m.maybe(0.3, dtype=m.pick(1, 11))
     if m.operator.endswith("Like"):
         return m.case(m.tensor("float32", shape), tolerance=tolerance, **attributes)
     return m.case(shape=shape, tolerance=tolerance, **attributes)

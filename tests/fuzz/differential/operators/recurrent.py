@@ -36,7 +36,11 @@ def recurrent(m):
         some = ["Tanh", "Sigmoid", "Relu"]
         count = {"RNN": 1, "GRU": 2, "LSTM": 3}[m.operator]
         attributes["activations"] = [m.r.choice(some) for _ in range(count * d)]
-    return m.case(*arguments, outputs=2 if m.operator != "LSTM" else 3, optional=True, **attributes)
+    case = m.case(*arguments, outputs=2 if m.operator != "LSTM" else 3, optional=True, **attributes)
+    if len(case.outputs) > 1 and m.chance(0.3):  # the last states alone
+        case.nodes[-1].output[0] = ""
+        case.outputs = case.outputs[1:]
+    return case
 
 
 @generator("DynamicQuantizeLSTM", domain="com.microsoft")

@@ -22,7 +22,9 @@ def string_normalizer(m):
     attributes = m.maybe(0.7, case_change_action=m.pick("NONE", "LOWER", "UPPER"),
                          is_case_sensitive=m.pick(0, 1))
     x = words(m, shape, ["a", "bc", "Zebra", "the", "The", "0"])
-    return m.case(x, stopwords=["the", "bc"] if m.chance(0.6) else None, **attributes)
+    # ONNX's reference ignores stopwords where their case does not matter.
+    return m.case(x, stopwords=["the", "bc"] if m.chance(0.6) else None, locale="C", only=["ort"],
+                  **attributes)
 
 
 @generator("StringSplit")
@@ -47,6 +49,11 @@ def tfidf(m):
     attributes = m.maybe(0.5, weights=[round(0.5 + i / 4, 2) for i in range(7)])
     if mode == "TF":
         attributes = {}
-    return m.case(x.astype(m.pick(numpy.int32, numpy.int64)), mode=mode, min_gram_length=1,
-                  max_gram_length=2, max_skip_count=m.int(0, 2), ngram_counts=[0, 4],
-                  ngram_indexes=list(range(7)), pool_int64s=pool, **attributes)
+    attributes["pool_int64s"] = pool
+    x = x.astype(m.pick(numpy.int32, numpy.int64))
+    if m.chance(0.4):
+        del attributes["pool_int64s"]
+        attributes["pool_strings"] = [WORDS[i] for i in pool]
+        x = numpy.array(WORDS, numpy.object_)[x]
+    return m.case(x, mode=mode, min_gram_length=1, max_gram_length=2, max_skip_count=m.int(0, 2),
+                  ngram_counts=[0, 4], ngram_indexes=list(range(7)), **attributes)

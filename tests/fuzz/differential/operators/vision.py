@@ -17,8 +17,12 @@ def resize(m):
     scales = numpy.array(factors, numpy.float32)
     if m.version < 11:
         scales = numpy.maximum(scales, 1)
-        return m.case(x, m.value(scales, True), **attributes)
+        # Integers are cut off, where rounding may fall short of one.
+        steps = int(dtype != "float32" and attributes["mode"] == "linear")
+        return m.case(x, m.value(scales, True), steps=steps, **attributes)
     how = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
+    if m.version >= 19:
+        how.append("half_pixel_symmetric")
     attributes["coordinate_transformation_mode"] = m.r.choice(how)
     if attributes["mode"] == "nearest":
         attributes |= m.maybe(0.8, nearest_mode=m.pick("floor", "ceil", "round_prefer_floor",
@@ -28,8 +32,25 @@ def resize(m):
     if dtype != "float32" and attributes["mode"] != "nearest":
         x = x.astype(numpy.float32)
     roi = None if m.version >= 13 else m.value(numpy.zeros(0, numpy.float32), True)
+    if m.chance(0.15) and attributes["mode"] != "cubic":  # a part of the image, and beyond
+        attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
+        attributes |= m.maybe(0.6, extrapolation_value=m.float(-5, 5))
+        low, high = ([m.float(-0.3, 0.4) for _ in range(2)], [m.float(0.6, 1.2) for _ in range(2)])
+        ends = [0.0] * (rank - 2) + low + [1.0] * (rank - 2) + high
+        roi = m.value(numpy.array(ends, numpy.float32), True)
+    if m.version >= 18 and m.chance(0.3):  # the last two axes, in any order
+        axes = m.pick([rank - 2, rank - 1], [rank - 1, rank - 2], [-2, -1])
+        attributes["axes"] = axes
+        factors = [factors[a] for a in axes]
+        scales = numpy.array(factors, numpy.float32)
+        shape = [shape[a] for a in axes]
+        if attributes["coordinate_transformation_mode"] == "tf_crop_and_resize":
+            ends = [ends[a % rank] for a in axes] + [ends[rank + a % rank] for a in axes]
+            roi = m.value(numpy.array(ends, numpy.float32), True)
     if m.chance(0.5):
         sizes = [max(1, int(d * f)) for d, f in zip(shape, factors)]
+        if m.version >= 18 and m.chance(0.3) and (rank == 2 or "axes" in attributes):
+            attributes["keep_aspect_ratio_policy"] = m.pick("stretch", "not_larger", "not_smaller")
         empty = None if m.version >= 13 else m.value(numpy.zeros(0, numpy.float32), True)
         return m.case(x, roi, empty, m.value(numpy.array(sizes, numpy.int64), m.chance(0.7)),
                       **attributes)
@@ -121,6 +142,10 @@ def dft(m):
         attributes["onesided"] = 1
     size = numpy.array(m.pick(length, length + 2, max(1, length - 1)), numpy.int64)
     size = m.value(size, True) if m.chance(0.4) else None
+    if m.chance(0.3):  # another axis of signals
+        other = m.int(0, axis)
+        x, axis = numpy.swapaxes(x, other, axis), other
+    axis = m.pick(axis, axis - x.ndim)
     if m.version < 20:
         return m.case(x, size, axis=axis, **attributes)
     return m.case(x, size, m.value(numpy.array(axis, numpy.int64), True), **attributes)
