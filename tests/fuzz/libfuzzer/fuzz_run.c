@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loads an ONNX model, creates a session on PoCL and runs it once. Models whose estimated memory or
- * operations are large are left out, and preparing is cancelled after two seconds. At exit, prints how
- * many models were run, and in how many runs a kernel was launched.
+ * operations are large are left out, and preparing is cancelled after two seconds. At exit, prints
+ * how many models were run, and in how many runs a kernel was launched.
  */
 #include "fuzz.h"
 
