@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ACCEPTED = ROOT / "tools/lint/analyzer_accepted.txt"
 # Files that define what tidy_status.h replaces.
-PLAIN = {"src/base/error.c", "src/base/posix/system_posix.c"}
+PLAIN = {"src/base/cancel.c", "src/base/error.c", "src/base/posix/system_posix.c"}
 
 
 def command_of(entry, name):

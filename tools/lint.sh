@@ -50,7 +50,7 @@ tidy() {
   local tidy=(clang-tidy -quiet -p "$build" --extra-arg=-Wno-unknown-warning-option)
   local each=(xargs -d '\n' -r -P "$(nproc)" -n 4) status=0
   # The files that define what tidy_status.h replaces go without it.
-  local plain=(src/base/error.c src/base/posix/system_posix.c)
+  local plain=(src/base/cancel.c src/base/error.c src/base/posix/system_posix.c)
   # Windows' files are compiled for Windows alone (tools/windows.sh).
   find src -name '*.c' ! -name '*_windows.c' | sort | grep -vxF "$(printf '%s\n' "${plain[@]}")" |
     "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
@@ -65,7 +65,7 @@ shell_scripts() {
   {
     find tools tests cmake examples -name '*.sh' -type f 2>/dev/null
     echo .ci/run
-  } | sort | xargs -d '\n' shellcheck --exclude=SC2317 # functions called by trap and by name
+  } | sort | xargs -d '\n' shellcheck -x --exclude=SC2317 # functions called by trap and by name
 }
 
 check layout layout

@@ -5,8 +5,8 @@
  * half of the rounds, lost devices. After each failure the same work must give the same bits as
  * ever. Now and then all sessions are freed, each model runs once, and the process is measured:
  * there must be as many OpenCL objects, threads, descriptors and child processes as after the
- * warm-up, on one device as many blocks, and resident memory must not grow. The models are the same throughout, since drivers
- * keep what they compiled.
+ * warm-up, on one device as many blocks, and resident memory must not grow. The models are the same
+ * throughout, since drivers keep what they compiled.
  *
  * CLG_TEST_ROUNDS (4000; 600 under a sanitizer) is how long, CLG_TEST_SEED the seed. CLG_TEST_PLANT
  * plants a fault that the test must find: memory, descriptor, thread, process, block, bits.
