@@ -26,6 +26,13 @@
 
 #include "common/number.clh"
 
+// A factor as a number: of integers by way of long, so that negative ones wrap in unsigned dtypes.
+#if P_T == 11
+#define WHOLE(factor) ((num)(factor))
+#else
+#define WHOLE(factor) ((num)(long)(factor))
+#endif
+
 __kernel void gemm_plain(const int m, const int n, const int k, const int batch, const int batch_in,
                          __global const elem *a, const long a_off, const int a_rs, const int a_cs,
                          const long a_b0, const long a_b1, __global const elem *b, const long b_off,
@@ -45,10 +52,10 @@ __kernel void gemm_plain(const int m, const int n, const int k, const int batch,
                 num total = 0;
                 for (int p = 0; p < k; ++p)
                     total += LOAD1(x + (long)p * a_cs) * LOAD1(y + (long)p * b_rs);
-                total = (num)alpha * total;
+                total = WHOLE(alpha) * total;
 #if P_BIAS
-                total += (num)beta * LOAD1(bias + bias_off + z0 * bias_b0 + z1 * bias_b1 +
-                                           (long)row * bias_rs + (long)col * bias_cs);
+                total += WHOLE(beta) * LOAD1(bias + bias_off + z0 * bias_b0 + z1 * bias_b1 +
+                                             (long)row * bias_rs + (long)col * bias_cs);
 #endif
                 STORE1(total,
                        c + c_off + z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs);

@@ -26,10 +26,11 @@
 /* ---- table of expressions -------------------------------------------------------------------- */
 
 typedef enum pointwise_flags {
-    POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool for operands of any dtype */
-    POINTWISE_LANES_INT = 1u << 1,  /* evaluate integer expressions lane by lane */
-    POINTWISE_LANES_ALL = 1u << 7,  /* evaluate all expressions lane by lane */
-    POINTWISE_MOVES_BITS = 1u << 2, /* bitwise copy: depends on the element size only */
+    POINTWISE_TO_BOOL = 1u << 0,      /* the result is bool for operands of any dtype */
+    POINTWISE_LANES_INT = 1u << 1,    /* evaluate integer expressions lane by lane */
+    POINTWISE_LANES_ALL = 1u << 7,    /* evaluate all expressions lane by lane */
+    POINTWISE_LANES_DOUBLE = 1u << 8, /* evaluate float64 expressions lane by lane */
+    POINTWISE_MOVES_BITS = 1u << 2,   /* bitwise copy: depends on the element size only */
     POINTWISE_KIND_OF_B =
         1u << 3,               /* operand b's dtype is the result's, and selects the expression */
     POINTWISE_HEAVY = 1u << 4, /* takes tens of cycles per vector */
@@ -53,7 +54,7 @@ typedef enum pointwise_flags {
 typedef struct pointwise_def {
     const char *name; /* unique; in the attribute `ops` of clgraph.Pointwise */
     uint8_t n_operands, n_scalars;
-    uint8_t flags;
+    uint16_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
     /* Host functions for shape arithmetic; NULL where it does not need them. Arguments: the
      * operands, then the scalars; booleans are 0 and 1. Integers of any width are passed as int64,

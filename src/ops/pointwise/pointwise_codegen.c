@@ -157,6 +157,16 @@ static void emit_cast(const emitter *e, pointwise_register result)
         strbuf_printf(e->out, "to_v%s(r%d);\n", to.lane, from);
 }
 
+/* Returns whether an instruction is evaluated lane by lane. */
+static bool is_by_lane(const pointwise_group *g, const pointwise_instruction *i)
+{
+    const clg_dtype dtype = kind_dtype(g, i);
+    const unsigned flags = i->def->flags;
+    return (flags & POINTWISE_LANES_ALL) ||
+           ((flags & POINTWISE_LANES_INT) && reg_of(dtype).kind != DTYPE_KIND_FLOAT) ||
+           ((flags & POINTWISE_LANES_DOUBLE) && dtype == CLG_FLOAT64);
+}
+
 static void emit_instruction(const pointwise_group *g, size_t index, strbuf *out)
 {
     const pointwise_instruction *i = &g->instructions[index];
@@ -169,8 +179,7 @@ static void emit_instruction(const pointwise_group *g, size_t index, strbuf *out
         return;
     }
     const char *expression = pointwise_expression(i->def, kind_dtype(g, i));
-    if (i->def->flags & POINTWISE_LANES_ALL ||
-        (i->def->flags & POINTWISE_LANES_INT && e.type.kind != DTYPE_KIND_FLOAT)) {
+    if (is_by_lane(g, i)) {
         e.by_lane = true;
         strbuf_printf(out,
                       "v%s r%d;\n            for (int l = 0; l < P_VEC; ++l)\n                "

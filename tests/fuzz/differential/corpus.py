@@ -82,8 +82,25 @@ def rotary_embedding_of_unknown_width():
     return c, {"y": F(numpy.stack([turned.real, turned.imag], 2).reshape(1, 3, 8))}
 
 
+def powers_of_double():
+    """Was wrong by powers of two in the last lanes of a row: PoCL 3.1's pow of eight doubles."""
+    x = numpy.array([0.12975155, -0.58317469, -1.42083685, -1.44033007, 0.03063421, -1.01993227,
+                     -1.77592346, 1.24123543, -1.04553347, 1.93281736, -2.16340789, 2.6701214,
+                     0.08141432, 2.42276698, 2.40338116, 0.58489454, 1.59120869, -2.61046085,
+                     1.5936441, -0.23618456])
+    powers = numpy.array([[int(digit) for digit in row] for row in (
+        "11003211013022213103", "32103013002020222321", "11220120211332120310",
+        "02220313102222130202", "01322222021322311221")], float)
+    x = numpy.broadcast_to(x, (5, 20)).copy()
+    c = case({"x": x, "powers": powers}, {}, 6)
+    c.nodes = [helper.make_node("Pow", ["x", "powers"], ["y"])]
+    c.outputs = ["y"]
+    return c, {"y": x ** powers}
+
+
 PAST = [clip_of_a_constant_without_min, cast_of_a_constant_like_one_of_higher_rank,
-        loop_without_iterations, rotary_embedding_of_unknown_width]
+        loop_without_iterations, rotary_embedding_of_unknown_width,
+        powers_of_double]
 
 
 def main():

@@ -36,22 +36,60 @@ def one_element_of_a_symmetric_window(case):
     return attributes(case).get("periodic", 1) == 0 and int(size) == 1
 
 
+def first_shape(case):
+    return next(iter((case.inputs | case.constants).values())).shape
+
+
+def cubic_over_a_border(case):
+    given = attributes(case)
+    return given.get("mode", b"") in (b"bicubic", b"cubic") and given.get("padding_mode") == b"border"
+
+
 # (operators, rival or "", test of the case, why). At most 20. A process that dies is never right.
 ROWS = [
     (
-        ["MaxPool", "NhwcMaxPool"],
+        ["MaxPool", "NhwcMaxPool", "QLinearAveragePool"],
         "",
         stride_beyond_window,
         "auto_pad SAME with a stride beyond the window: by the standard's formula the padding is "
         "negative. clgraph pads nothing, as TensorFlow, where SAME is from; ONNX Runtime refuses it "
-        "in MaxPool and crops in NhwcMaxPool",
+        "in MaxPool and crops in the others",
     ),
     (
         ["ConvTranspose"],
-        "ort",
+        "",
         stride_beyond_window,
         "auto_pad SAME: output_shape[i] = input_shape[i] * strides[i] (ONNX, ConvTranspose); where the "
-        "stride is beyond the window, ONNX Runtime gives fewer elements",
+        "stride is beyond the window, ONNX Runtime gives fewer elements, and ONNX's reference shifts "
+        "them",
+    ),
+    (
+        ["MaxPool"],
+        "onnx",
+        lambda case: attributes(case).get("auto_pad") == b"SAME_LOWER",
+        "output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i]) (ONNX, MaxPool, auto_pad "
+        "SAME); ONNX's reference rounds down for SAME_LOWER",
+    ),
+    (
+        ["LpPool"],
+        "onnx",
+        lambda case: attributes(case).get("ceil_mode", 0) == 1,
+        "the sum over the window (ONNX, LpPool); ONNX's reference takes the mean of the elements that "
+        "there are times the size of the window, which is more where ceil_mode lets it reach beyond",
+    ),
+    (
+        ["LRN"],
+        "onnx",
+        lambda case: first_shape(case)[0] != first_shape(case)[1],
+        "square_sum of each channel c (ONNX, LRN); the loop over c of ONNX's reference ends at the "
+        "length of the batch",
+    ),
+    (
+        ["GridSample"],
+        "ort",
+        cubic_over_a_border,
+        "a location beyond the border is moved to it before the interpolation, as in ONNX's reference, "
+        "which does not know the older name bicubic; ONNX Runtime moves the taps, as PyTorch",
     ),
     (
         ["Shape"],

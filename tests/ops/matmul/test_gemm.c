@@ -255,6 +255,22 @@ TEST(gemm__integers_with_whole_factors)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "alpha or beta is not whole");
 }
 
+/* Negative factors of unsigned numbers: results wrap. */
+TEST(gemm__unsigned_with_negative_factors)
+{
+    const double a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8}, c[] = {10};
+    const double y[] = {4294967248, 4294967242, 4294967200, 4294967186}; /* 2^32 - 48, ... */
+    run_node r;
+    run_node_start(&r, NULL, "Gemm", 13);
+    run_node_input(&r, CLG_UINT32, 2, (int64_t[]){2, 2}, a);
+    run_node_input(&r, CLG_UINT32, 2, (int64_t[]){2, 2}, b);
+    run_node_input(&r, CLG_UINT32, 0, NULL, c);
+    run_node_float(&r, "alpha", -2);
+    run_node_float(&r, "beta", -1);
+    run_node_expect(&r, CLG_UINT32, 2, (int64_t[]){2, 2}, y);
+    run_node_check(&r, 0);
+}
+
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
 TEST(gemm__followers) { gemm_check_followers(CLG_FLOAT32); }

@@ -8,6 +8,7 @@
 #include "support/fixtures/sized_data.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- broadcast and strided inputs ------------------------------------------------------------ */
@@ -180,6 +181,37 @@ TEST(pointwise__powers)
         run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){5}, y);
         run_node_check(&r, 1e-7);
     }
+}
+
+/* Whole exponents of float64: PoCL 3.1's pow of vectors is wrong by powers of two in some lanes. */
+static void run_double_powers(clg_dtype exponents)
+{
+    enum { ROWS = 5, COLUMNS = 20, N = ROWS * COLUMNS };
+    static const double bases[] = {1.59120869, -2.61046085, 1.5936441, -0.23618456};
+    static const int powers[] = {3, 1, 0, 3, 2, 3, 2, 1, 0, 3, 1, 0, 0, 2, 0, 2, 1, 2, 2, -1};
+    run_node r;
+    double a[COLUMNS], b[N], y[N];
+    for (int i = 0; i < COLUMNS; i++) a[i] = bases[i % 4];
+    for (int i = 0; i < N; i++) {
+        const double base = bases[i % 4];
+        const int power = powers[i / COLUMNS * 4 + i % 4];
+        b[i] = power;
+        y[i] = 1;
+        for (int k = 0; k < abs(power); k++) y[i] = power < 0 ? y[i] / base : y[i] * base;
+    }
+    run_node_start(&r, NULL, "Pow", 13);
+    run_node_input(&r, CLG_FLOAT64, 1, (int64_t[]){COLUMNS}, a);
+    run_node_input(&r, exponents, 2, (int64_t[]){ROWS, COLUMNS}, b);
+    run_node_expect(&r, CLG_FLOAT64, 2, (int64_t[]){ROWS, COLUMNS}, y);
+    run_node_check(&r, 1e-12);
+}
+
+TEST(pointwise__powers_of_double)
+{
+    run_double_powers(CLG_FLOAT64);
+    run_double_powers(CLG_FLOAT32);
+    run_double_powers(CLG_INT64);
+    run_double_powers(CLG_INT32);
 }
 
 TEST(pointwise__clip)
