@@ -166,11 +166,9 @@ TEST(contents__preparing_goes_as_far_as_zeros_lead)
     clg_session_free(s);
 }
 
-TEST_GROUP(open_context, close_context)
-
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-TEST(session__an_output_may_be_listed_twice)
+TEST(contents__of_an_output_that_is_listed_twice)
 {
     ow_model m = {.ir_version = 8, .opset = 13};
     const float x[] = {1, -2, 0.5F};
@@ -191,3 +189,5 @@ TEST(session__an_output_may_be_listed_twice)
     }
     clg_session_free(s);
 }
+
+TEST_GROUP(open_context, close_context)
