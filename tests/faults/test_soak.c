@@ -55,7 +55,7 @@ enum {
  * of each OpenCL context. */
 #define MAX_BYTES_A_ROUND 200.0
 #define MAX_BYTES_A_DEVICE (2048.0 * 1024.0)
-#define MAX_BYTES_IN_ALL (1024.0 * 1024.0)
+#define MAX_BYTES_IN_ALL (3.0 * 1024.0 * 1024.0) /* heaps fragment so much in a short run */
 #define MAX_BLOCKS_A_DEVICE 0.5
 #define MAX_BLOCKS_IN_ALL 200.0 /* a cold cache: what later devices read of it */
 

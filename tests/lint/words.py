@@ -298,7 +298,7 @@ def added_lines():
         ["git", "rev-parse", "--verify", "-q", "HEAD~1"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     diff = subprocess.run(
-        ["git", "diff", "-U0", base or "HEAD"], cwd=ROOT, capture_output=True, text=True
+        ["git", "diff", "-U0", base or "HEAD"], cwd=ROOT, capture_output=True, text=True, errors="replace"
     ).stdout
     added, name = collections.defaultdict(set), None
     for line in diff.splitlines():
