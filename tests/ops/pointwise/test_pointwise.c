@@ -214,6 +214,28 @@ TEST(pointwise__powers_of_double)
     run_double_powers(CLG_INT32);
 }
 
+/* Small angles beside a large one: PoCL 3.1's functions of vectors are wrong in the other lanes. */
+TEST(pointwise__small_angles_beside_a_large_one)
+{
+    static const struct {
+        const char *op_type;
+        double (*reference)(double);
+    } rows[] = {{"Sin", sin}, {"Cos", cos}, {"Tan", tan}};
+    enum { N = 64 };
+    for (int k = 0; k < 3; k++) {
+        run_node r;
+        double x[N], y[N];
+        for (int i = 0; i < N; i++) {
+            x[i] = (double)(float)(i % 16 == 5 ? 1e8 : 0.0036 / (1 << i % 12));
+            y[i] = rows[k].reference(x[i]);
+        }
+        run_node_start(&r, NULL, rows[k].op_type, 7);
+        run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){N}, x);
+        run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){N}, y);
+        run_node_check(&r, 1e-6);
+    }
+}
+
 TEST(pointwise__clip)
 {
     run_node r;
