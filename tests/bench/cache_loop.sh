@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cache_loop.sh [ROUNDS [FOLDER]]: starts eight cltool processes at the same time on an empty cache, ROUNDS
-# times (100), in every other round with some of them killed (SIGKILL) at random moments. What is
+# cache_loop.sh [ROUNDS [FOLDER]]: starts eight cltool processes at the same time on an empty cache,
+# ROUNDS times (100), in every other round with some of them killed (SIGKILL) at random moments. What is
 # not killed must end well with the right bits; what is left of temporary files must be what
 # docs/errors.md says: nothing where nobody was killed, else nothing after `cltool cache prune`; and
 # the next start must compile nothing.

@@ -21,7 +21,7 @@ kills=${1:-100}
 [[ $kills =~ ^[1-9][0-9]*$ ]] || { echo "usage: kill_loop.sh [KILLS [FOLDER]]" >&2; exit 2; }
 folder=${2:-$(mktemp -d)}
 mkdir -p "$folder" && cd "$folder" || exit 2
-pieces_open "$root" "$PWD" job seed index cold delay_us killed verdict
+pieces_open "$root" "$PWD" job seed index cold delay_us killed result
 seed=$(pieces_seed 2 "${CLG_TEST_SEED-}")
 echo "CLG_TEST_SEED=$seed, $pieces"
 model=$root/examples/digits/digits.onnx
@@ -98,7 +98,7 @@ start_and_kill() { # MICROSECONDS
 
 # One kill and the start after it.
 one() { # INDEX
-  local job is_cold delay key bits verdict=right was_killed=0
+  local job is_cold delay key bits result=right was_killed=0
   bits=$(cksum <<<"$seed $1" | cut -d ' ' -f 1)
   job=${jobs[bits % ${#jobs[@]}]}
   is_cold=$((bits / 4 % 2))
@@ -124,8 +124,8 @@ one() { # INDEX
     fi
   fi
   [ -n "$complaint" ] || complaint=$(find . -name '*.tmp.*' -printf '%p is left' -quit)
-  [ -z "$complaint" ] || verdict="WRONG: $complaint"
-  pieces_add "$job" "$seed" "$1" $is_cold "$delay" $was_killed "$verdict"
+  [ -z "$complaint" ] || result="WRONG: $complaint"
+  pieces_add "$job" "$seed" "$1" $is_cold "$delay" $was_killed "$result"
   [ -z "$complaint" ] || find . -name '*.tmp.*' -delete
 }
 

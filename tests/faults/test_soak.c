@@ -322,7 +322,7 @@ static void *wait_forever(void *unused)
 static void plant_faults(void)
 {
     pthread_t thread;
-    if (plants("memory", 1)) memset(malloc(400), 1, 400);
+    if (plants("memory", 1)) memset(malloc(4000), 1, 4000);
     if (plants("descriptor", 500)) assert_true(dup(STDIN_FILENO) >= 0);
     if (plants("thread", 500)) (void)pthread_create(&thread, NULL, wait_forever, NULL);
     if (plants("process", 1) && fork() == 0) _exit(0);

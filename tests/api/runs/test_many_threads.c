@@ -85,25 +85,19 @@ static clg_status create(clg_context *context, clg_model *model, clg_cancel *can
     return clg_session_create(context, model, &options, out_session);
 }
 
-static clg_status use_new_session(worker *w)
+static clg_status use_session_with(worker *w, clg_cancel *cancel)
 {
     const size_t m = below(w, N_MODELS);
     clg_session *s;
-    clg_status status = create(contexts[below(w, N_CONTEXTS)], models[m], NULL, &s);
+    clg_status status = create(contexts[below(w, N_CONTEXTS)], models[m], cancel, &s);
     if (status == CLG_OK) status = run_some(w, m, s);
     clg_session_free(s);
     return status;
 }
 
-static clg_status use_cancellable_session(worker *w)
-{
-    const size_t m = below(w, N_MODELS);
-    clg_session *s;
-    clg_status status = create(contexts[below(w, N_CONTEXTS)], models[m], token, &s);
-    if (status == CLG_OK) status = run_some(w, m, s);
-    clg_session_free(s);
-    return status;
-}
+static clg_status use_new_session(worker *w) { return use_session_with(w, NULL); }
+
+static clg_status use_cancellable_session(worker *w) { return use_session_with(w, token); }
 
 /* A session that others run and cancel is cloned; its clones are not cancelled with it. */
 static clg_status use_clone(worker *w)

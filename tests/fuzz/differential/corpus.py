@@ -66,7 +66,7 @@ def loop_without_iterations():
 
 
 def rotary_embedding_of_unknown_width():
-    """Was refused: without num_heads and the input's sizes, the number of positions was taken as 0."""
+    """Was refused: without num_heads and the sizes of x, the number of positions was taken as 0."""
     angle = numpy.arange(8).reshape(4, 2) / 4
     x = F(numpy.arange(24).reshape(1, 3, 8) / 8)
     c = case({"x": x}, {"ids": numpy.array([[3, 0, 1]]), "cos": F(numpy.cos(angle)),
