@@ -350,6 +350,8 @@ if [ "$mode" = step ]; then
   caches=/var/tmp/clgraph-drivers/$row
   [ "$suite" = - ] || chroot_check || exit 77
   trap cleanup EXIT
+  exec 9>"$folder/$suite.lock" # mounts and the build of a suite are for one process at a time
+  flock 9
   [ "$suite" = - ] || [ "$step" = build ] || mount_suite "$suite"
   "step_$step"
   exit
