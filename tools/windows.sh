@@ -121,7 +121,7 @@ fails() { # CODE WORDS COMMAND...: it fails so, and says the words on standard e
 version() {
   local part text=
   for part in MAJOR MINOR PATCH; do
-    text+=.$(awk -v name="CLG_VERSION_$part" '$2 == name { print $3 }' include/clgraph/clgraph.h)
+    text+=.$(awk -v name="CLG_VERSION_$part" '$2 == name { print $3 }' include/clgraph/base.h)
   done
   says "cltool ${text#.}" cltool --version
 }

@@ -6,7 +6,7 @@
 #ifndef CLGRAPH_BUILDER_H
 #define CLGRAPH_BUILDER_H
 
-#include <clgraph/clgraph.h>
+#include <clgraph/model.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,7 +12,7 @@
 #ifndef CLGRAPH_CANCEL_H
 #define CLGRAPH_CANCEL_H
 
-#include <clgraph/clgraph.h>
+#include <clgraph/base.h>
 
 #ifdef __cplusplus
 extern "C" {

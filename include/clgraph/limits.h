@@ -17,7 +17,7 @@
 #ifndef CLGRAPH_LIMITS_H
 #define CLGRAPH_LIMITS_H
 
-#include <clgraph/clgraph.h>
+#include <clgraph/base.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Models, loaded from ONNX files. clgraph.h includes this header, and its rules apply.
+ */
+#ifndef CLGRAPH_MODEL_H
+#define CLGRAPH_MODEL_H
+
+#include <clgraph/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct clg_model_options {
+    size_t struct_size;
+    /* Load a model without its external data, to inspect it; sessions fail with NOT_FOUND. */
+    bool allow_external_data_missing;
+    /* Load despite unsupported operators, attributes or dtypes: sessions fail as loading would. */
+    bool allow_unsupported;
+    /* Read the model's files into host memory instead of mapping them. A mapped file that another
+     * process truncates while the model lives ends this process (SIGBUS on POSIX systems); a file
+     * that was read may change or be removed. Costs memory of the files' size. */
+    bool read_files;
+    clg_cancel *cancel;       /* cancels loading; may be NULL */
+    const clg_limits *limits; /* of loading; copied; NULL: none */
+} clg_model_options;
+#define CLG_MODEL_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(clg_model_options), false, false, false, NULL, NULL                                 \
+    }
+
+/* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol
+ * or "". Outputs have the dimensions that are known without a run. */
+typedef struct clg_port {
+    const char *name;
+    clg_value_kind kind;
+    clg_dtype dtype; /* CLG_DTYPE_NONE: not known */
+    int rank;        /* -1: any */
+    int64_t dims[CLG_MAX_RANK];
+    const char *dim_names[CLG_MAX_RANK];
+    clg_dtype key_dtype; /* of the maps that it is or holds; CLG_DTYPE_NONE: there are none */
+} clg_port;
+
+/* Loads an ONNX file, which is mapped and must not change while the model lives, unless
+ * options->read_files is set. External data is read from regular files only, relative to the model
+ * and never outside its folder, links resolved. options may be NULL. Errors: IO,
+ * INVALID_MODEL, SHAPE and DATA (impossible shapes and constants), UNSUPPORTED_OPERATOR (all
+ * missing operators, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE, CANCELLED. */
+CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path,
+                                                    const clg_model_options *options,
+                                                    clg_model **out_model);
+/* As clg_model_load_file, from memory, which is copied and can have no external data. */
+CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t size_bytes,
+                                                      const clg_model_options *options,
+                                                      clg_model **out_model);
+CLG_API void clg_model_free(clg_model *model);
+CLG_API size_t clg_model_n_inputs(const clg_model *model);
+CLG_API size_t clg_model_n_outputs(const clg_model *model);
+/* Returns a port in the model's order; borrowed from the model. NULL when index is out of range. */
+CLG_API const clg_port *clg_model_input(const clg_model *model, size_t index);
+CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
