@@ -78,13 +78,19 @@ target_include_directories(clgraph PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(clgraph PRIVATE ${library_needs} $<BUILD_INTERFACE:clg_settings>)
+# Before 1.0 a minor version may break programs: each has a SONAME and a symbol version of its own.
+set(abi_version ${PROJECT_VERSION_MAJOR})
+if(abi_version EQUAL 0)
+  set(abi_version 0.${PROJECT_VERSION_MINOR})
+endif()
 set_target_properties(clgraph PROPERTIES
-  LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${abi_version})
 if(WIN32)
   set_target_properties(clgraph PROPERTIES PREFIX "")
 endif()
 if(UNIX AND NOT APPLE)
-  set(export_map "${PROJECT_SOURCE_DIR}/cmake/clgraph.map")
+  set(export_map "${generated_dir}/clgraph.map")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/clgraph.map.in" "${export_map}" @ONLY)
   target_link_options(clgraph PRIVATE "LINKER:--version-script=${export_map}" LINKER:--as-needed)
   # Clang leaves the functions of sanitizers undefined in shared libraries; GCC has them in a library.
   if(NOT CLG_SANITIZE AND NOT "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}" MATCHES "-fsanitize")

@@ -6,8 +6,6 @@
 
 #include "base/system.h"
 
-#include <time.h>
-
 static clg_status refused(const char *what, int number)
 {
     char words[ERROR_SYSTEM_BYTES];
@@ -23,22 +21,11 @@ clg_status mutex_init(mutex *m)
 
 clg_status condition_init(condition *c)
 {
-    int failed = pthread_cond_init(c, NULL);
+    int failed = sys_condition_init(c);
     return failed ? refused("a condition variable", failed) : CLG_OK;
 }
 
-void condition_wait_for(condition *c, mutex *m, unsigned ms)
-{
-    struct timespec until;
-    (void)timespec_get(&until, TIME_UTC);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(c, m, &until);
-}
+void condition_wait_for(condition *c, mutex *m, unsigned ms) { sys_condition_wait_for(c, m, ms); }
 
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument)
 {

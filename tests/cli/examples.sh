@@ -121,6 +121,12 @@ cmake --install "$CLG_BUILD_DIR" --prefix "$prefix" >out 2>&1 || {
 pc=$(find "$prefix" -name clgraph.pc)
 lib=$(dirname "$(dirname "$pc")")
 expect 0 'clgraph[./]clgraph.h$' find "$prefix/include/clgraph" -name clgraph.h
+if command -v readelf >/dev/null; then # until 1.0, MAJOR.MINOR; then MAJOR
+  abi=$(sed -nE 's/^Version: (0\.[0-9]+|[0-9]+).*/\1/p' "$pc")
+  expect 0 "SONAME.*libclgraph.so.${abi/./[.]}\]" readelf -d "$lib/libclgraph.so"
+  expect 0 "clg_version@@CLGRAPH_${abi/./[.]}\$" \
+    sh -c "readelf -W --dyn-syms '$lib/libclgraph.so' | sed 's/ *\$//'"
+fi
 expect 0 . cmake -S "$CLG_SOURCE_DIR/examples/installed" -B by-cmake "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_FLAGS=$flags"
 expect 0 . cmake --build by-cmake
 expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' by-cmake/predict "$data/digits.onnx"

@@ -14,6 +14,7 @@
 #include <process.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <wchar.h>
 
 #define SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
@@ -472,6 +473,22 @@ long sys_n_processors(void)
     SYSTEM_INFO info;
     GetSystemInfo(&info);
     return (long)info.dwNumberOfProcessors;
+}
+
+int sys_condition_init(pthread_cond_t *c) { return pthread_cond_init(c, NULL); }
+
+/* Waits on the system's clock, which may be set meanwhile: winpthreads has no other one. */
+void sys_condition_wait_for(pthread_cond_t *c, pthread_mutex_t *m, unsigned ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    (void)pthread_cond_timedwait(c, m, &until);
 }
 
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)
