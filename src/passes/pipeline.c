@@ -36,6 +36,8 @@ const size_t n_passes = sizeof passes / sizeof passes[0];
 static const pass decompositions[] = {
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
     {"flex", "FlexAttention in terms of other operators", pass_flex},
+    {"multi_head", "queries, keys and values of MultiHeadAttention, with their bias",
+     pass_multi_head},
     {"quantized", "quantised operators of com.microsoft in terms of others", pass_quantized},
 };
 

@@ -6,6 +6,7 @@
  * scores of masked keys, so that a row with only masked keys becomes a mean of the values; keys
  * excluded by causal order have no weight.
  */
+#include "base/checked.h"
 #include "ops/attention/attention.h"
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm.h"
@@ -326,32 +327,46 @@ static clg_status fused_lower(lower_context *c)
 
 enum { QUERY, KEY, VALUE, QKV_BIAS, KEY_MASK, HEADS_BIAS, PAST_KEY, PAST_VALUE };
 
+#define NO_SIZE (-2) /* no size of a head */
+
 typedef struct multi_sizes {
     int64_t batch, heads, q_len, kv_len, past_len, total, d, dv;
     bool by_head; /* keys and values are [batch, heads, positions, d] */
 } multi_sizes;
 
+/* Returns columns / heads, DIM_UNKNOWN if columns is; a negative number if heads do not divide it. */
+static int64_t head_size(int64_t columns, int64_t heads)
+{
+    if (columns == DIM_UNKNOWN) return DIM_UNKNOWN;
+    return columns % heads == 0 ? columns / heads : NO_SIZE;
+}
+
 static bool read_multi(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, multi_sizes *s)
 {
-    *s = (multi_sizes){.heads = node_int(n, "num_heads", 0), .by_head = k->rank == 4};
+    int64_t columns = DIM_UNKNOWN;
+    *s = (multi_sizes){.heads = node_int(n, "num_heads", 0),
+                       .by_head = k->rank == 4,
+                       .past_len = past->rank == 4              ? past->dims[2]
+                                   : past->rank == RANK_UNKNOWN ? 0
+                                                                : DIM_UNKNOWN,
+                       .total = DIM_UNKNOWN};
     if (q->rank != 3 || (k->rank != 3 && k->rank != 4) || v->rank != k->rank || s->heads < 1)
         return false;
-    if (q->dims[2] == DIM_UNKNOWN || q->dims[2] % s->heads) return q->dims[2] == DIM_UNKNOWN;
-    const int64_t wide = v->dims[v->rank - 1];
     s->batch = q->dims[0];
     s->q_len = q->dims[1];
-    s->d = q->dims[2] / s->heads;
     s->kv_len = k->dims[s->by_head ? 2 : 1];
-    if (!s->by_head && wide != DIM_UNKNOWN && wide % s->heads) return false;
-    s->dv = s->by_head || wide == DIM_UNKNOWN ? wide : wide / s->heads;
-    s->past_len = past->rank == 4 ? past->dims[2] : past->rank == RANK_UNKNOWN ? 0 : DIM_UNKNOWN;
-    s->total = s->kv_len == DIM_UNKNOWN || s->past_len == DIM_UNKNOWN ? DIM_UNKNOWN
-                                                                      : s->kv_len + s->past_len;
+    s->d = head_size(q->dims[2], s->heads);
+    s->dv = s->by_head ? v->dims[3] : head_size(v->dims[2], s->heads);
+    if (s->d == NO_SIZE || s->dv == NO_SIZE ||
+        (s->dv != DIM_UNKNOWN && !checked_mul_i64(s->dv, s->heads, &columns)) ||
+        (s->kv_len != DIM_UNKNOWN && s->past_len != DIM_UNKNOWN &&
+         !checked_add_i64(s->kv_len, s->past_len, &s->total)))
+        return false;
     const bool heads_fit =
         !s->by_head || (!dims_differ(k->dims[1], s->heads) && !dims_differ(v->dims[1], s->heads));
     return heads_fit && !dims_differ(k->dims[0], s->batch) && !dims_differ(v->dims[0], s->batch) &&
-           !dims_differ(k->dims[k->rank - 1], s->by_head ? s->d : s->d * s->heads) &&
+           !dims_differ(k->dims[k->rank - 1], s->by_head ? s->d : q->dims[2]) &&
            !dims_differ(v->dims[s->by_head ? 2 : 1], s->kv_len);
 }
 
@@ -362,21 +377,65 @@ static bool past_fits(const shape *past, const multi_sizes *s, int64_t d)
            !dims_differ(past->dims[3], d);
 }
 
+/* Sets *out to the shape [batch, positions, heads * head size] of one part of a packed input,
+ * [batch, positions, heads, parts, head size]. */
+static bool read_part(const shape *packed, int64_t heads, int64_t parts, shape *out)
+{
+    if (packed->rank != 5 || dims_differ(packed->dims[2], heads) ||
+        dims_differ(packed->dims[3], parts))
+        return false;
+    const int64_t size = packed->dims[4];
+    *out = (shape){.rank = 3, .dims = {packed->dims[0], packed->dims[1], DIM_UNKNOWN}};
+    return size == DIM_UNKNOWN || checked_mul_i64(size, heads, &out->dims[2]);
+}
+
+/* Reads the shapes of queries, keys and values, which may be packed: all in one input, or keys and
+ * values in one. pass_multi_head takes them apart before the node is lowered. */
+static bool read_parts(op_context *c, shape out_shapes[3])
+{
+    const int64_t heads = node_int(c->node, "num_heads", 0);
+    const shape *q = &op_input(c, QUERY)->dims;
+    if (!op_has_input(c, KEY)) {
+        if (op_has_input(c, VALUE) || !read_part(q, heads, 3, &out_shapes[QUERY])) return false;
+        out_shapes[KEY] = out_shapes[VALUE] = out_shapes[QUERY];
+        return true;
+    }
+    out_shapes[QUERY] = *q;
+    out_shapes[KEY] = op_input(c, KEY)->dims;
+    if (op_has_input(c, VALUE)) {
+        out_shapes[VALUE] = op_input(c, VALUE)->dims;
+        return true;
+    }
+    if (!read_part(&op_input(c, KEY)->dims, heads, 2, &out_shapes[KEY])) return false;
+    out_shapes[VALUE] = out_shapes[KEY];
+    return true;
+}
+
+/* Returns whether a bias has a number for each column of queries, keys and values. */
+static bool qkv_bias_fits(const shape *bias, const shape shapes[3])
+{
+    int64_t total = shapes[QUERY].dims[2];
+    const int64_t wide = shapes[VALUE].rank == 3 ? shapes[VALUE].dims[2] : DIM_UNKNOWN;
+    if (bias->rank != 1) return false;
+    if (total == DIM_UNKNOWN || wide == DIM_UNKNOWN) return true;
+    return checked_mul_i64(total, 2, &total) && checked_add_i64(total, wide, &total) &&
+           !dims_differ(bias->dims[0], total);
+}
+
 static clg_status multi_infer(op_context *c)
 {
     multi_sizes s;
+    shape shapes_in[3];
     const shape none = shape_unknown();
     const bool has_past = op_has_input(c, PAST_KEY);
-    if (!op_has_input(c, KEY) || !op_has_input(c, VALUE))
-        return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                        "packed queries, keys and values are not supported");
-    if (op_has_input(c, QKV_BIAS))
-        return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                        "a bias of queries, keys and values is not supported");
-    if (!read_multi(c->node, &op_input(c, QUERY)->dims, &op_input(c, KEY)->dims,
-                    &op_input(c, VALUE)->dims, has_past ? &op_input(c, PAST_KEY)->dims : &none, &s))
+    if (!read_parts(c, shapes_in) ||
+        !read_multi(c->node, &shapes_in[QUERY], &shapes_in[KEY], &shapes_in[VALUE],
+                    has_past ? &op_input(c, PAST_KEY)->dims : &none, &s))
         return op_error(c, CLG_ERROR_SHAPE,
                         "query, key, value and the number of heads do not go together");
+    if (op_has_input(c, QKV_BIAS) && !qkv_bias_fits(&op_input(c, QKV_BIAS)->dims, shapes_in))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the bias must have a number for each column of query, key and value");
     if (has_past != op_has_input(c, PAST_VALUE) ||
         (has_past && (!past_fits(&op_input(c, PAST_KEY)->dims, &s, s.d) ||
                       !past_fits(&op_input(c, PAST_VALUE)->dims, &s, s.dv))))

@@ -82,6 +82,21 @@ def rotary_embedding_of_unknown_width():
     return c, {"y": F(numpy.stack([turned.real, turned.imag], 2).reshape(1, 3, 8))}
 
 
+def multi_head_attention_of_unknown_width():
+    """Was refused: without the widths of its inputs all other sizes were taken as 0."""
+    x = [F(numpy.arange(n).reshape(1, rows, 6) / 8) for n, rows in ((30, 5), (6, 1), (6, 1))]
+    bias = F(numpy.arange(18) / 4)
+    c = case({"q": x[0], "k": x[1], "v": x[2], "bias": bias},
+             {"mask": numpy.ones((1, 1), numpy.int32)})
+    c.opsets["com.microsoft"] = 1
+    c.symbolic = True
+    c.nodes = [helper.make_node("MultiHeadAttention", ["q", "k", "v", "bias", "mask"], ["y"],
+                                domain="com.microsoft", num_heads=3)]
+    c.outputs = ["y"]
+    # All attend to the only key.
+    return c, {"y": numpy.broadcast_to(x[2] + bias[12:], (1, 5, 6)).copy()}
+
+
 def powers_of_double():
     """Was wrong by powers of two in the last lanes of a row: PoCL 3.1's pow of eight doubles."""
     x = numpy.array([0.12975155, -0.58317469, -1.42083685, -1.44033007, 0.03063421, -1.01993227,
@@ -100,7 +115,7 @@ def powers_of_double():
 
 PAST = [clip_of_a_constant_without_min, cast_of_a_constant_like_one_of_higher_rank,
         loop_without_iterations, rotary_embedding_of_unknown_width,
-        powers_of_double]
+        multi_head_attention_of_unknown_width, powers_of_double]
 
 
 def main():

@@ -265,58 +265,111 @@ TEST(attention_fused__quantised)
 
 /* ---- MultiHeadAttention ---------------------------------------------------------------------- */
 
-static void check_multi(bool by_head, int64_t past, bool causal)
+enum { SEPARATE, BY_HEAD, PACKED_KV, PACKED_QKV }; /* how queries, keys and values are given */
+
+typedef struct multi {
+    int form;
+    int64_t past;
+    bool causal, bias;
+} multi;
+
+/* Returns a copy of x [rows, n] with b[c] added to column c. */
+static double *with_bias(const double *x, int64_t rows, int64_t n, const double *b)
 {
-    enum { PLACES = 6, KEYS = 5 };
-    const int64_t total = KEYS + past;
-    const double *q = run_node_random(BATCH * PLACES * HIDDEN),
-                 *k = run_node_random(BATCH * KEYS * HIDDEN);
-    const double *v = run_node_random(BATCH * KEYS * HIDDEN),
-                 *past_k = run_node_random(BATCH * HEADS * past * D);
-    const double *past_v = run_node_random(BATCH * HEADS * past * D);
+    double *sum = run_node_zeros(rows * n);
+    for (int64_t i = 0; i < rows * n; i++) sum[i] = x[i] + b[i % n];
+    return sum;
+}
+
+/* Adds an input [BATCH, positions, HEADS, n, D] that is packed of n arrays [BATCH, positions,
+ * HIDDEN]. */
+static void packed_input(run_node *r, int64_t positions, int64_t n, const double *const *parts)
+{
+    double *x = run_node_zeros(BATCH * positions * HIDDEN * n);
+    for (int64_t i = 0; i < BATCH * positions * HIDDEN * n; i++) {
+        const int64_t c = i % D, part = i / D % n, h = i / D / n % HEADS, row = i / D / n / HEADS;
+        x[i] = parts[part][row * HIDDEN + h * D + c];
+    }
+    run_node_input(r, CLG_FLOAT32, DIMS(BATCH, positions, HEADS, n, D), x);
+}
+
+static void multi_inputs(run_node *r, const multi *t, int64_t places, int64_t n_keys,
+                         const double *const *qkv)
+{
+    if (t->form == PACKED_QKV)
+        packed_input(r, places, 3, qkv);
+    else
+        run_node_input(r, CLG_FLOAT32, DIMS(BATCH, places, HIDDEN), qkv[0]);
+    if (t->form == PACKED_KV) packed_input(r, n_keys, 2, qkv + 1);
+    for (int i = 1; i < 3 && t->form <= BY_HEAD; i++) {
+        if (t->form == BY_HEAD)
+            run_node_input(r, CLG_FLOAT32, DIMS(BATCH, HEADS, n_keys, D), qkv[i]);
+        else
+            run_node_input(r, CLG_FLOAT32, DIMS(BATCH, n_keys, HIDDEN), qkv[i]);
+    }
+    if (t->bias || t->past)
+        for (int n = t->form == PACKED_QKV ? 2 : t->form == PACKED_KV ? 1 : 0; n > 0; n--)
+            run_node_absent(r);
+}
+
+/* The bias of queries is always added, that of keys and values unless they come by heads. */
+static void check_multi(multi t)
+{
+    enum { PLACES = 6 };
+    const int64_t n_keys = t.form == PACKED_QKV ? PLACES : 5, total = n_keys + t.past;
+    const bool by_head = t.form == BY_HEAD;
+    const double *b = run_node_random(3 * HIDDEN),
+                 *past_k = run_node_random(BATCH * HEADS * t.past * D),
+                 *past_v = run_node_random(BATCH * HEADS * t.past * D), *given[3], *qkv[3];
+    for (int i = 0; i < 3; i++) {
+        const int64_t rows = BATCH * (i == 0 ? PLACES : n_keys);
+        given[i] = qkv[i] = run_node_random(rows * HIDDEN);
+        if (t.bias && !(by_head && i > 0))
+            qkv[i] = with_bias(given[i], rows, HIDDEN, b + i * HIDDEN);
+    }
     double *y = run_node_zeros(BATCH * PLACES * HIDDEN), *add = run_node_zeros(PLACES * total);
     double *all[2] = {run_node_zeros(BATCH * HEADS * total * D),
                       run_node_zeros(BATCH * HEADS * total * D)};
     for (int64_t i = 0; i < BATCH * HEADS * total * D; i++) {
         const int64_t c = i % D, j = i / D % total, h = i / D / total % HEADS,
-                      b = i / D / total / HEADS, n = j - past;
-        const int64_t fresh =
-            by_head ? ((b * HEADS + h) * KEYS + n) * D + c : ((b * KEYS + n) * HEADS + h) * D + c;
-        all[0][i] = j < past ? past_k[((b * HEADS + h) * past + j) * D + c] : k[fresh];
-        all[1][i] = j < past ? past_v[((b * HEADS + h) * past + j) * D + c] : v[fresh];
+                      at = i / D / total / HEADS, n = j - t.past;
+        const int64_t fresh = by_head ? ((at * HEADS + h) * n_keys + n) * D + c
+                                      : ((at * n_keys + n) * HEADS + h) * D + c;
+        all[0][i] = j < t.past ? past_k[((at * HEADS + h) * t.past + j) * D + c] : qkv[1][fresh];
+        all[1][i] = j < t.past ? past_v[((at * HEADS + h) * t.past + j) * D + c] : qkv[2][fresh];
     }
-    for (int64_t i = 0; causal && i < PLACES * total; i++)
+    for (int64_t i = 0; t.causal && i < PLACES * total; i++)
         add[i] = i % total > i / total + total - PLACES ? -10000 : 0;
-    for (int64_t b = 0; b < BATCH; b++)
+    for (int64_t at = 0; at < BATCH; at++)
         for (int64_t h = 0; h < HEADS; h++)
-            attend(q + b * PLACES * HIDDEN + h * D, HIDDEN, all[0] + (b * HEADS + h) * total * D,
-                   all[1] + (b * HEADS + h) * total * D, D, PLACES, total, add, 0,
-                   y + b * PLACES * HIDDEN + h * D, HIDDEN);
+            attend(qkv[0] + at * PLACES * HIDDEN + h * D, HIDDEN,
+                   all[0] + (at * HEADS + h) * total * D, all[1] + (at * HEADS + h) * total * D, D,
+                   PLACES, total, add, 0, y + at * PLACES * HIDDEN + h * D, HIDDEN);
     run_node r;
     run_node_start(&r, "com.microsoft", "MultiHeadAttention", 1);
     run_node_int(&r, "num_heads", HEADS);
-    if (causal) run_node_int(&r, "unidirectional", 1);
-    run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, PLACES, HIDDEN), q);
-    for (int i = 0; i < 2; i++) {
-        if (by_head)
-            run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, HEADS, KEYS, D), i ? v : k);
-        else
-            run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, KEYS, HIDDEN), i ? v : k);
-    }
-    for (int i = 0; i < 3 && past; i++) run_node_absent(&r);
-    if (past) run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, HEADS, past, D), past_k);
-    if (past) run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, HEADS, past, D), past_v);
+    if (t.causal) run_node_int(&r, "unidirectional", 1);
+    multi_inputs(&r, &t, PLACES, n_keys, given);
+    if (t.bias)
+        run_node_input(&r, CLG_FLOAT32, DIMS(3 * HIDDEN), b);
+    else if (t.past)
+        run_node_absent(&r);
+    for (int i = 0; i < 2 && t.past; i++) run_node_absent(&r);
+    if (t.past) run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, HEADS, t.past, D), past_k);
+    if (t.past) run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, HEADS, t.past, D), past_v);
     run_node_expect(&r, CLG_FLOAT32, DIMS(BATCH, PLACES, HIDDEN), y);
-    for (int i = 0; i < 2 && past; i++)
+    for (int i = 0; i < 2 && t.past; i++)
         run_node_expect(&r, CLG_FLOAT32, DIMS(BATCH, HEADS, total, D), all[i]);
     run_node_check(&r, 2e-5);
 }
 
 TEST(attention_fused__multi_head)
 {
-    check_multi(false, 0, false);
-    check_multi(true, 0, false);
-    check_multi(false, 3, true);
+    for (int bias = 0; bias < 2; bias++)
+        for (int form = SEPARATE; form <= PACKED_QKV; form++) {
+            check_multi((multi){.form = form, .bias = bias});
+            check_multi((multi){.form = form, .bias = bias, .past = 3, .causal = true});
+        }
 }
 
 /* ---- GroupQueryAttention --------------------------------------------------------------------- */
