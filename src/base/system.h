@@ -97,8 +97,8 @@ int sys_list(const char *folder, bool (*visit)(void *user, const char *name), vo
 const char *sys_env(const char *name);
 /* Writes the text for an errno; false when there is none. Thread-safe. */
 bool sys_strerror(int number, char *buffer, size_t n_bytes);
-/* As pthread_cond_init, for sys_condition_wait_for, which waits at most `ms` milliseconds of a clock
- * that nobody sets, where the system has one for condition variables. */
+/* As pthread_cond_init, for sys_condition_wait_for, which waits at most `ms` milliseconds, on a
+ * clock that nobody sets, where the system has one for condition variables. */
 int sys_condition_init(pthread_cond_t *c);
 void sys_condition_wait_for(pthread_cond_t *c, pthread_mutex_t *m, unsigned ms);
 /* As pthread_create; the new thread blocks the program's signals. */

@@ -334,7 +334,7 @@ typedef struct multi_sizes {
     bool by_head; /* keys and values are [batch, heads, positions, d] */
 } multi_sizes;
 
-/* Returns columns / heads, DIM_UNKNOWN if columns is; a negative number if heads do not divide it. */
+/* Returns columns / heads; DIM_UNKNOWN if columns is, NO_SIZE if heads do not divide it. */
 static int64_t head_size(int64_t columns, int64_t heads)
 {
     if (columns == DIM_UNKNOWN) return DIM_UNKNOWN;
