@@ -38,6 +38,7 @@
 
 #include <clgraph/base.h>    /* version, status, errors, log */
 #include <clgraph/builder.h> /* graphs without ONNX files */
+#include <clgraph/call.h>    /* a run in one call */
 #include <clgraph/cancel.h>  /* tokens that cancel work */
 #include <clgraph/context.h> /* devices */
 #include <clgraph/limits.h>  /* models that are not trusted */

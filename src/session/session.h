@@ -12,6 +12,8 @@
 #include "session/context_handle.h"
 #include "session/run/frame.h"
 
+#include <clgraph/call.h>
+
 /* An input as the caller set it. */
 typedef struct session_input {
     clg_value *value;  /* set by the caller; a reference; NULL: none */
@@ -24,6 +26,8 @@ typedef struct session_input {
     bool carried;      /* the last run's output is in the frame's memory of this input */
     shape carried_dims;
     tensor *content; /* the elements, if planning needs them in the current run; a reference */
+    const clg_call_input *call; /* of the clg_session_call in progress; NULL: not listed */
+    value_loan loan;            /* the caller's data during such a call: value points to it */
 } session_input;
 
 /* The destination of an output that is neither bound nor linked. */
@@ -44,6 +48,9 @@ typedef struct session_output {
     shape dims;
     clg_value *host; /* the result on the host; NULL while it is on the device only */
     tensor *known;   /* the result if the host computed it; a reference */
+    /* Of the clg_session_call in progress: where it wants the result; NULL: not listed. */
+    clg_call_output *call;
+    bool in_call_data; /* the result was written into call->data */
 } session_output;
 
 /* The thread for asynchronous runs, and the run that it executes. */
@@ -115,6 +122,8 @@ clg_status session_find_input(const clg_session *s, const char *name, size_t *ou
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
 /* Checks that input `index` takes tensors of this dtype and shape, which need not exist yet. */
 clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, const shape *dims);
+/* Checks that input `index` takes this value: its kind, dtypes and shape. */
+clg_status session_check_value(clg_session *s, size_t index, const clg_value *v);
 /* Sets input `index` to v, which is retained; NULL: unsets it. */
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
 /* Sets the shape that a preparation assumes for an input. */
@@ -147,6 +156,11 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
 clg_status session_plan(clg_session *s, plan **out_plan);
 /* As session_plan, for a plan that is only looked at: nothing is compiled, tested or packed. */
 clg_status session_plan_dry(clg_session *s, plan **out_plan);
+
+/* Runs with these inputs, and sets the outputs, whose members for results are zero
+ * (session_call.c). The caller must have entered the session. */
+clg_status session_call(clg_session *s, const clg_call_input *inputs, size_t n_inputs,
+                        clg_call_output *outputs, size_t n_outputs);
 
 /* Starts an asynchronous run (async_run.c). */
 clg_status session_run_async(clg_session *s);

@@ -69,12 +69,21 @@ clg_status session_check_shape(const clg_session *s, size_t index, const shape *
 {
     const value *port = session_input_port(s, index);
     char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
-    bool fits = port->dims.rank == RANK_UNKNOWN || port->dims.rank == dims->rank;
-    for (int d = 0; fits && port->dims.rank != RANK_UNKNOWN && d < dims->rank; d++)
-        fits = port->dims.dims[d] == DIM_UNKNOWN || port->dims.dims[d] == dims->dims[d];
-    if (fits) return CLG_OK;
-    return error_set(CLG_ERROR_SHAPE, "input '%s' has shape %s in the model, %s was given",
-                     port->name, shape_text(&port->dims, want), shape_text(dims, got));
+    if (port->dims.rank == RANK_UNKNOWN) return CLG_OK;
+    if (port->dims.rank != dims->rank)
+        return error_set(
+            CLG_ERROR_SHAPE,
+            "input '%s' has shape %s in the model, %s was given: the rank is %d, not %d",
+            port->name, shape_text(&port->dims, want), shape_text(dims, got), dims->rank,
+            port->dims.rank);
+    int d = 0;
+    while (d < dims->rank && !dims_differ(port->dims.dims[d], dims->dims[d])) d++;
+    if (d == dims->rank) return CLG_OK;
+    return error_set(CLG_ERROR_SHAPE,
+                     "input '%s' has shape %s in the model, %s was given: dimension %d is %lld, "
+                     "not %lld",
+                     port->name, shape_text(&port->dims, want), shape_text(dims, got), d,
+                     (long long)dims->dims[d], (long long)port->dims.dims[d]);
 }
 
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims)
@@ -151,14 +160,18 @@ clg_status session_check_tensor(clg_session *s, size_t index, clg_dtype dtype, c
     return session_check_shape(s, index, dims);
 }
 
+clg_status session_check_value(clg_session *s, size_t index, const clg_value *v)
+{
+    const value *port = session_input_port(s, index);
+    CLG_TRY(check_kind(port, v->kind));
+    return v->kind == CLG_VALUE_TENSOR ? session_check_tensor(s, index, v->dtype, &v->dims)
+                                       : check_items(port, v);
+}
+
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
 {
     const value *port = session_input_port(s, index);
-    if (v) CLG_TRY(check_kind(port, v->kind));
-    if (v && v->kind == CLG_VALUE_TENSOR)
-        CLG_TRY(session_check_tensor(s, index, v->dtype, &v->dims));
-    else if (v)
-        CLG_TRY(check_items(port, v));
+    if (v) CLG_TRY(session_check_value(s, index, v));
     CLG_TRY(session_unmap(s, index));
     if (v && port->key_dtype != CLG_DTYPE_NONE)
         CLG_TRY(value_to_host(v, &v)); /* the planner needs maps on the host */

@@ -16,10 +16,9 @@
 
 /* ---- creation and release -------------------------------------------------------------------- */
 
-/* Makes a tensor without data; computes and checks its sizes. */
-static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_tensor)
+/* Sets *out to a tensor without data, with one reference; computes and checks its sizes. */
+static clg_status init_header(clg_dtype dtype, const shape *dims, tensor *out)
 {
-    *out_tensor = NULL;
     const dtype_info *info = dtype_find(dtype);
     if (!info)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is not an element type", (int)dtype);
@@ -35,13 +34,22 @@ static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_t
                          "a %s tensor of shape %s is too large to address", info->name,
                          shape_text(dims, text));
     }
+    *out = (tensor){.dtype = dtype, .dims = *dims, .n_elements = n, .size_bytes = size_bytes};
+    refcount_init(&out->refs);
+    return CLG_OK;
+}
+
+/* As init_header, for an allocated tensor. */
+static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_tensor)
+{
+    *out_tensor = NULL;
     tensor *t = memory_zalloc(1, sizeof *t);
     if (!t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    refcount_init(&t->refs);
-    t->dtype = dtype;
-    t->dims = *dims;
-    t->n_elements = n;
-    t->size_bytes = size_bytes;
+    const clg_status status = init_header(dtype, dims, t);
+    if (status != CLG_OK) {
+        memory_free(t);
+        return status;
+    }
     *out_tensor = t;
     return CLG_OK;
 }
@@ -91,10 +99,18 @@ clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*re
     return CLG_OK;
 }
 
-static bool holds_only_bools(const uint8_t *data, size_t size_bytes)
+clg_status tensor_borrow(clg_dtype dtype, const shape *dims, const void *data, tensor *out_tensor)
 {
+    CLG_TRY(init_header(dtype, dims, out_tensor));
+    out_tensor->data = (void *)(uintptr_t)data; /* never written to */
+    return CLG_OK;
+}
+
+bool tensor_bools_are_valid(const void *data, size_t size_bytes)
+{
+    const uint8_t *bytes = data;
     for (size_t i = 0; i < size_bytes; i++) {
-        if (data[i] > 1) return false;
+        if (bytes[i] > 1) return false;
     }
     return true;
 }
@@ -115,7 +131,7 @@ clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *dat
                          "%s of shape %s takes %zu bytes, but %zu are given",
                          dtype_find(dtype)->name, shape_text(dims, text), expected, size_bytes);
     }
-    bool clean = dtype != CLG_BOOL || holds_only_bools(data, size_bytes);
+    bool clean = dtype != CLG_BOOL || tensor_bools_are_valid(data, size_bytes);
     if (owner && clean) {
         owner->retain(owner->user);
         t->data = (void *)(uintptr_t)data; /* never written to */

@@ -34,6 +34,11 @@ clg_status tensor_create(clg_dtype dtype, const shape *dims, tensor **out_tensor
  * been called. */
 clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*release)(void *),
                        void *user, tensor **out_tensor);
+/* Sets *out_tensor, memory of the caller, to a tensor over data, which has its size: for strings a
+ * char * each. It must not be used after either memory is gone. */
+clg_status tensor_borrow(clg_dtype dtype, const shape *dims, const void *data, tensor *out_tensor);
+/* Returns whether all bytes are 0 or 1. */
+bool tensor_bools_are_valid(const void *data, size_t size_bytes);
 /* Keeps memory alive that tensors share: each tensor over it calls retain once and release once. */
 typedef struct tensor_owner {
     void (*retain)(void *user);

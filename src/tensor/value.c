@@ -30,6 +30,19 @@ clg_status value_create_host(tensor *t, clg_value **out_value)
     return CLG_OK;
 }
 
+clg_status value_lend(value_loan *l, clg_dtype dtype, const shape *dims, const void *data)
+{
+    CLG_TRY(tensor_borrow(dtype, dims, data, &l->host));
+    l->value = (clg_value){.kind = CLG_VALUE_TENSOR,
+                           .dtype = dtype,
+                           .dims = *dims,
+                           .n_elements = l->host.n_elements,
+                           .size_bytes = l->host.size_bytes,
+                           .host = &l->host};
+    refcount_init(&l->value.refs);
+    return CLG_OK;
+}
+
 clg_status value_create_device(const value_device_ops *ops, void *storage, size_t offset_bytes,
                                clg_dtype dtype, const shape *dims, clg_value **out_value)
 {

@@ -58,6 +58,15 @@ clg_status value_create_optional(clg_dtype dtype, clg_value *item, clg_value **o
  * Items of a map are indexed by this enum. */
 enum { VALUE_KEYS, VALUE_VALUES };
 clg_status value_create_map(clg_value *keys, clg_value *values, clg_value **out_value);
+/* A host tensor value over memory of a caller's, for which nothing is allocated. Its memory must
+ * outlive all references to it. */
+typedef struct value_loan {
+    clg_value value;
+    tensor host;
+} value_loan;
+/* Makes l->value a tensor over data, which has the tensor's size and is only read. Not for
+ * strings; bools must be 0 or 1. */
+clg_status value_lend(value_loan *l, clg_dtype dtype, const shape *dims, const void *data);
 clg_value *value_retain(clg_value *value); /* accepts NULL */
 void value_free(clg_value *value);         /* accepts NULL */
 
