@@ -201,8 +201,8 @@ static void choose_outputs(clg_session *s)
     }
 }
 
-/* Describes the result of output `index` to the caller, and makes it a value unless the run wrote it
- * into the caller's memory. */
+/* Describes the result of output `index` to the caller, and makes it a value unless the run wrote
+ * it into the caller's memory. */
 static clg_status return_output(clg_session *s, size_t index)
 {
     session_output *out = &s->outputs[index];

@@ -209,16 +209,24 @@ static clg_status bind_aggregate(run_state *r, size_t i)
 /* For smaller inputs a copy is not slower than creating a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Returns whether the device is to read a host value's memory in place: on CPUs with a known
- * driver. Integrated GPUs are excluded: their drivers copy memory that does not begin and end at a
- * page boundary. */
-static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
+/* Returns the alignment that host memory must have to be read in place; 0: never. The SIMD class's
+ * kernels need that of an element, words of 4 bytes for smaller ones; others, and CLBlast, may load
+ * whole vectors from the start of a buffer on. See decision 57. */
+static uint32_t zero_copy_align(const session_exec *e, clg_dtype dtype)
 {
-    const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);
-    return caps->kind == CLG_DEVICE_CPU &&
-           (caps->family == PLATFORM_POCL || caps->family == PLATFORM_INTEL_CPU) &&
-           size_bytes >= ZERO_COPY_BYTES && caps->buffer_align_bytes > 0 &&
-           (uintptr_t)data % caps->buffer_align_bytes == 0;
+    const device_caps *caps = ocl_context_caps(e->context->ocl);
+    const uint32_t device = caps->zero_copy_align_bytes, element = (uint32_t)dtype_size(dtype);
+    if (device == 0 || e->options.kernel_class == CLG_KERNELS_SIMD)
+        return device > element || device == 0 ? device : element;
+    return device > caps->buffer_align_bytes ? device : caps->buffer_align_bytes;
+}
+
+/* Returns whether the device is to read a host value's memory in place. */
+static bool may_zero_copy(const run_state *r, size_t i, const void *data, size_t size_bytes)
+{
+    if (size_bytes < ZERO_COPY_BYTES) return false;
+    const uint32_t align = zero_copy_align(r->session->exec, r->facts[i].dtype);
+    return align > 0 && (uintptr_t)data % align == 0;
 }
 
 static clg_status zero_copy_input(run_state *r, size_t i, const void *data, size_t size_bytes)
@@ -257,7 +265,7 @@ static clg_status bind_input(run_state *r, size_t i)
     }
     const void *data = value_host_data(in->value);
     if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
-    if (may_zero_copy(r, data, size_bytes)) return zero_copy_input(r, i, data, size_bytes);
+    if (may_zero_copy(r, i, data, size_bytes)) return zero_copy_input(r, i, data, size_bytes);
     CLG_TRY(frame_reserve(s->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     return ocl_queue_write(s->frame->queue, m->buffer, 0, data, size_bytes, false);
 }
