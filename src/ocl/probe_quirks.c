@@ -169,6 +169,7 @@ static clg_status are_arguments_costly(ocl_context *ocl, bool *out_present)
 /* ---- host memory in place -------------------------------------------------------------------- */
 
 #define SHARED_BYTES ((size_t)64 << 10) /* drivers may treat small buffers in another way */
+#define MAX_SHARED_ALIGN MEMORY_ALIGNMENT
 #define N_WRITES 3
 
 /* Copies the buffer on the device, reads the copy into `got`, and compares it with `host`. */
@@ -198,11 +199,12 @@ static clg_status is_in_place(ocl_context *ocl, ocl_queue *q, ocl_buffer *copy, 
     return status;
 }
 
-/* Tries addresses that are multiples of 4, 8 and so on and of nothing larger. */
+/* Tries addresses that are multiples of 4, 8 and so on up to 128, and of nothing larger. */
 static clg_status try_alignments(ocl_context *ocl, ocl_queue *q, ocl_buffer *copy, uint8_t *memory,
                                  uint32_t *out_align_bytes)
 {
-    const uint32_t most = context_caps(ocl)->buffer_align_bytes;
+    const uint32_t aligned = context_caps(ocl)->buffer_align_bytes;
+    const uint32_t most = aligned < MAX_SHARED_ALIGN ? aligned : MAX_SHARED_ALIGN;
     bool in_place = false;
     for (uint32_t align = 4; align <= most && !in_place; align *= 2) {
         CLG_TRY(is_in_place(ocl, q, copy, memory + SHARED_BYTES + align, memory, &in_place));
@@ -218,7 +220,7 @@ clg_status zero_copy_measure(ocl_context *ocl, uint32_t *out_align_bytes)
     ocl_buffer *copy = NULL;
     *out_align_bytes = 0;
     if (caps->kind != CLG_DEVICE_CPU || caps->is_software) return CLG_OK;
-    uint8_t *memory = memory_alloc_aligned(2 * SHARED_BYTES + 2 * (size_t)caps->buffer_align_bytes);
+    uint8_t *memory = memory_alloc_aligned(2 * SHARED_BYTES + MAX_SHARED_ALIGN);
     if (!memory) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = ocl_queue_create_own(ocl, &q);
     if (status == CLG_OK) status = ocl_buffer_create(ocl, SHARED_BYTES, OCL_BUFFER_DEVICE, &copy);
