@@ -103,6 +103,9 @@ int sys_condition_init(pthread_cond_t *c);
 void sys_condition_wait_for(pthread_cond_t *c, pthread_mutex_t *m, unsigned ms);
 /* As pthread_create; the new thread blocks the program's signals. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
+/* Calls child() in each process that is forked from now on, before fork returns in it. Does nothing
+ * on systems without fork. */
+void sys_at_fork(void (*child)(void));
 /* Returns a folder from an environment variable, borrowed as from sys_env, and sets *out_subfolder
  * to the folder of the user's caches in it (NULL: the folder itself). NULL if no variable is set.
  */
