@@ -36,6 +36,8 @@ const size_t n_passes = sizeof passes / sizeof passes[0];
 static const pass decompositions[] = {
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
     {"flex", "FlexAttention in terms of other operators", pass_flex},
+    {"stash", "GroupNormalization with a narrower first stage, as conversions around it",
+     pass_stash},
     {"quantized", "quantised operators of com.microsoft in terms of others", pass_quantized},
 };
 

@@ -126,11 +126,8 @@ def write(folder, case, expected, rival):
     (folder / "model.onnx").write_bytes(case.model(expected).SerializeToString())
     for kind, values in (("input", case.inputs), ("output", expected)):
         for i, (name, value) in enumerate(values.items()):
-            if isinstance(value, list):
-                proto = onnx.numpy_helper.from_list(value, name)
-            else:
-                proto = maker.tensor(name, value)
-            (data / f"{kind}_{i}.pb").write_bytes(proto.SerializeToString())
+            message = maker.proto(name, value)
+            (data / f"{kind}_{i}.pb").write_bytes(message.SerializeToString())
     return {f"{folder.name}/{n}": rivals.tolerance(case, v, rival) for n, v in expected.items()}
 
 

@@ -69,10 +69,57 @@ def element_type(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
+class Map:
+    """A map of ONNX: vectors of its keys and of their values."""
+
+    def __init__(self, keys, values):
+        self.keys = keys
+        self.values = values
+
+    def proto(self, name):
+        """The MapProto."""
+        kind = element_type(self.keys)
+        made = onnx.MapProto(name=name, key_type=kind)
+        if kind == TensorProto.STRING:
+            made.string_keys.extend(k.encode() for k in self.keys)
+        else:
+            made.keys.extend(self.keys.tolist())
+        made.values.elem_type = onnx.SequenceProto.TENSOR
+        scalars = [tensor("", self.values[i:i + 1].reshape(())) for i in range(len(self.values))]
+        made.values.tensor_values.extend(scalars)
+        return made
+
+    def type(self):
+        """The TypeProto."""
+        kind = onnx.TypeProto()
+        kind.map_type.key_type = element_type(self.keys)
+        value = helper.make_tensor_type_proto(element_type(self.values), [])
+        kind.map_type.value_type.CopyFrom(value)
+        return kind
+
+
+def arrays(value):
+    """The arrays of a value: those of the parts of a sequence, the values of a map."""
+    if isinstance(value, list):
+        return [a for part in value for a in arrays(part)]
+    return [value.values] if isinstance(value, Map) else [value]
+
+
+def proto(name, value):
+    """The message with VALUE, as files of ONNX's test cases have it."""
+    if isinstance(value, Map):
+        return value.proto(name)
+    if isinstance(value, list) and value and isinstance(value[0], Map):
+        maps = [v.proto("") for v in value]
+        return onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.MAP, map_values=maps)
+    return onnx.numpy_helper.from_list(value, name) if isinstance(value, list) else tensor(name, value)
+
+
 class Case:
     """A graph with its inputs.
 
-    nodes: NodeProtos in order. inputs: {name: array or list of arrays}, in the order of the graph.
+    nodes: NodeProtos in order. inputs: {name: array, Map or list of arrays}, in the order of the
+    graph.
     constants: {name: array}, initializers. outputs: names. opsets: {domain: version}.
     tolerance: (rtol, atol) of floats in place of that of the element type. steps: by how much
     integers may differ. only: the names of the rivals that count ("ort", "onnx"), for what one of
@@ -97,6 +144,10 @@ class Case:
         symbol = [0]
 
         def info(name, value, shapes):
+            if isinstance(value, Map):
+                return helper.make_value_info(name, value.type())
+            if isinstance(value, list) and value and isinstance(value[0], Map):
+                return helper.make_value_info(name, helper.make_sequence_type_proto(value[0].type()))
             if isinstance(value, list):
                 kind = element_type(value[0]) if value else TensorProto.FLOAT
                 return helper.make_tensor_sequence_value_info(name, kind, None)
@@ -298,7 +349,7 @@ class Maker:
         name = self.fresh("x")
         if constant is None:
             constant = self.chance(0.25)
-        if isinstance(array, list) or not constant:
+        if isinstance(array, (list, Map)) or not constant:
             self.case_.inputs[name] = array
         else:
             self.case_.constants[name] = numpy.asarray(array)

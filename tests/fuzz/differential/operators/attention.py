@@ -2,7 +2,8 @@
 """Attention, rotary embeddings and embedding layers."""
 
 import numpy
-from maker import generator
+from maker import TensorProto, generator
+from onnx import helper
 
 F = "float32"
 
@@ -97,9 +98,36 @@ def flex_attention(m):
     q_heads, kv_heads = heads(m)
     n, lq, lk, size, v_size = m.int(1, 2), m.int(1, 6), m.int(1, 6), m.pick(2, 4), m.pick(2, 4)
     m.case_.opsets[""] = 26
+    attributes = m.maybe(0.5, scale=m.float(0.2, 1))
+    scores = [n, q_heads, lq, lk]
+    if m.chance(0.5):
+        attributes["score_mod"] = modifier(m, "score", scores)
+    if m.chance(0.4):
+        attributes["prob_mod"] = modifier(m, "prob", scores)
     return m.case(
         m.tensor(F, [n, q_heads, lq, size]), m.tensor(F, [n, kv_heads, lk, size]),
-        m.tensor(F, [n, kv_heads, lk, v_size]), **m.maybe(0.5, scale=m.float(0.2, 1)))
+        m.tensor(F, [n, kv_heads, lk, v_size]), **attributes)
+
+
+def modifier(m, name, shape):
+    """A graph that changes scores or probabilities: a function of them, a factor or a bias."""
+    info = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+    out = helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, shape)
+    how = m.pick("unary", "factor", "bias", "softcap")
+    constants = []
+    if how == "unary":
+        nodes = [helper.make_node(m.pick("Tanh", "Abs", "Neg"), [name], [out.name])]
+    elif how == "softcap":
+        constants = [helper.make_tensor("cap", TensorProto.FLOAT, [], [m.float(1, 5)])]
+        nodes = [helper.make_node("Div", [name, "cap"], ["less"]),
+                 helper.make_node("Tanh", ["less"], ["limited"]),
+                 helper.make_node("Mul", ["limited", "cap"], [out.name])]
+    else:
+        some = m.tensor(F, m.narrowed(shape), -1, 1)
+        constants = [helper.make_tensor("other", TensorProto.FLOAT, some.shape, some.reshape(-1))]
+        operator = "Mul" if how == "factor" else "Add"
+        nodes = [helper.make_node(operator, [name, "other"], [out.name])]
+    return helper.make_graph(nodes, name, [info], [out], constants)
 
 
 @generator("Attention", domain="com.microsoft")

@@ -74,6 +74,7 @@ def layer_normalization(m):
     x = m.tensor(dtype, shape)
     scale = m.tensor(dtype, tail)
     attributes = {"axis": axis} | m.maybe(0.5, epsilon=m.float(0.001, 0.1))
+    attributes |= m.maybe(0.2, stash_type=1)
     if m.operator == "RMSNormalization":
         return m.case(x, scale, **attributes)
     bias = m.tensor(dtype, tail) if m.chance(0.6) else None
@@ -112,10 +113,15 @@ def group_normalization(m):
     dtype = m.type()
     size = [groups] if m.version < 21 else [groups * per]
     attributes = m.maybe(0.5, epsilon=m.float(0.001, 0.1))
-    return m.case(
-        m.tensor(dtype, shape), m.tensor(dtype, size), m.tensor(dtype, size), num_groups=groups,
-        only=["onnx"] if m.version < 21 else None, **attributes
-    )
+    only = ["onnx"] if m.version < 21 else None
+    if m.version >= 21 and m.chance(0.4):
+        attributes["stash_type"] = m.pick(1, 1, 10, 11, 16)
+        only = ["formula"] if m.chance(0.5) else None
+    # The first stage of float64 is in float32 by default, clgraph's is not.
+    rounds = m.version >= 21 and dtype == "float64" and attributes.get("stash_type", 1) == 1
+    return m.case(m.tensor(dtype, shape), m.tensor(dtype, size), m.tensor(dtype, size),
+                  num_groups=groups, only=only, tolerance=(1e-3, 1e-4) if rounds else None,
+                  **attributes)
 
 
 @generator("LRN")
@@ -175,8 +181,11 @@ def skip_normalization(m):
 
 @generator("SimplifiedLayerNormalization")
 def simplified_normalization(m):
-    hidden = m.pick(4, 8, 17, 32)
-    x = m.tensor("float32", [m.int(1, 3), m.int(1, 5), hidden])
-    gamma = m.tensor("float32", [hidden])
-    return m.case(x, gamma, axis=-1, epsilon=m.float(0.001, 0.1))
+    shape = m.shape(1, 4, zero=False)
+    shape[-1] = m.pick(4, 8, 17, 32)
+    dtype = m.pick("float32", "float32", "float16")
+    axis = m.axis(len(shape)) if m.chance(0.5) else -1
+    return m.case(m.tensor(dtype, shape), m.tensor(dtype, shape[axis:]),
+                  **m.maybe(0.8, axis=axis) if axis == -1 else {"axis": axis},
+                  **m.maybe(0.8, epsilon=m.float(0.001, 0.1)), **m.maybe(0.3, stash_type=1))
 
