@@ -42,7 +42,8 @@ UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 INTEGERS = SIGNED + UNSIGNED
 NUMBERS = FLOATS + INTEGERS
 ALL = NUMBERS + ["bool", "string"]
-NARROW = [n for n in NUMPY if n.startswith("float8") or n[-1] in "24" and n not in ALL] + ["float4e2m1"]
+NARROW = [n for n in NUMPY if n.startswith("float8") or n[-1] in "24" and n not in ALL]
+NARROW += ["float4e2m1"]
 # ONNX's names of types, where they differ from ours.
 ONNX_NAMES = {"float": "float32", "double": "float64"}
 WORDS = ["", "a", "bc", "Zebra", "the cat", "naïve", "x,y", "0", "A", "the"]
@@ -112,7 +113,9 @@ def proto(name, value):
     if isinstance(value, list) and value and isinstance(value[0], Map):
         maps = [v.proto("") for v in value]
         return onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.MAP, map_values=maps)
-    return onnx.numpy_helper.from_list(value, name) if isinstance(value, list) else tensor(name, value)
+    if isinstance(value, list):
+        return onnx.numpy_helper.from_list(value, name)
+    return tensor(name, value)
 
 
 class Case:
@@ -147,7 +150,8 @@ class Case:
             if isinstance(value, Map):
                 return helper.make_value_info(name, value.type())
             if isinstance(value, list) and value and isinstance(value[0], Map):
-                return helper.make_value_info(name, helper.make_sequence_type_proto(value[0].type()))
+                kind = helper.make_sequence_type_proto(value[0].type())
+                return helper.make_value_info(name, kind)
             if isinstance(value, list):
                 kind = element_type(value[0]) if value else TensorProto.FLOAT
                 return helper.make_tensor_sequence_value_info(name, kind, None)
@@ -243,8 +247,8 @@ class Maker:
         raise KeyError(f"{self.operator}: no type variable {variable}")
 
     def type(self, variable="T", among=None):
-        """A type that the schema allows for VARIABLE, float32 more often than others; without AMONG,
-        now and then one of 8 bits or less that only few operators have."""
+        """A type that the schema allows for VARIABLE, float32 more often than others; without
+        AMONG, now and then one of 8 bits or less that only few operators have."""
         if among is None:
             among = ALL
             if self.schema and self.chance(0.15) and set(NARROW) & set(self.allowed(variable)):
@@ -367,7 +371,8 @@ class Maker:
         )
         return results
 
-    def case(self, *inputs, outputs=1, optional=False, tolerance=None, steps=0, only=None, **attributes):
+    def case(self, *inputs, outputs=1, optional=False, tolerance=None, steps=0, only=None,
+             **attributes):
         """The case of one node of this operator. OPTIONAL: outputs but the first may be left out.
         tolerance, steps, only: as in Case."""
         self.case_.steps = steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clgraph is compared with: ONNX Runtime, ONNX's reference, and the formulas of references.py."""
+"""What clgraph is compared with: ONNX Runtime, ONNX's reference, formulas of references.py."""
 
 import copy
 import warnings
@@ -146,7 +146,8 @@ def inferred_types(case):
         graph = onnx.shape_inference.infer_shapes(case.model()).graph
     except Exception:
         return {}
-    return {o.name: o.type.tensor_type.elem_type for o in graph.output if o.type.tensor_type.elem_type}
+    kinds = {o.name: o.type.tensor_type.elem_type for o in graph.output}
+    return {name: kind for name, kind in kinds.items() if kind}
 
 
 def standard(case, results):
@@ -177,8 +178,8 @@ TOLERANCES = {
 
 
 def tolerance(case, value, rival=""):
-    """[rtol, atol] for an output of CASE. Sums of numbers of both signs lose digits in proportion to
-    their terms, of which the largest result is a measure."""
+    """[rtol, atol] for an output of CASE. Sums of numbers of both signs lose digits in proportion
+    to their terms, of which the largest result is a measure."""
     rtol = atol = 0.0
     for array in maker.arrays(value):
         name = array.dtype.name

@@ -17,7 +17,8 @@ def heads(m):
 @generator("Attention")
 def attention(m):
     q_heads, kv_heads = heads(m)
-    n, lq, lk, size, v_size = m.int(1, 2), m.int(1, 7), m.int(1, 9), m.pick(2, 4, 8), m.pick(2, 4, 8)
+    n, lq, lk = m.int(1, 2), m.int(1, 7), m.int(1, 9)
+    size, v_size = m.pick(2, 4, 8), m.pick(2, 4, 8)
     three = m.chance(0.4)
     dtype = m.pick(F, F, F, "float16")
     attributes = m.maybe(0.5, is_causal=m.pick(0, 1)) | m.maybe(0.4, scale=m.float(0.1, 1))
@@ -31,7 +32,8 @@ def attention(m):
         attributes |= {"q_num_heads": q_heads, "kv_num_heads": kv_heads}
     past = m.int(1, 4) if m.chance(0.35) else 0
     total = lk + past
-    inputs = [operand(lq, q_heads, size), operand(lk, kv_heads, size), operand(lk, kv_heads, v_size)]
+    inputs = [operand(lq, q_heads, size), operand(lk, kv_heads, size)]
+    inputs.append(operand(lk, kv_heads, v_size))
     mask = None
     if m.chance(0.5):
         shape = m.pick([lq, total], [1, 1, lq, total], [n, 1, lq, total], [n, q_heads, lq, total])
@@ -81,7 +83,8 @@ def rotary(m):
 
 @generator("LinearAttention")
 def linear_attention(m):
-    n, length, count, size, v_size = m.int(1, 2), m.int(1, 5), m.int(1, 3), m.pick(2, 4), m.pick(2, 4)
+    n, length, count = m.int(1, 2), m.int(1, 5), m.int(1, 3)
+    size, v_size = m.pick(2, 4), m.pick(2, 4)
     rule = m.pick("linear", "gated", "delta", "gated_delta")
     q, k = (m.tensor(F, [n, length, count * size], -1, 1) for _ in range(2))
     v = m.tensor(F, [n, length, count * v_size], -1, 1)
@@ -157,7 +160,8 @@ def multi_head(m):
         lens = m.n.integers(1, lk + 1, (n,))
         mask = (numpy.arange(lk)[None] < lens[:, None]).astype(numpy.int32)
     extra = m.tensor(F, [n, count, lq, lk], -1, 1) if m.chance(0.4) else None
-    return m.case(q, k, v, bias, mask, extra, num_heads=count, **m.maybe(0.4, scale=m.float(0.2, 1)))
+    scale = m.maybe(0.4, scale=m.float(0.2, 1))
+    return m.case(q, k, v, bias, mask, extra, num_heads=count, **scale)
 
 
 @generator("GroupQueryAttention", domain="com.microsoft")
@@ -174,7 +178,8 @@ def group_query(m):
     lens = numpy.full((n,), total - 1, numpy.int32)
     inputs = [q, k, v] + [m.value(c, False) for c in cache]
     inputs += [m.value(lens, False), m.value(numpy.array(total, numpy.int32), True)]
-    attributes = {"num_heads": q_heads, "kv_num_heads": kv_heads} | m.maybe(0.3, scale=m.float(0.1, 1))
+    attributes = {"num_heads": q_heads, "kv_num_heads": kv_heads}
+    attributes |= m.maybe(0.3, scale=m.float(0.1, 1))
     if m.chance(0.4):
         inputs += [m.value(m.tensor(F, [most, size // 2]), True) for _ in range(2)]
         attributes |= {"do_rotary": 1} | m.maybe(0.5, rotary_interleaved=m.pick(0, 1))

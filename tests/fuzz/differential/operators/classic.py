@@ -174,7 +174,8 @@ def kernel(m):
 def svm_regressor(m):
     c, vectors = m.int(1, 5), m.int(1, 6)
     return m.case(rows(m, c, ["float32"]), support_vectors=floats(m, c * vectors),
-                  coefficients=floats(m, vectors), n_supports=vectors, rho=floats(m, 1), **kernel(m))
+                  coefficients=floats(m, vectors), n_supports=vectors, rho=floats(m, 1),
+                  **kernel(m))
 
 
 @generator("SVMClassifier", domain=ML)

@@ -61,7 +61,8 @@ def loop(m):
         nodes.append(helper.make_node(m.r.choice(UNARY), [state], ["seen"]))
         outputs.append(info("seen", FLOAT, shape))
     body = helper.make_graph(
-        nodes, "body", [info("i", INT64, []), info("c", BOOL, []), info("v", FLOAT, shape)], outputs)
+        nodes, "body", [info("i", INT64, []), info("c", BOOL, []), info("v", FLOAT, shape)],
+        outputs)
     return m.finish(m.node("Loop", [trips, cond, x], 2 if stacked else 1, body=body))
 
 

@@ -53,7 +53,8 @@ def softmax(m):
     attributes = {} if defaults and m.chance(0.2) else {"axis": axis}
     x = m.tensor(m.type(), shape)
     if m.operator == "Hardmax":
-        x = m.distinct("float32" if x.dtype.name in ("bfloat16", "float16") else x.dtype.name, shape)
+        is_half = x.dtype.name in ("bfloat16", "float16")
+        x = m.distinct("float32" if is_half else x.dtype.name, shape)
     return m.case(x, **attributes)
 
 
@@ -86,7 +87,8 @@ def batch_normalization(m):
     shape = m.shape(2, 5, zero=False)
     c = shape[1]
     dtype = m.type("T")
-    others = [m.tensor(dtype, [c], low, high) for low, high in ((-1, 1), (-1, 1), (-1, 1), (0.3, 2))]
+    others = [m.tensor(dtype, [c], low, high)
+              for low, high in ((-1, 1), (-1, 1), (-1, 1), (0.3, 2))]
     attributes = m.maybe(0.5, epsilon=m.float(0.001, 0.1), momentum=m.float(0.1, 0.95))
     if m.version < 9:
         attributes.pop("momentum", None)
@@ -127,7 +129,8 @@ def group_normalization(m):
 @generator("LRN")
 def lrn(m):
     shape = m.shape(3, 5, zero=False) if m.chance(0.3) else m.shape(4, 4, zero=False)
-    attributes = m.maybe(0.6, alpha=m.float(0.01, 0.9), beta=m.float(0.3, 0.9), bias=m.float(0.5, 2))
+    attributes = m.maybe(0.6, alpha=m.float(0.01, 0.9), beta=m.float(0.3, 0.9),
+                         bias=m.float(0.5, 2))
     return m.case(m.tensor(m.type(), shape), size=m.pick(1, 3, 5), **attributes)
 
 
@@ -146,7 +149,8 @@ def loss(m):
     x = m.tensor(dtype, shape)
     if m.operator == "NegativeLogLikelihoodLoss":
         x = (-numpy.abs(x)).astype(x.dtype)
-    target = m.n.integers(0, shape[1], [shape[0]] + shape[2:]).astype(m.pick(numpy.int32, numpy.int64))
+    target = m.n.integers(0, shape[1], [shape[0]] + shape[2:])
+    target = target.astype(m.pick(numpy.int32, numpy.int64))
     weight = m.tensor(dtype, [shape[1]], 0.2, 2) if m.chance(0.5) else None
     attributes = m.maybe(0.7, reduction=m.pick("none", "sum", "mean"))
     if m.chance(0.4) and (target != 0).any():
