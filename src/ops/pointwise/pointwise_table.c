@@ -148,7 +148,7 @@ REFERENCE(sigmoid, sigmoid(a))
 REFERENCE(hard_sigmoid, clamp(a *b + c, 0, 1))
 REFERENCE(hard_swish, a *clamp(a / 6 + 0.5, 0, 1))
 REFERENCE(gelu, a *erfc(-a / sqrt(2)) / 2)
-REFERENCE(gelu_tanh, a *sigmoid(2 * 0.79788456080286536 * (a + 0.044715 * a * a * a)))
+REFERENCE(gelu_tanh, a / 2 * (1 + tanh(0.79788456080286536 * (a + 0.044715 * a * a * a))))
 REFERENCE(softplus, softplus(a))
 REFERENCE(softsign, a / (1 + fabs(a)))
 REFERENCE(mish, a *tanh(softplus(a)))
@@ -280,9 +280,9 @@ const pointwise_def pointwise_defs[] = {
                 FOR_TESTS(hard_swish)),
     UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf_$T($a * $k(0.70710678118654752)))",
                 POINTWISE_HEAVY, FOR_TESTS(gelu)),
+    /* a / 2 * (1 + tanh(u)) as a / (1 + exp(-2 u)): exact at infinities also where tanh is not */
     UNARY_FLOAT("Gelu.tanh",
-                "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * "
-                "$a * $a)))",
+                "$a / (($T)1 + exp($k(-1.5957691216057308) * ($a + $k(0.044715) * $a * $a * $a)))",
                 POINTWISE_HEAVY, FOR_TESTS(gelu_tanh)),
     UNARY_FLOAT("Softplus", SOFTPLUS, POINTWISE_HEAVY, FOR_TESTS(softplus)),
     UNARY_FLOAT("Softsign", "$a / (($T)1 + fabs($a))", 0, FOR_TESTS(softsign)),

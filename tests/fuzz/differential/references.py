@@ -11,8 +11,11 @@ Where the other implementations fall short of the standard:
 - CastMap, DictVectorizer: ONNX Runtime's Python takes maps to float32 alone, its CastMap pads with
   the text "0.f"; ONNX's reference has one of them, whose result lacks the first axis that models
   from where the operator comes expect.
+- Erf, Gelu: ONNX Runtime lacks float64; ONNX's reference computes erf in float32.
 - Optional: ONNX Runtime lacks the newest version, and ONNX's reference its types.
 """
+
+import math
 
 import numpy
 from onnx import TensorProto, helper
@@ -115,7 +118,18 @@ def recurrent(node, given, inputs):
     return [y] + last
 
 
-# ---- normalizations, pools -----------------------------------------------------------------------
+# ---- functions, normalizations, pools ------------------------------------------------------------
+
+
+def erf(node, given, inputs):
+    return [numpy.vectorize(math.erf, otypes=[float])(inputs[0])]
+
+
+def gelu(node, given, inputs):
+    x = inputs[0]
+    if given.get("approximate") == b"tanh":
+        return [x / (1 + numpy.exp(-numpy.sqrt(8 / numpy.pi) * (x + 0.044715 * x ** 3)))]
+    return [x / 2 * numpy.vectorize(math.erfc, otypes=[float])(-x / numpy.sqrt(2))]
 
 
 def root_mean_square(node, given, inputs):
@@ -230,6 +244,8 @@ REFERENCES = {
     ("", "RNN"): recurrent,
     ("", "GRU"): recurrent,
     ("", "LSTM"): recurrent,
+    ("", "Erf"): erf,
+    ("", "Gelu"): gelu,
     ("", "SimplifiedLayerNormalization"): root_mean_square,
     ("com.microsoft", "SimplifiedLayerNormalization"): root_mean_square,
     ("", "RMSNormalization"): root_mean_square,
