@@ -21,6 +21,7 @@ import argparse
 import collections
 import hashlib
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -140,8 +141,13 @@ def verify(arguments, folder, names):
     command = [arguments.cltool, "verify", "--json", "-q", "--compare-random"]
     command += ["--tolerance", str(folder / "tolerance.json"), *arguments.option]
     command += [str(folder / n) for n in names]
+    environment = dict(os.environ)
+    if arguments.fresh:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        environment["CLG_CACHE_DIR"] = str(folder / "cache")
     try:
-        run = subprocess.run(command, capture_output=True, timeout=60 + 20 * len(names))
+        run = subprocess.run(command, capture_output=True, timeout=60 + 20 * len(names),
+                             env=environment)
         last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
         ended = f"exit {run.returncode}: {' '.join(last)}"
         report = json.loads(run.stdout)
@@ -362,6 +368,7 @@ def main():
     parser.add_argument("--graphs", type=int, default=0)
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--option", action="append", default=[], help="handed to cltool verify")
+    parser.add_argument("--fresh", action="store_true", help="each process has an empty cache")
     parser.add_argument("--replay")
     parser.add_argument("--plants", action="store_true")
     parser.add_argument("operators", nargs="*")
