@@ -38,6 +38,8 @@ static const pass decompositions[] = {
     {"flex", "FlexAttention in terms of other operators", pass_flex},
     {"multi_head", "queries, keys and values of MultiHeadAttention, with their bias",
      pass_multi_head},
+    {"stash", "GroupNormalization with a narrower first stage, as conversions around it",
+     pass_stash},
     {"quantized", "quantised operators of com.microsoft in terms of others", pass_quantized},
 };
 

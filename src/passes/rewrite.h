@@ -70,6 +70,7 @@ void rewrite_take_output(graph *g, node_id n, node_id last);
 clg_status pass_ml(graph *g, const pass_options *options);
 clg_status pass_flex(graph *g, const pass_options *options);
 clg_status pass_multi_head(graph *g, const pass_options *options);
+clg_status pass_stash(graph *g, const pass_options *options);
 clg_status pass_quantized(graph *g, const pass_options *options);
 clg_status pass_identity(graph *g, const pass_options *options);
 clg_status pass_common(graph *g, const pass_options *options);

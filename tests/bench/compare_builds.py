@@ -23,7 +23,8 @@ import tempfile
 
 
 def bench(cltool, model, runs, options, cache):
-    """Returns the result of `cltool bench` as a dictionary, or None where the model does not run."""
+    """Returns the result of `cltool bench` as a dictionary, or None where the model does not run.
+    """
     command = [cltool, "bench", model, "--json", "--runs", str(runs), *options]
     environment = {**os.environ, "CLG_CACHE_DIR": cache}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""memory.py [OPTIONS] MODEL...: what clgraph keeps in host memory on top of its buffers on the device.
+"""memory.py [OPTIONS] MODEL...: what clgraph keeps in host memory on top of its buffers on the
+device.
 
 For each model a separate process, with a warm cache, seen from outside:
 
     rest = peak resident memory - base - buffers on the device
 
-base is the peak of the same command on a model of one addition: the driver, its libraries, the program itself. The buffers
-are those that stay: weights, slabs, inputs and outputs. What is there for a while only, as the plain copy of a weight that
-is being packed, is part of the rest. It is held against 0.3 of the model's file and 32 MB. With a CPU device, whose
-buffers are host memory. Slabs are shown beside the largest live set.
+base is the peak of the same command on a model of one addition: the driver, its libraries, the
+program itself. The buffers are those that stay: weights, slabs, inputs and outputs. What is there
+for a while only, as the plain copy of a weight that is being packed, is part of the rest. It is
+held against 0.3 of the model's file and 32 MB. With a CPU device, whose buffers are host memory.
+Slabs are shown beside the largest live set.
 
   --cltool PATH     build/cltool when not given
-  --command NAME    run (default) or bench, which holds two variations of its inputs and a second context
-  --python PATH     an interpreter with onnxruntime: loads the models there as well, the median of the times beside ours
+  --command NAME    run (default) or bench, which holds two variations of its inputs and a second
+                    context
+  --python PATH     an interpreter with onnxruntime: loads the models there as well, the median of
+                    the times beside ours
   --rounds N        the median of so many processes (3)
 
-External data beside a model counts as its file. MODEL may be followed by `:` and options for cltool, as in
-model.onnx:--dim=batch=4. Exits 1 when a rest is above its limit.
+External data beside a model counts as its file. MODEL may be followed by `:` and options for
+cltool, as in model.onnx:--dim=batch=4. Exits 1 when a rest is above its limit.
 """
 
 import argparse

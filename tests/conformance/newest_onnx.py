@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the node and model cases that the installed `onnx` package can make into a folder for `cltool verify`.
+"""Writes the node and model cases that the installed `onnx` package can make into a folder for
+`cltool verify`.
 
     python3 -m venv VENV && VENV/bin/pip install onnx
     VENV/bin/python tests/conformance/newest_onnx.py FOLDER

@@ -22,6 +22,11 @@ ALLOWED = {
 }
 
 
+def source_of(path, build):
+    """The source that an object file of BUILD was compiled from."""
+    return pathlib.Path(*path.parts[path.parts.index("src", len(build.parts)) :]).with_suffix("")
+
+
 def read_symbols(build):
     """Returns file -> symbols it defines, and file -> symbols it uses, by stem."""
     defined, used = {}, collections.defaultdict(set)
@@ -29,7 +34,7 @@ def read_symbols(build):
     objects = [
         path
         for path in sorted(build.glob("CMakeFiles/clgraph_*.dir/src/**/*.o"))
-        if pathlib.Path(*path.parts[path.parts.index("src", len(build.parts)) :]).with_suffix("").exists()
+        if source_of(path, build).exists()
     ]
     if not objects:
         sys.exit(f"no object files in {build}: build the library first")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The shape of the tree: folders that can be taken in at a glance, files about one thing, lines of
-# at most 100 columns in code and comments, and stems that lead to one file. A limit that is in the
+# at most 100 columns in code and comments, those of Python too, and stems that lead to one file. A limit that is in the
 # way is a sign that something needs a file of its own. See decision 40.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
@@ -15,6 +15,9 @@ MAX_COLUMNS=100
 status=0
 sources() { # TREE...: C files and kernels
   find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cl' -o -name '*.clh' \) | sort
+}
+scripts() { # Python, but not in build folders
+  find . -type f -name '*.py' -not -path './build*' -not -path './.*' | sort
 }
 complain() {
   echo "$1"
@@ -36,7 +39,7 @@ done < <(sources src cl include tools tests examples)
 
 while IFS= read -r line; do
   complain "$line has more than $MAX_COLUMNS columns; a long comment goes on the lines above its code"
-done < <(sources src cl include tools tests examples |
+done < <({ sources src cl include tools tests examples; scripts; } |
   xargs awk -v max="$MAX_COLUMNS" 'length > max { print FILENAME ":" FNR }')
 
 unique() { # TREE PATTERN

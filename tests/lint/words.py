@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds words of our own in names, comments, messages and documents where the field has a standard term.
+"""Finds words of our own in names, comments, messages and documents where the field has a standard
+term.
 
-    tests/lint/words.py                        the changes of the working tree and the last commit: a report, no failure
+    tests/lint/words.py                        the changes of the working tree and the last commit:
+                                               a report, no failure
     tests/lint/words.py --list [FILE...]       each use: file, line, what the standard term is
-    tests/lint/words.py --counts [TREE]        uses by word, of this tree or of another one, with their sum
+    tests/lint/words.py --counts [TREE]        uses by word, of this tree or of another one, with
+                                               their sum
 
-docs/glossary.md has the terms. A rule is a pattern, and the plain English that it must not match is part of the pattern. Names
-are split at underscores before they are compared. A rule with folders holds in these alone.
+docs/glossary.md has the terms. A rule is a pattern, and the plain English that it must not match is
+part of the pattern. Names are split at underscores before they are compared. A rule with folders
+holds in these alone.
 """
 
 import argparse
@@ -63,7 +67,8 @@ RULES = [
     Rule(
         "product",
         "GEMM, matmul, matrix product",
-        r"(?<!dot )(?<!matrix )(?<!inner )(?<!outer )(?<!Hadamard )(?<!Cartesian )\bproducts?\b(?! (of|over|modulo)\b)",
+        r"(?<!dot )(?<!matrix )(?<!inner )(?<!outer )(?<!Hadamard )(?<!Cartesian )"
+        r"\bproducts?\b(?! (of|over|modulo)\b)",
         "qproduct add_product product_tile product_simt product_simd small_product large_product",
     ),
     Rule(
@@ -109,7 +114,8 @@ RULES = [
     Rule(
         "stretch",
         "region; eligible; cost",
-        r"(?<![\"'])(?<!resize )\bstretch(es)?\b(?!, crop|[\"'])|\bgo(es)? along\b|\bweigh(s|ed)?\b",
+        r"(?<![\"'])(?<!resize )\bstretch(es)?\b(?!, crop|[\"'])"
+        r"|\bgo(es)? along\b|\bweigh(s|ed)?\b",
         "(?<!resize_)stretch(?! the) stretches weigh",
     ),
     Rule("spelled", "decomposed", r"\bspell(ed|ing|ings|s)?\b", "spell spelled spelling"),
@@ -134,8 +140,10 @@ RULES = [
     Rule(
         "least, most",
         "min, max",
-        r"(?<!at )\bleast\b(?! (recently|significant|common|squares))|\bthe most\b(?! (recent|frequent|likely|common|significant))",
-        "(?<!at_)least(?!_(recently|significant|common)) (?<!at_)most(?!_(frequent|recent|significant|common))",
+        r"(?<!at )\bleast\b(?! (recently|significant|common|squares))"
+        r"|\bthe most\b(?! (recent|frequent|likely|common|significant))",
+        "(?<!at_)least(?!_(recently|significant|common)) "
+        "(?<!at_)most(?!_(frequent|recent|significant|common))",
     ),
     Rule("is no", "is not a; there is no", r"(?<!there )\b(is|are) (no|none)\b", "is_no"),
     Rule(
@@ -147,7 +155,8 @@ RULES = [
     Rule(
         "by itself",
         "automatic; own; immediately; release",
-        r"\b(by itself|of (its|their) own|anew|lets? go|(?<!\d )(?<!\d keys )(?<!\d pixels )(?<!\d rows )(?<!\d panels )at once(?! per))\b",
+        r"\b(by itself|of (its|their) own|anew|lets? go"
+        r"|(?<!\d )(?<!\d keys )(?<!\d pixels )(?<!\d rows )(?<!\d panels )at once(?! per))\b",
         "anew let_go",
     ),
     Rule("sandwich", "QDQ pattern", r"\bsandwich(es)?\b", "sandwich"),
@@ -193,7 +202,9 @@ def uses_in(words, at, is_name, rules):
 
 
 def uses(path, text):
-    """(offset, rule) of each use in a file's text. In comments and documents, names with underscores count as names."""
+    """(offset, rule) of each use in a file's text. In comments and documents, names with
+    underscores count as names.
+    """
     rules = [
         row
         for row in COMPILED
@@ -285,9 +296,8 @@ def print_uses(names):
         text = path.read_text(errors="replace")
         for offset, rule in uses(relative, text):
             line = line_of(text, offset)
-            print(
-                f"{relative}:{line}: '{rule.word}': {rule.standard}: {text.splitlines()[line - 1].strip()[:120]}"
-            )
+            found = text.splitlines()[line - 1].strip()[:120]
+            print(f"{relative}:{line}: '{rule.word}': {rule.standard}: {found}")
         for rule in file_name_uses(relative):
             print(f"{relative}: its name has '{rule.word}': {rule.standard}")
 
@@ -298,7 +308,11 @@ def added_lines():
         ["git", "rev-parse", "--verify", "-q", "HEAD~1"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     diff = subprocess.run(
-        ["git", "diff", "-U0", base or "HEAD"], cwd=ROOT, capture_output=True, text=True, errors="replace"
+        ["git", "diff", "-U0", base or "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        errors="replace",
     ).stdout
     added, name = collections.defaultdict(set), None
     for line in diff.splitlines():

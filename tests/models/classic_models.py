@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models of scikit-learn, XGBoost and LightGBM, exported with default options, against ONNX Runtime.
+"""Models of scikit-learn, XGBoost and LightGBM, exported with default options, against ONNX
+Runtime.
 
     python3 -m venv VENV
     VENV/bin/pip install onnx onnxruntime scikit-learn skl2onnx xgboost lightgbm onnxmltools
     VENV/bin/python tests/models/classic_models.py FOLDER [CLTOOL [options of cltool verify]]
 
-Writes an ONNX test case for each into FOLDER, with the outputs of ONNX Runtime, and runs `cltool verify` on the folder
-where CLTOOL is named. On demand only: the packages come from PyPI. Exit code 77 where one of them is missing. Models that
-an exporter does not take are named and do not count.
+Writes an ONNX test case for each into FOLDER, with the outputs of ONNX Runtime, and runs `cltool
+verify` on the folder where CLTOOL is named. On demand only: the packages come from PyPI. Exit code
+77 where one of them is missing. Models that an exporter does not take are named and do not count.
 """
 
 import pathlib
@@ -438,18 +439,15 @@ def main():
             write_case(folder, name, *export())
             n_written += 1
         except Exception as error:  # whatever an exporter or ONNX Runtime raises
-            not_exported.append(
-                (
-                    name,
-                    f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}",
-                )
-            )
+            first = str(error).strip().splitlines()[0] if str(error) else ""
+            not_exported.append((name, f"{type(error).__name__}: {first}"))
     for name, why in not_exported:
         print(f"not exported: {name}: {why[:200]}")
     print(
         f"{n_written} cases written, {len(not_exported)} models not exported "
-        f"(scikit-learn {sklearn.__version__}, skl2onnx {skl2onnx.__version__}, xgboost {xgboost.__version__}, "
-        f"lightgbm {lightgbm.__version__}, onnxruntime {onnxruntime.__version__})"
+        f"(scikit-learn {sklearn.__version__}, skl2onnx {skl2onnx.__version__}, "
+        f"xgboost {xgboost.__version__}, lightgbm {lightgbm.__version__}, "
+        f"onnxruntime {onnxruntime.__version__})"
     )
     if len(sys.argv) < 3:
         return 0

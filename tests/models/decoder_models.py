@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Small decoders with weights of 4 bits, as exporters write them, generate text beside ONNX Runtime.
+"""Small decoders with weights of 4 bits, as exporters write them, generate text beside ONNX
+Runtime.
 
     decoder_models.py CLTOOL [--kernels simd|simt] [--device SELECTOR] [--keep FOLDER]
 
-A decoder in the style of LLaMA (RMSNorm, rotary embedding, grouped-query attention, SwiGLU) with made-up weights of a fixed
-seed, in four exported forms:
+A decoder in the style of LLaMA (RMSNorm, rotary embedding, grouped-query attention, SwiGLU) with
+made-up weights of a fixed seed, in four exported forms:
 
     torch       ONNX's own operators, from PyTorch's TorchScript exporter
     torch_int4  the same with its matrix products quantised by ONNX Runtime: MatMulNBits
-    contrib     com.microsoft's GroupQueryAttention, RotaryEmbedding, SkipSimplifiedLayerNormalization and MatMulNBits, in the
-                structure that onnxruntime-genai's model builder writes
-    packed      the same with queries, keys and values in one matrix product, rotated inside of the attention, and the embedding's
-                table in 4 bits: GatherBlockQuantized
+    contrib     com.microsoft's GroupQueryAttention, RotaryEmbedding,
+                SkipSimplifiedLayerNormalization and MatMulNBits, in the structure that
+                onnxruntime-genai's model builder writes
+    packed      the same with queries, keys and values in one matrix product, rotated inside of the
+                attention, and the embedding's table in 4 bits: GatherBlockQuantized
 
-Each reads prompts of several lengths and then takes 20 steps. clgraph goes its own way: it is given back its own caches and
-its own most likely token, which must be ONNX Runtime's in each step; logits must agree to 2e-4 of the largest.
+Each reads prompts of several lengths and then takes 20 steps. clgraph goes its own way: it is given
+back its own caches and its own most likely token, which must be ONNX Runtime's in each step; logits
+must agree to 2e-4 of the largest.
 
-Needs the Python packages numpy, onnx and onnxruntime (with onnx-ir, which its quantiser needs) of PyPI, in a virtual
-environment for one; the forms `torch` also PyTorch, which may be another Python's: $CLG_PYTHON, this one, or
-/usr/bin/python3, where Debian's python3-torch is. Exits with 77 where the former are missing; leaves out the latter with a
-message.
+Needs the Python packages numpy, onnx and onnxruntime (with onnx-ir, which its quantiser needs) of
+PyPI, in a virtual environment for one; the forms `torch` also PyTorch, which may be another
+Python's: $CLG_PYTHON, this one, or /usr/bin/python3, where Debian's python3-torch is. Exits with 77
+where the former are missing; leaves out the latter with a message.
 """
 
 import argparse
@@ -41,7 +44,9 @@ PROMPTS = (1, 7, 33)
 
 
 def export_torch(path):
-    """The decoder as a module, written by the TorchScript exporter. Weights come from weights.npz beside the file."""
+    """The decoder as a module, written by the TorchScript exporter. Weights come from weights.npz
+    beside the file.
+    """
     import numpy
     import torch
     from torch import nn
@@ -243,7 +248,8 @@ def generate(name, path, length, options, folder):
         for output in wanted:
             if got[output].shape != wanted[output].shape:
                 print(
-                    f"FAIL  {name}, prompt {length}, step {step}: {output} is {got[output].shape}, not {wanted[output].shape}"
+                    f"FAIL  {name}, prompt {length}, step {step}: {output} is "
+                    f"{got[output].shape}, not {wanted[output].shape}"
                 )
                 return False
         size = numpy.abs(wanted["logits"]).max()
@@ -252,13 +258,15 @@ def generate(name, path, length, options, folder):
         written.append(own)
         if token != own or not worst <= TOLERANCE:
             print(
-                f"FAIL  {name}, prompt {length}, step {step}: token {own}, not {token}; logits differ by {worst:.1e}"
+                f"FAIL  {name}, prompt {length}, step {step}: token {own}, not {token}; "
+                f"logits differ by {worst:.1e}"
             )
             return False
         ids, total = [token], total + 1
         past, own_past = next_past(wanted), next_past(got)
     print(
-        f"pass  {name}, prompt of {length}: {STEPS} steps, {len(set(written))} different tokens, logits differ by {worst:.1e}"
+        f"pass  {name}, prompt of {length}: {STEPS} steps, {len(set(written))} different tokens, "
+        f"logits differ by {worst:.1e}"
     )
     return True
 
@@ -275,7 +283,8 @@ def write_models(folder):
         yield "torch_int4", folder / "torch_int4.onnx"
     else:
         print(
-            "left out: torch, torch_int4: no Python with PyTorch; on Debian it is in the package python3-torch"
+            "left out: torch, torch_int4: no Python with PyTorch; on Debian it is in the package "
+            "python3-torch"
         )
     onnx.save(quantise(make_contrib(w, False), True), folder / "contrib.onnx")
     yield "contrib", folder / "contrib.onnx"

@@ -4,11 +4,12 @@
 
     make_models.py FOLDER [NAME...]
 
-For each model FOLDER/NAME/model.onnx and test_data_set_K/{input,output}_I.pb, which `cltool verify` reads, and for all of
-them FOLDER/tolerance.json. PyTorch exports the models and computes the outputs in float64, so that an error of clgraph's
-is not hidden by one of float32. Architectures are complete: layers, widths and parameters are those of the papers;
-images are smaller than usual and texts shorter. Weights come from a fixed seed. Normalisations have statistics that
-matter, so that folding them wrongly shows.
+For each model FOLDER/NAME/model.onnx and test_data_set_K/{input,output}_I.pb, which `cltool verify`
+reads, and for all of them FOLDER/tolerance.json. PyTorch exports the models and computes the
+outputs in float64, so that an error of clgraph's is not hidden by one of float32. Architectures are
+complete: layers, widths and parameters are those of the papers; images are smaller than usual and
+texts shorter. Weights come from a fixed seed. Normalisations have statistics that matter, so that
+folding them wrongly shows.
 """
 
 import copy
@@ -31,7 +32,8 @@ OPSET = 13
 
 
 class Bottleneck(nn.Module):
-    """He et al., Deep Residual Learning for Image Recognition, 2015; stride in the 3x3 convolution."""
+    """He et al., Deep Residual Learning for Image Recognition, 2015; stride in the 3x3 convolution.
+    """
 
     def __init__(self, inputs, width, stride):
         super().__init__()
@@ -119,7 +121,9 @@ def mobilenet_v2():
 
 
 class Bert(nn.Module):
-    """Devlin et al., BERT, 2018, in the size of MiniLM: 12 layers of 384 with 12 heads; fewer words."""
+    """Devlin et al., BERT, 2018, in the size of MiniLM: 12 layers of 384 with 12 heads; fewer
+    words.
+    """
 
     def __init__(self, layers=12, width=384, heads=12, words=1000, positions=64):
         super().__init__()
@@ -181,7 +185,9 @@ class Tagger(nn.Module):
 
 
 def dcgan():
-    """Radford et al., Unsupervised Representation Learning with DCGANs, 2015: 100 numbers to 64 x 64."""
+    """Radford et al., Unsupervised Representation Learning with DCGANs, 2015: 100 numbers to 64 x
+    64.
+    """
     layers = []
     for inputs, outputs, stride, padding in (
         (100, 512, 1, 0),
@@ -274,7 +280,9 @@ MODELS = {
 
 
 def make_up(module):
-    """Weights that keep what flows through them in range, however deep, and statistics that are not trivial."""
+    """Weights that keep what flows through them in range, however deep, and statistics that are not
+    trivial.
+    """
     for m in module.modules():
         if isinstance(m, (nn.BatchNorm2d, nn.LayerNorm)):
             nn.init.uniform_(m.weight, 0.5, 1.0)

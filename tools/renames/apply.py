@@ -6,10 +6,13 @@
 
 Lines of a map; a `#` at the beginning of one makes it a comment:
 
-    file OLD NEW            a path from the root: moved with git, and mentions of it are rewritten: in includes, documents, scripts
+    file OLD NEW            a path from the root: moved with git, and mentions of it are rewritten:
+                            in includes, documents, scripts
     name OLD NEW            an identifier or a hyphenated word, as a whole, wherever it stands
-    code OLD NEW [GLOB...]  an identifier in C and kernels, outside of comments and strings; in files that fit a glob
-    type OLD NEW [GLOB...]  the same where the identifier names a type: in declarations, casts, sizeof; variables keep theirs
+    code OLD NEW [GLOB...]  an identifier in C and kernels, outside of comments and strings; in
+                            files that fit a glob
+    type OLD NEW [GLOB...]  the same where the identifier names a type: in declarations, casts,
+                            sizeof; variables keep theirs
     phrase<TAB>OLD<TAB>NEW[<TAB>GLOB...]   words, as they are written, wherever they stand
 
 What is already renamed is left alone: a map can be applied twice.
@@ -76,7 +79,9 @@ def move(rules):
 
 
 def mentions(rules):
-    """Every spelling of a moved path that text may have, and its new one: from the root, and as an include."""
+    """Every spelling of a moved path that text may have, and its new one: from the root, and as an
+    include.
+    """
     spelled = []
     for rule in rules:
         spelled.append(rule)
@@ -87,7 +92,9 @@ def mentions(rules):
 
 
 def replacer(rules, before, after):
-    """A function that replaces the old words of rules, all at once, in the text of a file at a path."""
+    """A function that replaces the old words of rules, all at once, in the text of a file at a
+    path.
+    """
 
     def apply(path, text):
         words = {

@@ -4,15 +4,16 @@
 
     tools/renames/fields.py BUILD MAP...
 
-BUILD is a configured build folder with compile_commands.json. Needs libclang (Debian: python3-clang). Lines of a map, where TYPE
-has no const and no space before its stars:
+BUILD is a configured build folder with compile_commands.json. Needs libclang (Debian:
+python3-clang). Lines of a map, where TYPE has no const and no space before its stars:
 
-    field TYPE OLD NEW [STRUCT...]   fields of this type: their declarations, uses and designated initializers
+    field TYPE OLD NEW [STRUCT...]   fields of this type: their declarations, uses and designated
+                                     initializers
     var TYPE OLD NEW                 parameters and local variables of this type
 
-A field is left alone, and reported, where its struct has a field of the new name already; a variable where its function uses
-that name for anything else but a field. What is only compiled on another system, or spelled in a macro, is reported or missed: the
-compiler finds it.
+A field is left alone, and reported, where its struct has a field of the new name already; a
+variable where its function uses that name for anything else but a field. What is only compiled on
+another system, or spelled in a macro, is reported or missed: the compiler finds it.
 """
 
 import argparse
@@ -49,7 +50,9 @@ def type_name(cursor):
 
 
 def place(location):
-    """(path, offset) of where a token stands in a file: for an argument of a macro that of the argument, not of the call."""
+    """(path, offset) of where a token stands in a file: for an argument of a macro that of the
+    argument, not of the call.
+    """
     file, offset = cindex.c_object_p(), ctypes.c_uint()
     cindex.conf.lib.clang_getFileLocation(
         location, ctypes.byref(file), None, None, ctypes.byref(offset)
@@ -90,7 +93,8 @@ class Renames:
             self.edits[at[0]][at[1]] = (old, new)
 
     def variable_names(self, function):
-        """{name: [cursors of variables]}, and all other names that the function uses, fields apart."""
+        """{name: [cursors of variables]}, and all other names that the function uses, fields apart.
+        """
         own, others = collections.defaultdict(list), set()
         for cursor in function.walk_preorder():
             if cursor.kind in (CursorKind.PARM_DECL, CursorKind.VAR_DECL):

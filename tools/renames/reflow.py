@@ -4,9 +4,10 @@
 
     tools/renames/reflow.py FILE...
 
-clang-format leaves comments as they are. A line that is too long flows into the next one of its paragraph; list items and columns keep their indentation. A long comment
-behind code moves to the lines above it. Prints what it leaves alone: rows of @variant, drawings, tables of several columns, and
-comments in macros.
+clang-format leaves comments as they are. A line that is too long flows into the next one of its
+paragraph; list items and columns keep their indentation. A long comment behind code moves to the
+lines above it. Prints what it leaves alone: rows of @variant, drawings, tables of several columns,
+and comments in macros.
 """
 
 import pathlib
@@ -20,7 +21,9 @@ COLUMN = re.compile(r"\S.*?\S? {2,}(?=\S)")
 
 
 def hanging(text):
-    """(head, width): what stays in front of the first line's words, and the indentation of the lines after it."""
+    """(head, width): what stays in front of the first line's words, and the indentation of the
+    lines after it.
+    """
     indent = len(text) - len(text.lstrip(" "))
     body = text[indent:]
     if match := ITEM.match(body) or COLUMN.match(body):
@@ -108,7 +111,8 @@ def block(lines, complain):
 
 RULER = re.compile(r"^( *(?:/\*|//) -{3,} .*? )(-{3,})( \*/|)$")
 TRAILING = re.compile(
-    r"^(?P<code> *[^ /*\"'][^\"']*?(?:(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')[^\"']*?)*?) *(?P<comment>/\*.*|//.*)$"
+    r"^(?P<code> *[^ /*\"'][^\"']*?(?:(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')[^\"']*?)*?) *"
+    r"(?P<comment>/\*.*|//.*)$"
 )
 
 

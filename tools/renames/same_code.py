@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the tokens of C files and kernels with those of a commit: a change of comments and layout leaves them as they are.
+"""Compares the tokens of C files and kernels with those of a commit: a change of comments and
+layout leaves them as they are.
 
     tools/renames/same_code.py COMMIT [FILE...]
     tools/renames/same_code.py --pairs COMMIT
 
-Without files, all that differ from the commit under the same name. Prints the first token that differs of each file; fails when
-any does. Adjacent string literals are one token, as they are to the compiler. With --pairs, what a rename did: moved files are
-followed, each token that was replaced is printed with its new one and how often, and a file with more or fewer tokens fails.
+Without files, all that differ from the commit under the same name. Prints the first token that
+differs of each file; fails when any does. Adjacent string literals are one token, as they are to
+the compiler. With --pairs, what a rename did: moved files are followed, each token that was
+replaced is printed with its new one and how often, and a file with more or fewer tokens fails.
 """
 
 import argparse
@@ -20,8 +22,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = {".c", ".h", ".cl", ".clh"}
 TOKEN = re.compile(
-    r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*")|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*'
-    r"|\.?\d(?:[eEpP][+-]|[\w.])*|(?P<line>\n)|##|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|[<>=!+*/%&|^-]=|&&|\|\||[^\s]",
+    r'(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*")'
+    r'|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*'
+    r"|\.?\d(?:[eEpP][+-]|[\w.])*|(?P<line>\n)|##|<<=|>>="
+    r"|\.\.\.|->|\+\+|--|<<|>>|[<>=!+*/%&|^-]=|&&|\|\||[^\s]",
     re.S,
 )
 
@@ -65,7 +69,9 @@ def first_difference(before, after):
 
 
 def replaced(commit):
-    """Prints the tokens that were replaced since a commit; returns how many files have more or fewer tokens."""
+    """Prints the tokens that were replaced since a commit; returns how many files have more or
+    fewer tokens.
+    """
     pairs, n_other = collections.Counter(), 0
     for line in git("diff", "-M", "--name-status", "--diff-filter=MR", commit).splitlines():
         names = line.split("\t")[1:]

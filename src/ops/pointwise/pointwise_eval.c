@@ -184,6 +184,17 @@ static bool refer(const pointwise_group *g, const pointwise_instruction *i, cons
     return true;
 }
 
+/* Returns whether a result of uint64 is right: int64 has the numbers of its operands. Sets the
+ * result as a double. */
+static bool refer_uint64(const pointwise_instruction *i, const number *registers, number *y)
+{
+    bool has_operands = true;
+    for (int k = 0; k < i->def->n_operands; k++)
+        has_operands = has_operands && registers[i->operands[k]].i >= 0;
+    y->f = (double)(uint64_t)y->i;
+    return has_operands;
+}
+
 /* Returns the size of numbers that an implementation may compute on the way to a result. */
 static double inner_size(const pointwise_instruction *i, const number *registers)
 {
@@ -205,8 +216,9 @@ bool pointwise_reference(const pointwise_group *g, const double *inputs,
     }
     for (size_t i = 0; i < g->n_instructions; i++) {
         number *y = &registers[POINTWISE_RESULT(i)];
-        if (g->instructions[i].dtype == CLG_UINT64 || !refer(g, &g->instructions[i], registers, y))
-            return false;
+        if (!refer(g, &g->instructions[i], registers, y)) return false;
+        if (g->instructions[i].dtype == CLG_UINT64)
+            *out_moderate = refer_uint64(&g->instructions[i], registers, y) && *out_moderate;
         if (!dtype_is_float(g->instructions[i].dtype)) continue;
         if (i == change->instruction)
             y->f += change->step * (fabs(y->f) + inner_size(&g->instructions[i], registers));

@@ -197,7 +197,7 @@ static clg_status group_of_operands(const lower_context *c, pointwise_group *out
 
 clg_status pointwise_group_of(const lower_context *c, pointwise_group *out_group)
 {
-    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row) || narrow_is(c->inputs[0].dtype) ||
+    if (c->n_inputs > POINTWISE_MAX_INPUTS || narrow_is(c->inputs[0].dtype) ||
         narrow_is(c->outputs[0].dtype))
         return error_set(CLG_ERROR_NOT_FOUND, "%s is not lowered as one group", c->node->op_type);
     return group_of_operands(c, out_group);

@@ -61,6 +61,18 @@ static int64_t power(int64_t a, int64_t e)
     return wrap(r);
 }
 
+/* Shift a by b bits, of which a negative number or more than the width leaves nothing. */
+static int64_t shift_left(int64_t a, int64_t b)
+{
+    return (uint64_t)b < 64 ? wrap((uint64_t)a << b) : 0;
+}
+
+static int64_t shift_right(int64_t a, int64_t b)
+{
+    const int64_t last = (uint64_t)b < 64 ? b : 63;
+    return a < 0 ? ~(~a >> last) : (uint64_t)b < 64 ? a >> b : 0;
+}
+
 EVAL(copy, a, a)
 EVAL(add, a + b, wrap((uint64_t)a + (uint64_t)b))
 EVAL(sub, a - b, wrap((uint64_t)a - (uint64_t)b))
@@ -95,6 +107,8 @@ EVAL_INT(or, a | b)
 EVAL_INT(xor, a ^ b)
 EVAL_INT(not, !a)
 EVAL_INT(complement, ~a)
+EVAL_INT(shift_left, shift_left(a, b))
+EVAL_INT(shift_right, shift_right(a, b))
 EVAL(where, a != 0 ? b : c, a != 0 ? b : c)
 EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
 
@@ -148,7 +162,7 @@ REFERENCE(sigmoid, sigmoid(a))
 REFERENCE(hard_sigmoid, clamp(a *b + c, 0, 1))
 REFERENCE(hard_swish, a *clamp(a / 6 + 0.5, 0, 1))
 REFERENCE(gelu, a *erfc(-a / sqrt(2)) / 2)
-REFERENCE(gelu_tanh, a *sigmoid(2 * 0.79788456080286536 * (a + 0.044715 * a * a * a)))
+REFERENCE(gelu_tanh, a / 2 * (1 + tanh(0.79788456080286536 * (a + 0.044715 * a * a * a))))
 REFERENCE(softplus, softplus(a))
 REFERENCE(softsign, a / (1 + fabs(a)))
 REFERENCE(mish, a *tanh(softplus(a)))
@@ -280,9 +294,9 @@ const pointwise_def pointwise_defs[] = {
                 FOR_TESTS(hard_swish)),
     UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf_$T($a * $k(0.70710678118654752)))",
                 POINTWISE_HEAVY, FOR_TESTS(gelu)),
+    /* a / 2 * (1 + tanh(u)) as a / (1 + exp(-2 u)): exact at infinities also where tanh is not */
     UNARY_FLOAT("Gelu.tanh",
-                "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * "
-                "$a * $a)))",
+                "$a / (($T)1 + exp($k(-1.5957691216057308) * ($a + $k(0.044715) * $a * $a * $a)))",
                 POINTWISE_HEAVY, FOR_TESTS(gelu_tanh)),
     UNARY_FLOAT("Softplus", SOFTPLUS, POINTWISE_HEAVY, FOR_TESTS(softplus)),
     UNARY_FLOAT("Softsign", "$a / (($T)1 + fabs($a))", 0, FOR_TESTS(softsign)),
@@ -310,11 +324,11 @@ const pointwise_def pointwise_defs[] = {
     {"Not", 1, 0, 0, .on_bool = "$a ^ ($T)1", BY_INT(not )},
     {"BitwiseNot", 1, 0, 0, INTEGERS("~$a"), BY_INT(complement)},
     {"ShiftLeft", 2, 0, 0, .on_signed = "$t($u($b) < ($U)$bits ? $u($u($a) << $u($b)) : ($U)0)",
-     .on_unsigned = "$b < ($T)$bits ? $t($a << $b) : ($T)0"},
+     .on_unsigned = "$b < ($T)$bits ? $t($a << $b) : ($T)0", BY_INT(shift_left)},
     {"ShiftRight", 2, 0, 0,
      .on_signed = "$u($b) < ($U)$bits ? ($a < ($T)0 ? $t(~($u(~$u($a)) >> $u($b))) : $t($u($a) >> "
                   "$u($b))) : ($a < ($T)0 ? ($T)-1 : ($T)0)",
-     .on_unsigned = "$b < ($T)$bits ? $t($a >> $b) : ($T)0"},
+     .on_unsigned = "$b < ($T)$bits ? $t($a >> $b) : ($T)0", BY_INT(shift_right)},
 };
 const size_t n_pointwise_defs = sizeof pointwise_defs / sizeof pointwise_defs[0];
 

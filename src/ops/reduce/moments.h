@@ -23,4 +23,8 @@ typedef struct moments_job {
 /* Appends the steps of the normalisation to a candidate. */
 void moments_append(lower_context *c, candidate *impl, const moments_job *j);
 
+/* Returns whether the stash_type of a GroupNormalization is narrower than its input, of this dtype
+ * (NONE: unknown): such a node is decomposed (passes/decompose/pass_stash.c). */
+bool norm_stash_rounds(const node *n, clg_dtype dtype);
+
 #endif

@@ -238,9 +238,21 @@ static clg_status group_infer(op_context *c)
     return CLG_OK;
 }
 
+bool norm_stash_rounds(const node *n, clg_dtype dtype)
+{
+    const int64_t type = node_int(n, "stash_type", CLG_FLOAT32);
+    return (type == CLG_FLOAT16 || type == CLG_BFLOAT16) && dtype != (clg_dtype)type &&
+           dtype != CLG_DTYPE_NONE;
+}
+
 static clg_status group_lower(lower_context *c)
 {
     const shape *x = &lower_input(c, 0)->dims;
+    if (norm_stash_rounds(c->node, lower_input(c, 0)->dtype))
+        return lower_error(
+            c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+            "a stash_type that is narrower than the input needs an input whose dtype "
+            "is known when the model is loaded");
     const int64_t channels = x->dims[1], inner = shape_product(x, 2, x->rank);
     const int64_t groups = node_int(c->node, "num_groups", channels);
     const int64_t per_group = groups > 0 ? channels / groups : 0;
@@ -309,10 +321,11 @@ static const op_attribute layer_attributes[] = {
     {0}};
 static const op_attribute instance_attributes[] = {
     {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)}, {0}};
-static const op_attribute group_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
-                                                {"num_groups", ATTRIBUTE_INT, true, OP_COUNT},
-                                                {"stash_type", ATTRIBUTE_INT, false, OP_ANY},
-                                                {0}};
+static const op_attribute group_attributes[] = {
+    {"epsilon", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
+    {"num_groups", ATTRIBUTE_INT, true, OP_COUNT},
+    {"stash_type", ATTRIBUTE_INT, false, OP_DTYPES(DTYPES_FLOAT)},
+    {0}};
 static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false, OP_ANY},
                                               {"beta", ATTRIBUTE_FLOAT, false, OP_ANY},
                                               {"bias", ATTRIBUTE_FLOAT, false, OP_ANY},

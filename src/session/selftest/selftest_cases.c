@@ -77,6 +77,13 @@
         .op_type = (op), .opset = 12, .attributes = (attrs), .dims = (sizes)                       \
     }
 
+/* An operator of opset 6, whose second input is aligned with the first from an axis on. */
+#define ALIGNED(op, attrs, sizes, min, max)                                                        \
+    {                                                                                              \
+        .op_type = (op), .opset = 6, .attributes = "broadcast:i=1 " attrs, .dims = (sizes),        \
+        .low = (min), .high = (max)                                                                \
+    }
+
 const selftest_case selftest_cases[] = {
     /* GEMMs: few and many rows and columns; inner dimensions of one block and of several; packed
      * weights and not; transposed; with epilogues */
@@ -126,6 +133,13 @@ const selftest_case selftest_cases[] = {
     BETWEEN("Pow", "3,37,19 1", 0.5, 2),
     BETWEEN("Max", "3,37,19 3,1,1", -1, 1),
     BETWEEN("Min", "3,37,19 3,37,19", -1, 1),
+    ALIGNED("Add", "axis:i=1", "3,37,19 37", -1, 1),
+    ALIGNED("Sub", "axis:i=-3", "2,3,37,19 3,37", -1, 1),
+    ALIGNED("Mul", "", "3,37,19 37,19", -1, 1),
+    ALIGNED("Div", "axis:i=0", "3,37,19 3,37", 0.5, 2),
+    ALIGNED("Pow", "axis:i=1", "3,37,19 37", 0.5, 2),
+    ALIGNED("Greater", "axis:i=1", "3,37,19 37", -1, 1),
+    {.op_type = "PRelu", .opset = 6, .attributes = "", .dims = "3,37,19 37"},
     CASE("Softmax", "axis:i=-1", "5,37"),
     CASE("Softmax", "axis:i=-1", "3,1031"),
     CASE("Softmax", "axis:i=1", "3,13,45"),

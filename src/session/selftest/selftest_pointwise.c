@@ -68,6 +68,41 @@ static bool refer_element(const pointwise_group *g, group_element *e)
     return true;
 }
 
+/* Broadcasts input 1 as operators before opset 7 do: its dimensions are those of input 0 from `axis`
+ * on. So element i of the output has element i / inner % n, where inner is the size of what follows
+ * them. Returns NOT_FOUND for other shapes. */
+static clg_status align_second(const lower_context *lc, const double *second, int64_t axis,
+                               double **out)
+{
+    const shape *y = &lc->outputs[0].dims, *x = &lc->inputs[1].dims;
+    const int64_t n = selftest_count(x), total = selftest_count(y);
+    const int end = (int)axis + x->rank;
+    bool fits = axis >= 0 && end <= y->rank;
+    for (int k = 0; fits && n > 1 && k < x->rank; k++) fits = x->dims[k] == y->dims[axis + k];
+    if (!fits)
+        return error_set(CLG_ERROR_NOT_FOUND, "%s has an input that does not fit the first one",
+                         lc->node->op_type);
+    const int64_t inner = shape_product(y, end, y->rank);
+    *out = arena_alloc(lc->memory, (size_t)total + 1, sizeof **out);
+    if (!*out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < total; i++) (*out)[i] = second[i / inner % n];
+    return CLG_OK;
+}
+
+/* Sets *out to an input with the output's shape. */
+static clg_status broadcast(const lower_context *lc, size_t input, const double *const *in,
+                            double **out)
+{
+    const pointwise_op *op = lc->row->param;
+    if (!op || op->shapes < POINTWISE_ALIGNED || input != 1)
+        return selftest_broadcast(lc, input, in, 1, out);
+    const int rank = lc->inputs[0].dims.rank, own = lc->inputs[1].dims.rank;
+    const bool by_channel = op->shapes == POINTWISE_ALIGNED_SLOPE && own == 1 && rank > 1;
+    const int64_t axis = node_int(lc->node, "axis", by_channel ? 1 : rank - own);
+    if (axis + own >= rank || own > rank) return selftest_broadcast(lc, input, in, 1, out);
+    return align_second(lc, in[input], axis < 0 ? axis + rank : axis, out);
+}
+
 clg_status selftest_pointwise(const lower_context *lc, const double *const *in,
                               const selftest_expected *out)
 {
@@ -76,7 +111,7 @@ clg_status selftest_pointwise(const lower_context *lc, const double *const *in,
     pointwise_group *g = arena_alloc(lc->memory, 1, sizeof *g);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(pointwise_group_of(lc, g));
-    for (size_t i = 0; i < lc->n_inputs; i++) CLG_TRY(selftest_broadcast(lc, i, in, 1, &inputs[i]));
+    for (size_t i = 0; i < lc->n_inputs; i++) CLG_TRY(broadcast(lc, i, in, &inputs[i]));
     for (int64_t at = 0; at < n; at++) {
         group_element e = {.in = {0}};
         for (size_t i = 0; i < lc->n_inputs; i++) e.in[i] = inputs[i] ? inputs[i][at] : 0;

@@ -288,11 +288,13 @@ static clg_status fix_numbers(selftest_problem *p)
 
 /* ---- the problem ----------------------------------------------------------------------------- */
 
-/* Sets the shapes of a smaller GEMM or convolution. Returns false after the last attempt. */
+/* Sets the shapes of a smaller GEMM or convolution, that of a vector as of other operators. Returns
+ * false after the last attempt. */
 static bool shrink_product(const lower_context *lc, const candidate *impl, size_t attempt,
                            shape dims[])
 {
     small_size list[MAX_SIZES];
+    if (dims[0].rank < 2 || dims[1].rank < 2) return selftest_shrink(lc, attempt, dims);
     if (attempt >= list_sizes(impl, list)) return false;
     return (selftest_quantized_roles(lc->node)              ? shrink_quantized
             : strcmp(lc->node->op_type, "BlockedConv") == 0 ? shrink_blocked

@@ -31,6 +31,7 @@ typedef struct node_input {
 
 typedef struct node_case {
     const char *op_type;
+    int64_t opset;                 /* 0: 13 */
     node_input inputs[MAX_INPUTS]; /* rank 0: none */
     const char *list_name;         /* an attribute of type INTS */
     size_t n_list;
@@ -62,14 +63,19 @@ static const int64_t indices[] = {3, 0, 6, -1}, sizes[] = {1, 3, 11, 17},
 #define INPUTS(...) .inputs = {__VA_ARGS__}
 #define LIST(name, n, ...) .list_name = name, .n_list = n, .list = {__VA_ARGS__}
 #define INT(name, of) .int_name = name, .value = of
+/* Of opset 6, whose second input is aligned with the first from an axis on. */
+#define LEGACY .opset = 6
 #define CASE(op, ...)                                                                              \
     {                                                                                              \
         .op_type = op, __VA_ARGS__                                                                 \
     }
 
 static const node_case cases[] = {
-    CASE("Gelu", INPUTS(X(3, 3, 37, 19))),
+    CASE("Gelu", INPUTS(X(3, 3, 37, 19)), .opset = 20),
     CASE("Add", INPUTS(X(3, 3, 37, 19), X(2, 37, 1))),
+    CASE("Sub", INPUTS(X(3, 3, 37, 19), X(1, 37)), LEGACY, INT("axis", 1)),
+    CASE("PRelu", INPUTS(X(3, 3, 37, 19), X(1, 37)), LEGACY),
+    CASE("MatMul", INPUTS(X(2, 37, 45), X(1, 45))),
     CASE("Less", INPUTS(X(3, 3, 37, 19), X(2, 37, 19))),
     CASE("Softmax", INPUTS(X(2, 37, 45)), INT("axis", -1)),
     CASE("ReduceMean", INPUTS(X(3, 5, 37, 19)), LIST("axes", 1, 1)),
@@ -128,7 +134,7 @@ static clg_model *model_of(const node_case *c)
     clg_builder *g;
     clg_model *m;
     size_t n = 0;
-    assert_ok(clg_builder_create(strcmp(c->op_type, "Gelu") == 0 ? 20 : 13, &g));
+    assert_ok(clg_builder_create(c->opset ? c->opset : 13, &g));
     for (size_t i = 0; i < MAX_INPUTS; i++) {
         used[i] = c->inputs[i].rank ? names[i] : "";
         if (!c->inputs[i].rank) continue;

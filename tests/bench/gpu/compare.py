@@ -4,10 +4,11 @@
 
     compare.py CLTOOL SELECTOR FOLDER [RESULTS.json [MODEL...]]
 
-Exports the models of make_models.py, which is beside this file, and matrix products into FOLDER at the sizes people run;
-times `cltool bench` and PyTorch in turn: from host values in to host values out, and on the device alone. PyTorch computes in
-float32 without TF32, as clgraph does, with cuDNN's search on, and in eager mode. The ratio is clgraph's time over PyTorch's:
-below 1 clgraph is faster. Without CUDA PyTorch runs on the CPU, which tries this script out.
+Exports the models of make_models.py, which is beside this file, and matrix products into FOLDER at
+the sizes people run; times `cltool bench` and PyTorch in turn: from host values in to host values
+out, and on the device alone. PyTorch computes in float32 without TF32, as clgraph does, with
+cuDNN's search on, and in eager mode. The ratio is clgraph's time over PyTorch's: below 1 clgraph is
+faster. Without CUDA PyTorch runs on the CPU, which tries this script out.
 """
 
 import json

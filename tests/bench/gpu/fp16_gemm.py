@@ -4,11 +4,13 @@
 
     fp16_gemm.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]
 
-Exports GEMMs into FOLDER and runs them with --precision fp16: by gemm_matrix, which is off by default
-(docs/decisions/0029), and by gemm_simt, each beside torch.matmul in float16. In turn, ROUNDS times; times are those of the product
-on the device, medians of a round's runs, and what counts is the median over rounds of the ratios within a round. CLBlast is not
-among them: clgraph calls it for float32 alone. A device without a unit, or one whose self-test fails, has '-' in that column.
-Results are held against float64. Without CUDA PyTorch computes in float32 on the CPU, which tries this script out.
+Exports GEMMs into FOLDER and runs them with --precision fp16: by gemm_matrix, which is off by
+default (docs/decisions/0029), and by gemm_simt, each beside torch.matmul in float16. In turn,
+ROUNDS times; times are those of the product on the device, medians of a round's runs, and what
+counts is the median over rounds of the ratios within a round. CLBlast is not among them: clgraph
+calls it for float32 alone. A device without a unit, or one whose self-test fails, has '-' in that
+column. Results are held against float64. Without CUDA PyTorch computes in float32 on the CPU, which
+tries this script out.
 """
 
 import json

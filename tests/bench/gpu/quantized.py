@@ -4,10 +4,12 @@
 
     quantized.py CLTOOL SELECTOR FOLDER [RESULTS.json [SIDE [ROUNDS]]]
 
-Writes both into FOLDER, for images of SIDE (224) pixels: the layers are those of make_models.py, which is beside this file or in
-tests/models, the quantised ones are QLinearConv with per-channel weights, QLinearAdd and MaxPool of bytes, as ONNX Runtime's
-quantiser writes them in its operator format. Times `cltool bench` of float32, of the quantised model, and of it by the plain kernels,
-in turn, ROUNDS (3) times; the medians of the rounds' ratios to float32 are the figures: below 1 is faster.
+Writes both into FOLDER, for images of SIDE (224) pixels: the layers are those of make_models.py,
+which is beside this file or in tests/models, the quantised ones are QLinearConv with per-channel
+weights, QLinearAdd and MaxPool of bytes, as ONNX Runtime's quantiser writes them in its operator
+format. Times `cltool bench` of float32, of the quantised model, and of it by the plain kernels, in
+turn, ROUNDS (3) times; the medians of the rounds' ratios to float32 are the figures: below 1 is
+faster.
 """
 
 import json
@@ -96,7 +98,9 @@ class MaxPool(torch.autograd.Function):
 
 
 class Bytes(nn.Module):
-    """A layer of bytes; the zero point of its results is 0 where a Relu follows, and 128 where none does."""
+    """A layer of bytes; the zero point of its results is 0 where a Relu follows, and 128 where none
+    does.
+    """
 
     def __init__(self):
         super().__init__()
@@ -153,7 +157,8 @@ class Block(Bytes):
 
 
 class Quantized(Bytes):
-    """make_models.resnet50 without its normalisations, which quantisers fold into the convolutions."""
+    """make_models.resnet50 without its normalisations, which quantisers fold into the convolutions.
+    """
 
     def __init__(self, model):
         super().__init__()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences that are right: each with the sentence of the standard, or the bound of numerics.md."""
+"""Differences that are right, each with the sentence of the standard or the bound of numerics.md.
+"""
 
 import onnx
 
@@ -42,7 +43,8 @@ def first_shape(case):
 
 def cubic_over_a_border(case):
     given = attributes(case)
-    return given.get("mode", b"") in (b"bicubic", b"cubic") and given.get("padding_mode") == b"border"
+    is_cubic = given.get("mode", b"") in (b"bicubic", b"cubic")
+    return is_cubic and given.get("padding_mode") == b"border"
 
 
 # (operators, rival or "", test of the case, why). At most 20. A process that dies is never right.
@@ -52,30 +54,31 @@ ROWS = [
         "",
         stride_beyond_window,
         "auto_pad SAME with a stride beyond the window: by the standard's formula the padding is "
-        "negative. clgraph pads nothing, as TensorFlow, where SAME is from; ONNX Runtime refuses it "
-        "in MaxPool and crops in the others",
+        "negative. clgraph pads nothing, as TensorFlow, where SAME is from; ONNX Runtime refuses "
+        "it in MaxPool and crops in the others",
     ),
     (
         ["ConvTranspose"],
         "",
         stride_beyond_window,
-        "auto_pad SAME: output_shape[i] = input_shape[i] * strides[i] (ONNX, ConvTranspose); where the "
-        "stride is beyond the window, ONNX Runtime gives fewer elements, and ONNX's reference shifts "
-        "them",
+        "auto_pad SAME: output_shape[i] = input_shape[i] * strides[i] (ONNX, ConvTranspose); where "
+        "the stride is beyond the window, ONNX Runtime gives fewer elements, and ONNX's reference "
+        "shifts them",
     ),
     (
         ["MaxPool"],
         "onnx",
         lambda case: attributes(case).get("auto_pad") == b"SAME_LOWER",
-        "output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i]) (ONNX, MaxPool, auto_pad "
-        "SAME); ONNX's reference rounds down for SAME_LOWER",
+        "output_spatial_shape[i] = ceil(input_spatial_shape[i] / strides[i]) (ONNX, MaxPool, "
+        "auto_pad SAME); ONNX's reference rounds down for SAME_LOWER",
     ),
     (
         ["LpPool"],
         "onnx",
         lambda case: attributes(case).get("ceil_mode", 0) == 1,
-        "the sum over the window (ONNX, LpPool); ONNX's reference takes the mean of the elements that "
-        "there are times the size of the window, which is more where ceil_mode lets it reach beyond",
+        "the sum over the window (ONNX, LpPool); ONNX's reference takes the mean of the elements "
+        "that there are times the size of the window, which is more where ceil_mode lets it reach "
+        "beyond",
     ),
     (
         ["LRN"],
@@ -88,29 +91,30 @@ ROWS = [
         ["GridSample"],
         "ort",
         cubic_over_a_border,
-        "a location beyond the border is moved to it before the interpolation, as in ONNX's reference, "
-        "which does not know the older name bicubic; ONNX Runtime moves the taps, as PyTorch",
+        "a location beyond the border is moved to it before the interpolation, as in ONNX's "
+        "reference, which does not know the older name bicubic; ONNX Runtime moves the taps, as "
+        "PyTorch",
     ),
     (
         ["Shape"],
         "onnx",
         shape_from_before_the_first,
-        "start and end are clamped to [0, r] (ONNX, Shape); ONNX's reference counts them from the end "
-        "once more",
+        "start and end are clamped to [0, r] (ONNX, Shape); ONNX's reference counts them from the "
+        "end once more",
     ),
     (
         ["HannWindow", "HammingWindow", "BlackmanWindow"],
         "",
         one_element_of_a_symmetric_window,
-        "a symmetric window of one element divides by 0 in the standard's formula; clgraph gives 1, as "
-        "NumPy and PyTorch",
+        "a symmetric window of one element divides by 0 in the standard's formula; clgraph gives "
+        "1, as NumPy and PyTorch",
     ),
     (
         ["Hardmax"],
         "onnx",
         lambda case: case.opsets[""] < 13,
-        "before opset 13 Hardmax flattens to a matrix at axis (ONNX, Hardmax-1 and -11: the input is "
-        "coerced into 2-D); ONNX's reference takes the one axis in every version",
+        "before opset 13 Hardmax flattens to a matrix at axis (ONNX, Hardmax-1 and -11: the input "
+        "is coerced into 2-D); ONNX's reference takes the one axis in every version",
     ),
 ]
 

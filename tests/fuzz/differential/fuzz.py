@@ -13,14 +13,15 @@ stopped goes on. Exits 1 when a difference is not explained in explained.py, or 
 
     fuzz.py --replay CASE ...    one case of a seed again; where it differs, its smallest part, in
                                  FOLDER/differences/CASE.smallest
-    fuzz.py --plants ...         plants 20 faults in what clgraph gets; exits 1 unless the same cases
-                                 find all of them
+    fuzz.py --plants ...         plants 20 faults in what clgraph gets; exits 1 unless the same
+                                 cases find all of them
 """
 
 import argparse
 import collections
 import hashlib
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -43,6 +44,7 @@ import shrink  # noqa: E402
 TREE = HERE.parents[2]
 NEWEST = onnx.defs.onnx_opset_version()
 SCHEMALESS = {"com.microsoft"}  # domains that the onnx package does not describe
+NOT_EXECUTED = ("refused", "no rival", "not made")  # outcomes
 DOMAINS = {"ai.onnx, the default domain": ""}
 
 
@@ -126,11 +128,8 @@ def write(folder, case, expected, rival):
     (folder / "model.onnx").write_bytes(case.model(expected).SerializeToString())
     for kind, values in (("input", case.inputs), ("output", expected)):
         for i, (name, value) in enumerate(values.items()):
-            if isinstance(value, list):
-                proto = onnx.numpy_helper.from_list(value, name)
-            else:
-                proto = maker.tensor(name, value)
-            (data / f"{kind}_{i}.pb").write_bytes(proto.SerializeToString())
+            message = maker.proto(name, value)
+            (data / f"{kind}_{i}.pb").write_bytes(message.SerializeToString())
     return {f"{folder.name}/{n}": rivals.tolerance(case, v, rival) for n, v in expected.items()}
 
 
@@ -139,10 +138,16 @@ def verify(arguments, folder, names):
     case that killed it: the others are tried again in halves."""
     if not names:
         return {}
-    command = [arguments.cltool, "verify", "--json", "-q", "--compare-random", "--tolerance", str(folder / "tolerance.json")]
-    command += arguments.option + [str(folder / n) for n in names]
+    command = [arguments.cltool, "verify", "--json", "-q", "--compare-random"]
+    command += ["--tolerance", str(folder / "tolerance.json"), *arguments.option]
+    command += [str(folder / n) for n in names]
+    environment = dict(os.environ)
+    if arguments.fresh:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        environment["CLG_CACHE_DIR"] = str(folder / "cache")
     try:
-        run = subprocess.run(command, capture_output=True, timeout=60 + 20 * len(names))
+        run = subprocess.run(command, capture_output=True, timeout=60 + 20 * len(names),
+                             env=environment)
         last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
         ended = f"exit {run.returncode}: {' '.join(last)}"
         report = json.loads(run.stdout)
@@ -229,7 +234,8 @@ class Batch:
             shutil.rmtree(f"{kept}.smallest", ignore_errors=True)
             shutil.copytree(folder / f"{name}.smallest", f"{kept}.smallest")
         earlier = getattr(case, "difference", "")
-        self.outcomes.record(row, name, "DIFFERS", f"{rival}: {reason}" + (f" ({earlier})" if earlier else ""))
+        said = f"{rival}: {reason}" + (f" ({earlier})" if earlier else "")
+        self.outcomes.record(row, name, "DIFFERS", said)
 
     def finish(self):
         for rival in rivals.RIVALS:
@@ -336,9 +342,10 @@ class Outcomes:
         for row, result, _ in self.state["cases"].values():
             by_row[row][result] += 1
         for row, counts in sorted(by_row.items()):
-            executed = sum(n for r, n in counts.items() if r not in ("refused", "no rival", "not made"))
+            executed = sum(n for r, n in counts.items() if r not in NOT_EXECUTED)
             if executed < 20:
-                print(f"{row}: {executed} executed; " + ", ".join(f"{n} {r}" for r, n in counts.items()))
+                said = ", ".join(f"{n} {r}" for r, n in counts.items())
+                print(f"{row}: {executed} executed; {said}")
         total = self.count()
         passed = total["pass"] + total["pass, not as the first"]
         cases = max(1, sum(total.values()))
@@ -361,6 +368,7 @@ def main():
     parser.add_argument("--graphs", type=int, default=0)
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--option", action="append", default=[], help="handed to cltool verify")
+    parser.add_argument("--fresh", action="store_true", help="each process has an empty cache")
     parser.add_argument("--replay")
     parser.add_argument("--plants", action="store_true")
     parser.add_argument("operators", nargs="*")
@@ -406,7 +414,8 @@ def planned(arguments, outcomes):
             except Exception as error:
                 raise RuntimeError(f"{name} (seed {arguments.seed}) cannot be made") from error
             if case is None:
-                outcomes.record(label, name, "not made", "no generator, or no version of the onnx package")
+                why = "no generator, or no version of the onnx package"
+                outcomes.record(label, name, "not made", why)
             else:
                 yield name, label, case
     for number in numbers:

@@ -137,7 +137,8 @@ class Graph:
         o = c if group > 1 else o
         pad = k // 2
         shape = [n, o, (h + 2 * pad - k) // stride + 1, (w + 2 * pad - k) // stride + 1]
-        inputs = [name, self.weight(o, c // group, k, k), self.weight(o) if self.m.chance(0.6) else None]
+        bias = self.weight(o) if self.m.chance(0.6) else None
+        inputs = [name, self.weight(o, c // group, k, k), bias]
         y = self.keep("Conv", inputs, shape, strides=[stride] * 2, pads=[pad] * 4, group=group)
         if self.m.chance(0.4):
             y = self.keep("BatchNormalization", [y] + [self.weight(o, low=0.5, high=1.5)
@@ -238,7 +239,8 @@ class Graph:
         for which in ("then_branch", "else_branch"):
             out = self.m.fresh("b")
             nodes = [helper.make_node(self.m.r.choice(UNARY), [name], [out])]
-            branches[which] = helper.make_graph(nodes, which, [], [info(out, TensorProto.FLOAT, None)])
+            outputs = [info(out, TensorProto.FLOAT, None)]
+            branches[which] = helper.make_graph(nodes, which, [], outputs)
         self.keep("If", [condition], shape, **branches)
 
     def repeat(self):

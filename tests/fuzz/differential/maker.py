@@ -42,7 +42,8 @@ UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 INTEGERS = SIGNED + UNSIGNED
 NUMBERS = FLOATS + INTEGERS
 ALL = NUMBERS + ["bool", "string"]
-NARROW = [n for n in NUMPY if n.startswith("float8") or n[-1] in "24" and n not in ALL] + ["float4e2m1"]
+NARROW = [n for n in NUMPY if n.startswith("float8") or n[-1] in "24" and n not in ALL]
+NARROW += ["float4e2m1"]
 # ONNX's names of types, where they differ from ours.
 ONNX_NAMES = {"float": "float32", "double": "float64"}
 WORDS = ["", "a", "bc", "Zebra", "the cat", "naïve", "x,y", "0", "A", "the"]
@@ -69,10 +70,59 @@ def element_type(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
+class Map:
+    """A map of ONNX: vectors of its keys and of their values."""
+
+    def __init__(self, keys, values):
+        self.keys = keys
+        self.values = values
+
+    def proto(self, name):
+        """The MapProto."""
+        kind = element_type(self.keys)
+        made = onnx.MapProto(name=name, key_type=kind)
+        if kind == TensorProto.STRING:
+            made.string_keys.extend(k.encode() for k in self.keys)
+        else:
+            made.keys.extend(self.keys.tolist())
+        made.values.elem_type = onnx.SequenceProto.TENSOR
+        scalars = [tensor("", self.values[i:i + 1].reshape(())) for i in range(len(self.values))]
+        made.values.tensor_values.extend(scalars)
+        return made
+
+    def type(self):
+        """The TypeProto."""
+        kind = onnx.TypeProto()
+        kind.map_type.key_type = element_type(self.keys)
+        value = helper.make_tensor_type_proto(element_type(self.values), [])
+        kind.map_type.value_type.CopyFrom(value)
+        return kind
+
+
+def arrays(value):
+    """The arrays of a value: those of the parts of a sequence, the values of a map."""
+    if isinstance(value, list):
+        return [a for part in value for a in arrays(part)]
+    return [value.values] if isinstance(value, Map) else [value]
+
+
+def proto(name, value):
+    """The message with VALUE, as files of ONNX's test cases have it."""
+    if isinstance(value, Map):
+        return value.proto(name)
+    if isinstance(value, list) and value and isinstance(value[0], Map):
+        maps = [v.proto("") for v in value]
+        return onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.MAP, map_values=maps)
+    if isinstance(value, list):
+        return onnx.numpy_helper.from_list(value, name)
+    return tensor(name, value)
+
+
 class Case:
     """A graph with its inputs.
 
-    nodes: NodeProtos in order. inputs: {name: array or list of arrays}, in the order of the graph.
+    nodes: NodeProtos in order. inputs: {name: array, Map or list of arrays}, in the order of the
+    graph.
     constants: {name: array}, initializers. outputs: names. opsets: {domain: version}.
     tolerance: (rtol, atol) of floats in place of that of the element type. steps: by how much
     integers may differ. only: the names of the rivals that count ("ort", "onnx"), for what one of
@@ -97,6 +147,11 @@ class Case:
         symbol = [0]
 
         def info(name, value, shapes):
+            if isinstance(value, Map):
+                return helper.make_value_info(name, value.type())
+            if isinstance(value, list) and value and isinstance(value[0], Map):
+                kind = helper.make_sequence_type_proto(value[0].type())
+                return helper.make_value_info(name, kind)
             if isinstance(value, list):
                 kind = element_type(value[0]) if value else TensorProto.FLOAT
                 return helper.make_tensor_sequence_value_info(name, kind, None)
@@ -192,8 +247,8 @@ class Maker:
         raise KeyError(f"{self.operator}: no type variable {variable}")
 
     def type(self, variable="T", among=None):
-        """A type that the schema allows for VARIABLE, float32 more often than others; without AMONG,
-        now and then one of 8 bits or less that only few operators have."""
+        """A type that the schema allows for VARIABLE, float32 more often than others; without
+        AMONG, now and then one of 8 bits or less that only few operators have."""
         if among is None:
             among = ALL
             if self.schema and self.chance(0.15) and set(NARROW) & set(self.allowed(variable)):
@@ -298,7 +353,7 @@ class Maker:
         name = self.fresh("x")
         if constant is None:
             constant = self.chance(0.25)
-        if isinstance(array, list) or not constant:
+        if isinstance(array, (list, Map)) or not constant:
             self.case_.inputs[name] = array
         else:
             self.case_.constants[name] = numpy.asarray(array)
@@ -316,7 +371,8 @@ class Maker:
         )
         return results
 
-    def case(self, *inputs, outputs=1, optional=False, tolerance=None, steps=0, only=None, **attributes):
+    def case(self, *inputs, outputs=1, optional=False, tolerance=None, steps=0, only=None,
+             **attributes):
         """The case of one node of this operator. OPTIONAL: outputs but the first may be left out.
         tolerance, steps, only: as in Case."""
         self.case_.steps = steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two implementations that clgraph is compared with: ONNX Runtime and ONNX's reference."""
+"""What clgraph is compared with: ONNX Runtime, ONNX's reference, formulas of references.py."""
 
 import copy
 import warnings
@@ -11,6 +11,7 @@ import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 import maker
+import references
 
 onnxruntime.set_default_logger_severity(4)
 _options = onnxruntime.SessionOptions()
@@ -24,14 +25,31 @@ _FOREIGN = {numpy.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtyp
 
 
 def _usable(value):
-    """A value as a rival returned it, as an array or a list of arrays; None if it is neither."""
+    """A value as a rival returned it, as an array, a Map or a list of them; None if it is none."""
     if isinstance(value, list):
         parts = [_usable(v) for v in value]
         return None if any(p is None or isinstance(p, list) for p in parts) else parts
-    if isinstance(value, dict) or value is None:
+    if isinstance(value, dict):
+        return maker.Map(_usable(list_array(value)), _usable(list_array(value.values())))
+    if value is None:
         return None
     array = numpy.asarray(value)
     return array.astype(numpy.object_) if array.dtype.kind in "US" else array
+
+
+def list_array(values):
+    """An array of the keys or values of a map: float32 where they are floats."""
+    array = numpy.array(list(values))
+    return array.astype(numpy.float32) if array.dtype.kind == "f" else array
+
+
+def _plain(value):
+    """A value as the rivals take it: maps as dictionaries."""
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, maker.Map):
+        return dict(zip(value.keys.tolist(), value.values.tolist()))
+    return value
 
 
 def _named(case, values):
@@ -41,14 +59,14 @@ def _named(case, values):
 
 def onnx_runtime(case):
     """{output: value} by ONNX Runtime; (None, reason) where it cannot."""
-    feeds = case.inputs
-    for value in list(feeds.values()):
-        for array in value if isinstance(value, list) else [value]:
+    for value in case.inputs.values():
+        for array in maker.arrays(value):
             if array.dtype in _FOREIGN or "float8" in array.dtype.name:
                 return None, f"no {array.dtype.name} in ONNX Runtime's Python"
     try:
         model = case.model().SerializeToString()
         session = onnxruntime.InferenceSession(model, _options, ["CPUExecutionProvider"])
+        feeds = {n: _plain(v) for n, v in case.inputs.items()}
         return _named(case, session.run(case.outputs, feeds)), ""
     except Exception as error:  # whatever it raises means that it does not compute this
         return None, str(error)
@@ -59,9 +77,18 @@ def onnx_reference(case):
     try:
         with warnings.catch_warnings(), numpy.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return _named(case, ReferenceEvaluator(case.model()).run(None, case.inputs)), ""
+            feeds = {n: _plain(v) for n, v in case.inputs.items()}
+            return _named(case, ReferenceEvaluator(case.model()).run(None, feeds)), ""
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
+
+
+def formula(case):
+    """{output: value} by references.py; (None, reason) for what is not there."""
+    if not references.reference_of(case):
+        return None, "no formula of the project's"
+    with numpy.errstate(all="ignore"):
+        return references.compute(case), ""
 
 
 def widened(case):
@@ -69,8 +96,8 @@ def widened(case):
     others = set()
 
     def widen(value):
-        if isinstance(value, list):
-            return [widen(v) for v in value]
+        if isinstance(value, (list, maker.Map)):
+            return [widen(v) for v in value] if isinstance(value, list) else value
         if value.dtype.name in ("float16", "bfloat16", "float64"):
             others.add(value.dtype)
             return value.astype(numpy.float32)
@@ -101,8 +128,8 @@ def in_float32(case):
         return None, reason
 
     def narrow(value):
-        if isinstance(value, list):
-            return [narrow(v) for v in value]
+        if isinstance(value, (list, maker.Map)):
+            return [narrow(v) for v in value] if isinstance(value, list) else value
         with numpy.errstate(over="ignore"):
             return value.astype(both[1]) if value.dtype == numpy.float32 else value
 
@@ -110,7 +137,7 @@ def in_float32(case):
 
 
 # In the order in which they are asked, until clgraph agrees with one.
-RIVALS = {"ort": onnx_runtime, "onnx": onnx_reference, "wide": in_float32}
+RIVALS = {"ort": onnx_runtime, "onnx": onnx_reference, "formula": formula, "wide": in_float32}
 
 
 def inferred_types(case):
@@ -119,7 +146,8 @@ def inferred_types(case):
         graph = onnx.shape_inference.infer_shapes(case.model()).graph
     except Exception:
         return {}
-    return {o.name: o.type.tensor_type.elem_type for o in graph.output if o.type.tensor_type.elem_type}
+    kinds = {o.name: o.type.tensor_type.elem_type for o in graph.output}
+    return {name: kind for name, kind in kinds.items() if kind}
 
 
 def standard(case, results):
@@ -129,7 +157,7 @@ def standard(case, results):
     for name, value in results.items():
         if name not in types:
             continue
-        if isinstance(value, list):
+        if isinstance(value, (list, maker.Map)):
             return None
         if maker.element_type(value) != types[name]:
             wanted = onnx.helper.tensor_dtype_to_np_dtype(types[name])
@@ -150,10 +178,10 @@ TOLERANCES = {
 
 
 def tolerance(case, value, rival=""):
-    """[rtol, atol] for an output of CASE. Sums of numbers of both signs lose digits in proportion to
-    their terms, of which the largest result is a measure."""
+    """[rtol, atol] for an output of CASE. Sums of numbers of both signs lose digits in proportion
+    to their terms, of which the largest result is a measure."""
     rtol = atol = 0.0
-    for array in value if isinstance(value, list) else [value]:
+    for array in maker.arrays(value):
         name = array.dtype.name
         if "int" in name:
             atol = max(atol, 1.01 * case.steps)

@@ -9,6 +9,7 @@ differs.
 
 import copy
 
+import maker
 import numpy
 
 MAX_TRIES = 200  # runs of cltool
@@ -100,6 +101,8 @@ def with_arrays(case, change):
     """A copy of CASE with each array changed."""
 
     def each(value):
+        if isinstance(value, maker.Map):
+            return value
         return [change(v) for v in value] if isinstance(value, list) else change(value)
 
     simpler = copy.copy(case)
@@ -110,8 +113,7 @@ def with_arrays(case, change):
 
 def smaller(case):
     """CASE with the first elements alone of all axes of one size, each size in turn."""
-    arrays = [a for v in (*case.inputs.values(), *case.constants.values())
-              for a in (v if isinstance(v, list) else [v])]
+    arrays = [a for v in (*case.inputs.values(), *case.constants.values()) for a in maker.arrays(v)]
     for size in sorted({d for a in arrays for d in a.shape if d > 1}, reverse=True):
         for less in sorted({1, size // 2, size - 1}):
             yield with_arrays(case, lambda a, size=size, less=less: a[
@@ -146,7 +148,7 @@ def simplify(case, compute, differs):
 def same(a, b):
     return a.model().SerializeToString() == b.model().SerializeToString() and all(
         numpy.array_equal(x, y) for x, y in zip(a.inputs.values(), b.inputs.values())
-        if not isinstance(x, list))
+        if not isinstance(x, (list, maker.Map)))
 
 
 def shrink(case, compute, differs):

@@ -76,7 +76,7 @@ static double gelu(double a, double b) { return (void)b, a * 0.5 * erfc(-a / sqr
 static double gelu_tanh(double a, double b)
 {
     const double pi = acos(-1), u = sqrt(2 / pi) * (a + 0.044715 * pow(a, 3));
-    return (void)b, a / (1 + exp(-2 * u));
+    return a * sigmoid(2 * u, b);
 }
 static double softplus(double a, double b) { return (void)b, a > 30 ? a : log1p(exp(a)); }
 static double softsign(double a, double b) { return (void)b, a / (1 + fabs(a)); }
@@ -151,7 +151,7 @@ static const float_row float_rows[] = {
     {"HardSigmoid", hard_sigmoid, ALL, {0.25f, 0.5f}},
     {"HardSwish", hard_swish, -1e4, 1e4, {0}},
     {"Gelu", gelu, -2, 100, {0}},
-    {"Gelu.tanh", gelu_tanh, -2, 100, {0}},
+    {"Gelu.tanh", gelu_tanh, ALL, {0}},
     {"Softplus", softplus, -15, INFINITY, {0}},
     {"Softsign", softsign, -1e4, 1e4, {0}},
     {"Mish", mish, -10, 1e4, {0}},

@@ -192,6 +192,45 @@ TEST(norm__by_channel)
     by_channel("GroupNormalization", 21, CLG_BFLOAT16, DIMS(2, 6, 5, 3), 3);
 }
 
+/* The first stage of GroupNormalization rounds as its stash_type does: x, between 512 and 2048, to
+ * multiples of `step`. */
+static void stash(clg_dtype dtype, clg_dtype type, double step, const double *x)
+{
+    enum { GROUPS = 2, COLS = 4, PER_CHANNEL = 2, CHANNELS = 4, N = 8 };
+    run_node r;
+    const int64_t channels = CHANNELS;
+    const double *scale = run_node_random(CHANNELS), *bias = run_node_random(CHANNELS);
+    double all[N], rounded[N], mean, inverse;
+    double *y = run_node_zeros(N);
+    for (int64_t i = 0; i < N; i++) {
+        all[i] = i < COLS ? x[i] : -x[i % COLS];
+        rounded[i] = round(all[i] / step) * step;
+    }
+    for (int64_t i = 0; i < N; i++) {
+        measure(rounded + i / COLS * COLS, COLS, (double)1e-5f, &mean, &inverse);
+        y[i] = (rounded[i] - mean) * inverse * scale[i / PER_CHANNEL] + bias[i / PER_CHANNEL];
+    }
+    run_node_start(&r, NULL, "GroupNormalization", 21);
+    run_node_input(&r, dtype, 3, (int64_t[]){1, CHANNELS, PER_CHANNEL}, all);
+    run_node_constant(&r, dtype, 1, &channels, scale);
+    run_node_constant(&r, dtype, 1, &channels, bias);
+    run_node_int(&r, "num_groups", GROUPS);
+    run_node_int(&r, "stash_type", type);
+    run_node_expect(&r, dtype, 3, (int64_t[]){1, CHANNELS, PER_CHANNEL}, y);
+    run_node_check(&r, fmax(tolerance_of(dtype), tolerance_of(type)));
+}
+
+TEST(norm__first_stage_of_groups_in_the_stash_type)
+{
+    const double coarse[] = {1000.5, 1001, 1003.25, 1007},
+                 fine[] = {1500.375, 1500.625, 1501.4375, 1502.5625};
+    stash(CLG_FLOAT32, CLG_BFLOAT16, 4, coarse);
+    stash(CLG_FLOAT16, CLG_BFLOAT16, 4, coarse);
+    stash(CLG_FLOAT64, CLG_BFLOAT16, 4, coarse);
+    stash(CLG_FLOAT32, CLG_FLOAT16, 1, fine);
+    stash(CLG_FLOAT32, CLG_FLOAT64, 0x1p-20, fine);
+}
+
 /* A constant row has variance 0. A NaN makes its row NaN, and no other row. */
 TEST(norm__edges)
 {

@@ -2,7 +2,8 @@
 """Attention, rotary embeddings and embedding layers."""
 
 import numpy
-from maker import generator
+from maker import TensorProto, generator
+from onnx import helper
 
 F = "float32"
 
@@ -16,7 +17,8 @@ def heads(m):
 @generator("Attention")
 def attention(m):
     q_heads, kv_heads = heads(m)
-    n, lq, lk, size, v_size = m.int(1, 2), m.int(1, 7), m.int(1, 9), m.pick(2, 4, 8), m.pick(2, 4, 8)
+    n, lq, lk = m.int(1, 2), m.int(1, 7), m.int(1, 9)
+    size, v_size = m.pick(2, 4, 8), m.pick(2, 4, 8)
     three = m.chance(0.4)
     dtype = m.pick(F, F, F, "float16")
     attributes = m.maybe(0.5, is_causal=m.pick(0, 1)) | m.maybe(0.4, scale=m.float(0.1, 1))
@@ -30,7 +32,8 @@ def attention(m):
         attributes |= {"q_num_heads": q_heads, "kv_num_heads": kv_heads}
     past = m.int(1, 4) if m.chance(0.35) else 0
     total = lk + past
-    inputs = [operand(lq, q_heads, size), operand(lk, kv_heads, size), operand(lk, kv_heads, v_size)]
+    inputs = [operand(lq, q_heads, size), operand(lk, kv_heads, size)]
+    inputs.append(operand(lk, kv_heads, v_size))
     mask = None
     if m.chance(0.5):
         shape = m.pick([lq, total], [1, 1, lq, total], [n, 1, lq, total], [n, q_heads, lq, total])
@@ -80,7 +83,8 @@ def rotary(m):
 
 @generator("LinearAttention")
 def linear_attention(m):
-    n, length, count, size, v_size = m.int(1, 2), m.int(1, 5), m.int(1, 3), m.pick(2, 4), m.pick(2, 4)
+    n, length, count = m.int(1, 2), m.int(1, 5), m.int(1, 3)
+    size, v_size = m.pick(2, 4), m.pick(2, 4)
     rule = m.pick("linear", "gated", "delta", "gated_delta")
     q, k = (m.tensor(F, [n, length, count * size], -1, 1) for _ in range(2))
     v = m.tensor(F, [n, length, count * v_size], -1, 1)
@@ -97,9 +101,36 @@ def flex_attention(m):
     q_heads, kv_heads = heads(m)
     n, lq, lk, size, v_size = m.int(1, 2), m.int(1, 6), m.int(1, 6), m.pick(2, 4), m.pick(2, 4)
     m.case_.opsets[""] = 26
+    attributes = m.maybe(0.5, scale=m.float(0.2, 1))
+    scores = [n, q_heads, lq, lk]
+    if m.chance(0.5):
+        attributes["score_mod"] = modifier(m, "score", scores)
+    if m.chance(0.4):
+        attributes["prob_mod"] = modifier(m, "prob", scores)
     return m.case(
         m.tensor(F, [n, q_heads, lq, size]), m.tensor(F, [n, kv_heads, lk, size]),
-        m.tensor(F, [n, kv_heads, lk, v_size]), **m.maybe(0.5, scale=m.float(0.2, 1)))
+        m.tensor(F, [n, kv_heads, lk, v_size]), **attributes)
+
+
+def modifier(m, name, shape):
+    """A graph that changes scores or probabilities: a function of them, a factor or a bias."""
+    info = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+    out = helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, shape)
+    how = m.pick("unary", "factor", "bias", "softcap")
+    constants = []
+    if how == "unary":
+        nodes = [helper.make_node(m.pick("Tanh", "Abs", "Neg"), [name], [out.name])]
+    elif how == "softcap":
+        constants = [helper.make_tensor("cap", TensorProto.FLOAT, [], [m.float(1, 5)])]
+        nodes = [helper.make_node("Div", [name, "cap"], ["less"]),
+                 helper.make_node("Tanh", ["less"], ["limited"]),
+                 helper.make_node("Mul", ["limited", "cap"], [out.name])]
+    else:
+        some = m.tensor(F, m.narrowed(shape), -1, 1)
+        constants = [helper.make_tensor("other", TensorProto.FLOAT, some.shape, some.reshape(-1))]
+        operator = "Mul" if how == "factor" else "Add"
+        nodes = [helper.make_node(operator, [name, "other"], [out.name])]
+    return helper.make_graph(nodes, name, [info], [out], constants)
 
 
 @generator("Attention", domain="com.microsoft")
@@ -129,7 +160,8 @@ def multi_head(m):
         lens = m.n.integers(1, lk + 1, (n,))
         mask = (numpy.arange(lk)[None] < lens[:, None]).astype(numpy.int32)
     extra = m.tensor(F, [n, count, lq, lk], -1, 1) if m.chance(0.4) else None
-    return m.case(q, k, v, bias, mask, extra, num_heads=count, **m.maybe(0.4, scale=m.float(0.2, 1)))
+    scale = m.maybe(0.4, scale=m.float(0.2, 1))
+    return m.case(q, k, v, bias, mask, extra, num_heads=count, **scale)
 
 
 @generator("GroupQueryAttention", domain="com.microsoft")
@@ -146,7 +178,8 @@ def group_query(m):
     lens = numpy.full((n,), total - 1, numpy.int32)
     inputs = [q, k, v] + [m.value(c, False) for c in cache]
     inputs += [m.value(lens, False), m.value(numpy.array(total, numpy.int32), True)]
-    attributes = {"num_heads": q_heads, "kv_num_heads": kv_heads} | m.maybe(0.3, scale=m.float(0.1, 1))
+    attributes = {"num_heads": q_heads, "kv_num_heads": kv_heads}
+    attributes |= m.maybe(0.3, scale=m.float(0.1, 1))
     if m.chance(0.4):
         inputs += [m.value(m.tensor(F, [most, size // 2]), True) for _ in range(2)]
         attributes |= {"do_rotary": 1} | m.maybe(0.5, rotary_interleaved=m.pick(0, 1))

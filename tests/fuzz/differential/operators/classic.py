@@ -24,6 +24,52 @@ def floats(m, count, low=-1.0, high=1.0):
     return [m.float(low, high) for _ in range(count)]
 
 
+def a_map(m, strings, among, values):
+    """A map with some of the keys AMONG, in any order."""
+    keys = m.r.sample(among, m.int(1, len(among)))
+    kind = numpy.object_ if strings else numpy.int64
+    return maker.Map(numpy.array(keys, kind), m.tensor(values, [len(keys)], -4, 4))
+
+
+@generator("CastMap", domain=ML)
+def cast_map(m):
+    words = m.chance(0.4)
+    sparse = m.chance(0.5)
+    x = a_map(m, False, list(range(0 if sparse else -3, 9)), "float32")
+    if words:
+        x.values = numpy.array([m.pick("1", "-7", "0.5", "12") for _ in x.keys], numpy.object_)
+    attributes = m.maybe(0.8, cast_to=m.pick("TO_FLOAT", "TO_STRING", "TO_INT64"))
+    if attributes.get("cast_to") == "TO_STRING" and not words:
+        x.values = numpy.round(x.values * 4) / 4  # one shortest text
+    if attributes.get("cast_to") == "TO_INT64" and words:
+        x.values = numpy.array([m.pick("1", "-7", "12") for _ in x.keys], numpy.object_)
+    if sparse:
+        attributes |= {"map_form": "SPARSE", "max_map": m.int(9, 12)}
+    else:
+        attributes |= m.maybe(0.5, map_form="DENSE")
+    return m.case(x, **attributes)
+
+
+@generator("DictVectorizer", domain=ML)
+def dict_vectorizer(m):
+    words = m.chance(0.5)
+    vocabulary = maker.WORDS[1:] if words else list(range(-4, 6))
+    m.r.shuffle(vocabulary)
+    kind = m.r.choice(["int64", "float32", "float64"] + ([] if words else ["string"]))
+    x = a_map(m, words, vocabulary, kind)
+    return m.case(x, **{"string_vocabulary" if words else "int64_vocabulary": vocabulary})
+
+
+@generator("ZipMap", domain=ML)
+def zip_map(m):
+    classes = m.int(1, 6)
+    x = m.tensor("float32", [m.int(1, 5), classes] if m.chance(0.8) else [classes])
+    words, numbers = maker.WORDS[1:classes + 1], list(range(-2, classes - 2))
+    m.r.shuffle(numbers)
+    given = {"classlabels_strings": words} if m.chance(0.5) else {"classlabels_int64s": numbers}
+    return m.case(m.value(x, False), **given)
+
+
 @generator("ArrayFeatureExtractor", domain=ML)
 def feature_extractor(m):
     c = m.int(1, 8)
@@ -128,7 +174,8 @@ def kernel(m):
 def svm_regressor(m):
     c, vectors = m.int(1, 5), m.int(1, 6)
     return m.case(rows(m, c, ["float32"]), support_vectors=floats(m, c * vectors),
-                  coefficients=floats(m, vectors), n_supports=vectors, rho=floats(m, 1), **kernel(m))
+                  coefficients=floats(m, vectors), n_supports=vectors, rho=floats(m, 1),
+                  **kernel(m))
 
 
 @generator("SVMClassifier", domain=ML)

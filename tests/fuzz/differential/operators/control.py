@@ -61,27 +61,47 @@ def loop(m):
         nodes.append(helper.make_node(m.r.choice(UNARY), [state], ["seen"]))
         outputs.append(info("seen", FLOAT, shape))
     body = helper.make_graph(
-        nodes, "body", [info("i", INT64, []), info("c", BOOL, []), info("v", FLOAT, shape)], outputs)
+        nodes, "body", [info("i", INT64, []), info("c", BOOL, []), info("v", FLOAT, shape)],
+        outputs)
     return m.finish(m.node("Loop", [trips, cond, x], 2 if stacked else 1, body=body))
 
 
 @generator("Scan")
 def scan(m):
     shape = m.shape(0, 2, zero=False, most=20)
-    length = m.int(1, 6)
-    state = m.tensor("float32", shape, -1, 1)
-    items = m.tensor("float32", [length] + shape, -1, 1)
-    nodes = [helper.make_node(m.r.choice(BINARY), ["s", "x"], ["sum"])]
-    nodes += chain(m, "sum", ["x", "s"], "out", m.int(1, 2))
-    nodes.append(helper.make_node("Identity", ["out"], ["seen"]))
+    length, n_in, n_out = m.int(1, 6), m.int(1, 2), m.int(1, 2)
+    xs, seen = ([f"{name}{i}" for i in range(n)] for name, n in (("x", n_in), ("seen", n_out)))
+    nodes = [helper.make_node(m.r.choice(BINARY), ["s", xs[-1]], ["sum"])]
+    nodes += chain(m, "sum", xs + ["s"], "out", m.int(1, 2))
+    nodes += [helper.make_node("Identity" if i == 0 else "Neg", ["out"], [name])
+              for i, name in enumerate(seen)]
     body = helper.make_graph(
-        nodes, "body", [info("s", FLOAT, shape), info("x", FLOAT, shape)],
-        [info("out", FLOAT, shape), info("seen", FLOAT, shape)])
-    attributes = {"num_scan_inputs": 1, "body": body}
+        nodes, "body", [info(n, FLOAT, shape) for n in ["s"] + xs],
+        [info(n, FLOAT, shape) for n in ["out"] + seen])
+    attributes = {"num_scan_inputs": n_in, "body": body}
     if m.version == 8:
-        batch = [1]
-        return m.finish(m.node("Scan", ["", state.reshape(batch + shape),
-                                        items.reshape(batch + [length] + shape)], 2, **attributes))
-    attributes |= m.maybe(0.4, scan_input_directions=[m.pick(0, 1)])
-    attributes |= m.maybe(0.4, scan_output_directions=[m.pick(0, 1)])
-    return m.finish(m.node("Scan", [state, items], 2, **attributes))
+        return m.finish(scan_8(m, shape, length, n_in, n_out, attributes))
+    axes = [m.axis(len(shape) + 1) if m.chance(0.4) else 0 for _ in xs]
+    state = m.tensor("float32", shape, -1, 1)
+    items = [numpy.moveaxis(m.tensor("float32", [length] + shape, -1, 1), 0, a) for a in axes]
+    if any(axes) or m.chance(0.3):
+        attributes["scan_input_axes"] = axes
+    attributes |= m.maybe(0.4, scan_input_directions=[m.pick(0, 1) for _ in xs],
+                          scan_output_directions=[m.pick(0, 1) for _ in seen],
+                          scan_output_axes=[m.axis(len(shape) + 1) for _ in seen])
+    if m.version < 11:  # axes counted from the end came with opset 11
+        for name in {"scan_input_axes", "scan_output_axes"} & set(attributes):
+            attributes[name] = [a % (len(shape) + 1) for a in attributes[name]]
+    return m.finish(m.node("Scan", [state] + items, 1 + n_out, **attributes))
+
+
+def scan_8(m, shape, length, n_in, n_out, attributes):
+    """Scan of opset 8: a batch, lengths of its sequences, and directions of inputs."""
+    batch = m.int(1, 3)
+    items = [m.tensor("float32", [batch, length] + shape, -1, 1) for _ in range(n_in)]
+    state = m.tensor("float32", [batch] + shape, -1, 1)
+    lengths = ""
+    if m.chance(0.4):
+        lengths = m.n.integers(1, length + 1, (batch,)).astype(numpy.int64)
+    attributes |= m.maybe(0.4, directions=[m.pick(0, 1) for _ in range(n_in)])
+    return m.node("Scan", [lengths, state] + items, 1 + n_out, **attributes)

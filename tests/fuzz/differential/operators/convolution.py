@@ -72,7 +72,8 @@ def conv_transpose(m):
     if how == "pads":
         attributes["pads"] = [m.int(0, min(1, k - 1)) for k in kernel * 2]
     elif how == "output_shape":  # some rows fewer than without pads
-        full = [s * (n - 1) + (k - 1) * d + 1 for s, n, k, d in zip(strides, size, kernel, dilations)]
+        full = [s * (n - 1) + (k - 1) * d + 1
+                for s, n, k, d in zip(strides, size, kernel, dilations)]
         attributes["output_shape"] = [f - m.int(0, min(2, f - 1)) for f in full]
         attributes |= m.maybe(0.4, auto_pad=m.pick("SAME_UPPER", "SAME_LOWER"))
     elif how != "none":

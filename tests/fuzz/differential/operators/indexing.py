@@ -60,7 +60,8 @@ def scatter_elements(m):
     else:  # which of two equal indices wins is not defined
         where = m.n.permuted(
             numpy.broadcast_to(
-                numpy.arange(shape[axis]).reshape([-1 if i == axis % rank else 1 for i in range(rank)]),
+                numpy.arange(shape[axis]).reshape(
+                    [-1 if i == axis % rank else 1 for i in range(rank)]),
                 [shape[axis] if i == axis % rank else d for i, d in enumerate(part)],
             ),
             axis=axis,

@@ -59,7 +59,8 @@ def einsum(m):
         equation += "->" + "".join(m.r.sample(used, m.int(0, len(used))))
     dtype = m.type("T", FLOATS + ["int32", "int64"])
     low, high = (-2, 2) if dtype in FLOATS else (-3, 3)
-    return m.case(*[m.tensor(dtype, [sizes[c] for c in t], low, high) for t in terms], equation=equation)
+    operands = [m.tensor(dtype, [sizes[c] for c in t], low, high) for t in terms]
+    return m.case(*operands, equation=equation)
 
 
 @generator("Det")

@@ -69,7 +69,9 @@ def first_variable(m):
 @generator(*UNARY)
 def unary(m):
     low, high, attributes = UNARY[m.operator]
-    dtype = m.type(first_variable(m))
+    # Shrink is of floats alone here: its integers are cases to refuse.
+    floats = FLOATS if m.operator == "Shrink" and m.chance(0.8) else None
+    dtype = m.type(first_variable(m), floats)
     if dtype.startswith("u"):
         low = max(low, 0)
     special = 0.5 if m.operator in ("IsInf", "IsNaN") else 0.1

@@ -76,7 +76,8 @@ def contrib_quantize(m):
     kind = m.pick("uint8", "int8")
     x = m.tensor(F, shape, -10, 10) if m.operator == "QuantizeLinear" else m.wide(kind, shape)
     zeros = m.tensor(kind, parts, 0, 20)
-    return m.case(x, m.tensor(F, parts, 0.02, 0.2), zeros, steps=int(m.operator[0] == "Q"), **attributes)
+    return m.case(x, m.tensor(F, parts, 0.02, 0.2), zeros, steps=int(m.operator[0] == "Q"),
+                  **attributes)
 
 
 @generator("DynamicQuantizeLinear")

@@ -53,7 +53,8 @@ def softmax(m):
     attributes = {} if defaults and m.chance(0.2) else {"axis": axis}
     x = m.tensor(m.type(), shape)
     if m.operator == "Hardmax":
-        x = m.distinct("float32" if x.dtype.name in ("bfloat16", "float16") else x.dtype.name, shape)
+        is_half = x.dtype.name in ("bfloat16", "float16")
+        x = m.distinct("float32" if is_half else x.dtype.name, shape)
     return m.case(x, **attributes)
 
 
@@ -74,6 +75,7 @@ def layer_normalization(m):
     x = m.tensor(dtype, shape)
     scale = m.tensor(dtype, tail)
     attributes = {"axis": axis} | m.maybe(0.5, epsilon=m.float(0.001, 0.1))
+    attributes |= m.maybe(0.2, stash_type=1)
     if m.operator == "RMSNormalization":
         return m.case(x, scale, **attributes)
     bias = m.tensor(dtype, tail) if m.chance(0.6) else None
@@ -85,7 +87,8 @@ def batch_normalization(m):
     shape = m.shape(2, 5, zero=False)
     c = shape[1]
     dtype = m.type("T")
-    others = [m.tensor(dtype, [c], low, high) for low, high in ((-1, 1), (-1, 1), (-1, 1), (0.3, 2))]
+    others = [m.tensor(dtype, [c], low, high)
+              for low, high in ((-1, 1), (-1, 1), (-1, 1), (0.3, 2))]
     attributes = m.maybe(0.5, epsilon=m.float(0.001, 0.1), momentum=m.float(0.1, 0.95))
     if m.version < 9:
         attributes.pop("momentum", None)
@@ -112,16 +115,22 @@ def group_normalization(m):
     dtype = m.type()
     size = [groups] if m.version < 21 else [groups * per]
     attributes = m.maybe(0.5, epsilon=m.float(0.001, 0.1))
-    return m.case(
-        m.tensor(dtype, shape), m.tensor(dtype, size), m.tensor(dtype, size), num_groups=groups,
-        only=["onnx"] if m.version < 21 else None, **attributes
-    )
+    only = ["onnx"] if m.version < 21 else None
+    if m.version >= 21 and m.chance(0.4):
+        attributes["stash_type"] = m.pick(1, 1, 10, 11, 16)
+        only = ["formula"] if m.chance(0.5) else None
+    # The first stage of float64 is in float32 by default, clgraph's is not.
+    rounds = m.version >= 21 and dtype == "float64" and attributes.get("stash_type", 1) == 1
+    return m.case(m.tensor(dtype, shape), m.tensor(dtype, size), m.tensor(dtype, size),
+                  num_groups=groups, only=only, tolerance=(1e-3, 1e-4) if rounds else None,
+                  **attributes)
 
 
 @generator("LRN")
 def lrn(m):
     shape = m.shape(3, 5, zero=False) if m.chance(0.3) else m.shape(4, 4, zero=False)
-    attributes = m.maybe(0.6, alpha=m.float(0.01, 0.9), beta=m.float(0.3, 0.9), bias=m.float(0.5, 2))
+    attributes = m.maybe(0.6, alpha=m.float(0.01, 0.9), beta=m.float(0.3, 0.9),
+                         bias=m.float(0.5, 2))
     return m.case(m.tensor(m.type(), shape), size=m.pick(1, 3, 5), **attributes)
 
 
@@ -140,7 +149,8 @@ def loss(m):
     x = m.tensor(dtype, shape)
     if m.operator == "NegativeLogLikelihoodLoss":
         x = (-numpy.abs(x)).astype(x.dtype)
-    target = m.n.integers(0, shape[1], [shape[0]] + shape[2:]).astype(m.pick(numpy.int32, numpy.int64))
+    target = m.n.integers(0, shape[1], [shape[0]] + shape[2:])
+    target = target.astype(m.pick(numpy.int32, numpy.int64))
     weight = m.tensor(dtype, [shape[1]], 0.2, 2) if m.chance(0.5) else None
     attributes = m.maybe(0.7, reduction=m.pick("none", "sum", "mean"))
     if m.chance(0.4) and (target != 0).any():
@@ -175,8 +185,11 @@ def skip_normalization(m):
 
 @generator("SimplifiedLayerNormalization")
 def simplified_normalization(m):
-    hidden = m.pick(4, 8, 17, 32)
-    x = m.tensor("float32", [m.int(1, 3), m.int(1, 5), hidden])
-    gamma = m.tensor("float32", [hidden])
-    return m.case(x, gamma, axis=-1, epsilon=m.float(0.001, 0.1))
+    shape = m.shape(1, 4, zero=False)
+    shape[-1] = m.pick(4, 8, 17, 32)
+    dtype = m.pick("float32", "float32", "float16")
+    axis = m.axis(len(shape)) if m.chance(0.5) else -1
+    return m.case(m.tensor(dtype, shape), m.tensor(dtype, shape[axis:]),
+                  **m.maybe(0.8, axis=axis) if axis == -1 else {"axis": axis},
+                  **m.maybe(0.8, epsilon=m.float(0.001, 0.1)), **m.maybe(0.3, stash_type=1))
 

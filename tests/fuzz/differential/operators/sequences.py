@@ -111,11 +111,12 @@ def sequence_map(m):
 @generator("Optional", "OptionalHasElement", "OptionalGetElement")
 def optional(m):
     if m.operator == "OptionalHasElement" and m.chance(0.4):
-        kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [2]))
+        kind = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
         o = [] if m.version >= 18 and m.chance(0.5) else m.node("Optional", [], type=kind)
         # ONNX's reference says that there is an element.
-        return m.finish(m.node("OptionalHasElement", o), only=["ort"] if o else None)
-    x = m.tensor("float32", m.shape(0, 3))
+        only = ["ort", "formula"] if o else None
+        return m.finish(m.node("OptionalHasElement", o), only=only)
+    x = m.tensor(m.r.choice(KINDS), m.shape(0, 3))
     (o,) = m.node("Optional", [x])
     if m.operator == "OptionalHasElement":
         return m.finish(m.node("OptionalHasElement", [o]))
