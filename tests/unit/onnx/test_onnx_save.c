@@ -344,8 +344,26 @@ TEST(save__nodes_of_another_version_become_functions)
     clg_model_free(model);
 }
 
-/* Adds to a function a node If(b) whose branches compute op(a); with_same_name: in `y`, a name of
- * the value outside that the function's `a` denotes. */
+/* Nodes of an inlined function that had no names have that of the call: each gets another. */
+TEST(save__names_of_nodes_are_distinct)
+{
+    ow_model m = start();
+    ow_bytes f = function("twice", 17);
+    ow_put_message(&f, 7, ow_node("Neg", "", "a", "t"));
+    ow_put_message(&f, 7, ow_node("Neg", "", "t", "r"));
+    ow_put_message(&m.extra, 25, f);
+    ow_simple_node(&m, "Neg", "call#1", "x", "w");
+    add_call(&m, "twice", "call", "w,", "y");
+    ow_output(&m, "y", CLG_FLOAT32);
+    clg_model *model = load(&m), *loaded = again(model);
+    assert_string_equal(loaded->graph->nodes[0].name, "call#1");
+    assert_string_equal(loaded->graph->nodes[1].name, "call");
+    assert_string_equal(loaded->graph->nodes[2].name, "call#2");
+    clg_model_free(loaded);
+    clg_model_free(model);
+}
+
+/* Adds to a function a node If(b) whose branches compute `result` of a. */
 static void add_choice(ow_bytes *f, const char *result)
 {
     ow_bytes choice = ow_node("If", "", "b", "r");
