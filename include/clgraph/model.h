@@ -22,6 +22,13 @@ typedef clg_status (*clg_external_data_callback)(void *user, const char *locatio
                                                  uint64_t offset_bytes, uint64_t length_bytes,
                                                  const void **out_data);
 
+/* Says that these bytes of external data, all or a part of a tensor, were copied to a device and
+ * will not be read for a while: their owner may let the pages of a mapped file leave memory
+ * (madvise(MADV_DONTNEED), VirtualUnlock). They must stay readable, with the same content: other
+ * shapes of inputs, other sessions and clg_context_recover read them again, and other threads may
+ * be reading them. Any thread; must not call the library. */
+typedef void (*clg_unload_callback)(void *user, const void *data, size_t size_bytes);
+
 typedef struct clg_model_options {
     size_t struct_size;
     /* Load a model without its external data, to inspect it; sessions fail with NOT_FOUND. */
@@ -44,11 +51,12 @@ typedef struct clg_model_options {
      * the last; earlier if no tensor is in the memory. Not if the options themselves are refused
      * (INVALID_ARGUMENT for their struct_size), and ignored without external_data. */
     clg_release_callback external_release;
-    void *external_user; /* passed to both */
+    void *external_user;                 /* passed to the three callbacks */
+    clg_unload_callback external_unload; /* may be NULL */
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT                                                                     \
     {                                                                                              \
-        sizeof(clg_model_options), false, false, false, NULL, NULL, NULL, NULL, NULL               \
+        sizeof(clg_model_options), false, false, false, NULL, NULL, NULL, NULL, NULL, NULL         \
     }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol

@@ -60,9 +60,11 @@ static clg_status load_checked(const char *function, const char *argument, model
     clg_limits limits;
     const bool is_complete = out_model && (from->path || from->data);
     clg_status status = CLG_OK;
-    if (o->external_data)
-        CLG_TRY(onnx_memory_create(o->external_data, o->external_release, o->external_user,
-                                   &from->external));
+    const onnx_memory_callbacks callbacks = {.get = o->external_data,
+                                             .release = o->external_release,
+                                             .unload = o->external_unload,
+                                             .user = o->external_user};
+    if (o->external_data) CLG_TRY(onnx_memory_create(&callbacks, &from->external));
     if (!is_complete)
         status = error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", function,
                            out_model ? argument : "out_model");

@@ -17,10 +17,14 @@
 
 /* External data in memory of the application's. Reference-counted: each tensor in it holds one. */
 typedef struct onnx_memory onnx_memory;
-/* release (may be NULL) is called with user once: when the last reference is released, or by this
- * call if it fails. */
-clg_status onnx_memory_create(clg_external_data_callback get, clg_release_callback release,
-                              void *user, onnx_memory **out_memory);
+typedef struct onnx_memory_callbacks {
+    clg_external_data_callback get;
+    clg_release_callback release; /* may be NULL, as unload */
+    clg_unload_callback unload;
+    void *user;
+} onnx_memory_callbacks;
+/* release is called once: when the last reference is released, or by this call if it fails. */
+clg_status onnx_memory_create(const onnx_memory_callbacks *callbacks, onnx_memory **out_memory);
 void onnx_memory_release(onnx_memory *memory); /* accepts NULL */
 
 /* In the functions below, `external` gives the external data, and no file with data is looked for;

@@ -160,20 +160,17 @@ static clg_status file_tensor(onnx_importer *im, const tensor_proto *proto, cons
 
 struct onnx_memory {
     refcount refs;
-    clg_external_data_callback get;
-    clg_release_callback release;
-    void *user;
+    onnx_memory_callbacks callbacks;
 };
 
-clg_status onnx_memory_create(clg_external_data_callback get, clg_release_callback release,
-                              void *user, onnx_memory **out_memory)
+clg_status onnx_memory_create(const onnx_memory_callbacks *callbacks, onnx_memory **out_memory)
 {
     *out_memory = memory_zalloc(1, sizeof **out_memory);
     if (!*out_memory) {
-        if (release) release(user);
+        if (callbacks->release) callbacks->release(callbacks->user);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    **out_memory = (onnx_memory){.get = get, .release = release, .user = user};
+    (*out_memory)->callbacks = *callbacks;
     refcount_init(&(*out_memory)->refs);
     return CLG_OK;
 }
@@ -184,8 +181,14 @@ static void release_memory(void *memory)
 {
     onnx_memory *m = memory;
     if (!refcount_release(&m->refs)) return;
-    if (m->release) m->release(m->user);
+    if (m->callbacks.release) m->callbacks.release(m->callbacks.user);
     memory_free(m);
+}
+
+static void unload_memory(void *memory, const void *data, size_t size_bytes)
+{
+    const onnx_memory_callbacks *c = &((onnx_memory *)memory)->callbacks;
+    if (c->unload && size_bytes > 0) c->unload(c->user, data, size_bytes);
 }
 
 void onnx_memory_release(onnx_memory *memory)
@@ -205,9 +208,11 @@ static clg_status memory_tensor(const onnx_importer *im, const tensor_proto *pro
     CLG_TRY(tensor_proto_external_bytes(proto, &size_bytes));
     if (size_bytes > 0) {
         error_callback_begin(&before);
-        clg_status status = error_callback_end(
-            &before, m->get(m->user, location, proto->external_offset, size_bytes, &data),
-            "the callback for external data");
+        clg_status status =
+            error_callback_end(&before,
+                               m->callbacks.get(m->callbacks.user, location, proto->external_offset,
+                                                size_bytes, &data),
+                               "the callback for external data");
         if (status == CLG_OK && !data) {
             status = error_set(CLG_ERROR_INVALID_ARGUMENT,
                                "the callback for external data gave no pointer for %zu bytes at "
@@ -216,7 +221,8 @@ static clg_status memory_tensor(const onnx_importer *im, const tensor_proto *pro
         }
         if (status != CLG_OK) return tensor_proto_error(proto, status);
     }
-    const tensor_owner owner = {.retain = retain_memory, .release = release_memory, .user = m};
+    const tensor_owner owner = {
+        .retain = retain_memory, .release = release_memory, .user = m, .unload = unload_memory};
     return tensor_proto_from_external(proto, data, &owner, out_tensor);
 }
 

@@ -7,8 +7,6 @@
 #include "base/files.h"
 #include "onnx/onnx_save_internal.h"
 
-#include <string.h>
-
 /* IR versions below this need each initializer to be an input, too. */
 #define LEAST_IR 4
 /* The first IR version with functions. */
@@ -58,9 +56,9 @@ static void put_model(onnx_saver *s, const graph *g)
     save_graph(s, s->outermost);
     wire_end(w);
     for (size_t i = 0; i < g->n_opsets; i++)
-        if (strcmp(g->opsets[i].domain, INLINED_DOMAIN) != 0)
-            save_import(s, MODEL_OPSET_IMPORT, g->opsets[i].domain, g->opsets[i].version);
-    if (s->n_calls > 0) save_import(s, MODEL_OPSET_IMPORT, INLINED_DOMAIN, 1);
+        save_import(s, MODEL_OPSET_IMPORT, g->opsets[i].domain, g->opsets[i].version);
+    if (s->n_calls > 0 && graph_opset(g, INLINED_DOMAIN) == 0)
+        save_import(s, MODEL_OPSET_IMPORT, INLINED_DOMAIN, 1);
     save_functions(s);
 }
 

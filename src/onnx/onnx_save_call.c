@@ -73,7 +73,7 @@ static void put_outputs(onnx_saver *s, const saved_call *call, uint32_t number)
             wire_put_string(&s->w, number, call->scope->names[call->node->outputs[i]]);
 }
 
-void save_call(onnx_saver *s, const save_scope *scope, const node *n)
+void save_call(onnx_saver *s, const save_scope *scope, const node *n, const char *name)
 {
     saved_call call = {.scope = scope, .node = n};
     wire_fail(&s->w, find_inputs(s, &call));
@@ -82,7 +82,7 @@ void save_call(onnx_saver *s, const save_scope *scope, const node *n)
     if (s->w.status != CLG_OK) return;
     for (size_t i = 0; i < call.n_inputs; i++) wire_put_string(&s->w, NODE_INPUT, call.inputs[i]);
     put_outputs(s, &call, NODE_OUTPUT);
-    if (n->name[0]) wire_put_string(&s->w, NODE_NAME, n->name);
+    if (name[0]) wire_put_string(&s->w, NODE_NAME, name);
     put_function_name(s, NODE_OP_TYPE, n, s->n_calls);
     wire_put_string(&s->w, NODE_DOMAIN, INLINED_DOMAIN);
     s->calls[s->n_calls++] = call;

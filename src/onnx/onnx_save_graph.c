@@ -30,14 +30,40 @@ void save_node(onnx_saver *s, const save_scope *scope, const node *n, const char
     if (n->domain[0]) wire_put_string(w, NODE_DOMAIN, n->domain);
 }
 
-static void put_node(onnx_saver *s, const save_scope *scope, const node *n)
+static void put_node(onnx_saver *s, const save_scope *scope, const node *n, const char *name)
 {
     wire_begin(&s->w, GRAPH_NODE);
     if (n->opset == save_opset(scope, n->domain))
-        save_node(s, scope, n, n->name);
+        save_node(s, scope, n, name);
     else
-        save_call(s, scope, n);
+        save_call(s, scope, n, name);
     wire_end(&s->w);
+}
+
+/* Sets *out_name to the node's name, changed if an earlier node of the graph has it: nodes of an
+ * inlined function share the name of its call, and ONNX Runtime refuses that. */
+static clg_status node_name(onnx_saver *s, hash_map *names, const node *n, const char **out_name)
+{
+    *out_name = n->name;
+    if (!n->name[0]) return CLG_OK;
+    for (size_t i = 1; hash_map_get_string(names, *out_name) != HASH_MAP_NONE; i++) {
+        *out_name = arena_printf(&s->memory, "%s#%zu", n->name, i);
+        if (!*out_name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return hash_map_set_string(names, *out_name, 0);
+}
+
+static void put_nodes(onnx_saver *s, const save_scope *scope)
+{
+    const graph *g = scope->graph;
+    hash_map names = {0};
+    for (size_t i = 0; i < g->n_nodes && s->w.status == CLG_OK; i++) {
+        const char *name;
+        if (g->nodes[i].removed) continue;
+        wire_fail(&s->w, node_name(s, &names, &g->nodes[i], &name));
+        if (s->w.status == CLG_OK) put_node(s, scope, &g->nodes[i], name);
+    }
+    hash_map_deinit(&names);
 }
 
 /* ---- initializers ---------------------------------------------------------------------------- */
@@ -100,8 +126,7 @@ void save_graph(onnx_saver *s, const save_scope *scope)
     const graph *g = scope->graph;
     const wire_writer *w = &s->w;
     const clg_port *ports = s->outermost == scope ? s->options->outputs : NULL;
-    for (size_t i = 0; i < g->n_nodes && w->status == CLG_OK; i++)
-        if (!g->nodes[i].removed) put_node(s, scope, &g->nodes[i]);
+    put_nodes(s, scope);
     wire_put_string(&s->w, GRAPH_NAME, g->name[0] ? g->name : "graph");
     for (size_t i = 0; i < g->n_values && w->status == CLG_OK; i++)
         if (g->values[i].constant || g->values[i].missing_file)

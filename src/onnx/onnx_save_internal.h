@@ -61,7 +61,7 @@ void save_graph(onnx_saver *s, const save_scope *scope);
 /* onnx_save_graph.c: writes the fields of a NodeProto. name: in place of the node's. */
 void save_node(onnx_saver *s, const save_scope *scope, const node *n, const char *name);
 /* onnx_save_call.c: writes the fields of a NodeProto that calls a function, and notes that. */
-void save_call(onnx_saver *s, const save_scope *scope, const node *n);
+void save_call(onnx_saver *s, const save_scope *scope, const node *n, const char *name);
 /* onnx_save_call.c: writes the functions of all calls as fields of a ModelProto. */
 void save_functions(onnx_saver *s);
 /* onnx_save_call.c: writes an operator set import in field `number`. */

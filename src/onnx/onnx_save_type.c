@@ -29,13 +29,14 @@ static void put_tensor(wire_writer *w, clg_dtype dtype, int rank, const int64_t 
     wire_end(w);
 }
 
-/* Writes the fields of the TypeProto of a value that is not a tensor; of its elements only the
- * dtype is known. */
+/* Writes the fields of the TypeProto of a map, or of a sequence of maps or tensors; of the elements
+ * only the dtypes are known. */
 static void put_list(wire_writer *w, const clg_port *port)
 {
     const bool is_map = port->key_dtype != CLG_DTYPE_NONE;
-    if (port->kind != CLG_VALUE_MAP) {
-        wire_begin(w, port->kind == CLG_VALUE_OPTIONAL ? TYPE_OPTIONAL : TYPE_SEQUENCE);
+    const bool is_sequence = port->kind == CLG_VALUE_SEQUENCE;
+    if (is_sequence) {
+        wire_begin(w, TYPE_SEQUENCE);
         wire_begin(w, LIST_ELEMENT);
     }
     if (is_map) {
@@ -44,37 +45,34 @@ static void put_list(wire_writer *w, const clg_port *port)
         wire_begin(w, MAP_VALUE);
     }
     put_tensor(w, port->dtype, -1, NULL, NULL);
-    if (is_map) {
-        wire_end(w);
-        wire_end(w);
-    }
-    if (port->kind != CLG_VALUE_MAP) {
-        wire_end(w);
-        wire_end(w);
-    }
+    for (int i = 0; i < 2 * (is_map + is_sequence); i++) wire_end(w);
+}
+
+/* Returns whether the type is known; that of an optional value may be anything inside. */
+static bool is_known(const value *v, const clg_port *port)
+{
+    if (is_declared(v)) return true;
+    return port && port->dtype != CLG_DTYPE_NONE && port->kind != CLG_VALUE_OPTIONAL;
 }
 
 static void put_type(wire_writer *w, const value *v, const clg_port *port)
 {
     if (v->type_message) {
         wire_put_encoded(w, v->type_message, v->type_bytes);
-    } else if (!is_declared(v) && port && port->kind != CLG_VALUE_TENSOR) {
-        put_list(w, port);
-    } else {
-        const bool has_rank = v->dims.rank != RANK_UNKNOWN || !port;
+    } else if (is_declared(v)) {
         const clg_dtype dtype = v->dtype == CLG_DTYPE_NONE && port ? port->dtype : v->dtype;
-        put_tensor(w, dtype, has_rank ? v->dims.rank : port->rank,
-                   has_rank ? v->dims.dims : port->dims, has_rank ? v->dim_names : port->dim_names);
+        put_tensor(w, dtype, v->dims.rank, v->dims.dims, v->dim_names);
+    } else if (port->kind == CLG_VALUE_TENSOR) {
+        put_tensor(w, port->dtype, port->rank, port->dims, port->dim_names);
+    } else {
+        put_list(w, port);
     }
 }
 
 void save_value_info(onnx_saver *s, const char *name, const value *v, const clg_port *port)
 {
-    const bool is_known =
-        is_declared(v) ||
-        (port && (port->kind != CLG_VALUE_TENSOR || port->dtype != CLG_DTYPE_NONE));
     wire_put_string(&s->w, VALUE_INFO_NAME, name);
-    if (!is_known) return;
+    if (!is_known(v, port)) return;
     wire_begin(&s->w, VALUE_INFO_TYPE);
     put_type(&s->w, v, port);
     wire_end(&s->w);

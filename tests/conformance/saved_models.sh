@@ -3,8 +3,10 @@
 #
 # ONNX's own checker accepts what clg_model_save makes of ONNX's cases, and its reader finds the same
 # weights and attributes. Skipped without Python's onnx: CLG_PYTHON names a Python that has it.
-# shellcheck source=tests/conformance/cases.bash
-. "$CLG_SOURCE_DIR/tests/conformance/cases.bash"
+# shellcheck disable=SC2154 # variables of cases.bash
+set -u
+# shellcheck source=/dev/null
+source "$(dirname "$0")/cases.bash"
 python=${CLG_PYTHON:-python3}
 if ! "$python" -c 'import onnx' 2>/dev/null; then
   echo "skipped: $python has no onnx (python3-onnx, or pip install onnx)"
