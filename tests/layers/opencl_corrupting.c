@@ -2,14 +2,16 @@
  *
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that simulates a driver with a wrong kernel: after
  * each launch of one kernel it alters the last element, in memory, that the launch has written and
- * that is not small beside the others. Environment variables, read at each launch:
+ * that is not small beside the others; written is what differs from before, and new buffers hold a
+ * pattern. Environment variables, read at each launch:
  *
  *   CLG_CORRUPT_KERNEL  the kernel: HASH.NAME, the hash of its program and its name, or NAME alone
  *   CLG_CORRUPT_BY      change: the element is multiplied by 1.01 (integers: at least 1 is added);
  *                       omit: it keeps the value from before the launch;
  *                       swap: it is exchanged with the nearest element before it that differs
  *   CLG_CORRUPT_LOG     a file that gets a line "HASH.NAME" for each kernel that is launched, when
- *                       it is launched first in this process, and "altered" for each alteration
+ *                       it is launched first in this process, and "altered" for each alteration,
+ *                       "unaltered" for each launch of the kernel without one
  *
  * The hash is that of what the program was created from, source text or binary: list the kernels
  * with a cache that has all programs.
@@ -167,10 +169,18 @@ static cl_mem add_buffer(cl_mem m)
     return m;
 }
 
+/* Fills a new buffer with a pattern. Drivers hand out memory again: with the results of an earlier
+ * run of the same model in it, a launch would seem to have written nothing. */
 static cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
                                               void *host, cl_int *error)
 {
-    return add_buffer(next->clCreateBuffer(context, flags, size, host, error));
+    enum { PATTERN = 0xa5 };
+    unsigned char *filled = host ? NULL : malloc(size + 1);
+    if (!filled) return add_buffer(next->clCreateBuffer(context, flags, size, host, error));
+    memset(filled, PATTERN, size);
+    cl_mem m = next->clCreateBuffer(context, flags | CL_MEM_COPY_HOST_PTR, size, filled, error);
+    free(filled);
+    return add_buffer(m);
 }
 
 static cl_mem CL_API_CALL wrap_clCreateSubBuffer(cl_mem of, cl_mem_flags flags,
@@ -432,7 +442,8 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
             largest = i;
         }
     }
-    if (n && all[largest].after && alter(queue, k, &all[largest], by)) write_log("altered");
+    const bool altered = n && all[largest].after && alter(queue, k, &all[largest], by);
+    write_log(altered ? "altered" : "unaltered");
     for (size_t i = 0; i < n; i++) {
         free(all[i].before);
         free(all[i].after);

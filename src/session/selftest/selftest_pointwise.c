@@ -68,9 +68,9 @@ static bool refer_element(const pointwise_group *g, group_element *e)
     return true;
 }
 
-/* Broadcasts input 1 as operators before opset 7 do: its dimensions are those of input 0 from `axis`
- * on. So element i of the output has element i / inner % n, where inner is the size of what follows
- * them. Returns NOT_FOUND for other shapes. */
+/* Broadcasts input 1 as operators before opset 7 do: its dimensions are those of input 0 from
+ * `axis` on. So element i of the output has its element i / inner % n, where inner is the size of
+ * what follows them. Returns NOT_FOUND for other shapes. */
 static clg_status align_second(const lower_context *lc, const double *second, int64_t axis,
                                double **out)
 {

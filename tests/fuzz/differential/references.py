@@ -12,6 +12,8 @@ Where the other implementations fall short of the standard:
   the text "0.f"; ONNX's reference has one of them, whose result lacks the first axis that models
   from where the operator comes expect.
 - Erf, Gelu: ONNX Runtime lacks float64; ONNX's reference computes erf in float32.
+- OneHot, ReduceL1 to ReduceSumSquare: ONNX Runtime lacks most types; ONNX's reference refuses some
+  shapes.
 - Optional: ONNX Runtime lacks the newest version, and ONNX's reference its types.
 """
 
@@ -118,7 +120,7 @@ def recurrent(node, given, inputs):
     return [y] + last
 
 
-# ---- functions, normalizations, pools ------------------------------------------------------------
+# ---- functions, reductions, normalizations, pools ------------------------------------------------
 
 
 def erf(node, given, inputs):
@@ -130,6 +132,37 @@ def gelu(node, given, inputs):
     if given.get("approximate") == b"tanh":
         return [x / (1 + numpy.exp(-numpy.sqrt(8 / numpy.pi) * (x + 0.044715 * x ** 3)))]
     return [x / 2 * numpy.vectorize(math.erfc, otypes=[float])(-x / numpy.sqrt(2))]
+
+
+def one_hot(node, given, inputs):
+    where, depth, (off, on) = inputs[0], int(inputs[1].reshape(-1)[0]), inputs[2]
+    axis = given.get("axis", -1) % (where.ndim + 1)
+    classes = numpy.arange(depth).reshape([depth] + [1] * (where.ndim - axis))
+    where = numpy.where(where < 0, where + depth, where)
+    return [numpy.where(numpy.expand_dims(where, axis) == classes, on, off)]
+
+
+REDUCTIONS = {
+    "ReduceL1": lambda x, a: numpy.abs(x).sum(a, keepdims=True),
+    "ReduceL2": lambda x, a: numpy.sqrt(numpy.square(x).sum(a, keepdims=True)),
+    "ReduceLogSum": lambda x, a: numpy.log(x.sum(a, keepdims=True)),
+    "ReduceLogSumExp": lambda x, a: numpy.logaddexp.reduce(x, a, keepdims=True),
+    "ReduceSumSquare": lambda x, a: numpy.square(x).sum(a, keepdims=True),
+}
+
+
+def reduce(node, given, inputs):
+    x = inputs[0]
+    axes = given.get("axes")
+    if len(inputs) > 1 and inputs[1] is not None:
+        axes = inputs[1].astype(int).tolist()
+    if not axes and given.get("noop_with_empty_axes", 0):
+        axes, kept = (), x.shape
+    else:
+        axes = tuple(a % x.ndim for a in axes) if axes else tuple(range(x.ndim))
+        kept = [1 if i in axes else d for i, d in enumerate(x.shape)
+                if i not in axes or given.get("keepdims", 1)]
+    return [REDUCTIONS[node.op_type](x, axes).reshape(kept)]
 
 
 def root_mean_square(node, given, inputs):
@@ -244,6 +277,7 @@ REFERENCES = {
     ("", "RNN"): recurrent,
     ("", "GRU"): recurrent,
     ("", "LSTM"): recurrent,
+    ("", "OneHot"): one_hot,
     ("", "Erf"): erf,
     ("", "Gelu"): gelu,
     ("", "SimplifiedLayerNormalization"): root_mean_square,
@@ -255,6 +289,7 @@ REFERENCES = {
     ("ai.onnx.ml", "CastMap"): cast_map,
     ("ai.onnx.ml", "DictVectorizer"): dict_vectorizer,
 }
+REFERENCES |= {("", name): reduce for name in REDUCTIONS}
 OF_MAPS = [cast_map, dict_vectorizer]
 OPTIONALS = {"Optional", "OptionalHasElement", "OptionalGetElement"}
 MAX_INPUTS = 8
@@ -284,9 +319,11 @@ def compute(case):
         return {node.output[0]: function(node, given, [values[n] for n in node.input])[0]}
     inputs = [values[n].astype(float) if n else None for n in node.input]
     inputs += [None] * (MAX_INPUTS - len(inputs))
-    kind = values[node.input[0]].dtype
+    kind = values[node.input[2 if function is one_hot else 0]].dtype
     if node.op_type == "Multinomial":
         kind = helper.tensor_dtype_to_np_dtype(given.get("dtype", TensorProto.INT32))
     count = MAX_INPUTS if function is recurrent else len(node.input)
     results = function(node, given, inputs[:count])
+    if kind.kind in "iu":  # what exceeds the type wraps
+        results = [v.astype(numpy.int64) for v in results]
     return {n: v.astype(kind) for n, v in zip(node.output, results) if n}

@@ -322,8 +322,9 @@ TEST(pointwise__mod_of_floats)
     check_mod(CLG_BFLOAT16);
 }
 
-/* Checks BitShift against multiplication and division, reduced to the range of the dtype. */
-static void check_shift(clg_dtype dtype, int bits, bool left)
+/* Checks BitShift against multiplication and division, reduced to the range of the dtype. folded:
+ * of constants. */
+static void check_shift(clg_dtype dtype, int bits, bool left, bool folded)
 {
     enum { N = 63 };
     static const double amounts[] = {0, 1, 3, 7, -1, 100, -128};
@@ -341,19 +342,19 @@ static void check_shift(clg_dtype dtype, int bits, bool left)
     }
     run_node_start(&r, NULL, "BitShift", 28);
     run_node_string(&r, "direction", left ? "LEFT" : "RIGHT");
-    run_node_input(&r, dtype, 1, (int64_t[]){N}, x);
-    run_node_input(&r, dtype, 1, (int64_t[]){N}, b);
+    (folded ? run_node_constant : run_node_input)(&r, dtype, 1, (int64_t[]){N}, x);
+    (folded ? run_node_constant : run_node_input)(&r, dtype, 1, (int64_t[]){N}, b);
     run_node_expect(&r, dtype, 1, (int64_t[]){N}, y);
     run_node_check(&r, 0);
 }
 
 TEST(pointwise__signed_shifts)
 {
-    for (int left = 0; left < 2; left++) {
-        check_shift(CLG_INT8, 8, left);
-        check_shift(CLG_INT16, 16, left);
-        check_shift(CLG_INT32, 32, left);
-        check_shift(CLG_INT64, 64, left);
+    for (int i = 0; i < 4; i++) {
+        check_shift(CLG_INT8, 8, i % 2, i / 2);
+        check_shift(CLG_INT16, 16, i % 2, i / 2);
+        check_shift(CLG_INT32, 32, i % 2, i / 2);
+        check_shift(CLG_INT64, 64, i % 2, i / 2);
     }
 }
 

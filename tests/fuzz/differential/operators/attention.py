@@ -154,7 +154,7 @@ def multi_head(m):
     n, lq, lk, count, size = m.int(1, 3), m.int(1, 6), m.int(1, 6), m.int(1, 3), m.pick(2, 4, 8)
     q = m.tensor(F, [n, lq, count * size], -1, 1)
     k, v = (m.tensor(F, [n, lk, count * size], -1, 1) for _ in range(2))
-    bias = m.tensor(F, [3 * count * size], -0.5, 0.5) if m.chance(0.5) else None
+    bias = m.tensor(F, [3 * count * size], -0.5, 0.5) if m.chance(0.1) else None  # refused
     mask = None
     if m.chance(0.4):
         lens = m.n.integers(1, lk + 1, (n,))
