@@ -9,7 +9,7 @@
 /* Marks the session as busy; returns BUSY from the calling function if it is already. */
 #define ENTER(session)                                                                             \
     do {                                                                                           \
-        API_REQUIRE(session);                                                                      \
+        API_REQUIRE_DEVICE(session);                                                               \
         CLG_TRY(session_enter(session));                                                           \
     } while (0)
 
@@ -83,7 +83,7 @@ clg_status clg_session_create(clg_context *context, clg_model *model,
     exec_options decided;
     API_REQUIRE(out_session);
     *out_session = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(model);
     API_OPTIONS(options, o);
     device_context *current = context_handle_current(context);
@@ -100,7 +100,7 @@ clg_status clg_session_clone(clg_session *session, clg_session **out_session)
 {
     API_REQUIRE(out_session);
     *out_session = NULL;
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     return session_clone(session, out_session);
 }
 
@@ -251,7 +251,7 @@ clg_status clg_session_run_async(clg_session *session)
 
 clg_status clg_session_wait(clg_session *session)
 {
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     return session_wait(session);
 }
 

@@ -61,7 +61,7 @@ clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t
 {
     API_REQUIRE(out_value);
     *out_value = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     shape s;
     int64_t n;
     size_t size_bytes;

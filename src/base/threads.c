@@ -17,9 +17,23 @@ static clg_status refused(const char *what, int number)
 
 clg_status mutex_init(mutex *m)
 {
-    int failed = pthread_mutex_init(m, NULL);
+    int failed = pthread_mutex_init(&m->lock, NULL);
+    atomic_init(&m->depth, fork_get_depth());
     return failed ? refused("a lock", failed) : CLG_OK;
 }
+
+static atomic_flag is_renewing = ATOMIC_FLAG_INIT;
+
+void mutex_renew(mutex *m)
+{
+    const unsigned depth = fork_get_depth();
+    while (atomic_flag_test_and_set_explicit(&is_renewing, memory_order_acquire)) thread_yield();
+    if (atomic_load(&m->depth) != depth && pthread_mutex_init(&m->lock, NULL) == 0)
+        atomic_store_explicit(&m->depth, depth, memory_order_release);
+    atomic_flag_clear_explicit(&is_renewing, memory_order_release);
+}
+
+void mutex_begin_child(void) { atomic_flag_clear(&is_renewing); }
 
 clg_status condition_init(condition *c)
 {
@@ -37,7 +51,7 @@ void condition_wait_for(condition *c, mutex *m, unsigned ms)
         until.tv_nsec -= 1000000000L;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(c, m, &until);
+    (void)pthread_cond_timedwait(c, &m->lock, &until);
 }
 
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument)

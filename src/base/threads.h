@@ -6,22 +6,38 @@
 #define CLG_BASE_THREADS_H
 
 #include "base/error.h"
+#include "base/fork.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-typedef pthread_mutex_t mutex;
-#define MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+typedef struct mutex {
+    pthread_mutex_t lock;
+    atomic_uint depth; /* fork_get_depth() of the process in which it was made or renewed */
+} mutex;
+#define MUTEX_INIT                                                                                 \
+    {                                                                                              \
+        PTHREAD_MUTEX_INITIALIZER, 0                                                               \
+    }
 clg_status mutex_init(mutex *m);
-static inline void mutex_lock(mutex *m) { (void)pthread_mutex_lock(m); }
-static inline void mutex_unlock(mutex *m) { (void)pthread_mutex_unlock(m); }
-static inline void mutex_deinit(mutex *m) { (void)pthread_mutex_destroy(m); }
+/* Makes a mutex of the parent anew, which another thread may have held when this process was
+ * forked: that thread does not exist here. */
+void mutex_renew(mutex *m);
+/* Prepares mutex_renew in the child of a fork. */
+void mutex_begin_child(void);
+static inline void mutex_lock(mutex *m)
+{
+    if (atomic_load_explicit(&m->depth, memory_order_acquire) != fork_get_depth()) mutex_renew(m);
+    (void)pthread_mutex_lock(&m->lock);
+}
+static inline void mutex_unlock(mutex *m) { (void)pthread_mutex_unlock(&m->lock); }
+static inline void mutex_deinit(mutex *m) { (void)pthread_mutex_destroy(&m->lock); }
 
 typedef pthread_cond_t condition;
 #define CONDITION_INIT PTHREAD_COND_INITIALIZER
 clg_status condition_init(condition *c);
-static inline void condition_wait(condition *c, mutex *m) { (void)pthread_cond_wait(c, m); }
+static inline void condition_wait(condition *c, mutex *m) { (void)pthread_cond_wait(c, &m->lock); }
 /* As condition_wait, for at most some milliseconds. */
 void condition_wait_for(condition *c, mutex *m, unsigned ms);
 static inline void condition_broadcast(condition *c) { (void)pthread_cond_broadcast(c); }
