@@ -15,12 +15,24 @@
 /* Flag: files are read into memory, not mapped. */
 #define ONNX_READ_FILES 2u
 
+/* External data in memory of the application's. Reference-counted: each tensor in it holds one. */
+typedef struct onnx_memory onnx_memory;
+/* release (may be NULL) is called with user once: when the last reference is released, or by this
+ * call if it fails. */
+clg_status onnx_memory_create(clg_external_data_callback get, clg_release_callback release,
+                              void *user, onnx_memory **out_memory);
+void onnx_memory_release(onnx_memory *memory); /* accepts NULL */
+
+/* In the functions below, `external` gives the external data, and no file with data is looked for;
+ * NULL: files beside the model have it. */
 /* Loads a model file. Errors: IO; INVALID_MODEL; UNSUPPORTED_ATTRIBUTE for strings with a NUL byte
  * in lists and for graphs passed to functions; UNSUPPORTED_DTYPE for sparse initializers and
- * unknown dtypes of inputs; OUT_OF_HOST_MEMORY. */
-clg_status onnx_load_file(const char *path, unsigned flags, graph **out_graph);
+ * unknown dtypes of inputs; OUT_OF_HOST_MEMORY; what the callback of `external` returns. */
+clg_status onnx_load_file(const char *path, unsigned flags, onnx_memory *external,
+                          graph **out_graph);
 /* Loads a model from memory, which is copied; errors as for onnx_load_file. External data files are
  * not found. */
-clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags, graph **out_graph);
+clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags,
+                            onnx_memory *external, graph **out_graph);
 
 #endif

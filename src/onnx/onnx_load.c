@@ -118,10 +118,11 @@ static clg_status load(onnx_importer *im, graph **out_graph)
     return CLG_OK;
 }
 
-clg_status onnx_load_file(const char *path, unsigned flags, graph **out_graph)
+clg_status onnx_load_file(const char *path, unsigned flags, onnx_memory *external,
+                          graph **out_graph)
 {
     clg_status status;
-    onnx_importer im = {.flags = flags};
+    onnx_importer im = {.flags = flags, .external = external};
     char *folder = NULL;
     *out_graph = NULL;
     CLG_TRY_GOTO(file_folder(path, &folder), done);
@@ -135,10 +136,11 @@ done:
     return status;
 }
 
-clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags, graph **out_graph)
+clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags,
+                            onnx_memory *external, graph **out_graph)
 {
     clg_status status;
-    onnx_importer im = {.flags = flags};
+    onnx_importer im = {.flags = flags, .external = external};
     *out_graph = NULL;
     CLG_TRY_GOTO(onnx_source_copy(data, size_bytes, &im.model), done);
     status = load(&im, out_graph);
