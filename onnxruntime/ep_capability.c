@@ -202,7 +202,8 @@ static clg_status add_groups(claim *c, OrtEpGraphSupportInfo *support)
     for (size_t g = 2; g < c->n_groups + 2; g++) first[g] += first[g - 1];
     for (size_t i = 0; i < n; i++)
         if (c->group[i] != EP_NO_GROUP) nodes[first[c->group[i] + 1]++] = c->graph.nodes[i].node;
-    OrtNodeFusionOptions options = {.ort_version_supported = EP_API_VERSION};
+    OrtNodeFusionOptions options = {.ort_version_supported = EP_API_VERSION,
+                                    .drop_constant_initializers = true};
     /* first[g + 1] is now the end of group g. */
     for (size_t g = 0; g < c->n_groups; g++) {
         size_t at = g > 0 ? first[g] : 0;

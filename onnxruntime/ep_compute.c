@@ -133,7 +133,9 @@ static clg_status deliver_outputs(const ep_program *p, ep_session *s, bool direc
         if (!(direct && known)) CLG_TRY(copy_output(p, &s->outputs[o], context, o));
     }
     s->verified = all_expected;
-    if (!all_expected || direct) return CLG_OK;
+    if (direct) return CLG_OK;
+    ep_weights_unload(p->weights); /* new shapes may have needed some of them */
+    if (!all_expected) return CLG_OK;
     for (size_t i = 0; i < p->n_inputs; i++) {
         s->verified_ranks[i] = s->inputs[i].rank;
         memcpy(s->verified_dims[i], s->dims[i], sizeof s->dims[i]);

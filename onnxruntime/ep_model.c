@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Smaller tensors are part of the model's bytes, as ONNX Runtime keeps them. */
-#define INLINE_BYTES SIZE_MAX
+#define INLINE_BYTES 127
 #define MAX_NESTING 32
 #define IR_VERSION 10
 #define ATTRIBUTE_GRAPH 5
@@ -254,11 +254,48 @@ void ep_onnx_deinit(ep_onnx *onnx)
 
 /* ---- loading ------------------------------------------------------------------------------- */
 
-clg_status ep_onnx_load(const ep_onnx *onnx, bool own_weights, clg_model **out_model)
+typedef struct weight_list {
+    const ep_weight *items;
+    size_t n_items;
+    clg_release_callback release;
+    void *user;
+} weight_list;
+
+/* A clg_external_data_callback. The location is the index of a weight. */
+static clg_status give_weight(void *user, const char *location, uint64_t offset_bytes,
+                              uint64_t length_bytes, const void **out_data)
 {
-    (void)own_weights;
+    const weight_list *list = user;
+    uint64_t index = 0;
+    for (const char *c = location; *c >= '0' && *c <= '9' && index < list->n_items; c++)
+        index = index * 10 + (uint64_t)(*c - '0');
+    if (index >= list->n_items || offset_bytes != 0 ||
+        length_bytes != list->items[index].size_bytes)
+        return CLG_ERROR_INTERNAL; /* the model was written beside the list */
+    *out_data = list->items[index].data;
+    return CLG_OK;
+}
+
+static void release_list(void *user)
+{
+    weight_list *list = user;
+    if (list->release != NULL) list->release(list->user);
+    memory_free(list);
+}
+
+clg_status ep_onnx_load(const ep_onnx *onnx, const ep_weight *weights, clg_release_callback release,
+                        void *user, clg_model **out_model)
+{
+    weight_list *list = memory_zalloc(1, sizeof *list);
+    if (list == NULL) {
+        if (release != NULL) release(user);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    *list = (weight_list){weights, onnx->n_weights, release, user};
     clg_model_options options = CLG_MODEL_OPTIONS_INIT;
     options.allow_unsupported = true;
-    EP_TRY_CLG(clg_model_load_memory(onnx->bytes, onnx->size_bytes, &options, out_model));
-    return CLG_OK;
+    options.external_data = give_weight;
+    options.external_release = release_list;
+    options.external_user = list;
+    return ep_from_clg(clg_model_load_memory(onnx->bytes, onnx->size_bytes, &options, out_model));
 }

@@ -32,8 +32,10 @@ clg_status ep_onnx_write(const ep_host *host, const ep_graph *graph, const bool 
 clg_status ep_onnx_check_node(const ep_host *host, const ep_node *node, arena *memory);
 void ep_onnx_deinit(ep_onnx *onnx); /* accepts one of all zeros */
 
-/* Loads the model, whatever of it is not supported. With own_weights the weights are copied and the
- * model is independent of ONNX Runtime; else they must stay valid until the model is freed. */
-clg_status ep_onnx_load(const ep_onnx *onnx, bool own_weights, clg_model **out_model);
+/* Loads the model, whatever of it is not supported. weights[i] is the memory of its i-th weight,
+ * which stays valid and unchanged until `release(user)` runs, exactly once, also after a failure;
+ * release may be NULL. */
+clg_status ep_onnx_load(const ep_onnx *onnx, const ep_weight *weights, clg_release_callback release,
+                        void *user, clg_model **out_model);
 
 #endif

@@ -6,7 +6,6 @@
 #include "ep_program.h"
 
 #include "base/hash_map.h"
-#include "ep_model.h"
 #include "ep_sessions.h"
 
 #include <string.h>
@@ -127,6 +126,8 @@ static clg_status describe_outputs(ep_program *p, const ep_node *fused)
 
 /* ---- compiling ----------------------------------------------------------------------------- */
 
+static void release_weights(void *weights) { ep_weights_release(weights); }
+
 static clg_status load_group(ep_program *p, const OrtGraph *graph)
 {
     const ep_host *host = &p->provider->host;
@@ -135,7 +136,11 @@ static clg_status load_group(ep_program *p, const OrtGraph *graph)
     arena memory = {0};
     clg_status status = ep_graph_read(host, graph, &memory, &group);
     if (status == CLG_OK) status = ep_onnx_write(host, &group, NULL, &memory, &onnx);
-    if (status == CLG_OK) status = ep_onnx_load(&onnx, true, &p->model);
+    if (status == CLG_OK) status = ep_weights_copy(host, &onnx, &p->provider->options, &p->weights);
+    if (status == CLG_OK) {
+        refcount_retain(&p->weights->users);
+        status = ep_onnx_load(&onnx, p->weights->items, release_weights, p->weights, &p->model);
+    }
     ep_onnx_deinit(&onnx);
     arena_deinit(&memory);
     return status;
@@ -150,6 +155,7 @@ static clg_status start_sessions(ep_program *p)
     options.strict = given->strict;
     clg_session *session = NULL;
     EP_TRY_CLG(clg_session_create(p->provider->context, p->model, &options, &session));
+    ep_weights_unload(p->weights);
     return ep_sessions_add(p, session);
 }
 
@@ -217,6 +223,7 @@ void ep_program_free(ep_program *program)
     if (program == NULL) return;
     ep_sessions_deinit(program);
     clg_model_free(program->model);
+    ep_weights_release(program->weights);
     arena_deinit(&program->names);
     memory_free(program->name);
     condition_deinit(&program->returned);

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "ep_graph.h"
 #include "ep_provider.h"
+#include "ep_weights.h"
 
 /* Where a dimension of an output is known before a run: a number, or that of an input. */
 typedef struct ep_dim {
@@ -33,7 +34,8 @@ typedef struct ep_program {
     ep_provider *provider;   /* outlives the program */
     char *name;
     clg_model *model;
-    arena names; /* what inputs and outputs refer to */
+    ep_weights *weights; /* of the model */
+    arena names;         /* what inputs and outputs refer to */
     ep_input *inputs;
     size_t n_inputs;
     ep_output *outputs; /* in the order of the fused node's */

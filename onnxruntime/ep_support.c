@@ -133,7 +133,7 @@ static clg_status ask_library(finder *f, const bool *skipped)
     clg_node_info *nodes = NULL;
     size_t n_nodes = 0;
     clg_status status = ep_onnx_write(f->host, f->graph, skipped, f->memory, &onnx);
-    if (status == CLG_OK) status = ep_onnx_load(&onnx, false, &model);
+    if (status == CLG_OK) status = ep_onnx_load(&onnx, onnx.weights, NULL, NULL, &model);
     if (status == CLG_OK) status = ep_from_clg(clg_model_nodes(model, &nodes, &n_nodes));
     for (size_t i = 0; i < n_nodes && status == CLG_OK; i++)
         if (!nodes[i].supported) status = refuse_unsupported(f, &nodes[i]);
