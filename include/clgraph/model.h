@@ -78,6 +78,43 @@ CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t s
                                                       const clg_model_options *options,
                                                       clg_model **out_model);
 CLG_API void clg_model_free(clg_model *model);
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+typedef struct clg_model_save_options {
+    size_t struct_size;
+    /* Initializers of at least this many bytes, strings excepted, go to a file of external data;
+     * 0: none. A model above 2 GiB needs it. Each starts at a multiple of 4096 bytes. */
+    size_t external_bytes;
+    const char *producer; /* name of the program that makes the model; NULL: clgraph, its version */
+} clg_model_save_options;
+#define CLG_MODEL_SAVE_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(clg_model_save_options), 0, NULL                                                    \
+    }
+
+/* Writes a model, loaded or from a clg_builder, as an ONNX file: operators, attributes, weights,
+ * inputs, outputs and declared types as the model has them. The functions of a loaded model are
+ * inlined, and its doc strings, metadata and training information are not kept. The same model
+ * gives the same bytes. Outputs that declare no type get the inferred one.
+ * External data goes to PATH.data. Both files are complete under temporary names before they
+ * replace older ones, first the data, then the model; the model may be saved over the files that it
+ * was loaded from. options may be NULL. Any thread. Memory: for nodes and names, none for weights.
+ * Errors: INVALID_ARGUMENT (more than 2 GiB without its external data), NOT_FOUND (the model was
+ * loaded without its external data), UNSUPPORTED_ATTRIBUTE (of a model loaded with
+ * allow_unsupported: lists of graphs, or tensors with external data, in attributes that no operator
+ * has), IO, OUT_OF_HOST_MEMORY. After an error no file is changed, unless it came from renaming. */
+CLG_API CLG_MUST_USE clg_status clg_model_save(const clg_model *model, const char *path,
+                                               const clg_model_save_options *options);
+/* As clg_model_save, to memory of exactly the file's size, freed by clg_bytes_free.
+ * options->external_bytes must be 0. Memory: the file's size once, and the nodes and names. */
+CLG_API CLG_MUST_USE clg_status clg_model_save_memory(const clg_model *model,
+                                                      const clg_model_save_options *options,
+                                                      void **out_data, size_t *out_size_bytes);
+CLG_API void clg_bytes_free(void *data); /* accepts NULL */
+
+/* ---- inputs and outputs ---------------------------------------------------------------------- */
+
 CLG_API size_t clg_model_n_inputs(const clg_model *model);
 CLG_API size_t clg_model_n_outputs(const clg_model *model);
 /* Returns a port in the model's order; borrowed from the model. NULL when index is out of range. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements clg_model_load_* and the functions that return a model's inputs and outputs.
+ * Implements clg_model_load_*, clg_model_save* and the functions that return a model's inputs and
+ * outputs.
  */
 #include "api/arguments.h"
 #include "base/cancel.h"
@@ -91,6 +92,50 @@ clg_status clg_model_load_memory(const void *data, size_t size_bytes,
 }
 
 void clg_model_free(clg_model *model) { model_free(model); }
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static onnx_save_options save_options_of(const clg_model *model, const clg_model_save_options *o)
+{
+    return (onnx_save_options){.outputs = model->outputs,
+                               .producer = o->producer ? o->producer : "clgraph",
+                               .producer_version = o->producer ? NULL : clg_version(),
+                               .external_bytes = o->external_bytes};
+}
+
+clg_status clg_model_save(const clg_model *model, const char *path,
+                          const clg_model_save_options *options)
+{
+    clg_model_save_options o = CLG_MODEL_SAVE_OPTIONS_INIT;
+    API_REQUIRE(model);
+    API_REQUIRE(path);
+    API_OPTIONS(options, o);
+    const onnx_save_options saving = save_options_of(model, &o);
+    return onnx_save_file(model->graph, path, &saving);
+}
+
+clg_status clg_model_save_memory(const clg_model *model, const clg_model_save_options *options,
+                                 void **out_data, size_t *out_size_bytes)
+{
+    clg_model_save_options o = CLG_MODEL_SAVE_OPTIONS_INIT;
+    API_REQUIRE(out_data);
+    API_REQUIRE(out_size_bytes);
+    *out_data = NULL;
+    *out_size_bytes = 0;
+    API_REQUIRE(model);
+    API_OPTIONS(options, o);
+    if (o.external_bytes > 0)
+        return error_set(
+            CLG_ERROR_INVALID_ARGUMENT,
+            "%s: external_bytes is %zu; a model in memory has no file of external data", __func__,
+            o.external_bytes);
+    const onnx_save_options saving = save_options_of(model, &o);
+    return onnx_save_memory(model->graph, &saving, out_data, out_size_bytes);
+}
+
+void clg_bytes_free(void *data) { memory_free(data); }
+
+/* ---- inputs and outputs ---------------------------------------------------------------------- */
 
 size_t clg_model_n_inputs(const clg_model *model) { return model ? model->graph->n_inputs : 0; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads ONNX models into graphs (graph.h). Nodes are kept as they are in the file, in its order,
+ * Loads ONNX models into graphs (graph.h), and saves graphs as ONNX models. Nodes are kept as they are in the file, in its order,
  * except that model-local functions are inlined; graph_check reports undefined names and cycles.
  * Weights whose bytes are aligned are not copied: tensors keep the mapped file alive.
  */
@@ -34,5 +34,23 @@ clg_status onnx_load_file(const char *path, unsigned flags, onnx_memory *externa
  * not found. */
 clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags,
                             onnx_memory *external, graph **out_graph);
+
+/* How a graph is saved; all zeros are valid. */
+typedef struct onnx_save_options {
+    const clg_port *outputs; /* the types of outputs that declare none, by output; or NULL */
+    const char *producer, *producer_version; /* NULL: not written */
+    /* Numeric initializers of at least this size go to the file PATH.data; 0: all stay inside. */
+    size_t external_bytes;
+} onnx_save_options;
+
+/* Write a graph that graph_check has accepted as a ModelProto, to a file or to memory, which the
+ * caller frees with memory_free. Nodes whose version of their operator set is not the graph's
+ * import, as inlined functions leave them, are written as calls of functions that import it.
+ * Errors: NOT_FOUND for constants whose data was missing at loading; UNSUPPORTED_ATTRIBUTE for lists
+ * of graphs and for external data inside of attributes that no operator has; INVALID_ARGUMENT for
+ * more than 2 GiB; IO; OUT_OF_HOST_MEMORY. */
+clg_status onnx_save_file(const graph *g, const char *path, const onnx_save_options *options);
+clg_status onnx_save_memory(const graph *g, const onnx_save_options *options, void **out_data,
+                            size_t *out_size_bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/wire.h"
 #include "onnx/onnx.h"
+#include "onnx/onnx_fields.h"
 #include "tensor/formats/tensor_proto.h"
 
 /* Bytes that tensors point into: the model itself or a file of external data. Reference-counted. */

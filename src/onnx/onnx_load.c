@@ -7,16 +7,6 @@
 #include "base/log.h"
 #include "onnx/onnx_internal.h"
 
-/* Field numbers of ModelProto. */
-enum {
-    MODEL_IR_VERSION = 1,
-    MODEL_PRODUCER_NAME = 2,
-    MODEL_PRODUCER_VERSION = 3,
-    MODEL_GRAPH = 7,
-    MODEL_OPSET_IMPORT = 8,
-    MODEL_FUNCTIONS = 25
-};
-
 /* The newest IR version whose changes the importer covers; newer ones load with a warning. */
 #define NEWEST_IR 13
 

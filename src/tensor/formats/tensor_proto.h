@@ -56,8 +56,9 @@ typedef struct tensor_proto_place {
     const char *location;
     uint64_t offset_bytes;
 } tensor_proto_place;
-/* Writes the fields of a TensorProto, numbers as raw_data, which is borrowed: t must live as long as
- * the writer. external: where the data is instead, not for strings; NULL for data in the message. */
+/* Writes the fields of a TensorProto, numbers as raw_data, which is borrowed: t must live as long
+ * as the writer. external: where the data is instead, not for strings; NULL for data in the
+ * message. */
 void tensor_proto_put(wire_writer *w, const char *name, const tensor *t,
                       const tensor_proto_place *external);
 /* Writes a .pb file of a TensorProto. INVALID_ARGUMENT above 2 GiB. */

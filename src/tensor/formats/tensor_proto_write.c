@@ -42,7 +42,7 @@ void tensor_proto_put(wire_writer *w, const char *name, const tensor *t,
 {
     for (int i = 0; i < t->dims.rank; i++) wire_put_int(w, DIMS, t->dims.dims[i]);
     wire_put_int(w, DATA_TYPE, t->dtype);
-    wire_put_string(w, NAME, name);
+    if (name[0]) wire_put_string(w, NAME, name);
     if (t->dtype == CLG_STRING) {
         for (int64_t i = 0; i < t->n_elements; i++)
             wire_put_string(w, STRING_DATA, tensor_get_string(t, i));
