@@ -61,10 +61,7 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
     *out_value = NULL;
     API_REQUIRE_DEVICE(context);
     API_REQUIRE(memory);
-    CLG_TRY(shape_make(rank, dims, &s));
-    if (!shape_is_known(&s))
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_value_create_opencl: a dimension is negative");
+    CLG_TRY(shape_make_known(rank, dims, &s));
     CLG_TRY(shape_n_elements(&s, &n));
     const dtype_info *info = dtype_find(dtype);
     const size_t unit = info && info->bits > 0 && info->bits < 8 ? 1 : dtype_size(dtype);

@@ -5,8 +5,7 @@
 #ifndef CLG_API_ARGUMENTS_H
 #define CLG_API_ARGUMENTS_H
 
-#include "base/error.h"
-#include "base/fork.h"
+#include "base/threads.h"
 
 /* Makes the calling function return INVALID_ARGUMENT, with a message that names it and the
  * argument, if the argument is NULL. */

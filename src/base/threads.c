@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements threads.h by pthread; converts pthread's error codes to a clg_status.
+ * Implements threads.h by pthread; converts pthread's error codes to a clg_status. Forks are
+ * noticed by a handler that the system calls in the child: a call of the library costs no system
+ * call.
  */
 #include "base/threads.h"
 
@@ -33,8 +35,6 @@ void mutex_renew(mutex *m)
     atomic_flag_clear_explicit(&is_renewing, memory_order_release);
 }
 
-void mutex_begin_child(void) { atomic_flag_clear(&is_renewing); }
-
 clg_status condition_init(condition *c)
 {
     int failed = pthread_cond_init(c, NULL);
@@ -64,4 +64,34 @@ size_t thread_n_processors(void)
 {
     const long n = sys_n_processors();
     return n > 1 ? (size_t)n : 1;
+}
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+atomic_uint fork_depth;
+static atomic_bool is_used, is_registered;
+
+/* Runs in the child, before fork returns. */
+static void begin_child(void)
+{
+    if (!atomic_load(&is_used)) return;
+    atomic_fetch_add(&fork_depth, 1);
+    atomic_flag_clear(&is_renewing); /* a thread of the parent may have held it */
+}
+
+void fork_watch(bool uses_opencl)
+{
+    atomic_store(&is_used, uses_opencl);
+    if (uses_opencl && !atomic_exchange(&is_registered, true)) sys_at_fork(begin_child);
+}
+
+clg_status fork_check(void)
+{
+    if (!fork_is_child()) return CLG_OK;
+    const clg_status status = error_set(
+        CLG_ERROR_FORKED,
+        "this process was forked after OpenCL was used: OpenCL drivers do not work in it");
+    error_hint("create contexts after the fork, and use no OpenCL before it; or start processes by "
+               "spawn, not by fork");
+    return status;
 }
