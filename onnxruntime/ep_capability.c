@@ -150,16 +150,120 @@ static bool refuse_crossing(claim *c)
     return found;
 }
 
+/* ---- what older ONNX Runtimes cannot do ---------------------------------------------------- */
+
+/* Inserts, or finds, the name of a value together with the number of a group. */
+static clg_status group_key(claim *c, const OrtValueInfo *value, size_t group, char **out_key)
+{
+    const char *name = NULL;
+    CLG_TRY(ep_value_name(c->host, value, &name));
+    *out_key = arena_printf(&c->memory, "%zu %s", group, name);
+    return *out_key != NULL ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/* Sets *out_lost to whether only subgraphs of the group's nodes read this value from outside. */
+static clg_status is_lost(claim *c, const hash_map *explicit, const OrtValueInfo *value,
+                          size_t group, bool *out_lost)
+{
+    bool constant = false;
+    const char *name = NULL;
+    char *key = NULL;
+    *out_lost = false;
+    CLG_TRY(ep_value_name(c->host, value, &name));
+    size_t from = hash_map_get_string(&c->producers, name);
+    if (from != HASH_MAP_NONE && c->group[from] == group) return CLG_OK;
+    EP_TRY_ORT(c->host, c->host->api->ValueInfo_IsConstantInitializer(value, &constant));
+    if (constant) return CLG_OK;
+    CLG_TRY(group_key(c, value, group, &key));
+    *out_lost = hash_map_get_string(explicit, key) == HASH_MAP_NONE;
+    return CLG_OK;
+}
+
+/* Refuses nodes of which ONNX Runtime would lose inputs; sets *out_found if there was one. */
+static clg_status refuse_lost_inputs(claim *c, bool *out_found)
+{
+    hash_map explicit = {0};
+    clg_status status = CLG_OK;
+    size_t n = c->host->minor < EP_KNOWS_IMPLICIT_INPUTS ? c->graph.n_nodes : 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < c->graph.nodes[i].inputs.count; k++) {
+            char *key = NULL;
+            if (c->group[i] == EP_NO_GROUP) break;
+            CLG_TRY_GOTO(group_key(c, c->graph.nodes[i].inputs.items[k], c->group[i], &key), end);
+            CLG_TRY_GOTO(hash_map_set_string(&explicit, key, i), end);
+        }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < c->graph.nodes[i].implicit.count; k++) {
+            bool lost = false;
+            if (c->group[i] == EP_NO_GROUP || !c->support.supported[i]) break;
+            CLG_TRY_GOTO(
+                is_lost(c, &explicit, c->graph.nodes[i].implicit.items[k], c->group[i], &lost),
+                end);
+            if (!lost) continue;
+            *out_found = true;
+            c->support.supported[i] = false;
+            c->support.reasons[i] = "this ONNX Runtime loses inputs of nodes with subgraphs; 1.27 "
+                                    "and newer do not";
+        }
+end:
+    hash_map_deinit(&explicit);
+    return status;
+}
+
+/* Sets *out_outer to whether a node reads a value of an outer graph. */
+static clg_status reads_outer(claim *c, bool *out_outer)
+{
+    *out_outer = false;
+    for (size_t i = 0; i < c->graph.n_nodes && !*out_outer; i++) {
+        const ep_values *lists[] = {&c->graph.nodes[i].inputs, &c->graph.nodes[i].implicit};
+        for (size_t l = 0; l < 2; l++)
+            for (size_t k = 0; k < lists[l]->count && !*out_outer; k++)
+                if (lists[l]->items[k] != NULL)
+                    EP_TRY_ORT(c->host, c->host->api->ValueInfo_IsFromOuterScope(lists[l]->items[k],
+                                                                                 out_outer));
+    }
+    return CLG_OK;
+}
+
+/* Sets *out_allowed to whether nodes of this graph may be claimed although an ONNX Runtime before
+ * EP_KNOWS_PARENTS does not say whether it is a subgraph: fused nodes of one graph only. */
+static clg_status is_only_graph(claim *c, bool *out_allowed)
+{
+    bool outer = false;
+    const char *name = NULL;
+    *out_allowed = true;
+    if (c->host->minor >= EP_KNOWS_PARENTS) return CLG_OK;
+    CLG_TRY(reads_outer(c, &outer));
+    EP_TRY_ORT(c->host, c->host->api->Graph_GetName(c->graph.graph, &name));
+    char **claimed = &c->provider->claimed_graph;
+    *out_allowed = !outer && (*claimed == NULL || strcmp(*claimed, name) == 0);
+    if (!*out_allowed)
+        ep_log(
+            c->host, ORT_LOGGING_LEVEL_INFO,
+            "claims no node of subgraph '%s': this ONNX Runtime allows one graph; 1.24 and newer "
+            "allow all",
+            name);
+    if (*out_allowed && *claimed == NULL) {
+        *claimed = memory_strdup(name);
+        if (*claimed == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return CLG_OK;
+}
+
+/* ---- groups of nodes ----------------------------------------------------------------------- */
+
 static clg_status find_groups(claim *c)
 {
     size_t n = c->graph.n_nodes;
     c->group = arena_alloc(&c->memory, n + 1, sizeof *c->group);
     if (c->group == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(refuse_other_outputs(c));
-    /* Each round refuses a node or is the last one; long chains of sequences end it early. */
+    /* Each round refuses a node or is the last one. */
     for (size_t round = 0; round < 64; round++) {
         CLG_TRY(ep_groups_find(&c->edges, c->support.supported, c->group, &c->n_groups));
-        if (!refuse_crossing(c)) return CLG_OK;
+        bool refused = refuse_crossing(c);
+        CLG_TRY(refuse_lost_inputs(c, &refused));
+        if (!refused) return CLG_OK;
     }
     for (size_t i = 0; i < n; i++)
         for (size_t e = c->edges.first[i]; e < c->edges.first[i + 1]; e++)
@@ -261,10 +365,13 @@ static clg_status claim_graph(claim *c, const OrtGraph *graph, OrtEpGraphSupport
                clg_status_name(status));
         return CLG_OK;
     }
+    bool allowed = true;
     if (parent != NULL && all_supported(c)) return CLG_OK;
     CLG_TRY(find_edges(c));
     CLG_TRY(find_groups(c));
     CLG_TRY(drop_small(c));
+    CLG_TRY(is_only_graph(c, &allowed));
+    if (!allowed) return CLG_OK;
     log_result(c, parent != NULL);
     return add_groups(c, support);
 }

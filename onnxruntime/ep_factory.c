@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,6 +137,17 @@ static clg_status factory_create(const ep_host *host, ep_factory **out_factory)
     return CLG_OK;
 }
 
+/* Returns the second number of a version, INT_MAX if there is none: then nothing is worked around. */
+static int minor_version(const char *version)
+{
+    int minor = 0;
+    const char *dot = strchr(version, '.');
+    if (dot == NULL || dot[1] < '0' || dot[1] > '9') return INT_MAX;
+    for (const char *c = dot + 1; *c >= '0' && *c <= '9' && minor < 10000; c++)
+        minor = minor * 10 + (*c - '0');
+    return minor;
+}
+
 #define EP_EXPORT __attribute__((visibility("default")))
 
 /* Of type CreateEpApiFactoriesFn. */
@@ -160,6 +172,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *api_
                        api_base->GetVersionString(), EP_API_VERSION);
         return oldest != NULL ? oldest->CreateStatus(ORT_NOT_IMPLEMENTED, text) : NULL;
     }
+    host.minor = minor_version(api_base->GetVersionString());
     host.ep_api = host.api->GetEpApi();
     if (host.ep_api == NULL)
         return host.api->CreateStatus(ORT_NOT_IMPLEMENTED,

@@ -20,7 +20,15 @@ typedef struct ep_host {
     const OrtApi *api;
     const OrtEpApi *ep_api;
     const OrtLogger *logger; /* a session's, or the default one; may be NULL */
+    int minor;               /* of ONNX Runtime's version, 23 for 1.23.2 */
 } ep_host;
+
+/* Versions of ONNX Runtime that repair what the provider works around (seen with the wheels of each
+ * minor version from 1.23 to 1.32):
+ * before 1.24 a subgraph does not know its node, and fused nodes of two graphs get one name;
+ * before 1.27 a fused node lacks inputs that only subgraphs of its nodes read. */
+#define EP_KNOWS_PARENTS 24
+#define EP_KNOWS_IMPLICIT_INPUTS 27
 
 /* Records the error of a call of ONNX Runtime and releases it; returns CLG_OK for NULL. */
 clg_status ep_from_ort(const ep_host *host, OrtStatus *status);

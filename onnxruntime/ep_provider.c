@@ -81,5 +81,6 @@ void ep_provider_free(ep_provider *provider)
     if (provider == NULL) return;
     ep_contexts_release(provider->contexts, provider->context);
     ep_options_deinit(&provider->options);
+    memory_free(provider->claimed_graph);
     memory_free(provider);
 }

@@ -13,6 +13,8 @@ typedef struct ep_provider {
     ep_contexts *contexts; /* the factory's */
     ep_options options;
     clg_context *context; /* acquired from contexts */
+    char
+        *claimed_graph; /* before EP_KNOWS_PARENTS: name of the graph with claimed nodes, or NULL */
 } ep_provider;
 
 /* Creates the provider of a session on a device (a selector), which the option device overrides.
