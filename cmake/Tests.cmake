@@ -244,6 +244,7 @@ include(Fuzz)
 clg_add_test_scripts(conformance device)
 # It lists the implementations of the generated models, which must be complete by then.
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)
+clg_add_test_scripts(ort device)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)
 # The longest of all on one processor: ctest starts it first.
