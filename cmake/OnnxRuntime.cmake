@@ -26,10 +26,11 @@ if(NOT CLG_ORT_INCLUDE_DIR OR WIN32)
   message(FATAL_ERROR "CLG_BUILD_ORT is ON: ${reason}")
 endif()
 
-file(GLOB ort_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/onnxruntime/*.c")
+file(GLOB_RECURSE ort_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/onnxruntime/*.c")
 add_library(clgraph_ort MODULE ${ort_sources} $<TARGET_OBJECTS:clgraph_base>)
 target_include_directories(clgraph_ort PRIVATE
-  "${PROJECT_SOURCE_DIR}/onnxruntime" "${PROJECT_SOURCE_DIR}/src")
+  "${PROJECT_SOURCE_DIR}/onnxruntime" "${PROJECT_SOURCE_DIR}/onnxruntime/claim"
+  "${PROJECT_SOURCE_DIR}/src")
 target_include_directories(clgraph_ort SYSTEM PRIVATE "${CLG_ORT_INCLUDE_DIR}")
 target_link_libraries(clgraph_ort PRIVATE clg_settings clgraph clg_xxhash_headers Threads::Threads)
 set_target_properties(clgraph_ort PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")

@@ -120,8 +120,8 @@ endfunction()
 
 clg_add_test_programs(unit unit)
 # The provider for ONNX Runtime groups nodes without knowing of it, so this needs no headers of it.
-target_sources(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/ep_groups.c")
-target_include_directories(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime")
+target_sources(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim/ep_groups.c")
+target_include_directories(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim")
 clg_add_test_programs(ops device)
 if(WIN32)
   return() # the rest is made of shell scripts, ocl-icd's layers and folders of drivers

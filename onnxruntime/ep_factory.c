@@ -137,7 +137,7 @@ static clg_status factory_create(const ep_host *host, ep_factory **out_factory)
     return CLG_OK;
 }
 
-/* Returns the second number of a version, INT_MAX if there is none: then nothing is worked around. */
+/* Returns the second number of a version, INT_MAX (nothing is worked around) if there is none. */
 static int minor_version(const char *version)
 {
     int minor = 0;

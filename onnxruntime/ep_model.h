@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A graph of ONNX Runtime as an ONNX model in memory, and as a model of the library. Weights are
- * not copied: the ONNX model names them as external data.
+ * not copied: the ONNX model names them as external data. See decision 59.
  */
 #ifndef CLG_ONNXRUNTIME_EP_MODEL_H
 #define CLG_ONNXRUNTIME_EP_MODEL_H

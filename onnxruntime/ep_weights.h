@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights that outlive ONNX Runtime's: in a file without a name that is mapped, so that they take no
- * memory once they are on the device.
+ * Weights that outlive ONNX Runtime's: in a mapped file without a name, so that they take no memory
+ * once they are on the device.
  */
 #ifndef CLG_ONNXRUNTIME_EP_WEIGHTS_H
 #define CLG_ONNXRUNTIME_EP_WEIGHTS_H

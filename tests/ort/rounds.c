@@ -5,8 +5,8 @@
  *
  *     rounds LIBONNXRUNTIME.SO LIBCLGRAPH_ORT.SO MODEL.ONNX ROUNDS
  *
- * The model has one float32 input and one float32 output. Outputs of all rounds must be equal. Memory
- * at the end of the first tenth and of the last round is printed.
+ * The model has one float32 input and one float32 output. Outputs of all rounds must be equal.
+ * Memory after a tenth of the rounds and at the end is printed.
  */
 #include <onnxruntime_c_api.h>
 

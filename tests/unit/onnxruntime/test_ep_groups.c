@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests how the provider for ONNX Runtime groups nodes. On random graphs, groups are checked against
- * the definition, by the reachability of all pairs.
+ * Tests how the provider for ONNX Runtime groups nodes. On random graphs, groups are checked
+ * against the definition, by the reachability of all pairs.
  */
 #include "support/unit.h"
 

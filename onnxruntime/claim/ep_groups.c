@@ -34,7 +34,7 @@ static size_t find_root(size_t *parent, size_t i)
     return i;
 }
 
-/* The smaller index becomes the root: paths are halved, so the time is near linear without ranks. */
+/* The smaller index becomes the root. Paths are halved: time is near linear without ranks. */
 static void unite(size_t *parent, size_t a, size_t b)
 {
     a = find_root(parent, a);

@@ -81,7 +81,7 @@ static clg_status own_outputs(finder *f, size_t owner, const ep_node *node, size
     const char **names = NULL;
     if (node->n_subgraphs == 0 || depth > 64) return CLG_OK;
     CLG_TRY(ep_node_subgraphs(f->host, node, f->memory, &graphs, &names));
-    for (size_t s = 0; s < node->n_subgraphs; s++) {
+    for (size_t s = 0; graphs != NULL && s < node->n_subgraphs; s++) {
         ep_graph body;
         CLG_TRY(ep_graph_read(f->host, graphs[s], f->memory, &body));
         for (size_t i = 0; i < body.n_nodes; i++)
