@@ -117,7 +117,7 @@ static clg_status refuse_unsupported(finder *f, const clg_node_info *info)
 {
     for (size_t o = 0; o < info->n_outputs; o++) {
         size_t at = hash_map_get_string(&f->outputs, info->outputs[o]);
-        for (; at != HASH_MAP_NONE; at = f->owners[at].next) {
+        for (; f->owners != NULL && at != HASH_MAP_NONE; at = f->owners[at].next) {
             const char *reason = arena_printf(f->memory, "%s: %s", info->op_type, info->reason);
             if (reason == NULL) return CLG_ERROR_OUT_OF_HOST_MEMORY;
             refuse(f, f->owners[at].node, reason);
