@@ -17,6 +17,9 @@ if(TARGET clgraph-compile)
   endif()
   install(TARGETS clgraph-compile RUNTIME DESTINATION "${helper_folder}")
 endif()
+if(TARGET clgraph_ort)
+  install(TARGETS clgraph_ort LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}") # beside libclgraph
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/clgraph"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 if(TARGET cltool)

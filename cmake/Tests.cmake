@@ -119,6 +119,9 @@ function(clg_add_test_scripts area label)
 endfunction()
 
 clg_add_test_programs(unit unit)
+# The provider for ONNX Runtime groups nodes without knowing of it, so this needs no headers of it.
+target_sources(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim/ep_groups.c")
+target_include_directories(test_unit_ep_groups PRIVATE "${PROJECT_SOURCE_DIR}/onnxruntime/claim")
 clg_add_test_programs(ops device)
 if(WIN32)
   return() # the rest is made of shell scripts, ocl-icd's layers and folders of drivers
@@ -241,6 +244,7 @@ include(Fuzz)
 clg_add_test_scripts(conformance device)
 # It lists the implementations of the generated models, which must be complete by then.
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)
+clg_add_test_scripts(ort device)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)
 # The longest of all on one processor: ctest starts it first.

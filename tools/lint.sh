@@ -38,7 +38,7 @@ layout() {
       echo "clang-format -i $file"
       status=1
     fi
-  done < <(c_files src include tools tests examples cl)
+  done < <(c_files src onnxruntime include tools tests examples cl)
   return $status
 }
 tidy() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Calls that only src/base may make: memory goes through base/memory.h, text through base/strbuf.h,
+# Calls that only src/base may make, in src and onnxruntime: memory goes through base/memory.h, text through base/strbuf.h,
 # and the library never exits, aborts, prints or reads the environment elsewhere. src/helper is a
 # program, whose processes are its own to end.
 set -euo pipefail
@@ -12,7 +12,7 @@ banned+='|puts|putchar|perror|getenv|setenv|strcpy|strcat|v?sprintf|atoi|atol|at
 
 # Comments and string literals are blanked first; names such as `model_free` and members such as
 # `allocator->free` are others' business.
-found=$(find src -path src/base -prune -o -name '*.[ch]' -print | sort | while IFS= read -r file; do
+found=$(find src onnxruntime -path src/base -prune -o -name '*.[ch]' -print | sort | while IFS= read -r file; do
   awk -v file="$file" '
     {
       text = $0

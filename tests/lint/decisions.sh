@@ -17,7 +17,7 @@ complain() {
 # the index.
 named() {
   grep -rHoIE '[Dd]ecision [0-9]+|\b[0-9]{4}-[a-z0-9-]+\.md|decisions/[0-9]{4}' \
-    src cl tools tests docs include cmake README.md CHANGELOG.md |
+    src onnxruntime cl tools tests docs include cmake README.md CHANGELOG.md |
     awk -F : -v index_file="$index" '
       $1 == index_file { next }
       {

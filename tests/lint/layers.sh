@@ -69,6 +69,13 @@ edges tools/cltool examples | awk '
   END { exit bad }
 ' || status=1
 
+# The provider for ONNX Runtime sees its own folder, src/base and public headers.
+edges onnxruntime | awk '
+  match($0, /"[^"]*\/[^"]*"/) && !/"base\// { print $0 ": onnxruntime sees src/base and public headers only"; bad = 1 }
+  /<CL\// { print $0 ": onnxruntime does not call OpenCL"; bad = 1 }
+  END { exit bad }
+' || status=1
+
 # The public headers include no others, and only opencl.h mentions OpenCL.
 edges include | awk '
   /"/ { print $0 ": public headers include <clgraph/...> and the standard library"; bad = 1 }

@@ -27,7 +27,7 @@ complain() {
 while read -r n folder; do
   [ "$n" -le "$MAX_FILES" ] ||
     complain "$folder: $n source files; more than $MAX_FILES want subfolders named for what sets them apart"
-done < <(sources src cl include tools tests examples | sed 's#/[^/]*$##' | sort | uniq -c)
+done < <(sources src onnxruntime cl include tools tests examples | sed 's#/[^/]*$##' | sort | uniq -c)
 
 while read -r file; do
   lines=$(wc -l <"$file")
@@ -35,11 +35,11 @@ while read -r file; do
   case $file in cl/*) limit=$MAX_KERNEL_LINES ;; esac
   [ "$lines" -gt "$limit" ] || continue
   complain "$file: $lines lines; more than $limit want a second file, named for what moves there"
-done < <(sources src cl include tools tests examples)
+done < <(sources src onnxruntime cl include tools tests examples)
 
 while IFS= read -r line; do
   complain "$line has more than $MAX_COLUMNS columns; a long comment goes on the lines above its code"
-done < <({ sources src cl include tools tests examples; scripts; } |
+done < <({ sources src onnxruntime cl include tools tests examples; scripts; } |
   xargs awk -v max="$MAX_COLUMNS" 'length > max { print FILENAME ":" FNR }')
 
 unique() { # TREE PATTERN
@@ -49,7 +49,7 @@ unique() { # TREE PATTERN
     find "$1" -name "$name"
   done < <(find "$1" -name "$2" -printf '%f\n' | sort | uniq -d)
 }
-for tree in src tests; do
+for tree in src onnxruntime tests; do
   unique "$tree" '*.c'
   unique "$tree" '*.h'
 done

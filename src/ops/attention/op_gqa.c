@@ -66,6 +66,11 @@ static clg_status gqa_check(const node *n)
         if (!node_has_input(n, i))
             return error_set(CLG_ERROR_INVALID_MODEL, "%s leaves out input %zu, which is required",
                              node_text(n, shown), i);
+    static const char *const absent[] = {"qk_output", "sliding_window_cache"};
+    for (size_t i = 0; i < 2; i++)
+        if (node_int(n, absent[i], 0) != 0)
+            return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s: %s is only supported as 0",
+                             node_text(n, shown), absent[i]);
     return CLG_OK;
 }
 
@@ -297,6 +302,12 @@ static const op_attribute attributes[] = {
     {"scale", ATTRIBUTE_FLOAT, false, OP_ANY},
     {"softcap", ATTRIBUTE_FLOAT, false, OP_AT_LEAST(0)},
     {"smooth_softmax", ATTRIBUTE_INT, false, OP_BETWEEN(-1, 1)},
+    /* Of newer ONNX Runtimes, which write the default values into their graphs. */
+    {"qk_output", ATTRIBUTE_INT, false, OP_ANY},
+    {"sliding_window_cache", ATTRIBUTE_INT, false, OP_ANY},
+    {"k_quant_type", ATTRIBUTE_STRING, false, OP_ONE_OF("NONE")},
+    {"v_quant_type", ATTRIBUTE_STRING, false, OP_ONE_OF("NONE")},
+    {"qk_norm_epsilon", ATTRIBUTE_FLOAT, false, OP_ANY}, /* of inputs that are refused */
     {0}};
 
 const op_row op_rows_gqa[] = {

@@ -34,6 +34,9 @@ static clg_status nbits_check(const node *n)
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "%s has N %" PRId64 ", K %" PRId64 ", block_size %" PRId64,
                          node_text(n, shown), s.n, s.k, s.block);
+    if (node_int(n, "weight_prepacked", 0) != 0)
+        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                         "%s: weight_prepacked is only supported as 0", node_text(n, shown));
     return CLG_OK;
 }
 
@@ -119,6 +122,7 @@ static const op_attribute attributes[] = {
     {"bits", ATTRIBUTE_INT, false, OP_ANY},
     {"block_size", ATTRIBUTE_INT, true, OP_BETWEEN(0, INT32_MAX)},
     {"accuracy_level", ATTRIBUTE_INT, false, OP_BETWEEN(0, 4)},
+    {"weight_prepacked", ATTRIBUTE_INT, false, OP_ANY}, /* newer ONNX Runtimes write the default */
     {0}};
 
 const op_row op_rows_nbits[] = {

@@ -51,6 +51,10 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
     number_list alphas = {.next = 0}, betas = {.next = 0};
     alphas.numbers = node_floats(n, "activation_alpha", &alphas.count);
     betas.numbers = node_floats(n, "activation_beta", &betas.count);
+    /* ONNX gives RNN the default {Tanh, Tanh} in all directions; ONNX Runtime writes it out. */
+    if (given && wanted == 1 && given->count == 2 && strcmp(given->as.strings[0], "Tanh") == 0 &&
+        strcmp(given->as.strings[1], "Tanh") == 0)
+        given = NULL;
     if (given && given->count != wanted)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has %zu activations where %zu are wanted",
                          node_text(n, shown), given->count, wanted);

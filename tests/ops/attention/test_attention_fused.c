@@ -481,6 +481,12 @@ static void check_gqa(gqa t)
     run_node_int(&r, "do_rotary", t.rotary);
     if (t.window) run_node_int(&r, "local_window_size", t.window);
     if (t.smooth) run_node_int(&r, "smooth_softmax", 1);
+    if (t.places == 9) { /* defaults, as ONNX Runtime writes them into its graphs */
+        run_node_int(&r, "qk_output", 0);
+        run_node_int(&r, "sliding_window_cache", 0);
+        run_node_string(&r, "k_quant_type", "NONE");
+        run_node_string(&r, "v_quant_type", "NONE");
+    }
     add_queries(&r, &t, q, k, v);
     for (int i = 0; i < 2; i++) {
         if (t.past)
@@ -511,22 +517,32 @@ TEST(attention_fused__group_query)
     check_gqa((gqa){CLG_FLOAT16, 1, 7, 8, (double[]){7, 7}, false, true, false, 0});
 }
 
+static void group_query(run_node *r, int64_t heads, const char *attribute)
+{
+    static const double x[64] = {0}, total = 2;
+    run_node_start(r, "com.microsoft", "GroupQueryAttention", 1);
+    run_node_int(r, "num_heads", heads);
+    run_node_int(r, "kv_num_heads", 2);
+    if (attribute) run_node_int(r, attribute, 1);
+    run_node_input(r, CLG_FLOAT32, DIMS(1, 2, 4 * heads), x);
+    run_node_input(r, CLG_FLOAT32, DIMS(1, 2, 8), x);
+    run_node_input(r, CLG_FLOAT32, DIMS(1, 2, 8), x);
+    run_node_absent(r);
+    run_node_absent(r);
+    run_node_input(r, CLG_INT32, DIMS(1), x);
+    run_node_constant(r, CLG_INT32, 0, NULL, &total);
+    run_node_expect(r, CLG_FLOAT32, DIMS(1, 2, 4 * heads), x);
+}
+
 TEST(attention_fused__refuses)
 {
-    const double x[64] = {0}, total = 2;
     run_node r;
-    run_node_start(&r, "com.microsoft", "GroupQueryAttention", 1);
-    run_node_int(&r, "num_heads", 3);
-    run_node_int(&r, "kv_num_heads", 2);
-    run_node_input(&r, CLG_FLOAT32, DIMS(1, 2, 12), x);
-    run_node_input(&r, CLG_FLOAT32, DIMS(1, 2, 8), x);
-    run_node_input(&r, CLG_FLOAT32, DIMS(1, 2, 8), x);
-    run_node_absent(&r);
-    run_node_absent(&r);
-    run_node_input(&r, CLG_INT32, DIMS(1), x);
-    run_node_constant(&r, CLG_INT32, 0, NULL, &total);
-    run_node_expect(&r, CLG_FLOAT32, DIMS(1, 2, 12), x);
+    group_query(&r, 3, NULL);
     run_node_refused(&r, CLG_ERROR_SHAPE, "do not go together");
+    group_query(&r, 4, "qk_output");
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "qk_output is only supported as 0");
+    group_query(&r, 4, "sliding_window_cache");
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "sliding_window_cache");
 }
 
 static void qattention(run_node *r, const char *attribute, int64_t n_scales)

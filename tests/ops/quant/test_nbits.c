@@ -101,19 +101,21 @@ TEST(nbits__matmuls)
 TEST(nbits__refuses)
 {
     const double zeros[64] = {0};
-    for (int i = 0; i < 2; i++) {
+    const char *const messages[] = {"bits 3", "require 32", "weight_prepacked"};
+    for (int i = 0; i < 3; i++) {
         run_node r;
         run_node_start(&r, "com.microsoft", "MatMulNBits", 1);
         run_node_int(&r, "K", 32);
-        run_node_int(&r, "N", i ? 2 : 1);
-        run_node_int(&r, "bits", i ? 4 : 3);
+        run_node_int(&r, "N", i == 1 ? 2 : 1);
+        run_node_int(&r, "bits", i == 0 ? 3 : 4);
+        if (i != 0) run_node_int(&r, "weight_prepacked", i == 2); /* 0 is accepted */
         run_node_int(&r, "block_size", 32);
         run_node_input(&r, CLG_FLOAT32, DIMS(1, 32), zeros);
         run_node_input(&r, CLG_UINT8, DIMS(1, 1, 16), zeros);
         run_node_input(&r, CLG_FLOAT32, DIMS(1), zeros);
         run_node_expect(&r, CLG_FLOAT32, DIMS(1, 1), zeros);
-        run_node_refused(&r, i ? CLG_ERROR_SHAPE : CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         i ? "require 32" : "bits 3");
+        run_node_refused(&r, i == 1 ? CLG_ERROR_SHAPE : CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                         messages[i]);
     }
 }
 

@@ -254,6 +254,28 @@ static void refused(const recurrent_case *k, const int64_t *r_dims, const char *
                      words);
 }
 
+/* One cell, x = 1, W = 0.5, R = 0: the default of RNN has two activations in each direction. */
+static void two_activations(run_node *r, const char *const *names)
+{
+    static const double one = 1, half = 0.5, zero = 0, y = 0.46211715726000973; /* tanh(0.5) */
+    run_node_start(r, NULL, "RNN", 14);
+    run_node_int(r, "hidden_size", 1);
+    run_node_strings(r, "activations", 2, names);
+    run_node_input(r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 1}, &one);
+    run_node_constant(r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 1}, &half);
+    run_node_constant(r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 1}, &zero);
+    run_node_expect(r, CLG_FLOAT32, 4, (int64_t[]){1, 1, 1, 1}, &y);
+}
+
+TEST(recurrent__two_activations)
+{
+    run_node r;
+    two_activations(&r, (const char *const[]){"Tanh", "Tanh"});
+    run_node_check(&r, 1e-6);
+    two_activations(&r, (const char *const[]){"Tanh", "Relu"});
+    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "2 activations where 1");
+}
+
 TEST(recurrent__refuses_what_is_none)
 {
     static const activation scaled_tanh[] = {{"ScaledTanh", NAN, NAN}};

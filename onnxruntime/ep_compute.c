@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of a program. ONNX Runtime gives the memory of an output once it is told the shape, which
+ * cannot be changed in that run. The shapes that a model declares are trusted only if the last run
+ * had them, with inputs of the same shapes: then the library writes into ONNX Runtime's memory.
+ * Otherwise an output is a value of the library first, and is copied.
+ */
+#include "ep_sessions.h"
+#include "ep_strings.h"
+
+#include <string.h>
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+static clg_status read_input(const ep_program *p, ep_session *s, const OrtKernelContext *context,
+                             size_t i)
+{
+    const ep_host *host = &p->provider->host;
+    const OrtApi *api = host->api;
+    const OrtValue *value = NULL;
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    clg_call_input *input = &s->inputs[i];
+    size_t n = 0;
+    EP_TRY_ORT(host, api->KernelContext_GetInput(context, p->inputs[i].index, &value));
+    if (value == NULL)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' has no value", input->name);
+    EP_TRY_ORT(host, api->GetTensorTypeAndShape(value, &info));
+    clg_status status = CLG_OK;
+    EP_TRY_ORT_GOTO(host, api->GetTensorElementType(info, &element), end);
+    EP_TRY_ORT_GOTO(host, api->GetDimensionsCount(info, &input->rank), end);
+    EP_TRY_ORT_GOTO(host, api->GetTensorShapeElementCount(info, &n), end);
+    if (input->rank > CLG_MAX_RANK) {
+        status = error_set(CLG_ERROR_SHAPE, "input '%s' has rank %zu; the highest is %d",
+                           input->name, input->rank, CLG_MAX_RANK);
+        goto end;
+    }
+    EP_TRY_ORT_GOTO(host, api->GetDimensions(info, s->dims[i], input->rank), end);
+    input->dims = s->dims[i];
+    input->dtype = ep_dtype(element);
+    if (input->dtype == CLG_STRING) {
+        status = ep_strings_read(host, value, n, input->rank, input->dims, &input->value);
+        goto end;
+    }
+    EP_TRY_ORT_GOTO(host, api->GetTensorData(value, &input->data), end);
+    EP_TRY_ORT_GOTO(host, api->GetTensorSizeInBytes(value, &input->size_bytes), end);
+end:
+    api->ReleaseTensorTypeAndShapeInfo(info);
+    return status;
+}
+
+/* Returns whether the inputs have the shapes of the last run that was verified. */
+static bool has_verified_shapes(const ep_program *p, const ep_session *s)
+{
+    if (!s->verified) return false;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (s->inputs[i].rank != s->verified_ranks[i] ||
+            memcmp(s->dims[i], s->verified_dims[i], s->inputs[i].rank * sizeof(int64_t)) != 0)
+            return false;
+    return true;
+}
+
+/* ---- outputs ------------------------------------------------------------------------------- */
+
+static void expected_dims(const ep_output *output, const ep_session *s, int64_t dims[CLG_MAX_RANK])
+{
+    for (size_t a = 0; a < output->rank; a++) {
+        const ep_dim *d = &output->dims[a];
+        dims[a] = d->value >= 0 ? d->value : s->dims[d->input][d->axis];
+    }
+}
+
+/* Lets the library write an output into ONNX Runtime's memory. */
+static clg_status prepare_output(const ep_program *p, ep_session *s, OrtKernelContext *context,
+                                 size_t o)
+{
+    const ep_host *host = &p->provider->host;
+    OrtValue *value = NULL;
+    int64_t dims[CLG_MAX_RANK];
+    expected_dims(&p->outputs[o], s, dims);
+    EP_TRY_ORT(host,
+               host->api->KernelContext_GetOutput(context, o, dims, p->outputs[o].rank, &value));
+    EP_TRY_ORT(host, host->api->GetTensorMutableData(value, &s->outputs[o].data));
+    return ep_from_ort(host, host->api->GetTensorSizeInBytes(value, &s->outputs[o].capacity_bytes));
+}
+
+static bool is_expected(const ep_program *p, const ep_session *s, size_t o)
+{
+    int64_t dims[CLG_MAX_RANK];
+    const clg_call_output *output = &s->outputs[o];
+    expected_dims(&p->outputs[o], s, dims);
+    return output->rank == p->outputs[o].rank &&
+           memcmp(dims, output->dims, output->rank * sizeof *dims) == 0;
+}
+
+/* Gives a value that the library returned to ONNX Runtime. */
+static clg_status copy_output(const ep_program *p, const clg_call_output *output,
+                              OrtKernelContext *context, size_t o)
+{
+    const ep_host *host = &p->provider->host;
+    OrtValue *tensor = NULL;
+    void *data = NULL;
+    size_t size_bytes = 0;
+    if (output->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is not a tensor", output->name);
+    EP_TRY_ORT(host,
+               host->api->KernelContext_GetOutput(context, o, output->dims, output->rank, &tensor));
+    if (tensor == NULL) return CLG_OK; /* nothing reads it */
+    if (output->dtype == CLG_STRING) return ep_strings_write(host, output->value, tensor);
+    EP_TRY_ORT(host, host->api->GetTensorSizeInBytes(tensor, &size_bytes));
+    if (size_bytes != output->size_bytes)
+        return error_set(CLG_ERROR_INTERNAL,
+                         "output '%s' has %zu bytes as %s, ONNX Runtime expects %zu", output->name,
+                         output->size_bytes, clg_dtype_name(output->dtype), size_bytes);
+    if (size_bytes == 0) return CLG_OK;
+    EP_TRY_ORT(host, host->api->GetTensorMutableData(tensor, &data));
+    memcpy(data, clg_value_data(output->value), size_bytes);
+    return CLG_OK;
+}
+
+static clg_status deliver_outputs(const ep_program *p, ep_session *s, bool direct,
+                                  OrtKernelContext *context)
+{
+    bool all_expected = true;
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        bool known = p->outputs[o].known, expected = known && is_expected(p, s, o);
+        if (known && !expected) all_expected = false;
+        if (direct && known && !expected)
+            return error_set(CLG_ERROR_SHAPE,
+                             "output '%s' has another shape than in the last run, although the "
+                             "shapes of the inputs are the same and the model declares it",
+                             s->outputs[o].name);
+        if (!(direct && known)) CLG_TRY(copy_output(p, &s->outputs[o], context, o));
+    }
+    s->verified = all_expected;
+    if (direct) return CLG_OK;
+    ep_weights_unload(p->weights); /* new shapes may have needed some of them */
+    if (!all_expected) return CLG_OK;
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        s->verified_ranks[i] = s->inputs[i].rank;
+        memcpy(s->verified_dims[i], s->dims[i], sizeof s->dims[i]);
+    }
+    return CLG_OK;
+}
+
+/* ---- a run --------------------------------------------------------------------------------- */
+
+static clg_status run_session(ep_program *p, ep_session *s, OrtKernelContext *context)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) CLG_TRY(read_input(p, s, context, i));
+    bool direct = has_verified_shapes(p, s);
+    for (size_t o = 0; direct && o < p->n_outputs; o++)
+        if (p->outputs[o].known) CLG_TRY(prepare_output(p, s, context, o));
+    EP_TRY_CLG(clg_session_call(s->session, s->inputs, p->n_inputs, s->outputs, p->n_outputs));
+    return deliver_outputs(p, s, direct, context);
+}
+
+/* Empties the lists of inputs and outputs but for names. */
+static void clear_lists(const ep_program *p, ep_session *s)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        clg_value_free(s->inputs[i].value);
+        s->inputs[i] = (clg_call_input){.name = s->inputs[i].name};
+    }
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        clg_value_free(s->outputs[o].value);
+        s->outputs[o] = (clg_call_output){.name = s->outputs[o].name};
+    }
+}
+
+clg_status ep_program_compute(ep_program *program, OrtKernelContext *context)
+{
+    ep_session *s = NULL;
+    if (atomic_exchange(&program->lost, false))
+        EP_TRY_CLG(clg_context_recover(program->provider->context));
+    CLG_TRY(ep_sessions_acquire(program, &s));
+    clg_status status = run_session(program, s, context);
+    if (status == CLG_ERROR_DEVICE_LOST) atomic_store(&program->lost, true);
+    clear_lists(program, s);
+    ep_sessions_release(program, s);
+    return status;
+}
