@@ -533,7 +533,7 @@ FUNCTIONS = {
     "clg_stream_free": (None, [c_void_p]),
     "clg_stream_get_stats": (c_int, [c_void_p, c_void_p]),
     "clg_stream_run": (c_int, [c_void_p, clg_stream_callback, clg_stream_callback, c_void_p]),
-    "clg_text_free": (None, [c_char_p]),
+    "clg_text_free": (None, [c_void_p]),
     "clg_value_cast": (c_int, [c_void_p, c_int, c_void_p, c_void_p]),
     "clg_value_create": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),
     "clg_value_create_device": (c_int, [c_void_p, c_int, c_size_t, c_void_p, c_void_p]),

@@ -2,6 +2,7 @@
 """DLPack: tensors in OpenCL memory as kDLOpenCL, whose data pointer is the cl_mem."""
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class _Managed(ctypes.Structure):
 
 
 _deleter_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_exported = {}  # address of a DLManagedTensor -> what it refers to
+_exported = {}  # address of a DLManagedTensor -> (capsule, what it refers to)
 
 
 def _delete(managed):
@@ -51,24 +52,22 @@ def _delete(managed):
 
 
 _deleter = _deleter_type(_delete)
-_api = ctypes.pythonapi
-_new = _api.PyCapsule_New
+_new = ctypes.pythonapi.PyCapsule_New
 _new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-# The destructor gets a capsule whose reference count is 0, hence its address and no py_object.
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_IsValid", _api)
-)
-_get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", _api)
-)
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
 
 
-def _destroy(capsule):
-    if _is_valid(capsule, b"dltensor"):  # not taken by a consumer
-        _delete(_get(capsule, b"dltensor"))
+def _sweep():
+    """Frees tensors that no consumer took.
 
-
-_destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_destroy)
+    That is what a capsule's destructor would do. But a consumer that refuses the device drops the
+    capsule while its exception is set, and Python code must not run then.
+    """
+    for address, kept in list(_exported.items()):
+        # References: the tuple, and the argument of getrefcount. A consumer renames what it takes.
+        if sys.getrefcount(kept[0]) <= 2 and _is_valid(kept[0], b"dltensor"):
+            _delete(address)
 
 
 def export(value: Any, *, stream: Any = None, dl_device: Any = None, copy: Any = None,
@@ -90,8 +89,10 @@ def export(value: Any, *, stream: Any = None, dl_device: Any = None, copy: Any =
         None, ctypes.cast(_deleter, ctypes.c_void_p),
     )  # fmt: skip
     address = ctypes.addressof(managed)
-    _exported[address] = (managed, dims, value)
-    return _new(address, b"dltensor", ctypes.cast(_destructor, ctypes.c_void_p))
+    _sweep()
+    capsule = _new(address, b"dltensor", None)
+    _exported[address] = (capsule, managed, dims, value)
+    return capsule
 
 
 def to_numpy(data: Any, name: str) -> np.ndarray:

@@ -114,9 +114,6 @@ def unpack(data, number, shape):
     shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
     mask = np.uint8((1 << bits) - 1)
     flat = ((data[:, None] >> shifts) & mask).ravel()[: int(np.prod(shape, dtype=np.int64))]
-    if number in (c.CLG_INT4, c.CLG_INT2):  # ml_dtypes keeps them sign-extended
-        sign = np.uint8(1 << (bits - 1))
-        flat = (flat ^ sign) - sign
     return flat.view(to_numpy(number)).reshape(shape)
 
 

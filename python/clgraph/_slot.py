@@ -17,6 +17,7 @@ from .value import Value, address, as_array, from_python, to_python
 
 _ndarray = np.ndarray
 _call = lib.clg_session_call
+_addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
 
 
 class Slot:
@@ -62,7 +63,7 @@ class Slot:
             and data.flags.c_contiguous
         ):
             if data.shape == state[2]:
-                entry.data = data.__array_interface__["data"][0]
+                entry.data = data.ctypes.data
                 return data
         self.states[i] = (None, None, None)
         port = ports.get(name)
@@ -73,7 +74,7 @@ class Slot:
             if port is not None:
                 value = from_python(data, port, name)
             # A name that the model does not have: the library lists those that it has.
-            entry.value = value.pointer if value else None
+            entry.value = None if value is None else value.pointer
             entry.dtype, entry.rank, entry.size_bytes, entry.data = c.CLG_FLOAT32, 0, 0, None
             self.kept[i] = encoded
             return value
@@ -103,8 +104,9 @@ class Slot:
                 arrays.append(None)
             else:
                 array = np.empty(expected[0], expected[1])
-                entry.data = array.__array_interface__["data"][0]
-                entry.capacity_bytes = array.nbytes
+                n_bytes = entry.capacity_bytes = array.nbytes
+                # Of the ways to an address the fastest, but not for arrays without elements.
+                entry.data = _addressof(_from_buffer(array)) if n_bytes else None
                 arrays.append(array)
         arguments = (self.handle.pointer, self.inputs, n, self.outputs, self.n_outputs)
         status = guarded(_call, *arguments) if on_main_thread() else _call(*arguments)

@@ -187,6 +187,7 @@ class InferenceSession:
         self._idle: List[Slot] = [self._main]  # not in a run
         self._slots = [self._main]
         self._changed = threading.Condition()
+        self._n_waiting = 0  # threads that wait for a slot
         self._is_stateful = False  # links, bound outputs, set inputs: no clones
         self._is_closed = False
         self._bound: Dict[bytes, Any] = {}
@@ -202,28 +203,47 @@ class InferenceSession:
                 return self._idle.pop()
             except IndexError:
                 pass
+        return self._wait_for(lambda: self._take_main() if self._is_stateful else self._take_any())
+
+    def _take_main(self) -> Optional[Slot]:
+        try:
+            self._idle.remove(self._main)
+        except ValueError:
+            return None
+        return self._main
+
+    def _take_any(self) -> Optional[Slot]:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        if len(self._slots) >= self.max_clones:
+            return None
+        slot = Slot(self._clone_handle(), self.model)
+        self._slots.append(slot)
+        return slot
+
+    def _wait_for(self, take: Callable[[], Optional[Slot]]) -> Slot:
         with self._changed:
-            while True:
-                self._check_open()
-                if self._is_stateful:
-                    if self._main in self._idle:
-                        self._idle.remove(self._main)
-                        return self._main
-                elif self._idle:
-                    return self._idle.pop()
-                elif len(self._slots) < self.max_clones:
-                    slot = Slot(self._clone_handle(), self.model)
-                    self._slots.append(slot)
-                    return slot
-                self._changed.wait()
+            # Counted before looking: _give appends a slot before it looks at the count.
+            self._n_waiting += 1
+            try:
+                while True:
+                    self._check_open()
+                    slot = take()
+                    if slot is not None:
+                        return slot
+                    self._changed.wait()
+            finally:
+                self._n_waiting -= 1
 
     def _give(self, slot: Slot) -> None:
         self._idle.append(slot)
-        if self._is_stateful or self._is_closed or len(self._slots) > 1:
+        if self._n_waiting or self._is_closed:
             with self._changed:
                 if self._is_closed:
                     self._free_idle()
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -240,12 +260,7 @@ class InferenceSession:
 
     def _with_main(self, call: Callable[[int], Any]) -> Any:
         """Returns call(clg_session *) of the first session, which no run uses meanwhile."""
-        with self._changed:
-            self._check_open()
-            while self._main not in self._idle:
-                self._changed.wait(0.01)
-                self._check_open()
-            self._idle.remove(self._main)
+        self._wait_for(self._take_main)
         try:
             return call(self._main.handle.pointer)
         finally:
@@ -399,7 +414,7 @@ class InferenceSession:
         self._make_stateful()
         encoded = encode_name(name, "the name of an input")
         self._with_main(
-            lambda p: check(lib.clg_session_set_input(p, encoded, value.pointer if value else None))
+            lambda p: check(lib.clg_session_set_input(p, encoded, None if value is None else value.pointer))
         )
 
     def bind_output(self, name: str, out: Union[None, np.ndarray, Value]) -> None:
@@ -411,9 +426,11 @@ class InferenceSession:
         value = out
         if isinstance(out, np.ndarray):
             number = _dtypes.from_numpy(out.dtype)
-            if number is None or number == c.CLG_STRING or number in _dtypes.BITS:
+            wanted = [port.dtype for port in self.model._outputs if port.name == name]
+            if number == c.CLG_STRING or number in _dtypes.BITS or number not in (wanted or [number]):
                 raise invalid(
-                    f"an output cannot be written into {out.dtype}", "CLG_ERROR_UNSUPPORTED_DTYPE"
+                    f"output {name} cannot be written into an array of {out.dtype}",
+                    "CLG_ERROR_UNSUPPORTED_DTYPE",
                 )
             if not (out.flags.c_contiguous and out.flags.writeable):
                 raise invalid(f"out for {name} must be contiguous and writable")
@@ -425,7 +442,7 @@ class InferenceSession:
         self._make_stateful()
 
         def work(pointer: int) -> None:
-            check(lib.clg_session_bind_output(pointer, encoded, value.pointer if value else None))
+            check(lib.clg_session_bind_output(pointer, encoded, None if value is None else value.pointer))
             self._bound.pop(encoded, None)
             if out is not None:
                 self._bound[encoded] = out

@@ -369,7 +369,7 @@ def _build(data, kind, dtype, key_dtype, name) -> Value:
     if kind == c.CLG_VALUE_OPTIONAL:
         item = None if data is None else _build_item(data, dtype, key_dtype, name)
         check(
-            lib.clg_value_create_optional(dtype, item.pointer if item else None, ctypes.byref(out))
+            lib.clg_value_create_optional(dtype, None if item is None else item.pointer, ctypes.byref(out))
         )
         return Value._own(out.value)
     if not isinstance(data, (list, tuple)):

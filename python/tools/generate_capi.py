@@ -84,10 +84,11 @@ class Parser:
         return members
 
     def ctype(self, text):
-        """Returns the ctypes name of a C type: pointers are void pointers, except to characters."""
+        """Returns the ctypes name of a C type: pointers are void pointers, but for const char *."""
+        is_const = "const" in text
         text = " ".join(text.replace("const", " ").split())
         base, stars = text.replace("*", "").strip(), text.count("*")
-        if base == "char" and stars == 1:
+        if base == "char" and stars == 1 and is_const:
             return "c_char_p"
         if stars:
             return "c_void_p"
