@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 import clgraph
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = SOURCE / "examples" / "digits" / "digits.onnx"
 
 
 def model(nodes, inputs, outputs, opset=17, ml_opset=3):
