@@ -61,7 +61,8 @@ typedef enum clg_status {
     CLG_ERROR_CANCELLED = -17,
     CLG_ERROR_BUSY = -18,     /* the session is running another request */
     CLG_ERROR_INTERNAL = -19, /* a bug in clgraph: please report it */
-    CLG_ERROR_LIMIT = -20     /* more memory, steps or time than clg_limits allow */
+    CLG_ERROR_LIMIT = -20,    /* more memory, steps or time than clg_limits allow */
+    CLG_ERROR_FORKED = -21    /* this process was forked after OpenCL was used */
 } clg_status;
 
 /* Returns the name of a status, "CLG_ERROR_IO"; "unknown status" for any other value. */

@@ -60,8 +60,8 @@ typedef struct clg_call_output {
  * Everything is checked before data is read and before an input changes: a call with invalid
  * arguments leaves the session as it was, its last outputs included. Errors: NOT_FOUND (listing the
  * inputs or outputs; an input that is neither listed nor set; an output without content),
- * INVALID_ARGUMENT (a name listed twice, size_bytes, NULL, overlapping memory, the kind of a value),
- * UNSUPPORTED_DTYPE, SHAPE (naming the dimension), BUSY, and those of clg_session_run. */
+ * INVALID_ARGUMENT (a name listed twice, size_bytes, NULL, overlapping memory, the kind of a
+ * value), UNSUPPORTED_DTYPE, SHAPE (naming the dimension), BUSY, and those of clg_session_run. */
 CLG_API CLG_MUST_USE clg_status clg_session_call(clg_session *session, const clg_call_input *inputs,
                                                  size_t n_inputs, clg_call_output *outputs,
                                                  size_t n_outputs);

@@ -31,6 +31,9 @@
  *   - Threads: contexts, models and values that nobody writes may be shared between threads. A
  *     session runs one request at a time; clg_session_clone makes one for another thread.
  *     clg_session_cancel may be called from any thread.
+ *   - Forks: OpenCL drivers do not work in the child of fork. A process that is forked after OpenCL
+ *     was used (a list of devices is a use) gets FORKED from all calls that need a device; frees do
+ *     nothing there. Start processes by exec or spawn, or use OpenCL only after the fork.
  *   - The library never exits, aborts or prints.
  */
 #ifndef CLGRAPH_CLGRAPH_H

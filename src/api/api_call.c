@@ -18,7 +18,7 @@ clg_status clg_session_call(clg_session *session, const clg_call_input *inputs, 
 {
     limits_scope scope;
     clear_results(outputs, n_outputs);
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     if (n_inputs > 0) API_REQUIRE(inputs);
     if (n_outputs > 0) API_REQUIRE(outputs);
     CLG_TRY(session_enter(session));

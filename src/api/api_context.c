@@ -60,14 +60,14 @@ void clg_context_free(clg_context *context) { context_handle_free(context); }
 
 clg_status clg_context_recover(clg_context *context)
 {
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     return context_handle_recover(context);
 }
 
 clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement)
 {
     ocl_measurement m;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(out_measurement);
     device_context *current = context_handle_current(context);
     const clg_status status = ocl_measure(current->ocl, &m);
@@ -85,7 +85,7 @@ clg_status clg_context_measure(clg_context *context, clg_measurement *out_measur
 clg_status clg_context_counters(const clg_context *context, clg_counters *out_counters)
 {
     ocl_counters below;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(out_counters);
     device_context *current = context_handle_current(context);
     ocl_context_counters(current->ocl, &below);
@@ -103,7 +103,7 @@ clg_status clg_context_counters(const clg_context *context, clg_counters *out_co
 
 clg_status clg_context_add_choices(clg_context *context, const char *lines)
 {
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(lines);
     device_context *current = context_handle_current(context);
     const clg_status status = context_add_choices(current, lines);
@@ -115,7 +115,7 @@ clg_status clg_context_choices(clg_context *context, char **out_lines)
 {
     API_REQUIRE(out_lines);
     *out_lines = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     device_context *current = context_handle_current(context);
     const clg_status status = context_choices_text(current, out_lines);
     context_free(current);
@@ -130,7 +130,7 @@ clg_status clg_context_selftest(clg_context *context, clg_kernel_class kernels, 
     API_REQUIRE(out_n_cases);
     *out_cases = NULL;
     *out_n_cases = 0;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     if (kernels < CLG_KERNELS_AUTO || kernels > CLG_KERNELS_SIMT)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_context_selftest: there is no kernel class %d", (int)kernels);

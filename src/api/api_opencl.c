@@ -17,7 +17,7 @@ clg_status clg_context_create_opencl(cl_context context, cl_device_id device,
     ocl_context *ocl;
     API_REQUIRE(out_context);
     *out_context = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(device);
     API_OPTIONS(options, o);
     ocl_context_options below = api_ocl_options(&o);
@@ -59,12 +59,9 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
     ocl_buffer *b;
     API_REQUIRE(out_value);
     *out_value = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(memory);
-    CLG_TRY(shape_make(rank, dims, &s));
-    if (!shape_is_known(&s))
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_value_create_opencl: a dimension is negative");
+    CLG_TRY(shape_make_known(rank, dims, &s));
     CLG_TRY(shape_n_elements(&s, &n));
     const dtype_info *info = dtype_find(dtype);
     const size_t unit = info && info->bits > 0 && info->bits < 8 ? 1 : dtype_size(dtype);
@@ -101,7 +98,7 @@ clg_status clg_value_opencl(const clg_value *value, cl_mem *out_memory, size_t *
     API_REQUIRE(out_offset_bytes);
     *out_memory = NULL;
     *out_offset_bytes = 0;
-    API_REQUIRE(value);
+    API_REQUIRE_DEVICE(value);
     ocl_buffer *b = value_buffer(value, &context);
     if (!b)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -114,7 +111,7 @@ clg_status clg_value_opencl(const clg_value *value, cl_mem *out_memory, size_t *
 clg_status clg_session_wait_for_events(clg_session *session, cl_uint n_events,
                                        const cl_event *events)
 {
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     if (n_events == 0) return CLG_OK;
     API_REQUIRE(events);
     CLG_TRY(session_enter(session));
@@ -130,7 +127,7 @@ clg_status clg_session_event(clg_session *session, cl_event *out_event)
     void *event = NULL;
     API_REQUIRE(out_event);
     *out_event = NULL;
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     clg_status status = session_event(session, &event);
     *out_event = event;
     return status;

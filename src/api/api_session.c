@@ -9,7 +9,7 @@
 /* Marks the session as busy; returns BUSY from the calling function if it is already. */
 #define ENTER(session)                                                                             \
     do {                                                                                           \
-        API_REQUIRE(session);                                                                      \
+        API_REQUIRE_DEVICE(session);                                                               \
         CLG_TRY(session_enter(session));                                                           \
     } while (0)
 
@@ -83,7 +83,7 @@ clg_status clg_session_create(clg_context *context, clg_model *model,
     exec_options decided;
     API_REQUIRE(out_session);
     *out_session = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     API_REQUIRE(model);
     API_OPTIONS(options, o);
     device_context *current = context_handle_current(context);
@@ -100,7 +100,7 @@ clg_status clg_session_clone(clg_session *session, clg_session **out_session)
 {
     API_REQUIRE(out_session);
     *out_session = NULL;
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     return session_clone(session, out_session);
 }
 
@@ -124,13 +124,12 @@ clg_status clg_session_prepare(clg_session *session, clg_progress_callback progr
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-static clg_status read_dims(const char *function, size_t rank, const int64_t *dims,
-                            shape *out_shape)
+/* Reads the shape that a caller gives for an input; errors name both. */
+static clg_status read_dims(const char *function, const char *name, size_t rank,
+                            const int64_t *dims, shape *out_shape)
 {
-    clg_status status = shape_make(rank, dims, out_shape);
-    if (status == CLG_OK && !shape_is_known(out_shape))
-        status = error_set(CLG_ERROR_INVALID_ARGUMENT, "a dimension is negative");
-    return status == CLG_OK ? CLG_OK : error_prefix(status, "%s", function);
+    const clg_status status = shape_make_known(rank, dims, out_shape);
+    return status == CLG_OK ? CLG_OK : error_prefix(status, "%s: input '%s'", function, name);
 }
 
 clg_status clg_session_set_input_shape(clg_session *session, const char *name, size_t rank,
@@ -139,7 +138,7 @@ clg_status clg_session_set_input_shape(clg_session *session, const char *name, s
     size_t index;
     shape s;
     API_REQUIRE(name);
-    CLG_TRY(read_dims(__func__, rank, dims, &s));
+    CLG_TRY(read_dims(__func__, name, rank, dims, &s));
     ENTER(session);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_set_shape(session, index, &s);
@@ -179,8 +178,9 @@ clg_status clg_session_set_input_data(clg_session *session, const char *name, cl
     limits_scope scope;
     API_REQUIRE(name);
     if (!dtype_find(dtype))
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: %d is not a dtype", __func__, (int)dtype);
-    CLG_TRY(read_dims(__func__, rank, dims, &s));
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: input '%s': %d is not a dtype", __func__,
+                         name, (int)dtype);
+    CLG_TRY(read_dims(__func__, name, rank, dims, &s));
     ENTER_WITHIN(session, &scope);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_check_tensor(session, index, dtype, &s);
@@ -204,7 +204,7 @@ clg_status clg_session_map_input(clg_session *session, const char *name, size_t 
     API_REQUIRE(out_data);
     *out_data = NULL;
     API_REQUIRE(name);
-    CLG_TRY(read_dims(__func__, rank, dims, &s));
+    CLG_TRY(read_dims(__func__, name, rank, dims, &s));
     ENTER_WITHIN(session, &scope);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_renew(session);
@@ -251,7 +251,7 @@ clg_status clg_session_run_async(clg_session *session)
 
 clg_status clg_session_wait(clg_session *session)
 {
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     return session_wait(session);
 }
 

@@ -21,7 +21,7 @@ clg_status clg_session_plan_text(clg_session *session, char **out_text)
     strbuf t;
     API_REQUIRE(out_text);
     *out_text = NULL;
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     CLG_TRY(session_enter(session));
     strbuf_init(&t, 0);
     clg_status status = session_refresh(session);
@@ -89,7 +89,7 @@ clg_status clg_session_nodes(clg_session *session, clg_node_info **out_nodes, si
     API_REQUIRE(out_n_nodes);
     *out_nodes = NULL;
     *out_n_nodes = 0;
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     CLG_TRY(session_enter(session));
     clg_status status = session_refresh(session);
     if (status == CLG_OK) status = session_plan(session, &p);
@@ -102,7 +102,7 @@ clg_status clg_session_nodes(clg_session *session, clg_node_info **out_nodes, si
 clg_status clg_session_keep_values(clg_session *session, const char *const *names, size_t n_names)
 {
     static const char *const none[] = {""};
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     if (n_names && !names)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_keep_values: names is NULL");
     CLG_TRY(session_enter(session));
@@ -120,7 +120,7 @@ clg_status clg_session_profile(clg_session *session, clg_step_profile **out_step
     API_REQUIRE(out_n_steps);
     *out_steps = NULL;
     *out_n_steps = 0;
-    API_REQUIRE(session);
+    API_REQUIRE_DEVICE(session);
     CLG_TRY(session_enter(session));
     if (!session->exec->context->profiling) {
         session_leave(session);

@@ -11,7 +11,7 @@ clg_status clg_stream_create(clg_session *const *sessions, size_t n_sessions,
     clg_stream_options o = CLG_STREAM_OPTIONS_INIT;
     API_REQUIRE(out_stream);
     *out_stream = NULL;
-    API_REQUIRE(sessions);
+    API_REQUIRE_DEVICE(sessions);
     API_OPTIONS(options, o);
     if (n_sessions == 0)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_stream_create: there is no session");
@@ -29,7 +29,7 @@ void clg_stream_free(clg_stream *stream) { stream_free(stream); }
 clg_status clg_stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
                           void *user)
 {
-    API_REQUIRE(stream);
+    API_REQUIRE_DEVICE(stream);
     API_REQUIRE(read);
     API_REQUIRE(write);
     return stream_run(stream, read, write, user);
@@ -37,13 +37,13 @@ clg_status clg_stream_run(clg_stream *stream, clg_stream_callback read, clg_stre
 
 void clg_stream_cancel(clg_stream *stream)
 {
-    if (stream) stream_cancel(stream);
+    if (stream && !fork_is_child()) stream_cancel(stream);
 }
 
 clg_status clg_stream_get_stats(clg_stream *stream, clg_stream_stats *out_stats)
 {
     clg_stream_stats stats = CLG_STREAM_STATS_INIT;
-    API_REQUIRE(stream);
+    API_REQUIRE_DEVICE(stream);
     API_REQUIRE(out_stats);
     stream_get_stats(stream, &stats);
     return api_write_result(__func__, &stats, sizeof stats, out_stats);

@@ -8,15 +8,11 @@
 
 static clg_status check_shape(clg_dtype dtype, size_t rank, const int64_t *dims, shape *out_shape)
 {
-    char words[SHAPE_TEXT_BYTES];
     if (!dtype_find(dtype)) {
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is not a dtype", (int)dtype);
     }
     if (rank > 0) API_REQUIRE(dims);
-    CLG_TRY(shape_make(rank, dims, out_shape));
-    if (shape_is_known(out_shape)) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_ARGUMENT, "shape %s has a dimension below zero",
-                     shape_text(out_shape, words));
+    return shape_make_known(rank, dims, out_shape);
 }
 
 clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
@@ -61,7 +57,7 @@ clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t
 {
     API_REQUIRE(out_value);
     *out_value = NULL;
-    API_REQUIRE(context);
+    API_REQUIRE_DEVICE(context);
     shape s;
     int64_t n;
     size_t size_bytes;

@@ -5,7 +5,7 @@
 #ifndef CLG_API_ARGUMENTS_H
 #define CLG_API_ARGUMENTS_H
 
-#include "base/error.h"
+#include "base/threads.h"
 
 /* Makes the calling function return INVALID_ARGUMENT, with a message that names it and the
  * argument, if the argument is NULL. */
@@ -13,6 +13,14 @@
     do {                                                                                           \
         if (!(argument))                                                                           \
             return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: " #argument " is NULL", __func__);   \
+    } while (0)
+
+/* As API_REQUIRE, for a context, session or stream, or a value that must be on a device: makes the
+ * calling function return FORKED in the child of a fork, where they cannot be used. */
+#define API_REQUIRE_DEVICE(argument)                                                               \
+    do {                                                                                           \
+        API_REQUIRE(argument);                                                                     \
+        CLG_TRY(fork_check());                                                                     \
     } while (0)
 
 /* Copies a caller's option struct: the bytes that both the caller's version of the struct and ours

@@ -35,6 +35,7 @@ static const struct status_row {
     {CLG_ERROR_BUSY, "CLG_ERROR_BUSY", "the session is running another request"},
     {CLG_ERROR_INTERNAL, "CLG_ERROR_INTERNAL", "a defect of clgraph"},
     {CLG_ERROR_LIMIT, "CLG_ERROR_LIMIT", "the work exceeds a limit of the options"},
+    {CLG_ERROR_FORKED, "CLG_ERROR_FORKED", "the process was forked after OpenCL was used"},
 };
 
 static const struct status_row *find(clg_status status)

@@ -99,6 +99,9 @@ const char *sys_env(const char *name);
 bool sys_strerror(int number, char *buffer, size_t n_bytes);
 /* As pthread_create; the new thread blocks the program's signals. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
+/* Calls child() in each process that is forked from now on, before fork returns in it. Does nothing
+ * on systems without fork. */
+void sys_at_fork(void (*child)(void));
 /* Returns a folder from an environment variable, borrowed as from sys_env, and sets *out_subfolder
  * to the folder of the user's caches in it (NULL: the folder itself). NULL if no variable is set.
  */

@@ -106,6 +106,9 @@ typedef struct device_caps {
     bool never_auto;  /* auto skips it; auto_reason says why */
     bool is_default;
     bool probed; /* the fields below are valid; before probing they are false or 0 */
+    /* Of host memory that the device reads in place, without a copy: its address must be a multiple
+     * of this. 0: the device copies it. */
+    uint32_t zero_copy_align_bytes;
     bool fp16, fp64, subgroups, int8_dot;
     matrix_unit matrix;
     /* SIMD class: whether the device has vector instructions that compute, in each 32-bit lane, a

@@ -76,14 +76,19 @@ static clg_status load(void)
 
 #endif
 
+/* Also watches for forks: from the first call on, a driver may have threads. */
 static void load_and_remember(void)
 {
+    fork_watch(true);
     clg_status status = load();
-    if (status != CLG_OK) error_save(status, &load_failure);
+    if (status == CLG_OK) return;
+    fork_watch(false);
+    error_save(status, &load_failure);
 }
 
 clg_status cl_api_load(void)
 {
+    CLG_TRY(fork_check());
     (void)pthread_once(&load_once, load_and_remember);
     return load_failure.status == CLG_OK ? CLG_OK : error_restore(&load_failure);
 }

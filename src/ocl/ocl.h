@@ -97,9 +97,9 @@ typedef enum ocl_buffer_flags {
  * size requested and the size in use. */
 clg_status ocl_buffer_create(ocl_context *ocl, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer);
-/* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, for a device that
- * reads host memory in place. The memory must stay unchanged for the buffer's lifetime. It does not
- * count as device memory. */
+/* Creates a zero-copy buffer over host memory, for a device that reads memory of its alignment in
+ * place (zero_copy_align_bytes); others copy it. The memory must stay unchanged for the buffer's
+ * lifetime. It does not count as device memory. */
 clg_status ocl_buffer_zero_copy(ocl_context *ocl, const void *data, size_t size_bytes,
                                 ocl_buffer **out_buffer);
 /* Creates a buffer that has only a size, for arguments of draft kernels that are not launched. */

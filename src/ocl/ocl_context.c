@@ -58,11 +58,13 @@ clg_status context_check(ocl_context *ocl, cl_int code, const char *call)
 
 bool ocl_context_is_lost(const ocl_context *ocl)
 {
-    return atomic_load_explicit(&ocl->lost_code, memory_order_relaxed) != CL_SUCCESS;
+    return atomic_load_explicit(&ocl->lost_code, memory_order_relaxed) != CL_SUCCESS ||
+           fork_is_child();
 }
 
 clg_status ocl_context_require(const ocl_context *ocl)
 {
+    CLG_TRY(fork_check());
     if (!ocl_context_is_lost(ocl)) return CLG_OK;
     const int code = atomic_load(&ocl->lost_code);
     const clg_status status = error_set(CLG_ERROR_DEVICE_LOST, "device '%s' was lost: %s (%d)",

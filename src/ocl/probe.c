@@ -312,7 +312,7 @@ static uint32_t processor_bits(void)
 
 /* Name of the cache record of all results. Results found without a compile helper have another
  * name, since some probes were skipped. */
-#define PROBE_KEY "probes 6%s, vectors of %d, processor %08x"
+#define PROBE_KEY "probes 7%s, vectors of %d, processor %08x"
 
 /* Returns the kind of dot product to use: the first one whose probe passed, the Khronos extension
  * before the instructions of vendors. */
@@ -347,6 +347,7 @@ static clg_status find_out(ocl_context *ocl, void *jobs, size_t which)
 typedef struct probe_record {
     uint8_t proved[PROBE_END];
     quirk_answers quirks;
+    uint32_t zero_copy_align_bytes;
 } probe_record;
 
 static clg_status builtins_pass(ocl_context *ocl, bool *out_passes)
@@ -375,6 +376,7 @@ static clg_status run_all(ocl_context *ocl, device_caps *caps, probe_record *r, 
         r->proved[which] = findings[which].proved;
         *out_sure = *out_sure && findings[which].sure;
     }
+    CLG_TRY(zero_copy_measure(ocl, &r->zero_copy_align_bytes));
     return measure_quirks(ocl, caps, r);
 }
 
@@ -413,6 +415,7 @@ clg_status probe_device(ocl_context *ocl, device_caps *caps)
             ocl_context_remember(ocl, key, "what the device can do", &r, sizeof r);
     }
     take_features(caps, r.proved);
+    caps->zero_copy_align_bytes = r.zero_copy_align_bytes;
     return quirks_apply(caps, &r.quirks);
 }
 

@@ -7,9 +7,10 @@
 
 #include "ocl/ocl_context.h"
 
-/* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind, dot_bytes, dot_shorts and matrix of
- * caps. The results are cached for this device, driver and library. Features whose
- * probe does not pass are false. Fails when memory runs out or the device is lost. */
+/* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind, dot_bytes, dot_shorts, matrix and
+ * zero_copy_align_bytes of caps. The results are cached for this device, driver and library.
+ * Features whose probe does not pass are false. Fails when memory runs out or the device is
+ * lost. */
 clg_status probe_device(ocl_context *ocl, device_caps *caps);
 /* Implements ocl_context_emulate_matrix. */
 clg_status probe_emulated_matrix(ocl_context *ocl, device_caps *caps);

@@ -2,7 +2,8 @@
  *
  * Times builds and launches that a quirk would make slow. Times are the least of several, in turn
  * with what they are compared with, and the margins are wide: the measured effects are 3 to 4 times
- * as large.
+ * as large. Also finds out whether a device reads host memory in place, which is no question of
+ * time: it shows in what the device reads after the host has written.
  */
 #include "ocl/probe_quirks.h"
 
@@ -15,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The margins; quirk_rows states them too. */
 #define BUILD_FACTOR 2.0 /* measured with PoCL 3.0 and 3.1: 3 to 4 */
@@ -162,6 +164,73 @@ static clg_status are_arguments_costly(ocl_context *ocl, bool *out_present)
     clg_status status = compare_launches(ocl, &b, out_present);
     clear(&b);
     return status;
+}
+
+/* ---- host memory in place -------------------------------------------------------------------- */
+
+#define SHARED_BYTES ((size_t)64 << 10) /* drivers may treat small buffers in another way */
+#define MAX_SHARED_ALIGN MEMORY_ALIGNMENT
+#define N_WRITES 3
+
+/* Copies the buffer on the device, reads the copy into `got`, and compares it with `host`. */
+static clg_status reads_host(ocl_queue *q, ocl_buffer *b, ocl_buffer *copy, const uint8_t *host,
+                             uint8_t *got, bool *out_same)
+{
+    CLG_TRY(ocl_queue_copy(q, b, 0, copy, 0, SHARED_BYTES));
+    CLG_TRY(ocl_queue_read(q, copy, 0, got, SHARED_BYTES, true));
+    *out_same = memcmp(got, host, SHARED_BYTES) == 0;
+    return CLG_OK;
+}
+
+/* Sets *out_in_place to whether a buffer over this memory always has what the host wrote last. A
+ * driver that copies the memory, at once or when it is first used, misses a later write. */
+static clg_status is_in_place(ocl_context *ocl, ocl_queue *q, ocl_buffer *copy, uint8_t *host,
+                              uint8_t *got, bool *out_in_place)
+{
+    ocl_buffer *b;
+    *out_in_place = true;
+    memset(host, 0, SHARED_BYTES);
+    clg_status status = ocl_buffer_zero_copy(ocl, host, SHARED_BYTES, &b);
+    for (int i = 1; i <= N_WRITES && status == CLG_OK && *out_in_place; i++) {
+        for (size_t k = 0; k < SHARED_BYTES; k++) host[k] = (uint8_t)(k * 7 + (size_t)i);
+        status = reads_host(q, b, copy, host, got, out_in_place);
+    }
+    ocl_buffer_free(b);
+    return status;
+}
+
+/* Tries addresses that are multiples of 4, 8 and so on up to 128, and of nothing larger. */
+static clg_status try_alignments(ocl_context *ocl, ocl_queue *q, ocl_buffer *copy, uint8_t *memory,
+                                 uint32_t *out_align_bytes)
+{
+    const uint32_t aligned = context_caps(ocl)->buffer_align_bytes;
+    const uint32_t most = aligned < MAX_SHARED_ALIGN ? aligned : MAX_SHARED_ALIGN;
+    bool in_place = false;
+    for (uint32_t align = 4; align <= most && !in_place; align *= 2) {
+        CLG_TRY(is_in_place(ocl, q, copy, memory + SHARED_BYTES + align, memory, &in_place));
+        if (in_place) *out_align_bytes = align;
+    }
+    return CLG_OK;
+}
+
+clg_status zero_copy_measure(ocl_context *ocl, uint32_t *out_align_bytes)
+{
+    const device_caps *caps = context_caps(ocl);
+    ocl_queue *q = NULL;
+    ocl_buffer *copy = NULL;
+    *out_align_bytes = 0;
+    if (caps->kind != CLG_DEVICE_CPU || caps->is_software) return CLG_OK;
+    uint8_t *memory = memory_alloc_aligned(2 * SHARED_BYTES + MAX_SHARED_ALIGN);
+    if (!memory) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = ocl_queue_create_own(ocl, &q);
+    if (status == CLG_OK) status = ocl_buffer_create(ocl, SHARED_BYTES, OCL_BUFFER_DEVICE, &copy);
+    if (status == CLG_OK) status = try_alignments(ocl, q, copy, memory, out_align_bytes);
+    ocl_queue_free(q); /* waits */
+    ocl_buffer_free(copy);
+    memory_free_aligned(memory);
+    log_write(CLG_LOG_DEBUG, "'%s' reads host memory in place at multiples of %u bytes (0: never)",
+              context_record(ocl)->name, (unsigned)*out_align_bytes);
+    return status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK : status;
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

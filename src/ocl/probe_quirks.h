@@ -23,6 +23,10 @@ typedef clg_status (*quirk_check)(ocl_context *ocl, bool *out_passes);
  * memory runs out or the device is lost. */
 clg_status quirks_measure(ocl_context *ocl, device_caps *caps, uint32_t wanted,
                           quirk_check declarations_pass, quirk_answers *out_answers);
+/* Sets *out_align_bytes to the least power of two, 4 or more, so that the device reads host memory
+ * at multiples of it in place; 0: never, or not a CPU. Integrated GPUs share memory in whole pages
+ * only. Fails when memory runs out or the device is lost. */
+clg_status zero_copy_measure(ocl_context *ocl, uint32_t *out_align_bytes);
 /* Applies answers to quirks and quirk_names of caps. */
 clg_status quirks_apply(device_caps *caps, const quirk_answers *answers);
 

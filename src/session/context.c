@@ -54,7 +54,7 @@ device_context *context_retain(device_context *context)
 
 void context_free(device_context *context)
 {
-    if (!context || !refcount_release(&context->refs)) return;
+    if (fork_is_child() || !context || !refcount_release(&context->refs)) return;
     ocl_queue_free(context->utility);
     tuning_table_free(context->choices);
     selftest_records_deinit(&context->records);
@@ -144,6 +144,7 @@ typedef struct device_storage {
 static void storage_release(void *storage)
 {
     device_storage *s = storage;
+    if (fork_is_child()) return; /* the parent's */
     ocl_buffer_free(s->buffer);
     context_free(s->context);
     memory_free(s);
@@ -152,6 +153,7 @@ static void storage_release(void *storage)
 static clg_status storage_read(void *storage, size_t offset_bytes, void *data, size_t size_bytes)
 {
     device_storage *s = storage;
+    CLG_TRY(fork_check());
     return context_download(s->context, s->buffer, offset_bytes, data, size_bytes);
 }
 
@@ -161,6 +163,7 @@ static clg_status storage_write(void *storage, size_t offset_bytes, const void *
 {
     device_storage *s = storage;
     device_context *context = s->context;
+    CLG_TRY(fork_check());
     if (size_bytes == 0) return CLG_OK;
     mutex_lock(&context->utility_lock);
     clg_status status =

@@ -111,7 +111,7 @@ clg_context *context_handle_retain(clg_context *context)
 
 void context_handle_free(clg_context *context)
 {
-    if (!context || !refcount_release(&context->refs)) return;
+    if (fork_is_child() || !context || !refcount_release(&context->refs)) return;
     context_free(context->current);
     arena_deinit(&context->memory);
     mutex_deinit(&context->recovery);

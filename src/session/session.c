@@ -120,7 +120,7 @@ clg_status session_clone(clg_session *s, clg_session **out_session)
 
 void session_free(clg_session *s)
 {
-    if (!s) return;
+    if (!s || fork_is_child()) return; /* its worker and its device are the parent's */
     session_stop_worker(s);
     free_inputs(s);
     free_outputs(s->outputs, s->n_outputs);

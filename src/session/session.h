@@ -109,7 +109,8 @@ void session_set_exec(clg_session *s, session_exec *e);
 /* The outputs and inputs of sessions; for another frame. */
 extern const frame_owner session_frame_owner;
 
-/* Enters the session for one request; returns BUSY if another request has entered it. */
+/* Enters the session for one request; returns BUSY if another request has entered it, and FORKED in
+ * the child of a fork. */
 clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
 

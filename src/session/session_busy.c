@@ -6,6 +6,7 @@
 
 clg_status session_enter(clg_session *s)
 {
+    CLG_TRY(fork_check());
     if (atomic_exchange(&s->busy, true))
         return error_set(CLG_ERROR_BUSY,
                          "the session is working on another request: wait for it, or use a clone");

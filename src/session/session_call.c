@@ -32,12 +32,7 @@ static clg_status check_data(clg_session *s, size_t index, const clg_call_input 
     if (!dtype_find(in->dtype))
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s': %d is not a dtype", name,
                          (int)in->dtype);
-    if (in->rank > 0 && !in->dims)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s': dims is NULL", name);
-    clg_status status = shape_make(in->rank, in->dims, &dims);
-    if (status == CLG_OK && !shape_is_known(&dims))
-        status = error_set(CLG_ERROR_INVALID_ARGUMENT, "shape %s has a dimension below zero",
-                           shape_text(&dims, text));
+    const clg_status status = shape_make_known(in->rank, in->dims, &dims);
     if (status != CLG_OK) return error_prefix(status, "input '%s'", name);
     CLG_TRY(session_check_tensor(s, index, in->dtype, &dims));
     if (in->dtype == CLG_STRING)
@@ -201,8 +196,8 @@ static void choose_outputs(clg_session *s)
     }
 }
 
-/* Describes the result of output `index` to the caller, and makes it a value unless the run wrote it
- * into the caller's memory. */
+/* Describes the result of output `index` to the caller, and makes it a value unless the run wrote
+ * it into the caller's memory. */
 static clg_status return_output(clg_session *s, size_t index)
 {
     session_output *out = &s->outputs[index];

@@ -23,7 +23,8 @@ static bool extent(const shape *s, int64_t *out_extent)
     return true;
 }
 
-clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape)
+/* Makes a shape; `least` is the smallest valid dimension. */
+static clg_status make(size_t rank, const int64_t *dims, int64_t least, shape *out_shape)
 {
     *out_shape = shape_unknown();
     if (rank > CLG_MAX_RANK) {
@@ -36,7 +37,7 @@ clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape)
     }
     shape s = {.rank = (int)rank};
     for (size_t i = 0; i < rank; i++) {
-        if (dims[i] < DIM_UNKNOWN) {
+        if (dims[i] < least) {
             return error_set(CLG_ERROR_INVALID_ARGUMENT, "dimension %zu is negative: %" PRId64, i,
                              dims[i]);
         }
@@ -50,6 +51,16 @@ clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape)
     }
     *out_shape = s;
     return CLG_OK;
+}
+
+clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape)
+{
+    return make(rank, dims, DIM_UNKNOWN, out_shape);
+}
+
+clg_status shape_make_known(size_t rank, const int64_t *dims, shape *out_shape)
+{
+    return make(rank, dims, 0, out_shape);
 }
 
 bool shape_is_known(const shape *s)

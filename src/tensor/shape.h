@@ -20,6 +20,8 @@ shape shape_scalar(void);
 /* Makes a shape. Returns INVALID_ARGUMENT for a rank above CLG_MAX_RANK, a dimension below -1, and
  * more elements than int64 can count. */
 clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape);
+/* As shape_make, with a dimension of -1 an error, too. */
+clg_status shape_make_known(size_t rank, const int64_t *dims, shape *out_shape);
 bool shape_is_known(const shape *s); /* rank and all dimensions are known */
 bool shape_equal(const shape *a, const shape *b);
 /* Counts the elements; *out_n is DIM_UNKNOWN if rank or a dimension is unknown. Returns an error if

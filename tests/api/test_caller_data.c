@@ -39,11 +39,14 @@ TEST(caller_data__inputs_are_checked_before_they_are_read)
     assert_error(give(s, "z", CLG_FLOAT32, 2, DIMS(2, 3), 24), CLG_ERROR_NOT_FOUND, "'z'");
     assert_error(give(s, "x", CLG_INT32, 2, DIMS(2, 3), 24), CLG_ERROR_UNSUPPORTED_DTYPE, "int32");
     assert_error(give(s, "x", (clg_dtype)99, 2, DIMS(2, 3), 24), CLG_ERROR_INVALID_ARGUMENT,
-                 "99 is not a dtype");
-    assert_error(give(s, "x", CLG_FLOAT32, 2, DIMS(3, 2), 24), CLG_ERROR_SHAPE, "[3,2]");
-    assert_error(give(s, "x", CLG_FLOAT32, 1, DIMS(6), 24), CLG_ERROR_SHAPE, "[6]");
+                 "input 'x': 99 is not a dtype");
+    assert_error(
+        give(s, "x", CLG_FLOAT32, 2, DIMS(3, 2), 24), CLG_ERROR_SHAPE,
+        "input 'x' has shape [2,?] in the model, [3,2] was given: dimension 0 is 3, not 2");
+    assert_error(give(s, "x", CLG_FLOAT32, 1, DIMS(6), 24), CLG_ERROR_SHAPE,
+                 "input 'x' has shape [2,?] in the model, [6] was given: the rank is 1, not 2");
     assert_error(give(s, "x", CLG_FLOAT32, 2, DIMS(2, -1), 24), CLG_ERROR_INVALID_ARGUMENT,
-                 "negative");
+                 "input 'x': dimension 1 is negative: -1");
     clg_session_free(s);
 }
 

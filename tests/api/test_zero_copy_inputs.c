@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests inputs that a CPU device uses in place in host memory: large ones whose address has
- * OpenCL's buffer alignment. Others must be copied. Results must be equal, and the application may
- * change a value's memory once the run has ended.
+ * Tests inputs that a CPU device uses in place in host memory: large ones at an address that the
+ * driver and the kernels take. Others must be copied. Results must be equal, and the application
+ * may change a value's memory once the run has ended.
  */
 #include "support/fixtures/sized_data.h"
 #include "support/unit.h"
@@ -10,6 +10,8 @@
 #include "support/fixtures/build_session.h"
 #include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
+
+#include "session/context_handle.h"
 
 #include <clgraph/inspect.h>
 
@@ -69,6 +71,69 @@ TEST(zero_copy__is_not_copied)
     /* y and z take device memory; a copy of x would be a third. */
     assert_between(device_bytes() - before, 2 * N * sizeof(float), 3 * N * sizeof(float) - 1);
     clg_value_free(x);
+    clg_session_free(s);
+}
+
+/* Runs with an input at `at` bytes behind an address with OpenCL's buffer alignment, in a session
+ * of its own. Returns whether the device copied it. */
+static bool is_copied(clg_kernel_class kernels, size_t at)
+{
+    _Alignas(128) static char memory[N * sizeof(float) + 256];
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_value *x;
+    static float y[N];
+    options.kernels = kernels;
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, COLUMNS), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("x"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    clg_session *s = build_session(context, g, &options);
+    const uint64_t before = device_bytes();
+    for (int i = 0; i < N; i++) {
+        const float f = number(i, (int)at);
+        memcpy(memory + at + (size_t)i * sizeof f, &f, sizeof f);
+    }
+    assert_ok(
+        clg_value_wrap(CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), memory + at, sizeof y, NULL, NULL, &x));
+    assert_ok(clg_session_set_input(s, "x", x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    for (int i = 0; i < N; i++) assert_true(y[i] == -number(i, (int)at));
+    const bool copied = device_bytes() - before >= 2 * N * sizeof(float); /* besides y */
+    clg_value_free(x);
+    clg_session_free(s);
+    return copied;
+}
+
+/* PoCL reads host memory in place at any address. The kernels of the SIMD class take floats at any
+ * multiple of 4 bytes; those of the other class may not. */
+TEST(zero_copy__alignment)
+{
+    const uint32_t align = ocl_context_caps(context->current->ocl)->zero_copy_align_bytes;
+    assert_int_equal(align, 4);
+    for (size_t at = 0; at < 128; at++) {
+        assert_int_equal(is_copied(CLG_KERNELS_SIMD, at), at % 4 != 0);
+        if (at % 8 == 0) assert_int_equal(is_copied(CLG_KERNELS_SIMT, at), at != 0);
+    }
+}
+
+/* The same for data of clg_session_call. */
+TEST(zero_copy__data_of_a_call)
+{
+    _Alignas(128) static float memory[N + 4];
+    static float y[N], z[N];
+    clg_session *s = open_session();
+    const uint64_t before = device_bytes();
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++) memory[4 + i] = number(i, round);
+        const clg_call_input in = {"x",        CLG_FLOAT32, 2,   DIMS(ROWS, COLUMNS),
+                                   memory + 4, sizeof y,    NULL};
+        clg_call_output out[] = {{.name = "y", .data = y, .capacity_bytes = sizeof y},
+                                 {.name = "z", .data = z, .capacity_bytes = sizeof z}};
+        assert_ok(clg_session_call(s, &in, 1, out, 2));
+        for (int i = 0; i < N; i++) assert_true(y[i] == -number(i, round) && z[i] == -y[i]);
+    }
+    assert_between(device_bytes() - before, 2 * N * sizeof(float), 3 * N * sizeof(float) - 1);
     clg_session_free(s);
 }
 

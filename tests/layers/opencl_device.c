@@ -26,6 +26,8 @@
  *                        functions those are absent that may be, and no extension is there
  *   CLG_DEVICE_LACKS     words: double (programs that use it do not compile), images (a call of a
  *                        function of images ends the process)
+ *   CLG_DEVICE_IN_PLACE  only buffers over host memory at multiples of this are in place; others
+ *                        are copies, and have zeros, so that a test sees one by its results
  *   CLG_DEVICE_SILENT    1: enforces all that and reports what the driver does, so that a test can
  *                        show that it fails where a limit is not respected
  *
@@ -214,12 +216,18 @@ static cl_mem CL_API_CALL wrap_clCreateBuffer(cl_context context, cl_mem_flags f
         code = CL_INVALID_BUFFER_SIZE;
     else if (atomic_fetch_add(&used_bytes, size) + size > max_memory())
         code = CL_MEM_OBJECT_ALLOCATION_FAILURE, atomic_fetch_sub(&used_bytes, size);
+    void *zeros = NULL;
+    if ((flags & CL_MEM_USE_HOST_PTR) && (uintptr_t)host % number_of("CLG_DEVICE_IN_PLACE", 1)) {
+        flags = (flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR) | CL_MEM_COPY_HOST_PTR;
+        host = zeros = calloc(1, size);
+    }
     if (code == CL_SUCCESS) {
         memory = next->clCreateBuffer(context, flags, size, host, &code);
         if (!memory || next->clSetMemObjectDestructorCallback(
                            memory, give_back, (void *)(uintptr_t)size) != CL_SUCCESS)
             atomic_fetch_sub(&used_bytes, size);
     }
+    free(zeros);
     if (out_code) *out_code = code;
     return memory;
 }

@@ -259,6 +259,8 @@ int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argumen
     return failed;
 }
 
+void sys_at_fork(void (*child)(void)) { (void)pthread_atfork(NULL, NULL, child); }
+
 const char sys_cache_variables[] = "neither XDG_CACHE_HOME nor HOME is set";
 
 const char *sys_cache_base(const char **out_subfolder)

@@ -479,6 +479,8 @@ int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argumen
     return pthread_create(out_thread, NULL, body, argument);
 }
 
+void sys_at_fork(void (*child)(void)) { (void)child; }
+
 uint64_t time_now_ns(void)
 {
     LARGE_INTEGER frequency, count;

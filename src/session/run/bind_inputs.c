@@ -209,24 +209,37 @@ static clg_status bind_aggregate(run_state *r, size_t i)
 /* For smaller inputs a copy is not slower than creating a buffer. */
 #define ZERO_COPY_BYTES ((size_t)64 << 10)
 
-/* Returns whether the device is to read a host value's memory in place: on CPUs with a known
- * driver. Integrated GPUs are excluded: their drivers copy memory that does not begin and end at a
- * page boundary. */
-static bool may_zero_copy(const run_state *r, const void *data, size_t size_bytes)
+/* The smallest page: memory before an address, down to a multiple of this, can be read if the byte
+ * at the address can. */
+#define PAGE_BYTES 4096
+
+/* Returns whether the device is to read the memory of a host value in place, and sets *out_before
+ * to the bytes before it with which a buffer must begin, since the device takes only addresses of
+ * its alignment. Kernels of the SIMD class begin at any element, and read 4 bytes at a time of
+ * smaller ones; others, and CLBlast, may read whole vectors from the start of a tensor on. See
+ * decision 57. */
+static bool may_zero_copy(const run_state *r, size_t i, const void *data, size_t size_bytes,
+                          size_t *out_before)
 {
-    const device_caps *caps = ocl_context_caps(r->session->exec->context->ocl);
-    return caps->kind == CLG_DEVICE_CPU &&
-           (caps->family == PLATFORM_POCL || caps->family == PLATFORM_INTEL_CPU) &&
-           size_bytes >= ZERO_COPY_BYTES && caps->buffer_align_bytes > 0 &&
-           (uintptr_t)data % caps->buffer_align_bytes == 0;
+    const session_exec *e = r->session->exec;
+    const device_caps *caps = ocl_context_caps(e->context->ocl);
+    const size_t device = caps->zero_copy_align_bytes, element = dtype_size(r->facts[i].dtype);
+    if (size_bytes < ZERO_COPY_BYTES || device == 0 || device > PAGE_BYTES) return false;
+    size_t needed = element > 4 ? element : 4;
+    if (e->options.kernel_class != CLG_KERNELS_SIMD) needed = caps->buffer_align_bytes;
+    *out_before = (uintptr_t)data % device;
+    return (uintptr_t)data % needed == 0;
 }
 
-static clg_status zero_copy_input(run_state *r, size_t i, const void *data, size_t size_bytes)
+/* Makes the memory of a value the memory of input i. */
+static clg_status zero_copy_input(run_state *r, size_t i, const void *data, size_t size_bytes,
+                                  size_t before)
 {
     frame *f = r->session->frame;
     ocl_buffer *b;
-    CLG_TRY(ocl_buffer_zero_copy(r->session->exec->context->ocl, data, size_bytes, &b));
-    frame_set_foreign(f, &f->inputs[i], b, 0);
+    CLG_TRY(ocl_buffer_zero_copy(r->session->exec->context->ocl, (const char *)data - before,
+                                 before + size_bytes, &b));
+    frame_set_foreign(f, &f->inputs[i], b, before);
     f->inputs[i].is_zero_copy = true;
     ocl_buffer_free(b);
     return CLG_OK;
@@ -245,7 +258,7 @@ static clg_status bind_input(run_state *r, size_t i)
     clg_session *s = r->session;
     session_input *in = &s->inputs[i];
     frame_memory *m = &s->frame->inputs[i];
-    size_t size_bytes;
+    size_t size_bytes, before;
     if (in->mapped) return session_unmap(s, i);
     if (in->carried || in->filled || r->facts[i].dtype == CLG_STRING) return CLG_OK;
     CLG_TRY(tensor_bytes_of(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
@@ -257,7 +270,8 @@ static clg_status bind_input(run_state *r, size_t i)
     }
     const void *data = value_host_data(in->value);
     if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
-    if (may_zero_copy(r, data, size_bytes)) return zero_copy_input(r, i, data, size_bytes);
+    if (may_zero_copy(r, i, data, size_bytes, &before))
+        return zero_copy_input(r, i, data, size_bytes, before);
     CLG_TRY(frame_reserve(s->frame, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     return ocl_queue_write(s->frame->queue, m->buffer, 0, data, size_bytes, false);
 }

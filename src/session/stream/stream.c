@@ -116,7 +116,7 @@ clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
 
 void stream_free(clg_stream *stream)
 {
-    if (!stream) return;
+    if (!stream || fork_is_child()) return;
     for (size_t i = 0; stream->workers && i < stream->n_workers; i++)
         worker_free(&stream->workers[i]);
     memory_free(stream->workers);

@@ -329,7 +329,7 @@ TEST(call__maps_are_inputs)
     clg_session_free(s);
 }
 
-/* ---- what stays in the session ---------------------------------------------------------------- */
+/* ---- what stays in the session --------------------------------------------------------------- */
 
 TEST(call__data_is_unset_and_the_rest_stays)
 {

@@ -77,6 +77,20 @@ static clg_status run_async(work *w)
     return status == CLG_OK ? clg_session_wait(w->session) : status;
 }
 
+/* Runs by clg_session_call, which must return nothing when it is cancelled. */
+static clg_status call(work *w)
+{
+    const int64_t dims[] = {2};
+    float y[2];
+    const clg_call_input in = {"x", CLG_FLOAT32, 1, dims, x_floats, sizeof x_floats, NULL};
+    clg_call_output out = {.name = "y", .data = y, .capacity_bytes = sizeof y};
+    const clg_status status = clg_session_call(w->session, &in, 1, &out, 1);
+    assert_null(out.value);
+    assert_int_equal(out.size_bytes, status == CLG_OK ? sizeof y : 0);
+    assert_int_equal(out.rank, status == CLG_OK ? 1 : 0);
+    return status;
+}
+
 /* Runs a phase with a token that triggers itself at a check; returns the number of checks. */
 static size_t count_checks(clg_status (*phase)(work *w), work *w, size_t at, clg_status *out_status)
 {
@@ -183,7 +197,7 @@ static void run_with(work *w, const float *x, float y[2])
 /* What is cancelled has other inputs, so that nothing of it may be left in the next result. */
 TEST(cancel__a_run_ends_before_any_launch_and_the_next_one_is_right)
 {
-    static clg_status (*const phases[])(work * w) = {run, run_async, plan_it};
+    static clg_status (*const phases[])(work * w) = {run, run_async, call, plan_it};
     static const char *const kinds[] = {"live", "equal", "constants"};
     static const float others[2] = {7.0F, 0.25F};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

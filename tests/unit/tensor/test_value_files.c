@@ -25,7 +25,7 @@ TEST(value__checks_what_it_is_given)
     clg_value *v;
     const int64_t dims[3] = {2, -1, INT64_MAX};
     assert_error(clg_value_create(CLG_FLOAT32, 2, dims, &v), CLG_ERROR_INVALID_ARGUMENT,
-                 "below zero");
+                 "is negative");
     assert_null(v);
     assert_error(clg_value_create((clg_dtype)99, 1, dims, &v), CLG_ERROR_INVALID_ARGUMENT, "99");
     assert_error(clg_value_create(CLG_FLOAT32, 9, dims, &v), CLG_ERROR_INVALID_ARGUMENT,

@@ -58,6 +58,7 @@ static int status_code(clg_status status, stage when)
     case CLG_ERROR_OUT_OF_HOST_MEMORY:
     case CLG_ERROR_BUSY:
     case CLG_ERROR_LIMIT:
+    case CLG_ERROR_FORKED:
     case CLG_ERROR_INTERNAL: break;
     }
     return CODE_WORK;
