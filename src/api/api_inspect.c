@@ -148,7 +148,7 @@ clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes, siz
     graph *g;
     node_list *list = NULL;
     size_t n = 0;
-    CLG_TRY(onnx_load_file(path, ONNX_ALLOW_MISSING_DATA, &g));
+    CLG_TRY(onnx_load_file(path, ONNX_ALLOW_MISSING_DATA, NULL, &g));
     clg_status status = graph_check(g);
     if (status == CLG_OK && !(list = make_list(count_nodes(g))))
         status = CLG_ERROR_OUT_OF_HOST_MEMORY;

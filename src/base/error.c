@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 
+#include "base/status.h"
 #include "base/system.h"
 
 #include <stdio.h>
@@ -98,4 +99,20 @@ bool error_is_unsupported(clg_status status)
 {
     return status == CLG_ERROR_UNSUPPORTED_OPERATOR || status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
            status == CLG_ERROR_UNSUPPORTED_DTYPE;
+}
+
+void error_callback_begin(error_record *out_before)
+{
+    error_save(CLG_OK, out_before);
+    error_write("%s", "");
+}
+
+clg_status error_callback_end(const error_record *before, clg_status status, const char *what)
+{
+    if (status == CLG_OK) return error_restore(before);
+    if (strncmp(status_name(status), "CLG_", 4) != 0)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s gave %d, which is not a status", what,
+                         (int)status);
+    if (error_text()[0] == '\0') return error_set(status, "%s gave %s", what, status_name(status));
+    return status;
 }

@@ -68,6 +68,12 @@ void error_save(clg_status status, error_record *out_record);
 /* Makes a copy the last error of this thread; returns its status. */
 clg_status error_restore(const error_record *record);
 
+/* Before a callback of the application is called: saves the last error and forgets its message. */
+void error_callback_begin(error_record *out_before);
+/* After it: returns its status, or INVALID_ARGUMENT for what is not one. After a failure without a
+ * message, records "WHAT gave CLG_ERROR_..."; after success, restores the saved error. */
+clg_status error_callback_end(const error_record *before, clg_status status, const char *what);
+
 /* Returns whether a status says that an operator, an attribute or a dtype is not supported. */
 bool error_is_unsupported(clg_status status);
 

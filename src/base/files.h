@@ -87,6 +87,8 @@ clg_status file_remove(const char *path);
 clg_status file_join(const char *folder, const char *name, char **out_path);
 /* Returns the folder part of a path, "." when there is none; freed by memory_free. */
 clg_status file_folder(const char *path, char **out_folder);
+/* Returns the part of a path behind its folder, "" for a folder with a separator; borrowed. */
+const char *file_base_name(const char *path);
 /* Returns whether a relative path stays inside its base folder: it is not empty, not absolute, and
  * has no ".." and no drive. Slashes and backslashes are separators on every system, so that a model
  * is accepted on all systems or on none. */

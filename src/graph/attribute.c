@@ -69,6 +69,9 @@ static clg_status copy_attribute(graph *g, const graph_attribute *a, graph_attri
         is_copied = is_copied && out_copy->as.strings;
         break;
     case ATTRIBUTE_NONE:
+        out_copy->as.message = copy_bytes(g, a->as.message, a->count, 1);
+        is_copied = is_copied && out_copy->as.message;
+        break;
     case ATTRIBUTE_FLOAT:
     case ATTRIBUTE_INT:
     case ATTRIBUTE_TENSOR:

@@ -269,12 +269,17 @@ static clg_status copy_values(const graph *from, graph *to)
         *copy = *v;
         copy->name = name;
         copy->missing_file = NULL;
+        copy->type_message = NULL;
         copy->constant = tensor_retain(v->constant);
         memset(copy->dim_names, 0, sizeof copy->dim_names);
         for (size_t d = 0; d < CLG_MAX_RANK; d++) {
             if (!v->dim_names[d]) continue;
             copy->dim_names[d] = arena_strdup(&to->memory, v->dim_names[d]);
             if (!copy->dim_names[d]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        }
+        if (v->type_message) {
+            copy->type_message = arena_strndup(&to->memory, v->type_message, v->type_bytes);
+            if (!copy->type_message) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         }
         if (v->missing_file) {
             copy->missing_file = arena_strdup(&to->memory, v->missing_file);

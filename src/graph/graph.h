@@ -22,8 +22,8 @@ typedef uint32_t node_id;
 typedef struct graph graph;
 
 typedef enum attribute_type {
-    /* An attribute of a type that no supported operator has (sparse tensors, type descriptions);
-     * its value is not stored. */
+    /* An attribute of a type that no supported operator has (sparse tensors, type descriptions):
+     * its AttributeProto is kept, encoded, for saving. */
     ATTRIBUTE_NONE,
     ATTRIBUTE_FLOAT,
     ATTRIBUTE_INT,
@@ -38,13 +38,14 @@ typedef enum attribute_type {
 typedef struct graph_attribute {
     const char *name;
     attribute_type type;
-    size_t count; /* length of floats, ints, strings; bytes of s; 0 for other types */
+    size_t count; /* length of floats, ints, strings; bytes of s, message; 0 for other types */
     union {
         float f;
         int64_t i;
-        const char *s;  /* `count` bytes and a NUL */
-        tensor *tensor; /* a reference of the graph */
-        graph *graph;   /* owned by the graph */
+        const char *s;       /* `count` bytes and a NUL */
+        const char *message; /* of ATTRIBUTE_NONE: `count` bytes */
+        tensor *tensor;      /* a reference of the graph */
+        graph *graph;        /* owned by the graph */
         const float *floats;
         const int64_t *ints;
         const char *const *strings;
@@ -58,6 +59,9 @@ typedef struct value {
     clg_dtype dtype;     /* CLG_DTYPE_NONE while unknown; for maps: of their values */
     clg_dtype key_dtype; /* of the maps that the value is or contains; else CLG_DTYPE_NONE */
     shape dims;          /* as declared; rank and dimensions may be unknown */
+    const char
+        *type_message; /* encoded TypeProto of a declared type other than a tensor's, or NULL */
+    size_t type_bytes; /* of type_message */
     const char *dim_names[CLG_MAX_RANK]; /* symbol of a dimension, e.g. "N", or NULL */
     tensor *constant;                    /* elements of an initializer; a reference */
     node_id producer;                    /* NODE_NONE for inputs and constants */

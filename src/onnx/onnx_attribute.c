@@ -2,34 +2,25 @@
  *
  * Parses AttributeProto. The type is the declared one or, in older files without it (IR 1), that of
  * the field that is present. Attributes of types that no operator takes (sparse tensors, types,
- * lists of tensors and graphs) are kept by name only.
+ * lists of tensors and graphs) are kept as they are encoded.
  */
 #include "onnx/onnx_internal.h"
 
 #include <string.h>
 
-/* Fields of AttributeProto. */
-enum {
-    NAME = 1,
-    F = 2,
-    I = 3,
-    S = 4,
-    T = 5,
-    G = 6,
-    FLOATS = 7,
-    INTS = 8,
-    STRINGS = 9,
-    TYPE = 20,
-    REF_ATTR_NAME = 21
-};
-
 static const struct {
     uint32_t field;
     attribute_type type;
 } type_table[] = {/* indexed by AttributeProto.AttributeType */
-                  {0, ATTRIBUTE_NONE},        {F, ATTRIBUTE_FLOAT},   {I, ATTRIBUTE_INT},
-                  {S, ATTRIBUTE_STRING},      {T, ATTRIBUTE_TENSOR},  {G, ATTRIBUTE_GRAPH},
-                  {FLOATS, ATTRIBUTE_FLOATS}, {INTS, ATTRIBUTE_INTS}, {STRINGS, ATTRIBUTE_STRINGS}};
+                  {0, ATTRIBUTE_NONE},
+                  {ATTR_F, ATTRIBUTE_FLOAT},
+                  {ATTR_I, ATTRIBUTE_INT},
+                  {ATTR_S, ATTRIBUTE_STRING},
+                  {ATTR_T, ATTRIBUTE_TENSOR},
+                  {ATTR_G, ATTRIBUTE_GRAPH},
+                  {ATTR_FLOATS, ATTRIBUTE_FLOATS},
+                  {ATTR_INTS, ATTRIBUTE_INTS},
+                  {ATTR_STRINGS, ATTRIBUTE_STRINGS}};
 
 #define N_TYPES (sizeof type_table / sizeof type_table[0])
 
@@ -50,9 +41,9 @@ static clg_status look(const wire_cursor *message, attribute_reading *r)
         wire_field field;
         CLG_TRY(wire_next(&c, &field));
         if (field.number < 32) r->present |= (uint32_t)1 << field.number;
-        if (field.number == NAME) CLG_TRY(wire_get_bytes(&field, &r->name));
-        if (field.number == TYPE) CLG_TRY(wire_get_int(&field, &r->type));
-        if (field.number == REF_ATTR_NAME) {
+        if (field.number == ATTR_NAME) CLG_TRY(wire_get_bytes(&field, &r->name));
+        if (field.number == ATTR_TYPE) CLG_TRY(wire_get_int(&field, &r->type));
+        if (field.number == ATTR_REF_ATTR_NAME) {
             CLG_TRY(wire_get_bytes(&field, &r->reference));
             r->is_reference = r->reference.size_bytes > 0;
         }
@@ -213,25 +204,29 @@ static clg_status read_single(onnx_importer *im, const onnx_scope *s, const wire
         CLG_TRY(wire_next(&c, &field));
         if (field.number != number) continue;
         switch (number) {
-        case F: CLG_TRY(wire_get_float(&field, &a->as.f)); break;
-        case I: CLG_TRY(wire_get_int(&field, &a->as.i)); break;
-        case S: CLG_TRY(wire_get_bytes(&field, &bytes)); break;
-        case T: CLG_TRY(read_tensor(im, &c, &field, a)); break;
+        case ATTR_F: CLG_TRY(wire_get_float(&field, &a->as.f)); break;
+        case ATTR_I: CLG_TRY(wire_get_int(&field, &a->as.i)); break;
+        case ATTR_S: CLG_TRY(wire_get_bytes(&field, &bytes)); break;
+        case ATTR_T: CLG_TRY(read_tensor(im, &c, &field, a)); break;
         default: CLG_TRY(read_graph(im, s, &c, &field, a)); break;
         }
     }
-    if (number == S) {
+    if (number == ATTR_S) {
         a->as.s = bytes.data;
         a->count = bytes.size_bytes;
     }
-    bool is_empty = (number == T && !a->as.tensor) || (number == G && !a->as.graph);
+    bool is_empty = (number == ATTR_T && !a->as.tensor) || (number == ATTR_G && !a->as.graph);
     return is_empty ? error_set(CLG_ERROR_INVALID_MODEL, "its content is missing") : CLG_OK;
 }
 
 static clg_status read_payload(onnx_importer *im, const onnx_scope *s, const wire_cursor *message,
                                uint32_t field, graph_attribute *a)
 {
-    if (a->type == ATTRIBUTE_NONE) return CLG_OK;
+    if (a->type == ATTRIBUTE_NONE) {
+        a->as.message = (const char *)message->at;
+        a->count = (size_t)(message->end - message->at);
+        return CLG_OK;
+    }
     if (a->type == ATTRIBUTE_FLOATS || a->type == ATTRIBUTE_INTS || a->type == ATTRIBUTE_STRINGS) {
         return read_list(im, message, field, a);
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates tensors from TensorProtos, whose data are in the model itself or in external files. An
- * external file must be below the model's folder, after symbolic links are resolved, so that a
- * model cannot read other files.
+ * Creates tensors from TensorProtos, whose data are in the model itself, in external files, or in
+ * memory of the application's. An external file must be below the model's folder, after symbolic
+ * links are resolved, so that a model cannot read other files.
  */
 #include "base/files.h"
 #include "onnx/onnx_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct onnx_source {
@@ -126,14 +127,13 @@ static clg_status find_file(onnx_importer *im, const char *location, const char 
     return open_file(im, location, path, out_source);
 }
 
-static clg_status external_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,
-                                  const char **out_missing)
+/* Creates a tensor from an external file. */
+static clg_status file_tensor(onnx_importer *im, const tensor_proto *proto, const char *location,
+                              tensor **out_tensor, const char **out_missing)
 {
     char shown[NAME_TEXT_BYTES];
-    const char *location;
     char *path;
     onnx_source *file = NULL;
-    CLG_TRY(importer_name(&im->names[3], proto->location, "a location of data", &location));
     if (!file_name_is_inside(location)) {
         return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' is outside the model's folder",
                          name_text(location, shown));
@@ -154,6 +154,79 @@ static clg_status external_tensor(onnx_importer *im, const tensor_proto *proto, 
     const void *data = onnx_source_data(file, &size_bytes);
     tensor_owner owner = onnx_source_owner(file);
     return tensor_proto_resolve(proto, data, size_bytes, &owner, out_tensor);
+}
+
+/* ---- memory of the application's ------------------------------------------------------------- */
+
+struct onnx_memory {
+    refcount refs;
+    clg_external_data_callback get;
+    clg_release_callback release;
+    void *user;
+};
+
+clg_status onnx_memory_create(clg_external_data_callback get, clg_release_callback release,
+                              void *user, onnx_memory **out_memory)
+{
+    *out_memory = memory_zalloc(1, sizeof **out_memory);
+    if (!*out_memory) {
+        if (release) release(user);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    **out_memory = (onnx_memory){.get = get, .release = release, .user = user};
+    refcount_init(&(*out_memory)->refs);
+    return CLG_OK;
+}
+
+static void retain_memory(void *memory) { refcount_retain(&((onnx_memory *)memory)->refs); }
+
+static void release_memory(void *memory)
+{
+    onnx_memory *m = memory;
+    if (!refcount_release(&m->refs)) return;
+    if (m->release) m->release(m->user);
+    memory_free(m);
+}
+
+void onnx_memory_release(onnx_memory *memory)
+{
+    if (memory) release_memory(memory);
+}
+
+/* Asks the application for the bytes of a tensor, which are not copied. */
+static clg_status memory_tensor(const onnx_importer *im, const tensor_proto *proto,
+                                const char *location, tensor **out_tensor)
+{
+    onnx_memory *m = im->external;
+    char shown[NAME_TEXT_BYTES];
+    size_t size_bytes;
+    error_record before;
+    const void *data = NULL;
+    CLG_TRY(tensor_proto_external_bytes(proto, &size_bytes));
+    if (size_bytes > 0) {
+        error_callback_begin(&before);
+        clg_status status = error_callback_end(
+            &before, m->get(m->user, location, proto->external_offset, size_bytes, &data),
+            "the callback for external data");
+        if (status == CLG_OK && !data) {
+            status = error_set(CLG_ERROR_INVALID_ARGUMENT,
+                               "the callback for external data gave no pointer for %zu bytes at "
+                               "offset %" PRIu64 " of '%s'",
+                               size_bytes, proto->external_offset, name_text(location, shown));
+        }
+        if (status != CLG_OK) return tensor_proto_error(proto, status);
+    }
+    const tensor_owner owner = {.retain = retain_memory, .release = release_memory, .user = m};
+    return tensor_proto_from_external(proto, data, &owner, out_tensor);
+}
+
+static clg_status external_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,
+                                  const char **out_missing)
+{
+    const char *location;
+    CLG_TRY(importer_name(&im->names[3], proto->location, "a location of data", &location));
+    return im->external ? memory_tensor(im, proto, location, out_tensor)
+                        : file_tensor(im, proto, location, out_tensor, out_missing);
 }
 
 clg_status importer_tensor(onnx_importer *im, const tensor_proto *proto, tensor **out_tensor,

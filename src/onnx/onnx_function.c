@@ -9,20 +9,6 @@
 
 #include <string.h>
 
-/* Fields of FunctionProto, and of the NodeProto of a call. */
-enum {
-    FUNCTION_NAME = 1,
-    FUNCTION_INPUT = 4,
-    FUNCTION_OUTPUT = 5,
-    FUNCTION_ATTRIBUTE = 6,
-    FUNCTION_NODE = 7,
-    FUNCTION_OPSET_IMPORT = 9,
-    FUNCTION_DOMAIN = 10,
-    FUNCTION_ATTRIBUTE_PROTO = 11,
-    FUNCTION_OVERLOAD = 13
-};
-enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
-
 /* Maximum of onnx_importer.inlined_bytes: functions that call functions can expand a small file
  * exponentially. */
 #define MAX_INLINED_BYTES ((size_t)1 << 28)
@@ -65,7 +51,7 @@ static clg_status attribute_name(const wire_cursor *message, wire_bytes *out_nam
     while (!wire_at_end(&c)) {
         wire_field field;
         CLG_TRY(wire_next(&c, &field));
-        if (field.number == ATTRIBUTE_NAME) CLG_TRY(wire_get_bytes(&field, out_name));
+        if (field.number == ATTR_NAME) CLG_TRY(wire_get_bytes(&field, out_name));
     }
     return CLG_OK;
 }

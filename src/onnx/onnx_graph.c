@@ -10,26 +10,6 @@
 
 #include <string.h>
 
-/* Fields of the messages read here. */
-enum {
-    GRAPH_NODE = 1,
-    GRAPH_NAME = 2,
-    GRAPH_INITIALIZER = 5,
-    GRAPH_INPUT = 11,
-    GRAPH_OUTPUT = 12,
-    GRAPH_VALUE_INFO = 13,
-    GRAPH_SPARSE_INITIALIZER = 15
-};
-enum {
-    NODE_INPUT = 1,
-    NODE_OUTPUT = 2,
-    NODE_NAME = 3,
-    NODE_OP_TYPE = 4,
-    NODE_ATTRIBUTE = 5,
-    NODE_DOMAIN = 7,
-    NODE_OVERLOAD = 8
-};
-
 /* ---- names across scopes --------------------------------------------------------------------- */
 
 /* Maximum number of captures: a name read inside nested graphs becomes a value in each of them. */
@@ -116,7 +96,7 @@ static clg_status refuse_sparse(const wire_cursor *message)
     while (!wire_at_end(&c)) {
         wire_field field;
         CLG_TRY(wire_next(&c, &field));
-        if (field.number != 1) continue;
+        if (field.number != SPARSE_VALUES) continue;
         name_buffer buffer = {0};
         const char *name;
         CLG_TRY(wire_get_message(&c, &field, &values));

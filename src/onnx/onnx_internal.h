@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/wire.h"
 #include "onnx/onnx.h"
+#include "onnx/onnx_fields.h"
 #include "tensor/formats/tensor_proto.h"
 
 /* Bytes that tensors point into: the model itself or a file of external data. Reference-counted. */
@@ -41,9 +42,10 @@ typedef struct function_call function_call;
 typedef struct onnx_importer {
     onnx_source *model;
     unsigned flags;
-    const char *folder;  /* of the model file; NULL for a model in memory */
-    hash_map file_index; /* location -> position in files */
-    onnx_source **files; /* external data */
+    onnx_memory *external; /* in place of files with data; may be NULL */
+    const char *folder;    /* of the model file; NULL for a model in memory */
+    hash_map file_index;   /* location -> position in files */
+    onnx_source **files;   /* external data */
     size_t n_files, files_capacity;
     const graph *opsets; /* whose imports apply: the model's, or those of the function being read */
     arena memory;        /* for temporary data, which is copied into the graph */

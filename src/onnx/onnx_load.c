@@ -7,16 +7,6 @@
 #include "base/log.h"
 #include "onnx/onnx_internal.h"
 
-/* Field numbers of ModelProto. */
-enum {
-    MODEL_IR_VERSION = 1,
-    MODEL_PRODUCER_NAME = 2,
-    MODEL_PRODUCER_VERSION = 3,
-    MODEL_GRAPH = 7,
-    MODEL_OPSET_IMPORT = 8,
-    MODEL_FUNCTIONS = 25
-};
-
 /* The newest IR version whose changes the importer covers; newer ones load with a warning. */
 #define NEWEST_IR 13
 
@@ -118,10 +108,11 @@ static clg_status load(onnx_importer *im, graph **out_graph)
     return CLG_OK;
 }
 
-clg_status onnx_load_file(const char *path, unsigned flags, graph **out_graph)
+clg_status onnx_load_file(const char *path, unsigned flags, onnx_memory *external,
+                          graph **out_graph)
 {
     clg_status status;
-    onnx_importer im = {.flags = flags};
+    onnx_importer im = {.flags = flags, .external = external};
     char *folder = NULL;
     *out_graph = NULL;
     CLG_TRY_GOTO(file_folder(path, &folder), done);
@@ -135,10 +126,11 @@ done:
     return status;
 }
 
-clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags, graph **out_graph)
+clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags,
+                            onnx_memory *external, graph **out_graph)
 {
     clg_status status;
-    onnx_importer im = {.flags = flags};
+    onnx_importer im = {.flags = flags, .external = external};
     *out_graph = NULL;
     CLG_TRY_GOTO(onnx_source_copy(data, size_bytes, &im.model), done);
     status = load(&im, out_graph);

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
-
 clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
                          const char **out_name)
 {

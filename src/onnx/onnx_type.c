@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-/* Field numbers of ValueInfoProto, TypeProto and the messages inside. */
-enum { VALUE_INFO_NAME = 1, VALUE_INFO_TYPE = 2 };
-enum { TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_MAP = 5, TYPE_SPARSE = 8, TYPE_OPTIONAL = 9 };
-enum { TENSOR_ELEMENT = 1, TENSOR_SHAPE = 2 };
-enum { DIM_VALUE = 1, DIM_PARAM = 2 };
-enum { LIST_ELEMENT = 1, MAP_KEY = 1, MAP_VALUE = 2 };
-
 typedef struct type_reading {
     clg_value_kind kind;
     int64_t element; /* TensorProto.DataType of the elements; 0: none */
@@ -57,7 +50,7 @@ static clg_status read_shape(const wire_cursor *c, const wire_field *field, type
     while (!wire_at_end(&list)) {
         wire_field part;
         CLG_TRY(wire_next(&list, &part));
-        if (part.number == 1) CLG_TRY(read_dim(&list, &part, r));
+        if (part.number == SHAPE_DIM) CLG_TRY(read_dim(&list, &part, r));
     }
     return CLG_OK;
 }
@@ -173,9 +166,17 @@ static clg_status apply(graph *g, value *v, const type_reading *r)
     return CLG_OK;
 }
 
+/* Keeps the message of a type that a value's dtype and shape do not describe. */
+static clg_status keep_message(graph *g, value *v, const wire_cursor *type)
+{
+    v->type_bytes = (size_t)(type->end - type->at);
+    v->type_message = arena_strndup(&g->memory, (const char *)type->at, v->type_bytes);
+    return v->type_message ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bool is_strict)
 {
-    wire_cursor c = *value_info, type;
+    wire_cursor c = *value_info, type = wire_open(NULL, 0);
     type_reading r = {.kind = CLG_VALUE_TENSOR, .rank = SIZE_MAX};
     while (!wire_at_end(&c)) {
         wire_field field;
@@ -185,6 +186,8 @@ clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bo
         CLG_TRY(read_type(&type, &r, 0));
     }
     if (is_strict) CLG_TRY(check_strictly(&r));
+    g->values[v].type_message = NULL;
+    if (r.kind != CLG_VALUE_TENSOR || r.is_sparse) CLG_TRY(keep_message(g, &g->values[v], &type));
     return apply(g, &g->values[v], &r);
 }
 

@@ -167,24 +167,19 @@ void stream_cancel(clg_stream *stream)
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Calls a callback and adds the time to *spent_ns. Sets an error message if the callback failed
- * without one or returned something else than a status. */
+/* Calls a callback and adds the time to *spent_ns. */
 static clg_status call_back(clg_stream *stream, const char *what, clg_stream_callback function,
                             clg_stream_batch *batch, uint64_t *spent_ns)
 {
-    error_write("%s", "");
+    error_record before;
+    error_callback_begin(&before);
     const uint64_t start_ns = time_now_ns();
     clg_status status = function(stream->user, batch);
     const uint64_t ns = time_now_ns() - start_ns;
     mutex_lock(&stream->lock);
     *spent_ns += ns;
     mutex_unlock(&stream->lock);
-    if (strncmp(status_name(status), "CLG_", 4) != 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s gave %d, which is not a status", what,
-                         (int)status);
-    if (status != CLG_OK && error_text()[0] == '\0')
-        return error_set(status, "%s gave %s", what, status_name(status));
-    return status;
+    return error_callback_end(&before, status, what);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 #include "base/checked.h"
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/strbuf.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -63,7 +62,7 @@ static unsigned storage_of(clg_dtype dtype)
 }
 
 /* Prepends the tensor's name to the error. */
-static clg_status named(const tensor_proto *proto, clg_status status)
+clg_status tensor_proto_error(const tensor_proto *proto, clg_status status)
 {
     if (status == CLG_OK) return status;
     size_t n = proto->name.size_bytes < 200 ? proto->name.size_bytes : 200;
@@ -216,7 +215,7 @@ clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_prot
         if (status == CLG_OK) status = parse_field(&c, &field, out_proto);
     }
     if (status == CLG_OK) status = check(out_proto);
-    return named(out_proto, status);
+    return tensor_proto_error(out_proto, status);
 }
 
 /* ---- filling from repeated fields ------------------------------------------------------------ */
@@ -423,25 +422,54 @@ clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner 
                                   tensor **out_tensor)
 {
     *out_tensor = NULL;
-    return named(proto, to_tensor(proto, owner, out_tensor));
+    return tensor_proto_error(proto, to_tensor(proto, owner, out_tensor));
 }
 
-/* Creates a tensor from external data. */
-static clg_status resolve(const tensor_proto *proto, const void *file_data, size_t file_size_bytes,
-                          const tensor_owner *owner, tensor **out_tensor)
+static clg_status external_bytes(const tensor_proto *proto, size_t *out_size_bytes)
 {
+    int64_t n;
+    uint64_t end;
+    *out_size_bytes = 0;
     if (!proto->is_external)
         return error_set(CLG_ERROR_INVALID_MODEL, "the data is not in another file");
-    int64_t n;
-    size_t size_bytes;
     CLG_TRY(shape_n_elements(&proto->dims, &n));
-    if (!dtype_bytes(proto->dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
+    if (!dtype_bytes(proto->dtype, n, out_size_bytes)) return error_no_memory(SIZE_MAX);
+    const size_t size_bytes = *out_size_bytes;
     if (proto->external_length != TENSOR_PROTO_NO_LENGTH && proto->external_length != size_bytes) {
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "external data of %" PRIu64 " bytes for a tensor of %zu",
                          proto->external_length, size_bytes);
     }
-    uint64_t offset = proto->external_offset;
+    if (!checked_add_u64(proto->external_offset, size_bytes, &end)) {
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "external data of %zu bytes at offset %" PRIu64 " ends beyond 2^64",
+                         size_bytes, proto->external_offset);
+    }
+    return CLG_OK;
+}
+
+clg_status tensor_proto_external_bytes(const tensor_proto *proto, size_t *out_size_bytes)
+{
+    return tensor_proto_error(proto, external_bytes(proto, out_size_bytes));
+}
+
+clg_status tensor_proto_from_external(const tensor_proto *proto, const void *data,
+                                      const tensor_owner *owner, tensor **out_tensor)
+{
+    size_t size_bytes;
+    *out_tensor = NULL;
+    clg_status status = external_bytes(proto, &size_bytes);
+    if (status == CLG_OK) status = from_raw(proto, data, size_bytes, owner, out_tensor);
+    return tensor_proto_error(proto, status);
+}
+
+/* Creates a tensor from a file of external data. */
+static clg_status resolve(const tensor_proto *proto, const void *file_data, size_t file_size_bytes,
+                          const tensor_owner *owner, tensor **out_tensor)
+{
+    size_t size_bytes;
+    CLG_TRY(external_bytes(proto, &size_bytes));
+    const uint64_t offset = proto->external_offset;
     if (offset > file_size_bytes || size_bytes > file_size_bytes - offset) {
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "external data of %zu bytes at offset %" PRIu64
@@ -457,7 +485,7 @@ clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data
                                 tensor **out_tensor)
 {
     *out_tensor = NULL;
-    return named(proto, resolve(proto, file_data, file_size_bytes, owner, out_tensor));
+    return tensor_proto_error(proto, resolve(proto, file_data, file_size_bytes, owner, out_tensor));
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -484,54 +512,4 @@ clg_status tensor_proto_load(const char *path, char **out_name, tensor **out_ten
 done:
     file_view_close(&view);
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
-}
-
-static void put_varint(strbuf *out, uint64_t value)
-{
-    char bytes[10];
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7) bytes[n++] = (char)(value | 0x80);
-    bytes[n++] = (char)value;
-    strbuf_append_bytes(out, bytes, n);
-}
-
-static void put_int(strbuf *out, unsigned field, uint64_t value)
-{
-    put_varint(out, field << 3 | WIRE_VARINT);
-    put_varint(out, value);
-}
-
-static void put_bytes(strbuf *out, unsigned field, const char *string)
-{
-    size_t n = strlen(string);
-    put_varint(out, field << 3 | WIRE_BYTES);
-    put_varint(out, n);
-    strbuf_append_bytes(out, string, n);
-}
-
-clg_status tensor_proto_save(const char *path, const char *name, const tensor *t)
-{
-    clg_status status;
-    strbuf head;
-    file_writer writer = {0};
-    strbuf_init(&head, SIZE_MAX / 2);
-    for (int i = 0; i < t->dims.rank; i++) put_int(&head, DIMS, (uint64_t)t->dims.dims[i]);
-    put_int(&head, DATA_TYPE, (uint64_t)t->dtype);
-    put_bytes(&head, NAME, name);
-    bool strings = t->dtype == CLG_STRING;
-    for (int64_t i = 0; strings && i < t->n_elements; i++)
-        put_bytes(&head, STRING_DATA, tensor_get_string(t, i));
-    if (!strings) {
-        put_varint(&head, RAW_DATA << 3 | WIRE_BYTES);
-        put_varint(&head, t->size_bytes);
-    }
-    CLG_TRY_GOTO(head.status, done);
-    CLG_TRY_GOTO(file_writer_open(path, &writer), done);
-    CLG_TRY_GOTO(file_writer_append(&writer, head.data, head.size_bytes), done);
-    if (!strings) CLG_TRY_GOTO(file_writer_append(&writer, t->data, t->size_bytes), done);
-    status = file_writer_commit(&writer);
-done:
-    file_writer_abandon(&writer);
-    strbuf_deinit(&head);
-    return status;
 }

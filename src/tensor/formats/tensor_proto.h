@@ -8,6 +8,7 @@
 #define CLG_TENSOR_TENSOR_PROTO_H
 
 #include "base/wire.h"
+#include "base/wire_write.h"
 #include "tensor/tensor.h"
 
 /* A parsed message: views into its bytes, no owned memory. */
@@ -35,6 +36,13 @@ clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_prot
  * unaligned; else it is a copy. Rejects external data. */
 clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner,
                                   tensor **out_tensor);
+/* Prepends the tensor's name to the message of an error; returns status, which may be CLG_OK. */
+clg_status tensor_proto_error(const tensor_proto *proto, clg_status status);
+/* Checks the offset and length of external data and computes the tensor's bytes. */
+clg_status tensor_proto_external_bytes(const tensor_proto *proto, size_t *out_size_bytes);
+/* As tensor_proto_to_tensor, for external data; `data`: the tensor's own, of exactly its bytes. */
+clg_status tensor_proto_from_external(const tensor_proto *proto, const void *data,
+                                      const tensor_owner *owner, tensor **out_tensor);
 /* As tensor_proto_to_tensor, for external data. file_data: the whole file that location names. */
 clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data,
                                 size_t file_size_bytes, const tensor_owner *owner,
@@ -43,7 +51,17 @@ clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data
 /* Loads a .pb file with one TensorProto. out_name may be NULL; the caller frees *out_name with
  * memory_free. */
 clg_status tensor_proto_load(const char *path, char **out_name, tensor **out_tensor);
-/* Writes a .pb file, with numbers as raw_data and strings as string_data. */
+/* The place of a tensor in a file of external data. */
+typedef struct tensor_proto_place {
+    const char *location;
+    uint64_t offset_bytes;
+} tensor_proto_place;
+/* Writes the fields of a TensorProto, numbers as raw_data, which is borrowed: t must live as long
+ * as the writer. external: where the data is instead, not for strings; NULL for data in the
+ * message. */
+void tensor_proto_put(wire_writer *w, const char *name, const tensor *t,
+                      const tensor_proto_place *external);
+/* Writes a .pb file of a TensorProto. INVALID_ARGUMENT above 2 GiB. */
 clg_status tensor_proto_save(const char *path, const char *name, const tensor *t);
 
 #endif

@@ -57,7 +57,7 @@ static void expect_refused(const char *path, clg_status status, const char *word
 {
     for (unsigned flags = 0; flags <= ONNX_READ_FILES; flags += ONNX_READ_FILES) {
         graph *g;
-        assert_error(onnx_load_file(path, flags, &g), status, words);
+        assert_error(onnx_load_file(path, flags, NULL, &g), status, words);
         assert_null(g);
     }
 }
@@ -65,7 +65,7 @@ static void expect_refused(const char *path, clg_status status, const char *word
 static void expect_first(const char *path, unsigned flags, double expected)
 {
     graph *g;
-    assert_ok(onnx_load_file(path, flags, &g));
+    assert_ok(onnx_load_file(path, flags, NULL, &g));
     const value_id v = graph_find_value(g, "w");
     assert_true(v != VALUE_NONE);
     assert_true(tensor_get_float(g->values[v].constant, 0) == expected);
@@ -170,7 +170,7 @@ TEST(external__offsets_beyond_2_gib)
     for (size_t i = 0; i < 3; i++)
         expect_first(write_model("large", 5, offsets[i], 2), 0, (double)i + 10);
     graph *g; /* the file ends one float behind this offset */
-    assert_error(onnx_load_file(write_model("large", 5, "5000000004", 2), 0, &g),
+    assert_error(onnx_load_file(write_model("large", 5, "5000000004", 2), 0, NULL, &g),
                  CLG_ERROR_INVALID_MODEL, "external data of 8 bytes at offset 5000000004");
     assert_int_equal(unlink(data), 0);
 }
@@ -181,7 +181,7 @@ TEST(external__files_that_were_read_may_be_truncated)
     clg_model *model;
     graph *g;
     const char *path = model_of("data"), *data = scratch_file(FOLDER "/data", two, sizeof two);
-    assert_ok(onnx_load_file(path, ONNX_READ_FILES, &g));
+    assert_ok(onnx_load_file(path, ONNX_READ_FILES, NULL, &g));
     assert_int_equal(truncate(data, 0), 0);
     assert_int_equal(truncate(path, 0), 0);
     const value_id v = graph_find_value(g, "w");
@@ -222,7 +222,7 @@ TEST(external__loading_takes_little_more_memory_than_the_file)
     const long before = peak_kib();
     for (unsigned flags = 0; flags <= ONNX_READ_FILES; flags += ONNX_READ_FILES) {
         graph *g;
-        assert_ok(onnx_load_file(path, flags, &g));
+        assert_ok(onnx_load_file(path, flags, NULL, &g));
         assert_ok(graph_check(g));
         const long added = peak_kib() - before;
         /* Of a mapped file nothing is resident before it is used. */

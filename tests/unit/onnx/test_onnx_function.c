@@ -82,7 +82,7 @@ static void add(ow_model *m, ow_bytes f) { ow_put_message(&m->extra, MODEL_FUNCT
 static clg_status try_load(ow_model *m, graph **out_graph)
 {
     ow_bytes file = ow_finish(m);
-    clg_status status = onnx_load_memory(file.data, file.n, 0, out_graph);
+    clg_status status = onnx_load_memory(file.data, file.n, 0, NULL, out_graph);
     if (status == CLG_OK) status = graph_check(*out_graph);
     if (status != CLG_OK) {
         graph_free(*out_graph);
@@ -417,7 +417,7 @@ static void survive(void *user, const uint8_t *data, size_t n)
 {
     (void)user;
     graph *g;
-    if (onnx_load_memory(data, n, 0, &g) != CLG_OK) return;
+    if (onnx_load_memory(data, n, 0, NULL, &g) != CLG_OK) return;
     (void)graph_check(g);
     graph_free(g);
 }

@@ -23,7 +23,7 @@ static clg_status load_wholly(const void *data, size_t n)
 {
     graph *g;
     value_fact *facts;
-    CLG_TRY(onnx_load_memory(data, n, 0, &g));
+    CLG_TRY(onnx_load_memory(data, n, 0, NULL, &g));
     clg_status status = graph_check(g);
     if (status == CLG_OK) {
         strbuf t;
@@ -198,11 +198,11 @@ TEST(hostile__nested_graphs)
         ow_bytes file = ow_finish(&m);
         graph *g;
         if (depths[i] <= GRAPH_MAX_DEPTH) {
-            assert_ok(onnx_load_memory(file.data, file.n, 0, &g));
+            assert_ok(onnx_load_memory(file.data, file.n, 0, NULL, &g));
             assert_ok(graph_check(g));
             graph_free(g);
         } else {
-            assert_error(onnx_load_memory(file.data, file.n, 0, &g), CLG_ERROR_INVALID_MODEL,
+            assert_error(onnx_load_memory(file.data, file.n, 0, NULL, &g), CLG_ERROR_INVALID_MODEL,
                          "deeper than 64");
         }
         ow_free(&file);

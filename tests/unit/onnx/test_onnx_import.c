@@ -19,7 +19,7 @@ static graph *load(ow_model *m)
 {
     graph *g;
     ow_bytes file = ow_finish(m);
-    assert_ok(onnx_load_memory(file.data, file.n, 0, &g));
+    assert_ok(onnx_load_memory(file.data, file.n, 0, NULL, &g));
     ow_free(&file);
     assert_ok(graph_check(g));
     return g;
@@ -302,7 +302,7 @@ static clg_status load_external(const char *location, const char *offset, const 
     ow_bytes file = ow_finish(&m);
     const char *path = scratch_file("external.onnx", file.data, file.n);
     ow_free(&file);
-    return onnx_load_file(path, flags, out_graph);
+    return onnx_load_file(path, flags, NULL, out_graph);
 }
 
 TEST(external__reads_what_is_beside_the_model)
@@ -378,7 +378,7 @@ TEST(external__not_from_memory)
         &m, ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, "weights.bin", NULL, NULL));
     ow_output(&m, "w", 0);
     ow_bytes file = ow_finish(&m);
-    assert_error(onnx_load_memory(file.data, file.n, 0, &g), CLG_ERROR_IO, "memory");
+    assert_error(onnx_load_memory(file.data, file.n, 0, NULL, &g), CLG_ERROR_IO, "memory");
     ow_free(&file);
 }
 
@@ -388,7 +388,7 @@ static clg_status load_and_free(void *user)
 {
     const ow_bytes *file = user;
     graph *g, *copy = NULL;
-    clg_status status = onnx_load_memory(file->data, file->n, 0, &g);
+    clg_status status = onnx_load_memory(file->data, file->n, 0, NULL, &g);
     if (status == CLG_OK) status = graph_check(g);
     if (status == CLG_OK) status = graph_clone(g, &copy);
     strbuf t;
@@ -444,7 +444,7 @@ TEST(import__takes_real_files)
         graph *g;
         (void)snprintf(path, sizeof path, "%s/%s/model.onnx", folder, entries[i].name);
         if (!file_exists(path)) continue;
-        clg_status status = onnx_load_file(path, 0, &g);
+        clg_status status = onnx_load_file(path, 0, NULL, &g);
         if (status == CLG_OK) status = graph_check(g);
         if (status != CLG_OK) fail_msg("%s: %s", path, error_text());
         graph_free(g);

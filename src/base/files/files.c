@@ -325,6 +325,14 @@ clg_status file_folder(const char *path, char **out_folder)
     return *out_folder ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+const char *file_base_name(const char *path)
+{
+    size_t n = strlen(path);
+    const size_t root = sys_root_bytes(path);
+    while (n > root && !sys_is_separator(path[n - 1])) n--;
+    return path + n;
+}
+
 bool file_name_is_inside(const char *name)
 {
     if (name[0] == '\0' || name[0] == '/' || name[0] == '\\') return false;
