@@ -34,6 +34,7 @@ CLG_ERROR_CANCELLED = -17
 CLG_ERROR_BUSY = -18
 CLG_ERROR_INTERNAL = -19
 CLG_ERROR_LIMIT = -20
+CLG_ERROR_FORKED = -21
 
 # clg_log_level
 CLG_LOG_ERROR = 0
@@ -106,6 +107,7 @@ CLG_VALUE_OPTIONAL = 2
 CLG_VALUE_MAP = 3
 
 clg_log_callback = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+clg_external_data_callback = CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_uint64, c_void_p)
 clg_progress_callback = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_size_t, c_size_t)
 clg_stream_callback = CFUNCTYPE(c_int, c_void_p, c_void_p)
 clg_release_callback = CFUNCTYPE(None, c_void_p)
@@ -321,6 +323,9 @@ class clg_model_options(Structure):
         ("read_files", c_bool),
         ("cancel", c_void_p),
         ("limits", c_void_p),
+        ("external_data", clg_external_data_callback),
+        ("external_release", clg_release_callback),
+        ("external_user", c_void_p),
     ]
 
 
@@ -333,6 +338,14 @@ class clg_port(Structure):
         ("dims", c_int64 * CLG_MAX_RANK),
         ("dim_names", c_char_p * CLG_MAX_RANK),
         ("key_dtype", c_int),
+    ]
+
+
+class clg_model_save_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("external_bytes", c_size_t),
+        ("producer", c_char_p),
     ]
 
 
@@ -424,6 +437,7 @@ FUNCTIONS = {
     "clg_builder_input": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p]),
     "clg_builder_node": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p, c_size_t, c_void_p]),
     "clg_builder_output": (c_int, [c_void_p, c_char_p]),
+    "clg_bytes_free": (None, [c_void_p]),
     "clg_cache_clear": (c_int, [c_char_p, c_void_p]),
     "clg_cache_list": (c_int, [c_char_p, c_void_p, c_void_p]),
     "clg_cache_list_free": (None, [c_void_p, c_size_t]),
@@ -473,6 +487,8 @@ FUNCTIONS = {
     "clg_model_n_outputs": (c_size_t, [c_void_p]),
     "clg_model_nodes": (c_int, [c_void_p, c_void_p, c_void_p]),
     "clg_model_output": (c_void_p, [c_void_p, c_size_t]),
+    "clg_model_save": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_model_save_memory": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "clg_node_list_free": (None, [c_void_p, c_size_t]),
     "clg_npy_reader_dims": (c_void_p, [c_void_p]),
     "clg_npy_reader_dtype": (c_int, [c_void_p]),

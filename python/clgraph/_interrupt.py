@@ -24,7 +24,6 @@ from ._capi import CLG_ERROR_CANCELLED
 from ._library import lib
 
 _main = threading.main_thread()
-_abandoned = []
 
 
 def on_main_thread():
@@ -58,19 +57,14 @@ def waiting(work, cancel=None):
             cancel()
             done.wait(0.5)
         if not done.is_set():
-            _abandoned.append(thread)
+            # Drivers unload at exit, which must not happen under a thread that compiles, and what
+            # it uses must not be freed before: handlers run in the reverse order.
+            atexit.register(thread.join, 30)
         raise
     value, error = result.pop()
     if error is not None:
         raise error
     return value
-
-
-@atexit.register
-def _join_abandoned():
-    # Drivers unload at exit, which must not happen under a thread that compiles.
-    for thread in _abandoned:
-        thread.join(30)
 
 
 class _Watcher:

@@ -3,6 +3,7 @@
 
 import ctypes
 import ctypes.util
+import itertools
 import os
 import pathlib
 import sys
@@ -117,6 +118,25 @@ def names_array(names, what="a name"):
         names = [names]
     encoded = [encode_name(n, what) for n in names or ()]
     return ((ctypes.c_char_p * len(encoded))(*encoded) if encoded else None), len(encoded)
+
+
+# What the library refers to until it calls release_memory with the number that keep() gave.
+_kept = {}
+_numbers = itertools.count(1)
+
+
+def keep(owner):
+    """Keeps an object until release_memory(number) or drop(number); returns the number."""
+    number = next(_numbers)
+    _kept[number] = owner
+    return number
+
+
+def drop(number):
+    _kept.pop(number, None)
+
+
+release_memory = c.clg_release_callback(drop)
 
 
 def _release(free, handle, process):

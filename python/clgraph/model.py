@@ -4,12 +4,14 @@
 import ctypes
 import dataclasses
 import os
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
 
 from . import _capi as c
 from . import _dtypes
 from ._interrupt import waiting
-from ._library import Handle, check, init, lib, string
+from ._library import Handle, check, init, keep, lib, release_memory, string
 from .errors import invalid
 
 
@@ -114,14 +116,54 @@ def new_cancel() -> Handle:
     return Handle(out.value, lib.clg_cancel_free)
 
 
+class _ExternalData:
+    """Gives the library pointers into the buffers of `external_data`."""
+
+    def __init__(self, buffers: Mapping[str, Any]):
+        self.arrays = {}
+        for location, buffer in buffers.items():
+            try:
+                self.arrays[location] = np.frombuffer(buffer, np.uint8)
+            except (TypeError, ValueError, BufferError) as e:
+                raise invalid(f"external_data: {location}: {e}") from e
+        self.error: Optional[BaseException] = None
+        self.give = c.clg_external_data_callback(self._give)
+
+    def _give(self, _user, location, offset, length, out):
+        try:
+            name = string(location)
+            if name not in self.arrays:
+                raise invalid(f"external_data has no {name}", "CLG_ERROR_NOT_FOUND")
+            array = self.arrays[name]
+            if offset + length > array.size:
+                raise invalid(
+                    f"external_data: the model needs bytes {offset} to {offset + length} of {name}, "
+                    f"which has {array.size}"
+                )
+            ctypes.c_void_p.from_address(out).value = array.ctypes.data + offset
+            return c.CLG_OK
+        except BaseException as e:  # raised by the call that loads
+            self.error = e
+            return c.CLG_ERROR_INVALID_ARGUMENT
+
+
 class Model:
     """A loaded model: a path, the bytes of an ONNX file, or an onnx.ModelProto.
 
     read_file: reads the files into memory instead of mapping them. limits: Limits or "untrusted".
+    external_data: tensors stored outside of the model, {location: bytes-like}, which are used in
+    place while the model and its sessions live; None: from files beside the model.
     May be used by several sessions and threads.
     """
 
-    def __init__(self, source: Any, *, read_file: bool = False, limits: Any = None):
+    def __init__(
+        self,
+        source: Any,
+        *,
+        read_file: bool = False,
+        limits: Any = None,
+        external_data: Optional[Mapping[str, Any]] = None,
+    ):
         cancel, limit = new_cancel(), limits_struct(limits)
         options = init(
             c.clg_model_options,
@@ -142,10 +184,17 @@ class Model:
             raise invalid(
                 "a model is a path, bytes or an onnx.ModelProto, not " + type(source).__name__
             )
+        data_of = _ExternalData(external_data) if external_data is not None else None
+        if data_of:
+            options.external_data, options.external_release = data_of.give, release_memory
+            options.external_user = keep(data_of)
 
         def work() -> Handle:
             out = ctypes.c_void_p()
-            check(load(*arguments, ctypes.byref(options), ctypes.byref(out)))
+            status = load(*arguments, ctypes.byref(options), ctypes.byref(out))
+            if status and data_of and data_of.error is not None:
+                raise data_of.error
+            check(status)
             return Handle(out.value, lib.clg_model_free)
 
         self._handle = waiting(work, lambda: lib.clg_cancel_trigger(cancel.pointer))
@@ -165,6 +214,28 @@ class Model:
     @property
     def outputs(self) -> List[NodeArg]:
         return [port.node_arg() for port in self._outputs]
+
+    def save(self, path: Union[None, str, os.PathLike] = None, external_bytes: int = 0) -> Any:
+        """Writes the model as an ONNX file; without a path returns its bytes.
+
+        external_bytes: initializers of at least so many bytes go to PATH.data; 0: none.
+        """
+        options = init(c.clg_model_save_options, external_bytes=external_bytes)
+        pointer = self._handle.pointer
+        if path is not None:
+            encoded = os.fsencode(path)
+            waiting(lambda: check(lib.clg_model_save(pointer, encoded, ctypes.byref(options))))
+            return None
+        out, size = ctypes.c_void_p(), ctypes.c_size_t()
+        check(
+            lib.clg_model_save_memory(
+                pointer, ctypes.byref(options), ctypes.byref(out), ctypes.byref(size)
+            )
+        )
+        try:
+            return ctypes.string_at(out.value, size.value)
+        finally:
+            lib.clg_bytes_free(out)
 
     @property
     def metadata(self) -> ModelMetadata:

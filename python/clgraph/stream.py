@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams: predictions for more rows than fit in memory, as an iterator."""
 
+import atexit
 import ctypes
 import itertools
 import queue
@@ -158,8 +159,15 @@ class _Stream:
             except queue.Full:
                 continue
 
+    def stop(self):
+        self.stopped = True
+        lib.clg_stream_cancel(self.handle.pointer)
+        self.thread.join()
+
     def __iter__(self):
         self.thread.start()
+        # For a program that ends meanwhile: its callbacks must not outlive the interpreter.
+        atexit.register(self.stop)
         try:
             while True:
                 item = self.results.get()
@@ -169,9 +177,8 @@ class _Stream:
                 for i in range(n_rows):
                     yield [array[i] for array in results]
         finally:
-            self.stopped = True
-            lib.clg_stream_cancel(self.handle.pointer)
-            self.thread.join()
+            atexit.unregister(self.stop)
+            self.stop()
         if self.error is not None:
             raise self.error
 

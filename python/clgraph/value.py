@@ -2,14 +2,13 @@
 """Values: tensors on host or device, sequences, optionals and maps; and arrays for them."""
 
 import ctypes
-import itertools
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _capi as c
 from . import _dlpack, _dtypes
-from ._library import check, lib
+from ._library import check, drop, keep, lib, release_memory
 from .device import Context, int_ptr
 from .errors import invalid
 
@@ -39,18 +38,6 @@ def address(array: np.ndarray) -> int:
 def dims_of(shape: Shape) -> Any:
     """Returns a shape as int64_t[], at least one."""
     return (ctypes.c_int64 * max(len(shape), 1))(*shape)
-
-
-# Memory that the library refers to until it calls release_memory with its number.
-_kept: Dict[int, Any] = {}
-_numbers = itertools.count(1)
-
-
-def _release(number):
-    _kept.pop(number, None)
-
-
-release_memory = c.clg_release_callback(_release)
 
 
 class Value:
@@ -274,14 +261,13 @@ def wrap(array: np.ndarray, number: int) -> int:
     return wrap_memory(number, shape, pointer, size, data)
 
 
-def wrap_memory(number, shape, pointer, size, keep) -> int:
-    out, key = ctypes.c_void_p(), next(_numbers)
-    _kept[key] = keep
+def wrap_memory(number, shape, pointer, size, owner) -> int:
+    out, key = ctypes.c_void_p(), keep(owner)
     status = lib.clg_value_wrap(
         number, len(shape), dims_of(shape), pointer, size, release_memory, key, ctypes.byref(out)
     )
-    if status:
-        del _kept[key]
+    if status:  # then it is not released
+        drop(key)
         check(status)
     return out.value
 

@@ -5,11 +5,13 @@ import pathlib
 import threading
 
 import numpy as np
+import onnx
 import pytest
 from conftest import SOURCE, add, model, rows, save, slow, unary
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import clgraph
+from clgraph import _library
 
 DIGITS = SOURCE / "examples" / "digits"
 
@@ -92,6 +94,49 @@ def test_selected_outputs_in_any_order(device):
         for name, array in zip(names or ["y", "z"], given):
             assert np.array_equal(array, wanted[name])
         assert len(given) == len(names or "yz")
+
+
+def with_external_data(tmp_path):
+    weights = rows(500, 3)
+    proto = model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, ["n", 500])],
+        [("y", TensorProto.FLOAT, ["n", 3])],
+    )
+    proto.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    path = tmp_path / "external.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location="w.data", size_threshold=0)
+    return path, weights
+
+
+def test_external_data_from_memory(device, tmp_path):
+    path, weights = with_external_data(tmp_path)
+    data = (tmp_path / "w.data").read_bytes()
+    source = path.read_bytes()
+    x = rows(2, 500)
+    for given in (data, bytearray(data), np.frombuffer(data, np.float32)):
+        loaded = clgraph.Model(source, external_data={"w.data": given})
+        session = clgraph.InferenceSession(loaded, device)
+        assert np.abs(session.run(None, {"x": x})[0] - x @ weights).max() < 1e-3
+    before = len(_library._kept)
+    for bad in ({}, {"other": data}, {"w.data": data[:-1]}, {"w.data": 5}):
+        with pytest.raises(clgraph.InvalidArgument, match="external_data"):
+            clgraph.Model(source, external_data=bad)
+    assert len(_library._kept) == before
+
+
+def test_save(device, tmp_path):
+    path, weights = with_external_data(tmp_path)
+    loaded = clgraph.Model(path)
+    loaded.save(tmp_path / "again.onnx", external_bytes=100)
+    assert (tmp_path / "again.onnx.data").exists()
+    x = rows(2, 500)
+    for source in (tmp_path / "again.onnx", loaded.save()):
+        session = clgraph.InferenceSession(source, device)
+        assert np.abs(session.run(None, {"x": x})[0] - x @ weights).max() < 1e-3
+    with pytest.raises(clgraph.Error) as caught:
+        loaded.save(tmp_path / "no folder" / "x.onnx")
+    assert caught.value.status == "CLG_ERROR_IO"
 
 
 # ---- what is refused -------------------------------------------------------------------------------

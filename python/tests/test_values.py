@@ -10,7 +10,7 @@ from conftest import add, model, rows, unary
 from onnx import TensorProto, helper
 
 import clgraph
-from clgraph import value as value_module
+from clgraph import _library
 
 
 def test_a_host_value_shares_the_arrays_memory():
@@ -31,15 +31,15 @@ def test_a_host_value_shares_the_arrays_memory():
 
 def test_memory_is_released(device):
     gc.collect()
-    before = len(value_module._kept)
+    before = len(_library._kept)
     session = clgraph.InferenceSession(unary("Identity", TensorProto.STRING, ("n",)), device)
     for _ in range(20):
         session.run(None, {"x": ["a", "b"]})
     values = [clgraph.Value(rows(3)) for _ in range(5)]
-    assert len(value_module._kept) >= before + 5
+    assert len(_library._kept) >= before + 5
     del values, session
     gc.collect()
-    assert len(value_module._kept) == before
+    assert len(_library._kept) == before
 
 
 def test_a_device_value_as_input_and_output(device):
