@@ -243,5 +243,6 @@ clg_add_test_scripts(conformance device)
 set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generated_models)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)
+clg_add_test_scripts(python device)
 # The longest of all on one processor: ctest starts it first.
 set_tests_properties(lint.portability PROPERTIES COST 1000)

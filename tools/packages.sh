@@ -9,7 +9,8 @@
 #
 # Groups: build (compile everything but the tests), run (predict on a plain CPU), test, drivers (in
 # addition to build and run, for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
-# tools/portability.sh), windows (in addition to build, for tools/windows.sh).
+# tools/portability.sh), windows (in addition to build, for tools/windows.sh), python (in addition to
+# build, for the scripts of python/).
 #
 # Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
 # default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
@@ -19,7 +20,7 @@ set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test drivers lint vendors windows; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test drivers lint vendors windows python; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -62,9 +63,10 @@ packages_of() { # GROUP SUITE
       echo intel-opencl-icd
       case $2 in bookworm | noble) echo clang-15 libclc-15 rocm-device-libs ;; esac
       ;;
+    python) echo python3 python3-venv ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors and windows" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows and python" >&2
       return 2
       ;;
   esac

@@ -18,6 +18,7 @@ from .value import Value, address, as_array, from_python, to_python
 _ndarray = np.ndarray
 _call = lib.clg_session_call
 _addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
+_RAW = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
 class Slot:
@@ -47,11 +48,14 @@ class Slot:
         for entry, name in zip(self.results, names):
             entry.name = name
         self.output_names = names
-        self.expected = [None] * n  # shape, numpy's dtype, dtype: of the last result
+        self.expected = [None] * n  # of the last result: shape, dtype in memory, clg_dtype, dtype
         self.n_outputs = n
 
     def _expect(self, i, shape, number):
-        self.expected[i] = (tuple(shape), _dtypes.to_numpy(number), number)
+        dtype = _dtypes.to_numpy(number)
+        # The fast way to an array's address does not know the types of ml_dtypes.
+        raw = dtype if dtype.kind in "biufc" and number not in _dtypes.ML else _RAW[dtype.itemsize]
+        self.expected[i] = (tuple(shape), raw, number, dtype)
 
     def set_input(self, i, name, data, ports):
         """Fills struct i; returns what must live until the call is over."""
@@ -120,7 +124,7 @@ class Slot:
             if values[i] is not None:
                 found.append(self._from_value(i, entry, values[i], bound))
             elif expected[2] == entry.dtype and tuple(entry.dims[: entry.rank]) == expected[0]:
-                found.append(array)
+                found.append(array if expected[1] is expected[3] else array.view(expected[3]))
             else:
                 found.append(self._other_shape(i, entry, array))
         return found
@@ -145,4 +149,4 @@ class Slot:
         flat = array.reshape(-1).view(np.uint8)[: entry.size_bytes]
         if 2 * entry.size_bytes < array.nbytes:
             flat = flat.copy()  # frees the rest
-        return flat.view(self.expected[i][1]).reshape(shape)
+        return flat.view(self.expected[i][3]).reshape(shape)

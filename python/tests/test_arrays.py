@@ -105,6 +105,8 @@ def test_narrow_dtypes(device, name, n):
     proto.ir_version = 13
     session = clgraph.InferenceSession(proto, device)
     x = (np.arange(n) % 4 - (0 if name.startswith("u") else 2)).astype(np.float32).astype(dtype)
+    session.run(None, {"x": x[:0]})
+    session.run(None, {"x": x})
     y, f = session.run(None, {"x": x})
     assert y.dtype == dtype and np.array_equal(y.astype(np.float32), x.astype(np.float32))
     assert np.array_equal(f, x.astype(np.float32))
