@@ -4,7 +4,7 @@
 # helper, cltool and, where it is built, the execution provider for ONNX Runtime, all in one folder.
 # scikit-build-core sets SKBUILD and installs the component `python`.
 
-# A wheel has no symbolic links, and its library must not be taken for the system's.
+# A wheel has no symbolic links, and its library must not be taken for the system's (decision 60).
 set_property(TARGET clgraph PROPERTY VERSION)
 set_property(TARGET clgraph PROPERTY SOVERSION)
 

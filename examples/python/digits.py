@@ -3,8 +3,9 @@
 
 import pathlib
 
-import clgraph
 import numpy as np
+
+import clgraph
 
 folder = pathlib.Path(__file__).parents[1] / "digits"
 session = clgraph.InferenceSession(folder / "digits.onnx")

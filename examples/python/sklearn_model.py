@@ -4,13 +4,14 @@
 Trains a classifier, converts it by skl2onnx, and compares the answers.
 """
 
-import clgraph
 import numpy as np
 from skl2onnx import to_onnx
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+
+import clgraph
 
 images, digits = load_digits(return_X_y=True)
 images = images.astype(np.float32)

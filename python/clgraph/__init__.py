@@ -7,8 +7,9 @@
     image = np.zeros((1, 1, 8, 8), np.float32)
     probabilities, = session.run(None, {"image": image})
 
-The interface is that of onnxruntime where that has one. `devices()` lists the devices, `diagnose()`
-says why there is none. Errors are `Error` and its subclasses, with the C library's message and hint.
+The interface is that of onnxruntime where that has one. `devices()` lists the devices;
+`diagnose()` says why there is none. Errors are `Error` and its subclasses, with the message and the
+hint of the C library.
 """
 
 from ._library import FOLDER as _FOLDER
@@ -56,7 +57,7 @@ def get_ep_name() -> str:
 def get_library_path() -> str:
     """Returns the path of the execution provider's library.
 
-    onnxruntime.register_execution_provider_library(clgraph.get_ep_name(), clgraph.get_library_path())
+    onnxruntime.register_execution_provider_library(get_ep_name(), get_library_path())
     """
     path = _FOLDER / _PROVIDER_NAME
     if not path.exists():

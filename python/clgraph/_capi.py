@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C interface in ctypes. Made by tools/generate_capi.py from include/clgraph; do not edit."""
+"""The C interface in ctypes. Made by tools/generate_capi.py; do not edit."""
 
 # fmt: off
 from ctypes import (

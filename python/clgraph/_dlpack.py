@@ -3,7 +3,7 @@
 
 import ctypes
 import sys
-from typing import Any
+from typing import Any, Dict
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class _Managed(ctypes.Structure):
 
 
 _deleter_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_exported = {}  # address of a DLManagedTensor -> (capsule, what it refers to)
+_exported: Dict[int, Any] = {}  # address of a DLManagedTensor -> (capsule, what it refers to)
 
 
 def _delete(managed):

@@ -13,7 +13,8 @@ def _table(head, rows, caption=""):
 
 def rows_cells(row):
     for cell in row:
-        yield f'<td style="text-align:left">{cell if isinstance(cell, _Raw) else escape(str(cell))}</td>'
+        html = cell if isinstance(cell, _Raw) else escape(str(cell))
+        yield f'<td style="text-align:left">{html}</td>'
 
 
 class _Raw(str):

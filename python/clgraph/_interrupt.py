@@ -6,11 +6,11 @@ library lasts. Two mechanisms, for calls of the main thread only:
 
 - `waiting` has a worker thread make a call that may take seconds (loading, compiling) while the
   main thread waits in a way that signals interrupt. If a handler raises, the call is cancelled.
-- `guarded` is for runs, where changing threads would cost more than the call. While one lasts, the
-  wakeup descriptor of `signal` is ours: a thread that reads it cancels the session's run when SIGINT
-  arrives. The call then returns, and Python's handler raises KeyboardInterrupt. If the handler does
-  not raise, the caller repeats the run, as Python repeats system calls (PEP 475). Signals are passed
-  on to the descriptor that was set before, such as asyncio's.
+- `guarded` is for runs, where changing threads would cost more than the call. While one lasts,
+  the wakeup descriptor of `signal` is ours: a thread that reads it cancels the session's run when
+  SIGINT arrives. The call then returns, and Python's handler raises KeyboardInterrupt. If the
+  handler does not raise, the run is repeated, as Python repeats system calls (PEP 475). Signals
+  are passed on to the descriptor that was set before, such as asyncio's.
 """
 
 import atexit
@@ -139,4 +139,3 @@ def guarded(call, session, *arguments):
             signal.set_wakeup_fd(watcher.previous)
         if status != CLG_ERROR_CANCELLED or not watcher.fired:
             return status
-

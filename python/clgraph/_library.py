@@ -8,6 +8,7 @@ import os
 import pathlib
 import sys
 import weakref
+from typing import Any, Dict
 
 from . import _capi as c
 from .errors import from_status, invalid
@@ -21,7 +22,7 @@ else:
 
 
 def find_library():
-    """Returns the path or name of libclgraph: of the package, else $CLG_LIBRARY, else the system's."""
+    """Returns the path of libclgraph: the package's, else $CLG_LIBRARY, else the system's."""
     packaged = FOLDER / LIBRARY_NAME
     if packaged.exists():
         return str(packaged)
@@ -93,6 +94,11 @@ def text(pointer):
         lib.clg_text_free(pointer)
 
 
+def items(struct: Any, pointer: Any, n: Any) -> Any:
+    """Returns the array of n.value structs at pointer.value, borrowed; () for none."""
+    return (struct * n.value).from_address(pointer.value) if n.value else ()
+
+
 def string(value):
     """Returns a borrowed C string as str; "" for NULL."""
     return value.decode("utf-8", "replace") if value else ""
@@ -121,7 +127,7 @@ def names_array(names, what="a name"):
 
 
 # What the library refers to until it calls release_memory with the number that keep() gave.
-_kept = {}
+_kept: Dict[int, Any] = {}
 _numbers = itertools.count(1)
 
 

@@ -2,7 +2,7 @@
 """One clg_session and the structs of its calls: a run is one call of the library.
 
 The structs are made once and kept: a run writes the addresses of arrays into them, and more only
-where names, dtypes or shapes are not those of the run before.
+where names, dtypes or shapes are not those of the run before. See decision 60.
 """
 
 import ctypes
@@ -123,7 +123,11 @@ class Slot:
             expected = self.expected[i]
             if values[i] is not None:
                 found.append(self._from_value(i, entry, values[i], bound))
-            elif expected[2] == entry.dtype and tuple(entry.dims[: entry.rank]) == expected[0]:
+            elif (
+                expected
+                and expected[2] == entry.dtype
+                and tuple(entry.dims[: entry.rank]) == expected[0]
+            ):
                 found.append(array if expected[1] is expected[3] else array.view(expected[3]))
             else:
                 found.append(self._other_shape(i, entry, array))
@@ -146,6 +150,8 @@ class Slot:
         """Returns the result in a larger array as one of its own shape."""
         shape = tuple(entry.dims[: entry.rank])
         self._expect(i, shape, entry.dtype)
+        if array is None:  # no elements: they fit into no memory
+            return np.empty(shape, self.expected[i][3])
         flat = array.reshape(-1).view(np.uint8)[: entry.size_bytes]
         if 2 * entry.size_bytes < array.nbytes:
             flat = flat.copy()  # frees the rest

@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Optional, Union
 from . import _capi as c
 from . import _html
 from ._interrupt import waiting
-from ._library import Handle, check, encode_name, init, lib, plain, string, text
+from ._library import Handle, check, encode_name, init, items, lib, plain, string, text
 from .errors import invalid
 
 _KINDS = {
@@ -84,7 +84,7 @@ def devices(probe: bool = False) -> DeviceList:
     array, n = ctypes.c_void_p(), ctypes.c_size_t()
     check(lib.clg_device_list(ctypes.byref(array), ctypes.byref(n)))
     try:
-        infos = (c.clg_device_info * n.value).from_address(array.value) if n.value else []
+        infos: Any = items(c.clg_device_info, array, n)
         if probe:
             for info in infos:
                 waiting(lambda info=info: lib.clg_device_probe(ctypes.addressof(info)))
@@ -107,7 +107,7 @@ def select(selector: str = "auto", fallback: Optional[str] = None) -> DeviceList
         )
     )
     try:
-        indices = list((ctypes.c_size_t * n.value).from_address(array.value))
+        indices = list(items(ctypes.c_size_t, array, n))
     finally:
         lib.clg_indices_free(array)
     listed = devices()
@@ -170,9 +170,7 @@ class Context:
 
         def work() -> Handle:
             out = ctypes.c_void_p()
-            check(
-                lib.clg_context_create_opencl(*pointers, ctypes.byref(struct), ctypes.byref(out))
-            )
+            check(lib.clg_context_create_opencl(*pointers, ctypes.byref(struct), ctypes.byref(out)))
             return Handle(out.value, lib.clg_context_free)
 
         self._handle = waiting(work)
@@ -242,7 +240,7 @@ def _options(fallback, cache_dir, cpu_threads, profiling, selftest):
     )
 
 
-_contexts = weakref.WeakValueDictionary()
+_contexts: "weakref.WeakValueDictionary[Any, Context]" = weakref.WeakValueDictionary()
 _contexts_lock = threading.Lock()
 
 
@@ -333,9 +331,7 @@ def selftest(
             )
         )
         try:
-            if not n.value:
-                return SelftestResult()
-            cases = (c.clg_selftest_case * n.value).from_address(array.value)
+            cases = items(c.clg_selftest_case, array, n)
             names = [f.name for f in dataclasses.fields(SelftestCase)]
             return SelftestResult(
                 SelftestCase(*(plain(getattr(case, name)) for name in names)) for case in cases
@@ -363,7 +359,9 @@ class Progress:
             if self.is_cancelled:
                 return False
             try:
-                return function_given is None or function_given(string(what), done, total) is not False
+                return (
+                    function_given is None or function_given(string(what), done, total) is not False
+                )
             except BaseException as e:  # raised by check()
                 self.error = e
                 return False

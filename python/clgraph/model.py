@@ -137,7 +137,7 @@ class _ExternalData:
             array = self.arrays[name]
             if offset + length > array.size:
                 raise invalid(
-                    f"external_data: the model needs bytes {offset} to {offset + length} of {name}, "
+                    f"external_data: bytes {offset} to {offset + length} of {name} are needed, "
                     f"which has {array.size}"
                 )
             ctypes.c_void_p.from_address(out).value = array.ctypes.data + offset
@@ -151,8 +151,8 @@ class Model:
     """A loaded model: a path, the bytes of an ONNX file, or an onnx.ModelProto.
 
     read_file: reads the files into memory instead of mapping them. limits: Limits or "untrusted".
-    external_data: tensors stored outside of the model, {location: bytes-like}, which are used in
-    place while the model and its sessions live; None: from files beside the model.
+    external_data: tensors stored outside of the model, {location: bytes-like}, which are used
+    in place while the model and its sessions live; None: from files beside the model.
     May be used by several sessions and threads.
     """
 
@@ -175,7 +175,8 @@ class Model:
             source = source.SerializeToString()
         if isinstance(source, (bytes, bytearray, memoryview)):
             data = bytes(source)
-            arguments, load = (data, len(data)), lib.clg_model_load_memory
+            arguments: Any = (data, len(data))
+            load = lib.clg_model_load_memory
         elif isinstance(source, (str, os.PathLike)):
             arguments, load = (os.fsencode(source),), lib.clg_model_load_file
             if b"\0" in arguments[0]:
@@ -233,7 +234,7 @@ class Model:
             )
         )
         try:
-            return ctypes.string_at(out.value, size.value)
+            return ctypes.string_at(out.value or 0, size.value)
         finally:
             lib.clg_bytes_free(out)
 

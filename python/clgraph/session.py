@@ -14,12 +14,12 @@ import numpy as np
 from . import _capi as c
 from . import _dtypes, _html
 from ._interrupt import waiting
-from ._library import Handle, check, encode_name, init, lib, names_array, plain, string, text
+from ._library import Handle, check, encode_name, init, items, lib, names_array, plain, string, text
 from ._slot import Slot
 from .device import KERNELS, Context, Device, Progress, enum_value, shared_context
 from .errors import InvalidArgument, invalid
 from .model import Model, ModelMetadata, NodeArg, limits_struct, new_cancel
-from .value import Value, dims_of, from_python, wrap_memory, address
+from .value import Value, address, dims_of, from_python, wrap_memory
 
 EP_NAME = "ClgraphExecutionProvider"
 PRECISIONS = {
@@ -61,7 +61,7 @@ class Node:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A step of a run. Times in microseconds on the device's clock; flops and bytes are estimates."""
+    """A step of a run. Times in us on the device's clock; flops and bytes are estimates."""
 
     node: str
     op_type: str
@@ -287,9 +287,7 @@ class InferenceSession:
     @property
     def precision(self) -> str:
         """ "fp32" or "fp16": also what "auto" chose."""
-        return self._with_main(
-            lambda pointer: _PRECISION_NAMES[lib.clg_session_precision(pointer)]
-        )
+        return self._with_main(lambda pointer: _PRECISION_NAMES[lib.clg_session_precision(pointer)])
 
     # ---- runs ------------------------------------------------------------------------------------
 
@@ -367,7 +365,7 @@ class InferenceSession:
         shapes: Optional[Mapping[str, Sequence[int]]] = None,
         progress: Optional[Callable[[str, int, int], Optional[bool]]] = None,
     ) -> None:
-        """Plans and compiles for shapes ({input: shape}), so that the first run compiles nothing."""
+        """Plans and compiles for shapes ({input: shape}): the first run then compiles nothing."""
         state = Progress(progress)
 
         def work(pointer: int) -> None:
@@ -378,9 +376,7 @@ class InferenceSession:
 
     def _waiting(self, work: Callable[[int], Any]) -> Any:
         return self._with_main(
-            lambda pointer: waiting(
-                lambda: work(pointer), lambda: lib.clg_session_cancel(pointer)
-            )
+            lambda pointer: waiting(lambda: work(pointer), lambda: lib.clg_session_cancel(pointer))
         )
 
     # ---- state on the device ---------------------------------------------------------------------
@@ -408,13 +404,17 @@ class InferenceSession:
         value = None
         if data is not None:
             port = self.model._input_ports.get(name)
-            value = data if isinstance(data, Value) or port is None else from_python(data, port, name)
+            value = (
+                data if isinstance(data, Value) or port is None else from_python(data, port, name)
+            )
             if port is None and not isinstance(data, Value):
                 value = Value(data)
         self._make_stateful()
         encoded = encode_name(name, "the name of an input")
         self._with_main(
-            lambda p: check(lib.clg_session_set_input(p, encoded, None if value is None else value.pointer))
+            lambda p: check(
+                lib.clg_session_set_input(p, encoded, None if value is None else value.pointer)
+            )
         )
 
     def bind_output(self, name: str, out: Union[None, np.ndarray, Value]) -> None:
@@ -423,11 +423,15 @@ class InferenceSession:
         out: of the output's dtype and shape; an array is contiguous and writable. None unbinds.
         """
         encoded = encode_name(name, "the name of an output")
-        value = out
+        value: Any = out
         if isinstance(out, np.ndarray):
             number = _dtypes.from_numpy(out.dtype)
             wanted = [port.dtype for port in self.model._outputs if port.name == name]
-            if number == c.CLG_STRING or number in _dtypes.BITS or number not in (wanted or [number]):
+            if (
+                number == c.CLG_STRING
+                or number in _dtypes.BITS
+                or number not in (wanted or [number])
+            ):
                 raise invalid(
                     f"output {name} cannot be written into an array of {out.dtype}",
                     "CLG_ERROR_UNSUPPORTED_DTYPE",
@@ -442,7 +446,11 @@ class InferenceSession:
         self._make_stateful()
 
         def work(pointer: int) -> None:
-            check(lib.clg_session_bind_output(pointer, encoded, None if value is None else value.pointer))
+            check(
+                lib.clg_session_bind_output(
+                    pointer, encoded, None if value is None else value.pointer
+                )
+            )
             self._bound.pop(encoded, None)
             if out is not None:
                 self._bound[encoded] = out
@@ -475,15 +483,13 @@ class InferenceSession:
         return Memory(*(getattr(out, f.name) for f in dataclasses.fields(Memory)))
 
     def profile(self) -> Profile:
-        """Returns the steps of the last run. The session must have been made with profiling=True."""
+        """Returns the steps of the last run, of a session made with profiling=True."""
         array, n = ctypes.c_void_p(), ctypes.c_size_t()
 
         def work(pointer: int) -> Profile:
             check(lib.clg_session_profile(pointer, ctypes.byref(array), ctypes.byref(n)))
             try:
-                steps = (
-                    (c.clg_step_profile * n.value).from_address(array.value) if n.value else ()
-                )
+                steps = items(c.clg_step_profile, array, n)
                 names = [f.name for f in dataclasses.fields(Step)]
                 return Profile(
                     Step(**{k: plain(getattr(step, k)) for k in names}) for step in steps
@@ -494,13 +500,13 @@ class InferenceSession:
         return self._with_main(work)
 
     def nodes(self) -> List[Node]:
-        """Returns the nodes of the model and where each is computed, for the shapes that are set."""
+        """Returns the model's nodes and where each is computed, for the shapes that are set."""
         array, n = ctypes.c_void_p(), ctypes.c_size_t()
 
         def work(pointer: int) -> List[Node]:
             check(lib.clg_session_nodes(pointer, ctypes.byref(array), ctypes.byref(n)))
             try:
-                infos = (c.clg_node_info * n.value).from_address(array.value) if n.value else ()
+                infos = items(c.clg_node_info, array, n)
                 return [
                     Node(string(i.name), string(i.domain), string(i.op_type), i.opset, i.supported,
                          string(lib.clg_place_name(i.place)), string(i.reason))

@@ -53,8 +53,8 @@ class Value:
     __slots__ = ("pointer", "_context", "__weakref__")
 
     def __init__(self, data: Any, device: Any = None, *, dtype: Any = None):
-        self.pointer = None
-        self._context = None
+        self.pointer: Any = None
+        self._context: Optional[Context] = None
         array = np.asarray(data, dtype=dtype)
         number = _dtypes.from_numpy(array.dtype)
         if number is None:
@@ -65,9 +65,7 @@ class Value:
             self.pointer = wrap(array, number)
             return
         if number == c.CLG_STRING:
-            raise invalid(
-                "strings are kept on the host: no device=", "CLG_ERROR_UNSUPPORTED_DTYPE"
-            )
+            raise invalid("strings are kept on the host: no device=", "CLG_ERROR_UNSUPPORTED_DTYPE")
         self._context = context_of(device)
         out = ctypes.c_void_p()
         check(
@@ -80,7 +78,7 @@ class Value:
         self.write(array)
 
     @classmethod
-    def _own(cls, pointer: int, context: Optional[Context] = None) -> "Value":
+    def _own(cls, pointer: Any, context: Optional[Context] = None) -> "Value":
         """Takes the ownership of a reference."""
         self = cls.__new__(cls)
         self.pointer, self._context = pointer, context
@@ -217,7 +215,8 @@ class Value:
         if self.kind != "tensor":
             return f"<clgraph.Value {self.kind}>"
         name = lib.clg_dtype_name(lib.clg_value_dtype(self.pointer)).decode()
-        return f"<clgraph.Value {name}{list(self.shape)} on the {'device' if self.is_on_device else 'host'}>"
+        place = "device" if self.is_on_device else "host"
+        return f"<clgraph.Value {name}{list(self.shape)} on the {place}>"
 
 
 def context_of(device: Any) -> Context:
@@ -238,7 +237,7 @@ def dtype_number(dtype: Any) -> int:
     return number
 
 
-def shape_of(pointer: int) -> Tuple[int, ...]:
+def shape_of(pointer: Any) -> Tuple[int, ...]:
     rank = lib.clg_value_rank(pointer)
     return tuple((ctypes.c_int64 * rank).from_address(lib.clg_value_dims(pointer)))
 
@@ -261,7 +260,7 @@ def wrap(array: np.ndarray, number: int) -> int:
     return wrap_memory(number, shape, pointer, size, data)
 
 
-def wrap_memory(number, shape, pointer, size, owner) -> int:
+def wrap_memory(number, shape, pointer, size, owner) -> Any:
     out, key = ctypes.c_void_p(), keep(owner)
     status = lib.clg_value_wrap(
         number, len(shape), dims_of(shape), pointer, size, release_memory, key, ctypes.byref(out)
@@ -315,7 +314,7 @@ def as_array(data: Any, number: int, name: str) -> np.ndarray:
 def _astype(number: int) -> str:
     if number in _dtypes.ML:
         return f"ml_dtypes.{_dtypes.ML[number]}"
-    return f"np.{_dtypes.NATIVE[number].name}"
+    return f"np.{_dtypes.to_numpy(number).name}"
 
 
 def _from_list(data: Any, number: int, name: str) -> np.ndarray:
@@ -335,7 +334,9 @@ def _from_list(data: Any, number: int, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         converted = array.astype(wanted)
     if wanted.kind in "biu" and not np.array_equal(converted.astype(array.dtype), array):
-        raise invalid(f"input {name}: a value is out of the range of {wanted.name}", "CLG_ERROR_SHAPE")
+        raise invalid(
+            f"input {name}: a value is out of the range of {wanted.name}", "CLG_ERROR_SHAPE"
+        )
     return converted
 
 
@@ -355,7 +356,9 @@ def _build(data, kind, dtype, key_dtype, name) -> Value:
     if kind == c.CLG_VALUE_OPTIONAL:
         item = None if data is None else _build_item(data, dtype, key_dtype, name)
         check(
-            lib.clg_value_create_optional(dtype, None if item is None else item.pointer, ctypes.byref(out))
+            lib.clg_value_create_optional(
+                dtype, None if item is None else item.pointer, ctypes.byref(out)
+            )
         )
         return Value._own(out.value)
     if not isinstance(data, (list, tuple)):

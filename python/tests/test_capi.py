@@ -32,7 +32,9 @@ def structs():
     return {
         name: struct
         for name, struct in vars(_capi).items()
-        if name.startswith("clg_") and isinstance(struct, type) and issubclass(struct, ctypes.Structure)
+        if name.startswith("clg_")
+        and isinstance(struct, type)
+        and issubclass(struct, ctypes.Structure)
     }
 
 
@@ -69,7 +71,9 @@ def test_sizes_offsets_and_values_are_the_compilers(tmp_path):
     )
     source.write_text(
         f"{includes}#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{{\n"
-        "    clg_limits untrusted = CLG_LIMITS_UNTRUSTED;\n" + "\n".join(lines) + "\n    return 0;\n}\n"
+        "    clg_limits untrusted = CLG_LIMITS_UNTRUSTED;\n"
+        + "\n".join(lines)
+        + "\n    return 0;\n}\n"
     )
     program = tmp_path / "sizes"
     built = subprocess.run(
@@ -90,6 +94,8 @@ def test_a_changed_header_is_noticed(tmp_path):
     folder = tmp_path / "clgraph"
     shutil.copytree(HEADERS / "clgraph", folder)
     session = folder / "session.h"
-    session.write_text(session.read_text().replace("uint64_t max_iterations;", "uint32_t max_iterations;"))
+    session.write_text(
+        session.read_text().replace("uint64_t max_iterations;", "uint32_t max_iterations;")
+    )
     module.HEADERS = folder
     assert module.generate() != text

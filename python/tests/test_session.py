@@ -139,7 +139,7 @@ def test_save(device, tmp_path):
     assert caught.value.status == "CLG_ERROR_IO"
 
 
-# ---- what is refused -------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_closed_session(device):
     assert "closed" in repr(session)
 
 
-# ---- threads and background ------------------------------------------------------------------------
+# ---- threads and background ----------------------------------------------------------------------
 
 
 def test_many_threads_run_one_session(device):
@@ -348,7 +348,7 @@ def test_clone_shares_weights(device):
     assert np.array_equal(second.run(None, {"a": a, "b": a})[0], a + a)
 
 
-# ---- state -----------------------------------------------------------------------------------------
+# ---- state ---------------------------------------------------------------------------------------
 
 
 def test_link_keeps_state_on_the_device(device):
@@ -396,7 +396,7 @@ def test_set_input_is_read_by_each_run(device):
         session.set_input("nope", b)
 
 
-# ---- inspection ------------------------------------------------------------------------------------
+# ---- inspection ----------------------------------------------------------------------------------
 
 
 def test_memory_nodes_plan_and_prepare(device):

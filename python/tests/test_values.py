@@ -175,7 +175,9 @@ def test_optionals(device):
 def test_maps_and_sequences_of_maps(device):
     proto = model(
         [
-            helper.make_node("ZipMap", ["p"], ["z"], domain="ai.onnx.ml", classlabels_strings=["a", "b"]),
+            helper.make_node(
+                "ZipMap", ["p"], ["z"], domain="ai.onnx.ml", classlabels_strings=["a", "b"]
+            ),
         ],
         [("p", TensorProto.FLOAT, ["n", 2])],
         [
@@ -198,12 +200,18 @@ def test_maps_and_sequences_of_maps(device):
 def test_a_map_as_input(device):
     info = helper.make_value_info(
         "m",
-        helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, [])),
+        helper.make_map_type_proto(
+            TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+        ),
     )
     proto = model(
         [
             helper.make_node(
-                "DictVectorizer", ["m"], ["y"], domain="ai.onnx.ml", string_vocabulary=["b", "a", "z"]
+                "DictVectorizer",
+                ["m"],
+                ["y"],
+                domain="ai.onnx.ml",
+                string_vocabulary=["b", "a", "z"],
             )
         ],
         [info],

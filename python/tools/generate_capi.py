@@ -119,7 +119,9 @@ class Parser:
             first, *more = line.split(",")
             match = re.fullmatch(r"((?:const )?\w+) +(.*)", first.strip(), flags=re.S)
             for declarator in [match[2], *more]:
-                match_d = re.fullmatch(r"\s*([*\s]*(?:const)?[*\s]*)(\w+)(?:\[(\w+)\])?\s*", declarator)
+                match_d = re.fullmatch(
+                    r"\s*([*\s]*(?:const)?[*\s]*)(\w+)(?:\[(\w+)\])?\s*", declarator
+                )
                 kind = self.ctype(match[1] + " " + match_d[1])
                 members.append((match_d[2], f"{kind} * {match_d[3]}" if match_d[3] else kind))
         return members
@@ -129,7 +131,7 @@ def generate():
     parsed = Parser()
     out = [
         "# SPDX-License-Identifier: Apache-2.0",
-        '"""The C interface in ctypes. Made by tools/generate_capi.py from include/clgraph; do not edit."""',
+        '"""The C interface in ctypes. Made by tools/generate_capi.py; do not edit."""',
         "",
         "# fmt: off",
         "from ctypes import (",
