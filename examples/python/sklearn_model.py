@@ -8,14 +8,12 @@ import numpy as np
 from skl2onnx import to_onnx
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import clgraph
 
 images, digits = load_digits(return_X_y=True)
 images = images.astype(np.float32)
-model = make_pipeline(StandardScaler(), RandomForestClassifier(100, random_state=0))
+model = RandomForestClassifier(100, random_state=0)
 model.fit(images[:1500], digits[:1500])
 
 session = clgraph.InferenceSession(to_onnx(model, images[:1]))
