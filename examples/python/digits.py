@@ -3,9 +3,8 @@
 
 import pathlib
 
-import numpy as np
-
 import clgraph
+import numpy as np
 
 folder = pathlib.Path(__file__).parents[1] / "digits"
 session = clgraph.InferenceSession(folder / "digits.onnx")

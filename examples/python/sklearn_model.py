@@ -4,12 +4,11 @@
 Trains a classifier, converts it by skl2onnx, and compares the answers.
 """
 
+import clgraph
 import numpy as np
 from skl2onnx import to_onnx
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
-
-import clgraph
 
 images, digits = load_digits(return_X_y=True)
 images = images.astype(np.float32)
