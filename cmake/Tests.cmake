@@ -247,5 +247,6 @@ set_tests_properties(conformance.each_impl PROPERTIES FIXTURES_REQUIRED generate
 clg_add_test_scripts(ort device)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)
+clg_add_test_scripts(python device)
 # The longest of all on one processor: ctest starts it first.
 set_tests_properties(lint.portability PROPERTIES COST 1000)

@@ -11,7 +11,8 @@
 # addition to build and run, for tools/drivers.sh), lint, vendors (compilers of GPU vendors, for
 # tools/portability.sh), windows (in addition to build, for tools/windows.sh), onnxruntime (headers
 # for the execution provider; where the release has none that are new enough, those of Debian sid
-# alone, into $CLG_ORT_PREFIX/include/clgraph-onnxruntime, by default of /usr/local).
+# alone, into $CLG_ORT_PREFIX/include/clgraph-onnxruntime, by default of /usr/local), python (in
+# addition to build, for the scripts of python/).
 #
 # Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by
 # default the machine's. Another Debian or Ubuntu release gets the names of forky. A package of
@@ -21,7 +22,7 @@ set -euo pipefail
 
 usage() {
   echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
-  echo "groups: build run test drivers lint vendors windows onnxruntime; suites: bookworm trixie forky noble" >&2
+  echo "groups: build run test drivers lint vendors windows onnxruntime python; suites: bookworm trixie forky noble" >&2
   exit 2
 }
 
@@ -65,9 +66,10 @@ packages_of() { # GROUP SUITE
       case $2 in bookworm | noble) echo clang-15 libclc-15 rocm-device-libs ;; esac
       ;;
     onnxruntime) case $2 in forky) echo libonnxruntime-dev ;; esac ;;
+    python) echo python3 python3-venv ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows and onnxruntime" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, drivers, lint, vendors, windows, onnxruntime and python" >&2
       return 2
       ;;
   esac

@@ -1,0 +1,583 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C interface in ctypes. Made by tools/generate_capi.py; do not edit."""
+
+# fmt: off
+from ctypes import (
+    CFUNCTYPE, Structure, c_bool, c_char_p, c_double, c_float, c_int, c_int64, c_size_t,
+    c_uint32, c_uint64, c_void_p,
+)
+
+CLG_MAX_RANK = 8
+CLG_VERSION_MAJOR = 0
+CLG_VERSION_MINOR = 1
+CLG_VERSION_PATCH = 0
+
+# clg_status
+CLG_OK = 0
+CLG_ERROR_INVALID_ARGUMENT = -1
+CLG_ERROR_INVALID_MODEL = -2
+CLG_ERROR_UNSUPPORTED_OPERATOR = -3
+CLG_ERROR_UNSUPPORTED_ATTRIBUTE = -4
+CLG_ERROR_UNSUPPORTED_DTYPE = -5
+CLG_ERROR_SHAPE = -6
+CLG_ERROR_DATA = -7
+CLG_ERROR_NOT_FOUND = -8
+CLG_ERROR_NO_OPENCL = -9
+CLG_ERROR_NO_DEVICE = -10
+CLG_ERROR_UNSUPPORTED_DEVICE = -11
+CLG_ERROR_OUT_OF_HOST_MEMORY = -12
+CLG_ERROR_OUT_OF_DEVICE_MEMORY = -13
+CLG_ERROR_KERNEL_BUILD = -14
+CLG_ERROR_DEVICE_LOST = -15
+CLG_ERROR_IO = -16
+CLG_ERROR_CANCELLED = -17
+CLG_ERROR_BUSY = -18
+CLG_ERROR_INTERNAL = -19
+CLG_ERROR_LIMIT = -20
+CLG_ERROR_FORKED = -21
+
+# clg_log_level
+CLG_LOG_ERROR = 0
+CLG_LOG_WARNING = 1
+CLG_LOG_INFO = 2
+CLG_LOG_DEBUG = 3
+
+# clg_device_kind
+CLG_DEVICE_CPU = 0
+CLG_DEVICE_INTEGRATED_GPU = 1
+CLG_DEVICE_DISCRETE_GPU = 2
+CLG_DEVICE_ACCELERATOR = 3
+
+# clg_kernel_class
+CLG_KERNELS_AUTO = 0
+CLG_KERNELS_SIMD = 1
+CLG_KERNELS_SIMT = 2
+
+# clg_selftest
+CLG_SELFTEST_DEFAULT = 0
+CLG_SELFTEST_ON = 1
+CLG_SELFTEST_OFF = 2
+
+# clg_place
+CLG_PLACE_DEVICE = 0
+CLG_PLACE_LOAD = 1
+CLG_PLACE_SHAPE = 2
+CLG_PLACE_VIEW = 3
+CLG_PLACE_HOST = 4
+CLG_PLACE_FUSED = 5
+
+# clg_precision
+CLG_PRECISION_FP32 = 0
+CLG_PRECISION_FP16 = 1
+CLG_PRECISION_AUTO = 2
+
+# clg_dtype
+CLG_DTYPE_NONE = 0
+CLG_FLOAT32 = 1
+CLG_UINT8 = 2
+CLG_INT8 = 3
+CLG_UINT16 = 4
+CLG_INT16 = 5
+CLG_INT32 = 6
+CLG_INT64 = 7
+CLG_STRING = 8
+CLG_BOOL = 9
+CLG_FLOAT16 = 10
+CLG_FLOAT64 = 11
+CLG_UINT32 = 12
+CLG_UINT64 = 13
+CLG_COMPLEX64 = 14
+CLG_COMPLEX128 = 15
+CLG_BFLOAT16 = 16
+CLG_FLOAT8E4M3FN = 17
+CLG_FLOAT8E4M3FNUZ = 18
+CLG_FLOAT8E5M2 = 19
+CLG_FLOAT8E5M2FNUZ = 20
+CLG_UINT4 = 21
+CLG_INT4 = 22
+CLG_FLOAT4E2M1 = 23
+CLG_FLOAT8E8M0 = 24
+CLG_UINT2 = 25
+CLG_INT2 = 26
+
+# clg_value_kind
+CLG_VALUE_TENSOR = 0
+CLG_VALUE_SEQUENCE = 1
+CLG_VALUE_OPTIONAL = 2
+CLG_VALUE_MAP = 3
+
+clg_log_callback = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+clg_external_data_callback = CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_uint64, c_void_p)
+clg_progress_callback = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_size_t, c_size_t)
+clg_stream_callback = CFUNCTYPE(c_int, c_void_p, c_void_p)
+clg_release_callback = CFUNCTYPE(None, c_void_p)
+
+
+class clg_allocator(Structure):
+    _fields_ = [
+        ("resize", c_void_p),
+        ("user", c_void_p),
+    ]
+
+
+class clg_call_input(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("dtype", c_int),
+        ("rank", c_size_t),
+        ("dims", c_void_p),
+        ("data", c_void_p),
+        ("size_bytes", c_size_t),
+        ("value", c_void_p),
+    ]
+
+
+class clg_call_output(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("data", c_void_p),
+        ("capacity_bytes", c_size_t),
+        ("value", c_void_p),
+        ("kind", c_int),
+        ("dtype", c_int),
+        ("rank", c_size_t),
+        ("dims", c_int64 * CLG_MAX_RANK),
+        ("size_bytes", c_size_t),
+    ]
+
+
+class clg_device_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("selector", c_char_p),
+        ("id", c_char_p),
+        ("platform", c_char_p),
+        ("name", c_char_p),
+        ("vendor", c_char_p),
+        ("driver", c_char_p),
+        ("opencl_version", c_char_p),
+        ("quirks", c_char_p),
+        ("kind", c_int),
+        ("kernel_class", c_int),
+        ("compute_units", c_uint32),
+        ("max_clock_mhz", c_uint32),
+        ("global_mem_bytes", c_uint64),
+        ("max_alloc_bytes", c_uint64),
+        ("local_mem_bytes", c_uint64),
+        ("unified_memory", c_bool),
+        ("probed", c_bool),
+        ("fp16", c_bool),
+        ("fp64", c_bool),
+        ("subgroups", c_bool),
+        ("int8_dot", c_bool),
+        ("matrix", c_bool),
+        ("is_default", c_bool),
+        ("auto_reason", c_char_p),
+    ]
+
+
+class clg_context_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("fallback", c_char_p),
+        ("cache_dir", c_char_p),
+        ("cpu_threads", c_uint32),
+        ("profiling", c_bool),
+        ("selftest", c_int),
+        ("compile_helper", c_char_p),
+        ("compile_limit_s", c_uint32),
+        ("compile_limit_mib", c_uint32),
+        ("max_launch_ms", c_uint32),
+    ]
+
+
+class clg_measurement(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("fp32_gflops", c_double),
+        ("fp16_gflops", c_double),
+        ("memory_gbytes_per_s", c_double),
+        ("upload_gbytes_per_s", c_double),
+        ("download_gbytes_per_s", c_double),
+        ("launch_us", c_double),
+    ]
+
+
+class clg_model_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("ir_version", c_int64),
+        ("opset", c_int64),
+        ("producer", c_char_p),
+        ("graph_name", c_char_p),
+        ("n_nodes", c_size_t),
+        ("n_parameters", c_int64),
+        ("parameter_bytes", c_uint64),
+        ("unsupported", c_char_p),
+        ("missing_data", c_char_p),
+    ]
+
+
+class clg_node_info(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("domain", c_char_p),
+        ("op_type", c_char_p),
+        ("opset", c_int64),
+        ("supported", c_bool),
+        ("place", c_int),
+        ("reason", c_char_p),
+        ("outputs", c_void_p),
+        ("n_outputs", c_size_t),
+    ]
+
+
+class clg_shape_override(Structure):
+    _fields_ = [
+        ("input", c_char_p),
+        ("rank", c_size_t),
+        ("dims", c_int64 * CLG_MAX_RANK),
+    ]
+
+
+class clg_operator_info(Structure):
+    _fields_ = [
+        ("domain", c_char_p),
+        ("name", c_char_p),
+        ("family", c_char_p),
+        ("since", c_int),
+        ("until", c_int),
+        ("dtypes", c_char_p),
+        ("place", c_char_p),
+    ]
+
+
+class clg_step_profile(Structure):
+    _fields_ = [
+        ("node", c_char_p),
+        ("op_type", c_char_p),
+        ("kernel", c_char_p),
+        ("start_us", c_double),
+        ("duration_us", c_double),
+        ("queued_us", c_double),
+        ("flops", c_double),
+        ("bytes", c_double),
+        ("impl", c_char_p),
+        ("problem", c_char_p),
+        ("impls", c_char_p),
+    ]
+
+
+class clg_selftest_case(Structure):
+    _fields_ = [
+        ("op_type", c_char_p),
+        ("problem", c_char_p),
+        ("impl", c_char_p),
+        ("kernel", c_char_p),
+        ("has_choice", c_bool),
+        ("passed", c_bool),
+        ("worst_error", c_double),
+        ("bound", c_double),
+        ("failure", c_char_p),
+    ]
+
+
+class clg_counters(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("programs_compiled", c_uint64),
+        ("programs_loaded", c_uint64),
+        ("kernels_launched", c_uint64),
+        ("blas_calls", c_uint64),
+        ("plans_made", c_uint64),
+        ("weights_packed", c_uint64),
+        ("device_bytes", c_uint64),
+        ("device_bytes_peak", c_uint64),
+    ]
+
+
+class clg_cache_entry(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("what", c_char_p),
+        ("size_bytes", c_uint64),
+        ("used_seconds", c_int64),
+    ]
+
+
+class clg_limits(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("max_memory_bytes", c_uint64),
+        ("max_steps", c_uint64),
+        ("max_compile_ms", c_uint64),
+        ("max_run_ms", c_uint64),
+    ]
+
+
+class clg_model_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("allow_external_data_missing", c_bool),
+        ("allow_unsupported", c_bool),
+        ("read_files", c_bool),
+        ("cancel", c_void_p),
+        ("limits", c_void_p),
+        ("external_data", clg_external_data_callback),
+        ("external_release", clg_release_callback),
+        ("external_user", c_void_p),
+    ]
+
+
+class clg_port(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("kind", c_int),
+        ("dtype", c_int),
+        ("rank", c_int),
+        ("dims", c_int64 * CLG_MAX_RANK),
+        ("dim_names", c_char_p * CLG_MAX_RANK),
+        ("key_dtype", c_int),
+    ]
+
+
+class clg_model_save_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("external_bytes", c_size_t),
+        ("producer", c_char_p),
+    ]
+
+
+class clg_session_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kernels", c_int),
+        ("no_blas", c_bool),
+        ("strict", c_bool),
+        ("disabled_passes", c_void_p),
+        ("n_disabled_passes", c_size_t),
+        ("progress", clg_progress_callback),
+        ("progress_user", c_void_p),
+        ("preferred_impls", c_void_p),
+        ("n_preferred_impls", c_size_t),
+        ("precision", c_int),
+        ("keep_fp32", c_void_p),
+        ("n_keep_fp32", c_size_t),
+        ("max_iterations", c_uint64),
+        ("cancel", c_void_p),
+        ("limits", c_void_p),
+    ]
+
+
+class clg_memory_estimate(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("weight_bytes", c_uint64),
+        ("slab_bytes", c_uint64),
+        ("io_bytes", c_uint64),
+        ("largest_buffer_bytes", c_uint64),
+        ("live_bytes", c_uint64),
+    ]
+
+
+class clg_stream_tensor(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("dtype", c_int),
+        ("rank", c_size_t),
+        ("dims", c_int64 * CLG_MAX_RANK),
+        ("row_bytes", c_size_t),
+        ("data", c_void_p),
+    ]
+
+
+class clg_stream_batch(Structure):
+    _fields_ = [
+        ("first_row", c_uint64),
+        ("n_rows", c_size_t),
+        ("n_tensors", c_size_t),
+        ("tensors", c_void_p),
+    ]
+
+
+class clg_stream_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("batch", c_size_t),
+        ("depth", c_size_t),
+        ("outputs", c_void_p),
+        ("n_outputs", c_size_t),
+    ]
+
+
+class clg_stream_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_uint64),
+        ("batches", c_uint64),
+        ("seconds", c_double),
+        ("read_seconds", c_double),
+        ("write_seconds", c_double),
+        ("idle_share", c_double),
+    ]
+
+
+FUNCTIONS = {
+    "clg_builder_attribute_float": (c_int, [c_void_p, c_char_p, c_float]),
+    "clg_builder_attribute_floats": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "clg_builder_attribute_int": (c_int, [c_void_p, c_char_p, c_int64]),
+    "clg_builder_attribute_ints": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "clg_builder_attribute_string": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "clg_builder_attribute_strings": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "clg_builder_build": (c_int, [c_void_p, c_void_p]),
+    "clg_builder_constant": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p, c_size_t]),
+    "clg_builder_create": (c_int, [c_int64, c_void_p]),
+    "clg_builder_free": (None, [c_void_p]),
+    "clg_builder_input": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_builder_node": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "clg_builder_output": (c_int, [c_void_p, c_char_p]),
+    "clg_bytes_free": (None, [c_void_p]),
+    "clg_cache_clear": (c_int, [c_char_p, c_void_p]),
+    "clg_cache_list": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "clg_cache_list_free": (None, [c_void_p, c_size_t]),
+    "clg_cache_pack": (c_int, [c_char_p, c_char_p]),
+    "clg_cache_path": (c_int, [c_char_p, c_void_p]),
+    "clg_cache_prune": (c_int, [c_char_p, c_uint64, c_void_p]),
+    "clg_cache_remove": (c_int, [c_char_p, c_char_p, c_void_p]),
+    "clg_cache_unpack": (c_int, [c_char_p, c_char_p, c_void_p]),
+    "clg_cancel_create": (c_int, [c_void_p]),
+    "clg_cancel_free": (None, [c_void_p]),
+    "clg_cancel_is_triggered": (c_bool, [c_void_p]),
+    "clg_cancel_reset": (None, [c_void_p]),
+    "clg_cancel_trigger": (None, [c_void_p]),
+    "clg_context_add_choices": (c_int, [c_void_p, c_char_p]),
+    "clg_context_choices": (c_int, [c_void_p, c_void_p]),
+    "clg_context_counters": (c_int, [c_void_p, c_void_p]),
+    "clg_context_create": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "clg_context_create_opencl": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_context_device": (c_void_p, [c_void_p]),
+    "clg_context_free": (None, [c_void_p]),
+    "clg_context_measure": (c_int, [c_void_p, c_void_p]),
+    "clg_context_opencl": (c_void_p, [c_void_p]),
+    "clg_context_opencl_device": (c_void_p, [c_void_p]),
+    "clg_context_recover": (c_int, [c_void_p]),
+    "clg_context_selftest": (c_int, [c_void_p, c_int, c_bool, clg_progress_callback, c_void_p, c_void_p, c_void_p]),
+    "clg_device_list": (c_int, [c_void_p, c_void_p]),
+    "clg_device_list_free": (None, [c_void_p, c_size_t]),
+    "clg_device_probe": (c_int, [c_void_p]),
+    "clg_device_select": (c_int, [c_char_p, c_char_p, c_void_p, c_void_p]),
+    "clg_diagnose": (c_int, [c_void_p]),
+    "clg_dtype_name": (c_char_p, [c_int]),
+    "clg_dtype_size": (c_size_t, [c_int]),
+    "clg_file_write": (c_int, [c_char_p, c_void_p, c_size_t]),
+    "clg_indices_free": (None, [c_void_p]),
+    "clg_last_error": (c_char_p, []),
+    "clg_last_hint": (c_char_p, []),
+    "clg_model_dot": (c_int, [c_void_p, c_void_p]),
+    "clg_model_file_nodes": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "clg_model_flops": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "clg_model_free": (None, [c_void_p]),
+    "clg_model_get_info": (c_int, [c_void_p, c_void_p]),
+    "clg_model_input": (c_void_p, [c_void_p, c_size_t]),
+    "clg_model_load_file": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "clg_model_load_memory": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p]),
+    "clg_model_memory": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "clg_model_n_inputs": (c_size_t, [c_void_p]),
+    "clg_model_n_outputs": (c_size_t, [c_void_p]),
+    "clg_model_nodes": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_model_output": (c_void_p, [c_void_p, c_size_t]),
+    "clg_model_save": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_model_save_memory": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_node_list_free": (None, [c_void_p, c_size_t]),
+    "clg_npy_reader_dims": (c_void_p, [c_void_p]),
+    "clg_npy_reader_dtype": (c_int, [c_void_p]),
+    "clg_npy_reader_free": (None, [c_void_p]),
+    "clg_npy_reader_open": (c_int, [c_char_p, c_void_p]),
+    "clg_npy_reader_rank": (c_size_t, [c_void_p]),
+    "clg_npy_reader_read": (c_int, [c_void_p, c_int64, c_size_t, c_void_p, c_size_t]),
+    "clg_npy_writer_append": (c_int, [c_void_p, c_size_t, c_void_p, c_size_t]),
+    "clg_npy_writer_commit": (c_int, [c_void_p]),
+    "clg_npy_writer_free": (None, [c_void_p]),
+    "clg_npy_writer_open": (c_int, [c_char_p, c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_npz_free": (None, [c_void_p, c_void_p, c_size_t]),
+    "clg_npz_load": (c_int, [c_char_p, c_void_p, c_void_p, c_void_p]),
+    "clg_npz_reader_free": (None, [c_void_p]),
+    "clg_npz_reader_header": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "clg_npz_reader_n_arrays": (c_size_t, [c_void_p]),
+    "clg_npz_reader_name": (c_char_p, [c_void_p, c_size_t]),
+    "clg_npz_reader_open": (c_int, [c_char_p, c_void_p]),
+    "clg_npz_reader_read": (c_int, [c_void_p, c_size_t, c_void_p]),
+    "clg_npz_save": (c_int, [c_char_p, c_void_p, c_void_p, c_size_t]),
+    "clg_operator_list": (c_int, [c_void_p, c_void_p]),
+    "clg_operator_list_free": (None, [c_void_p, c_size_t]),
+    "clg_place_name": (c_char_p, [c_int]),
+    "clg_selftest_free": (None, [c_void_p, c_size_t]),
+    "clg_session_bind_output": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_session_call": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]),
+    "clg_session_cancel": (None, [c_void_p]),
+    "clg_session_clone": (c_int, [c_void_p, c_void_p]),
+    "clg_session_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "clg_session_event": (c_int, [c_void_p, c_void_p]),
+    "clg_session_free": (None, [c_void_p]),
+    "clg_session_get_output": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_session_get_output_data": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t]),
+    "clg_session_get_output_device": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_session_keep_values": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "clg_session_link": (c_int, [c_void_p, c_char_p, c_char_p]),
+    "clg_session_map_input": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, c_void_p]),
+    "clg_session_memory": (c_int, [c_void_p, c_void_p]),
+    "clg_session_nodes": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_session_opencl_queue": (c_void_p, [c_void_p]),
+    "clg_session_plan_text": (c_int, [c_void_p, c_void_p]),
+    "clg_session_precision": (c_int, [c_void_p]),
+    "clg_session_prepare": (c_int, [c_void_p, clg_progress_callback, c_void_p]),
+    "clg_session_profile": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_session_profile_free": (None, [c_void_p, c_size_t]),
+    "clg_session_run": (c_int, [c_void_p]),
+    "clg_session_run_async": (c_int, [c_void_p]),
+    "clg_session_set_input": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "clg_session_set_input_data": (c_int, [c_void_p, c_char_p, c_int, c_size_t, c_void_p, c_void_p, c_size_t]),
+    "clg_session_set_input_shape": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    "clg_session_wait": (c_int, [c_void_p]),
+    "clg_session_wait_for_events": (c_int, [c_void_p, c_uint32, c_void_p]),
+    "clg_set_allocator": (c_int, [c_void_p]),
+    "clg_set_log": (None, [clg_log_callback, c_void_p, c_int]),
+    "clg_status_name": (c_char_p, [c_int]),
+    "clg_stream_cancel": (None, [c_void_p]),
+    "clg_stream_create": (c_int, [c_void_p, c_size_t, c_void_p, c_void_p]),
+    "clg_stream_free": (None, [c_void_p]),
+    "clg_stream_get_stats": (c_int, [c_void_p, c_void_p]),
+    "clg_stream_run": (c_int, [c_void_p, clg_stream_callback, clg_stream_callback, c_void_p]),
+    "clg_text_free": (None, [c_void_p]),
+    "clg_value_cast": (c_int, [c_void_p, c_int, c_void_p, c_void_p]),
+    "clg_value_create": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_value_create_device": (c_int, [c_void_p, c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_value_create_map": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_value_create_opencl": (c_int, [c_void_p, c_void_p, c_size_t, c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_value_create_optional": (c_int, [c_int, c_void_p, c_void_p]),
+    "clg_value_create_sequence": (c_int, [c_int, c_size_t, c_void_p, c_void_p]),
+    "clg_value_data": (c_void_p, [c_void_p]),
+    "clg_value_dims": (c_void_p, [c_void_p]),
+    "clg_value_dtype": (c_int, [c_void_p]),
+    "clg_value_free": (None, [c_void_p]),
+    "clg_value_get_double": (c_double, [c_void_p, c_int64]),
+    "clg_value_get_kind": (c_int, [c_void_p]),
+    "clg_value_item": (c_void_p, [c_void_p, c_size_t]),
+    "clg_value_load": (c_int, [c_char_p, c_void_p]),
+    "clg_value_load_kind": (c_int, [c_char_p, c_int, c_void_p]),
+    "clg_value_map_keys": (c_void_p, [c_void_p]),
+    "clg_value_map_values": (c_void_p, [c_void_p]),
+    "clg_value_n_elements": (c_int64, [c_void_p]),
+    "clg_value_n_items": (c_size_t, [c_void_p]),
+    "clg_value_opencl": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "clg_value_rank": (c_size_t, [c_void_p]),
+    "clg_value_read": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "clg_value_retain": (c_void_p, [c_void_p]),
+    "clg_value_save": (c_int, [c_void_p, c_char_p]),
+    "clg_value_size_bytes": (c_size_t, [c_void_p]),
+    "clg_value_to_host": (c_int, [c_void_p, c_void_p]),
+    "clg_value_wrap": (c_int, [c_int, c_size_t, c_void_p, c_void_p, c_size_t, clg_release_callback, c_void_p, c_void_p]),
+    "clg_value_write": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "clg_version": (c_char_p, []),
+}
