@@ -8,7 +8,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 
-tools/packages.sh install build run test
+tools/packages.sh install build run test onnxruntime python
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCLG_BUILD_TESTS=ON \
   -DCLG_WERROR="${CLG_WERROR:-OFF}" --log-level=WARNING >/dev/null
 cmake --build build
