@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Saves and loads every model of Debian's libonnx-testdata: the graph is the same, bit by bit, and
- * so is what is saved again, also after a session was made of it; every 25th gives the same outputs.
- * With CLG_SAVED_MODELS=FOLDER the saved files are left there, for tests/conformance/saved_models.sh.
+ * so is what is saved again, also after a session was made of it; every 25th gives the same
+ * outputs. With CLG_SAVED_MODELS=FOLDER the saved files are left there, for
+ * tests/conformance/saved_models.sh.
  */
 #include "support/unit.h"
 
