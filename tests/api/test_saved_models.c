@@ -98,6 +98,8 @@ static void compare_runs(const clg_model *model, const clg_model *again, const c
             assert_ok(clg_session_get_output(a, name, &x));
             assert_ok(clg_session_get_output(b, name, &y));
             expect_same_value(x, y, folder);
+            clg_value_free(x);
+            clg_value_free(y);
         }
         n->n_run++;
     }
