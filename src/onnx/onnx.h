@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads ONNX models into graphs (graph.h), and saves graphs as ONNX models. Nodes are kept as they are in the file, in its order,
- * except that model-local functions are inlined; graph_check reports undefined names and cycles.
- * Weights whose bytes are aligned are not copied: tensors keep the mapped file alive.
+ * Loads ONNX models into graphs (graph.h), and saves graphs as ONNX models. Nodes are kept as they
+ * are in the file, in its order, except that model-local functions are inlined; graph_check reports
+ * undefined names and cycles. Weights whose bytes are aligned are not copied: tensors keep the
+ * mapped file alive.
  */
 #ifndef CLG_ONNX_ONNX_H
 #define CLG_ONNX_ONNX_H
@@ -50,9 +51,9 @@ typedef struct onnx_save_options {
 /* Write a graph that graph_check has accepted as a ModelProto, to a file or to memory, which the
  * caller frees with memory_free. Nodes whose version of their operator set is not the graph's
  * import, as inlined functions leave them, are written as calls of functions that import it.
- * Errors: NOT_FOUND for constants whose data was missing at loading; UNSUPPORTED_ATTRIBUTE for lists
- * of graphs and for external data inside of attributes that no operator has; INVALID_ARGUMENT for
- * more than 2 GiB; IO; OUT_OF_HOST_MEMORY. */
+ * Errors: NOT_FOUND for constants whose data was missing at loading; UNSUPPORTED_ATTRIBUTE for
+ * lists of graphs and for external data inside of attributes that no operator has;
+ * INVALID_ARGUMENT for more than 2 GiB; IO; OUT_OF_HOST_MEMORY. */
 clg_status onnx_save_file(const graph *g, const char *path, const onnx_save_options *options);
 clg_status onnx_save_memory(const graph *g, const onnx_save_options *options, void **out_data,
                             size_t *out_size_bytes);

@@ -62,9 +62,13 @@ void save_graph(onnx_saver *s, const save_scope *scope);
 void save_node(onnx_saver *s, const save_scope *scope, const node *n, const char *name);
 /* onnx_save_call.c: writes the fields of a NodeProto that calls a function, and notes that. */
 void save_call(onnx_saver *s, const save_scope *scope, const node *n, const char *name);
-/* onnx_save_call.c: writes the functions of all calls as fields of a ModelProto. */
+/* onnx_save_call.c: writes the name of the function of the index-th call, of node n. */
+void save_function_name(onnx_saver *s, uint32_t number, const node *n, size_t index);
+/* onnx_save_call.c: writes the names of the outputs that the node of a call has. */
+void save_call_outputs(onnx_saver *s, const saved_call *call, uint32_t number);
+/* onnx_save_function.c: writes the functions of all calls as fields of a ModelProto. */
 void save_functions(onnx_saver *s);
-/* onnx_save_call.c: writes an operator set import in field `number`. */
+/* onnx_save_function.c: writes an operator set import in field `number`. */
 void save_import(onnx_saver *s, uint32_t number, const char *domain, int64_t version);
 /* onnx_save_attribute.c: writes the fields of an AttributeProto of node n. */
 void save_attribute(onnx_saver *s, const save_scope *scope, const node *n,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Saves and loads every model of Debian's libonnx-testdata: the graph is the same, bit by bit, and
- * so is what is saved again, also after a session was made of it; every 25th gives the same outputs.
- * With CLG_SAVED_MODELS=FOLDER the saved files are left there, for tests/conformance/saved_models.sh.
+ * so is what is saved again, also after a session was made of it; every 25th gives the same
+ * outputs. With CLG_SAVED_MODELS=FOLDER the saved files are left there, for
+ * tests/conformance/saved_models.sh.
  */
 #include "support/unit.h"
 
@@ -97,6 +98,8 @@ static void compare_runs(const clg_model *model, const clg_model *again, const c
             assert_ok(clg_session_get_output(a, name, &x));
             assert_ok(clg_session_get_output(b, name, &y));
             expect_same_value(x, y, folder);
+            clg_value_free(x);
+            clg_value_free(y);
         }
         n->n_run++;
     }

@@ -18,6 +18,7 @@ ALLOWED = {
     ("attribute", "graph"): "an attribute may hold a graph, which is cloned and freed with it",
     ("onnx_attribute", "onnx_function", "onnx_graph"): "an attribute may hold a graph; a node may "
     "call a function, whose body is nodes",
+    ("onnx_save_attribute", "onnx_save_graph"): "an attribute may hold a graph",
     ("control", "scan"): "Scan and a sequence's map are loops, whose bodies may hold any of them",
 }
 

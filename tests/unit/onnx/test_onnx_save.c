@@ -486,6 +486,8 @@ TEST(save__failures_leave_files_as_they_were)
     assert_ok(clg_model_load_file(path, NULL, &loaded));
     assert_same_graph(model->graph, loaded->graph, "kept");
     clg_model_free(loaded);
+    if (file_exists("/dev/full")) /* a full disk */
+        assert_error(clg_model_save(model, "/dev/full", NULL), CLG_ERROR_IO, "/dev/full");
     clg_model_free(model);
 }
 
