@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One run of a program. ONNX Runtime gives the memory of an output once it is told the shape, which
- * cannot be changed in that run. Where the library infers the shape from the graph, and the last run
- * with the same shapes of inputs had it, it writes into ONNX Runtime's memory. Otherwise an output
- * is a value of the library first, and is copied.
+ * is then fixed for that run. Where the library infers the shape from the graph, and the last run
+ * with the same shapes of inputs had it, it writes into that memory. Otherwise an output is a value
+ * of the library first, and is copied.
  */
 #include "ep_sessions.h"
 #include "ep_strings.h"
